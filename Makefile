@@ -1,0 +1,68 @@
+# Everything runs in .venv, made from the lock files; only Python 3.11 and pip are needed beforehand.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+WORKERS ?= 2
+VENV := .venv
+BIN := $(VENV)/bin
+FULL := $(VENV)/.installed
+DEMO := $(VENV)/.installed-demo
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 pyproject.toml
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+.PHONY: help venv demo test test-slow lint format bench build lock clean
+
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
+
+venv: $(FULL) ## make .venv from requirements.lock
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 11), "geomndp needs Python 3.11 or later"'
+	$(PYTHON) -m venv $(VENV)
+
+# The demo needs fewer packages; both locks pin the same versions, so the full one only adds to it.
+$(DEMO): requirements-demo.lock pyproject.toml | $(BIN)/python
+	$(PIP) -r requirements-demo.lock
+	$(PIP) --no-deps --editable .
+	touch $@
+
+$(FULL): requirements.lock pyproject.toml | $(BIN)/python
+	$(PIP) -r requirements.lock
+	$(PIP) --no-deps --editable .
+	touch $(DEMO) $@
+
+demo: $(DEMO) ## draw samples next to the exact posterior: one picture, one table
+	$(BIN)/geomndp demo
+
+test: $(FULL) ## the fast tests, on two cores
+	$(PYTEST)
+
+test-slow: $(FULL) ## the slow tests only
+	$(PYTEST) -m slow
+
+lint: $(FULL) ## ruff and pyright
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/basedpyright
+
+format: $(FULL) ## sort imports, fix what can be fixed, reformat
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(FULL) ## run every script of benchmarks/
+	@for script in $(sort $(wildcard benchmarks/[!_]*.py)); do \
+	    echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+build: $(FULL) ## wheel and source distribution in dist/
+	$(BIN)/python -m build --outdir dist .
+
+# Pins already in a lock are kept where they still fit; delete a lock to take the newest of everything.
+lock: export UV_CUSTOM_COMPILE_COMMAND = make lock
+lock: | $(BIN)/python ## recompute the lock files after a change of dependencies
+	@test -x $(BIN)/uv || $(PIP) uv
+	$(COMPILE) --all-extras --output-file requirements.lock
+	$(COMPILE) --extra app --extra plots --constraint requirements.lock --output-file requirements-demo.lock
+
+clean: ## remove .venv, caches and built files
+	rm -rf $(VENV) build dist .pytest_cache .ruff_cache
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

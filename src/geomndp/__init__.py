@@ -1,0 +1,80 @@
+"""Geometric Neural Diffusion Processes: generative models of functions that respect symmetries.
+
+Everything is exported lazily (PEP 562): `import geomndp` costs nothing, and a layer is loaded when
+it is first used.
+"""
+
+# pyright: reportAttributeAccessIssue=false, reportMissingImports=false
+# (some of the layers named below are still to be written)
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_SUBMODULES = (
+    "geometry",
+    "kernels",
+    "gp",
+    "data",
+    "noising",
+    "nets",
+    "score",
+    "solve",
+    "train",
+    "samplers",
+    "likelihood",
+    "law",
+    "evaluate",
+    "plot",
+    "experiments",
+)
+
+# Name -> the submodule that defines it. No name may equal that of a submodule, which would hide it.
+_NAMES = {
+    "Model": "model",
+    "Posterior": "model",
+    "LogProb": "model",
+    "fit": "model",
+    "load": "model",
+}
+
+if TYPE_CHECKING:
+    from . import (
+        data as data,
+        evaluate as evaluate,
+        experiments as experiments,
+        geometry as geometry,
+        gp as gp,
+        kernels as kernels,
+        law as law,
+        likelihood as likelihood,
+        nets as nets,
+        noising as noising,
+        plot as plot,
+        samplers as samplers,
+        score as score,
+        solve as solve,
+        train as train,
+    )
+    from .model import (
+        LogProb as LogProb,
+        Model as Model,
+        Posterior as Posterior,
+        fit as fit,
+        load as load,
+    )
+
+
+def __getattr__(name: str) -> Any:
+    if name in _SUBMODULES:
+        return import_module(f"{__name__}.{name}")
+    if name in _NAMES:
+        value = getattr(import_module(f"{__name__}.{_NAMES[name]}"), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*_SUBMODULES, *_NAMES, "__version__"])

@@ -1,0 +1,42 @@
+"""Strict numerics for every test: float64, no silent promotion, shapes checked at each call."""
+
+import os
+import random
+
+# Before jax and numpy start their thread pools: the two test workers share the cores.
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
+os.environ.setdefault("NPROC", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("MPLBACKEND", "agg")
+
+import jax
+import jax.random as jr
+import pytest
+from jaxtyping import install_import_hook
+
+jax.config.update("jax_enable_x64", True)
+jax.config.update("jax_numpy_dtype_promotion", "strict")
+jax.config.update("jax_numpy_rank_promotion", "raise")
+
+# Never uninstalled: geomndp loads its layers lazily, so modules are still imported inside tests.
+install_import_hook("geomndp", "beartype.beartype")
+
+
+@pytest.fixture
+def getkey():
+    """A function that returns a fresh random key at each call.
+
+    The seed is random and shown with a failing test; GEOMNDP_SEED=... repeats it.
+    """
+    seed = int(os.environ.get("GEOMNDP_SEED", random.randrange(2**31)))
+    print(f"GEOMNDP_SEED={seed}")
+    key = jr.key(seed)
+
+    def next_key():
+        nonlocal key
+        key, subkey = jr.split(key)
+        return subkey
+
+    return next_key

@@ -1,0 +1,160 @@
+"""The layers of the package import in one direction only, and `import geomndp` loads none."""
+
+import ast
+import importlib
+import importlib.util
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import geomndp
+
+PACKAGE = Path(__file__).parents[1] / "src" / "geomndp"
+
+# Earliest first. Modules on one line are siblings: they never import each other.
+LAYERS = (
+    ("_types",),
+    ("_checks",),
+    ("_linalg",),
+    ("geometry",),
+    ("kernels",),
+    ("gp",),
+    ("data",),
+    ("noising",),
+    ("nets",),
+    ("score",),
+    ("solve",),
+    ("train", "samplers", "likelihood"),
+    ("model",),
+    ("_build",),
+    ("law", "baselines"),
+    ("evaluate",),
+    ("plot",),
+    ("experiments",),
+    ("cli",),
+    ("__main__",),
+)
+LEVEL = {name: level for level, layer in enumerate(LAYERS) for name in layer}
+HEAVY = ("jax", "diffrax", "e3nn_jax", "xarray", "matplotlib", "orbax")
+
+
+def imported_layers(source: str, parts: tuple[str, ...]) -> Iterator[tuple[int, str]]:
+    """(line, layer) of every import of geomndp in `source`, the file geomndp/<parts>."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            paths = [alias.name.split(".") for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            # `from . import x` in geomndp/a/b.py and in geomndp/a/__init__.py both mean geomndp.a.x
+            folder = ("geomndp", *parts)[: len(parts) + 1 - node.level] if node.level else ()
+            base = [*folder, *(node.module.split(".") if node.module else [])]
+            paths = [[*base, alias.name] for alias in node.names]
+        else:
+            continue
+        for path in paths:
+            if path[0] == "geomndp":
+                name = path[1] if len(path) > 1 else "geomndp itself"
+                yield node.lineno, geomndp._NAMES.get(name, name)
+
+
+def faults(source: str, parts: tuple[str, ...]) -> list[str]:
+    """What is wrong with the imports of the file geomndp/<parts>, one sentence each."""
+    where, layer = "/".join(("geomndp", *parts)), parts[0].removesuffix(".py")
+    if layer not in LEVEL:
+        return [f"{where}: {layer!r} is in no layer; add it to LAYERS in tests/test_layers.py"]
+    found = []
+    for line, target in imported_layers(source, parts):
+        if target == layer:
+            continue
+        if target not in LEVEL:
+            found.append(f"{where}:{line} imports {target!r}, which is in no layer")
+        elif LEVEL[target] >= LEVEL[layer]:
+            found.append(f"{where}:{line} imports {target!r}, not an earlier layer than {layer!r}")
+    return found
+
+
+def test_imports_go_one_way():
+    found = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE).parts
+        if parts != ("__init__.py",):
+            found += faults(path.read_text(encoding="utf-8"), parts)
+    assert not found, "\n" + "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("file", "source"),
+    [
+        ("kernels/base.py", "import geomndp.gp"),
+        ("kernels/base.py", "from geomndp.gp import GP"),
+        ("kernels/base.py", "from geomndp import gp"),
+        ("kernels/base.py", "from .. import gp"),
+        ("kernels/__init__.py", "from ..score.exact import GaussianScore"),
+        ("gp.py", "from .model import Model"),
+        ("gp.py", "from . import Model"),
+        ("gp.py", "import geomndp"),
+        ("gp.py", "def f():\n    from . import solve"),
+        ("gp.py", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from . import law"),
+        ("train/loop.py", "from ..samplers import Langevin"),
+        ("samplers/base.py", "import geomndp.likelihood"),
+        ("gp.py", "from ._nowhere import x"),
+        ("nowhere.py", "import math"),
+    ],
+)
+def test_a_wrong_import_is_caught(file, source):
+    assert len(faults(source, tuple(file.split("/")))) == 1
+
+
+@pytest.mark.parametrize(
+    ("file", "source"),
+    [
+        ("gp.py", "import jax\nfrom . import _linalg, kernels\nfrom .kernels.base import White"),
+        ("kernels/base.py", "from .stationary import White\nfrom . import vector\nimport math"),
+        ("solve/grids/power.py", "from ..flow import f\nfrom ...score import GaussianScore"),
+        ("cli/main.py", "from geomndp import Model, kernels\nfrom geomndp.experiments import x"),
+    ],
+)
+def test_a_right_import_is_not(file, source):
+    assert faults(source, tuple(file.split("/"))) == []
+
+
+def test_import_is_lazy():
+    code = "import sys, geomndp; dir(geomndp); print(*{name.split('.')[0] for name in sys.modules})"
+    command = [sys.executable, "-c", code]
+    result = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert not set(HEAVY) & set(result.stdout.split())
+
+
+@pytest.mark.parametrize("name", [*geomndp._SUBMODULES, *geomndp._NAMES])
+def test_every_export_resolves(name):
+    module = f"geomndp.{geomndp._NAMES.get(name, name)}"
+    if importlib.util.find_spec(module) is None:
+        pytest.skip(f"{module} is not written yet")
+    value = getattr(geomndp, name)
+    loaded = importlib.import_module(module)
+    assert value is (loaded if name in geomndp._SUBMODULES else getattr(loaded, name))
+
+
+def test_exports_are_known_to_type_checkers_and_dir():
+    exported = {*geomndp._SUBMODULES, *geomndp._NAMES}
+    assert len(exported) == len(geomndp._SUBMODULES) + len(geomndp._NAMES)
+    (block,) = (
+        node
+        for node in ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8")).body
+        if isinstance(node, ast.If)
+    )
+    typed = {
+        alias.asname or alias.name
+        for node in ast.walk(block)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert typed == exported
+    assert set(dir(geomndp)) == {*exported, "__version__"}
+
+
+def test_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        _ = geomndp.nothing
