@@ -1,0 +1,252 @@
+r"""Gram operators: the covariance of a function's values at n inputs, as a map on (n, p) arrays.
+
+Two structures suffice. `DiagonalGram` is white noise: O(n) in memory and time. `MatrixGram` is
+dense; when the p outputs are independent copies it keeps one n x n matrix and applies it to every
+column, so that one Cholesky of size n serves all p outputs.
+"""
+
+import abc
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.scipy.linalg import cho_solve, solve_triangular
+from jaxtyping import Array, Float
+
+from geomndp._types import Mask, Outputs, Scalar
+
+LOG_2PI = 1.8378770664093453
+
+
+def jitter(dtype: jnp.dtype) -> float:
+    """Relative diagonal shift that keeps a Cholesky factor of a smooth kernel real."""
+    return 1e-10 if dtype == jnp.float64 else 1e-6
+
+
+def per_output(matrix: Float[Array, "n m"], dim: int) -> Float[Array, "np mp"]:
+    """Write `dim` independent copies as one matrix on flattened (point, output) indices."""
+    return jnp.kron(matrix, jnp.eye(dim, dtype=matrix.dtype))
+
+
+def apply(matrix: Float[Array, "a b"], v: Float[Array, "m p"]) -> Float[Array, "n p"]:
+    """Multiply by a matrix on points, or on flattened (point, output) indices."""
+    return (matrix @ v.reshape(matrix.shape[1], -1)).reshape(-1, v.shape[1])
+
+
+class AbstractGram(eqx.Module):
+    """Symmetric positive operator on (n, p) arrays."""
+
+    dim: eqx.AbstractVar[int]
+
+    @abc.abstractmethod
+    def mv(self, v: Outputs) -> Outputs:
+        """Apply K."""
+
+    @abc.abstractmethod
+    def root_mv(self, v: Outputs) -> Outputs:
+        """Apply the symmetric root S, S S = K: equivariant, unlike a Cholesky factor."""
+
+    @abc.abstractmethod
+    def root_solve(self, v: Outputs) -> Outputs:
+        """Apply the inverse of the symmetric root."""
+
+    @abc.abstractmethod
+    def cholesky_mv(self, v: Outputs) -> Outputs:
+        """Apply some root L, L L^T = K: cheap, for use where only the law matters."""
+
+    @abc.abstractmethod
+    def solve(self, v: Outputs) -> Outputs:
+        """Apply the inverse of K."""
+
+    @abc.abstractmethod
+    def log_density(self, v: Outputs, mask: Mask | None = None) -> Scalar:
+        """Log-density of v under N(0, K) over the unmasked points."""
+
+    @abc.abstractmethod
+    def logdet(self) -> Scalar:
+        """Log-determinant of K on all n p coordinates."""
+
+    @abc.abstractmethod
+    def dense(self) -> Float[Array, "np np"]:
+        """Matrix on flattened (point, output) indices."""
+
+    @abc.abstractmethod
+    def scale(self, a: Float[Array, " n"]) -> "AbstractGram":
+        """Congruence diag(a) K diag(a), one factor a point."""
+
+    @abc.abstractmethod
+    def masked(self, mask: Mask | None) -> "AbstractGram":
+        """Put the identity on masked points, cut off from the others."""
+
+    @abc.abstractmethod
+    def diagonal(self) -> Float[Array, "n p"]:
+        """Variance of every coordinate."""
+
+    @abc.abstractmethod
+    def add_diagonal(self, variance: Float[Array, " n"]) -> "AbstractGram":
+        """Add independent noise, one variance a point."""
+
+    @abc.abstractmethod
+    def hadamard(self, other: "AbstractGram") -> "AbstractGram":
+        """Elementwise product: the Gram operator of a product of scalar kernels."""
+
+    @abc.abstractmethod
+    def __add__(self, other: "AbstractGram") -> "AbstractGram": ...
+
+    @abc.abstractmethod
+    def __rmul__(self, factor: float | Scalar) -> "AbstractGram": ...
+
+
+class DiagonalGram(AbstractGram):
+    """White noise: `variance` (n,) a point, the same for each of `dim` outputs."""
+
+    variance: Float[Array, " n"]
+    dim: int = eqx.field(static=True)
+
+    def mv(self, v):
+        return self.variance[:, None] * v
+
+    def root_mv(self, v):
+        return jnp.sqrt(self.variance)[:, None] * v
+
+    def root_solve(self, v):
+        return v / jnp.sqrt(self.variance)[:, None]
+
+    def cholesky_mv(self, v):
+        return self.root_mv(v)
+
+    def solve(self, v):
+        return v / self.variance[:, None]
+
+    def logdet(self):
+        return self.dim * jnp.sum(jnp.log(self.variance))
+
+    def log_density(self, v, mask=None):
+        gram = self.masked(mask)
+        v = v if mask is None else jnp.where(mask[:, None] > 0, v, 0.0)
+        return _log_density(jnp.sum(v * gram.solve(v)), gram.logdet(), v, mask)
+
+    def dense(self):
+        return jnp.diag(jnp.repeat(self.variance, self.dim))
+
+    def scale(self, a):
+        return DiagonalGram(self.variance * a**2, self.dim)
+
+    def masked(self, mask):
+        if mask is None:
+            return self
+        return DiagonalGram(jnp.where(mask > 0, self.variance, 1.0), self.dim)
+
+    def diagonal(self):
+        return jnp.broadcast_to(self.variance[:, None], (self.variance.shape[0], self.dim))
+
+    def add_diagonal(self, variance):
+        return DiagonalGram(self.variance + variance, self.dim)
+
+    def hadamard(self, other):
+        return DiagonalGram(self.variance * other.diagonal()[:, 0], self.dim)
+
+    def __add__(self, other):
+        return other.add_diagonal(self.variance)
+
+    def __rmul__(self, factor):
+        return DiagonalGram(factor * self.variance, self.dim)
+
+
+class MatrixGram(AbstractGram):
+    """Dense covariance: (n, n) when `shared` by independent outputs, else (n p, n p)."""
+
+    matrix: Float[Array, "m m"]
+    dim: int = eqx.field(static=True)
+    shared: bool = eqx.field(static=True)
+
+    def mv(self, v):
+        return apply(self.matrix, v)
+
+    def _root(self, power: float) -> Float[Array, "m m"]:
+        values, vectors = jnp.linalg.eigh(self.matrix)
+        floor = jitter(values.dtype) * jnp.max(values)
+        return (vectors * jnp.maximum(values, floor) ** power) @ vectors.T
+
+    def root_mv(self, v):
+        return apply(self._root(0.5), v)
+
+    def root_solve(self, v):
+        return apply(self._root(-0.5), v)
+
+    def cholesky(self) -> Float[Array, "m m"]:
+        """Lower Cholesky factor, jittered for smooth kernels and repeated inputs."""
+        shift = jitter(self.matrix.dtype) * jnp.mean(jnp.diag(self.matrix))
+        return jnp.linalg.cholesky(
+            self.matrix + shift * jnp.eye(len(self.matrix), dtype=self.matrix.dtype)
+        )
+
+    def cholesky_mv(self, v):
+        return apply(self.cholesky(), v)
+
+    def solve(self, v):
+        rows = v.reshape(len(self.matrix), -1)
+        return cho_solve((self.cholesky(), True), rows).reshape(v.shape)
+
+    @property
+    def _copies(self) -> int:
+        return self.dim if self.shared else 1
+
+    def logdet(self):
+        return 2 * self._copies * jnp.sum(jnp.log(jnp.diag(self.cholesky())))
+
+    def log_density(self, v, mask=None):
+        gram = self.masked(mask)
+        v = v if mask is None else jnp.where(mask[:, None] > 0, v, 0.0)
+        factor = gram.cholesky()
+        white = solve_triangular(factor, v.reshape(len(factor), -1), lower=True)
+        logdet = 2 * self._copies * jnp.sum(jnp.log(jnp.diag(factor)))
+        return _log_density(jnp.sum(white**2), logdet, v, mask)
+
+    def dense(self):
+        return per_output(self.matrix, self.dim) if self.shared else self.matrix
+
+    def _spread(self, a: Float[Array, " n"]) -> Float[Array, " m"]:
+        return a if self.shared else jnp.repeat(a, self.dim)
+
+    def scale(self, a):
+        a = self._spread(a)
+        return MatrixGram(a[:, None] * self.matrix * a[None, :], self.dim, self.shared)
+
+    def masked(self, mask):
+        if mask is None:
+            return self
+        keep = self._spread(mask) > 0
+        eye = jnp.eye(len(self.matrix), dtype=self.matrix.dtype)
+        matrix = jnp.where(keep[:, None] & keep[None, :], self.matrix, eye)
+        return MatrixGram(matrix, self.dim, self.shared)
+
+    def diagonal(self):
+        diagonal = jnp.diag(self.matrix)
+        if self.shared:
+            return jnp.broadcast_to(diagonal[:, None], (len(diagonal), self.dim))
+        return diagonal.reshape(-1, self.dim)
+
+    def add_diagonal(self, variance):
+        matrix = self.matrix + jnp.diag(self._spread(variance))
+        return MatrixGram(matrix, self.dim, self.shared)
+
+    def hadamard(self, other):
+        if isinstance(other, DiagonalGram):
+            return other.hadamard(self)
+        return MatrixGram(self.matrix * other.matrix, self.dim, self.shared)
+
+    def __add__(self, other):
+        if isinstance(other, DiagonalGram):
+            return self.add_diagonal(other.variance)
+        if self.shared == other.shared:
+            return MatrixGram(self.matrix + other.matrix, self.dim, self.shared)
+        return MatrixGram(self.dense() + other.dense(), self.dim, False)
+
+    def __rmul__(self, factor):
+        return MatrixGram(factor * self.matrix, self.dim, self.shared)
+
+
+def _log_density(square: Scalar, logdet: Scalar, v: Outputs, mask: Mask | None) -> Scalar:
+    points = len(v) if mask is None else jnp.sum(mask)
+    return -0.5 * (square + logdet + v.shape[1] * points * LOG_2PI)

@@ -1,0 +1,150 @@
+r"""Gaussian processes: the oracle against which everything else is proved.
+
+Everything speaks of observed values y = f + noise, so that the law of a process is that of what
+a model calls y: `GP(k, noise=s)` has covariance k + s I at distinct rows.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+from jax.scipy.linalg import solve_triangular
+
+from geomndp import _checks
+from geomndp._linalg import AbstractGram, MatrixGram, apply
+from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray, Scalar
+from geomndp.kernels import AbstractKernel
+
+Mean = Callable[[Inputs], Outputs]
+
+
+def mean_values(mean: Mean | None, x: Inputs, dim: int) -> Outputs:
+    """Mean function at x; None is zero."""
+    return jnp.zeros((len(x), dim), dtype=x.dtype) if mean is None else mean(x)
+
+
+def variances(noise, x: Inputs) -> Float[Array, " n"]:
+    """Noise variances, one a point, from one number or one a point."""
+    return jnp.broadcast_to(jnp.asarray(noise, dtype=x.dtype), (len(x),))
+
+
+class AbstractGP(eqx.Module):
+    """A Gaussian law of function values at any inputs."""
+
+    @property
+    @abc.abstractmethod
+    def dim(self) -> int:
+        """Number of outputs."""
+
+    @abc.abstractmethod
+    def mean_at(self, x: Inputs) -> Outputs:
+        """Mean of y at x."""
+
+    @abc.abstractmethod
+    def gram(self, x: Inputs, mask: Mask | None = None) -> AbstractGram:
+        """Covariance of y at x, noise included."""
+
+    def sample(self, x: Inputs, *, key: PRNGKeyArray, num_samples: int | None = None) -> Array:
+        """Draw (n, p), or (num_samples, n, p)."""
+        _checks.function(x, dim=self.dim)
+        z = jr.normal(key, (num_samples or 1, len(x), self.dim), dtype=x.dtype)
+        gram = self.gram(x)
+        # The samples go in as further columns, so that one factorisation serves all of them.
+        y = self.mean_at(x)[None] + jax.vmap(gram.cholesky_mv)(z)
+        return y[0] if num_samples is None else y
+
+    def log_prob(self, x: Inputs, y: Outputs, mask: Mask | None = None) -> Scalar:
+        """Joint log-density of the unmasked rows, in nats."""
+        _checks.function(x, y, dim=self.dim, mask=mask)
+        return self.gram(x, mask).log_density(y - self.mean_at(x), mask)
+
+    def mean_and_covariance(self, x: Inputs) -> tuple[Outputs, Float[Array, "np np"]]:
+        """Mean (n, p) and covariance on flattened (point, output) indices."""
+        return self.mean_at(x), self.gram(x).dense()
+
+
+class GP(AbstractGP):
+    """Process with a kernel, a mean function (None is zero) and a noise variance."""
+
+    kernel: AbstractKernel
+    mean: Mean | None = None
+    noise: float = 0.0
+
+    def __check_init__(self):
+        _checks.not_negative(noise=self.noise)
+
+    @property
+    def dim(self) -> int:
+        return self.kernel.dim
+
+    def mean_at(self, x):
+        return mean_values(self.mean, x, self.dim)
+
+    def gram(self, x, mask=None):
+        return self.kernel.gram(x).add_diagonal(variances(self.noise, x)).masked(mask)
+
+    def condition(self, x: Inputs, y: Outputs, noise=0.0, mask: Mask | None = None) -> ConditionedGP:
+        """Law of new values given those at x, seen with a further `noise` variance."""
+        _checks.function(x, y, dim=self.dim, mask=mask)
+        _checks.not_negative(noise=noise)
+        return ConditionedGP(self, x, y, variances(noise, x), mask)
+
+
+class ConditionedGP(AbstractGP):
+    r"""Posterior: mean m + C Kcc^-1 (y - m_c), covariance K - C Kcc^-1 C^T, C = k(., x_c)."""
+
+    prior: GP
+    x: Inputs
+    y: Outputs
+    noise: Float[Array, " n"]
+    mask: Mask | None
+
+    @property
+    def dim(self) -> int:
+        return self.prior.dim
+
+    def _observed(self) -> AbstractGram:
+        return self.prior.gram(self.x).add_diagonal(self.noise).masked(self.mask)
+
+    def _cross(self, x: Inputs) -> Float[Array, "a b"]:
+        cross = self.prior.kernel.cross(x, self.x)
+        if self.mask is None:
+            return cross
+        keep = jnp.repeat(self.mask, cross.shape[1] // len(self.x)) > 0
+        return jnp.where(keep[None, :], cross, 0.0)
+
+    def mean_at(self, x):
+        if len(self.x) == 0:
+            return self.prior.mean_at(x)
+        residual = self.y - self.prior.mean_at(self.x)
+        if self.mask is not None:
+            residual = jnp.where(self.mask[:, None] > 0, residual, 0.0)
+        return self.prior.mean_at(x) + apply(self._cross(x), self._observed().solve(residual))
+
+    def gram(self, x, mask=None):
+        observed, gram = self._observed(), self.prior.gram(x)
+        # Nothing is learnt from no rows, nor about other rows from white noise.
+        if len(self.x) == 0 or not isinstance(observed, MatrixGram):
+            return gram.masked(mask)
+        half = solve_triangular(observed.cholesky(), self._cross(x).T, lower=True)
+        reduction = MatrixGram(-half.T @ half, self.dim, observed.shared)
+        return (gram + reduction).masked(mask)
+
+    def condition(self, x: Inputs, y: Outputs, noise=0.0) -> ConditionedGP:
+        """Add more observations."""
+        _checks.function(x, y, dim=self.dim)
+        mask = None
+        if self.mask is not None:
+            mask = jnp.concatenate([self.mask, jnp.ones(len(x), dtype=x.dtype)])
+        return ConditionedGP(
+            self.prior,
+            jnp.concatenate([self.x, x]),
+            jnp.concatenate([self.y, y]),
+            jnp.concatenate([self.noise, variances(noise, x)]),
+            mask,
+        )

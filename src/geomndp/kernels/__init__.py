@@ -1,0 +1,28 @@
+"""Covariances of random functions."""
+
+from geomndp.kernels.base import AbstractKernel, Diagonal, Product, Scaled, Sum
+from geomndp.kernels.stationary import (
+    Matern12,
+    Matern32,
+    Matern52,
+    Periodic,
+    SquaredExponential,
+    White,
+)
+from geomndp.kernels.vector import CurlFree, DivergenceFree
+
+__all__ = [
+    "AbstractKernel",
+    "CurlFree",
+    "Diagonal",
+    "DivergenceFree",
+    "Matern12",
+    "Matern32",
+    "Matern52",
+    "Periodic",
+    "Product",
+    "Scaled",
+    "SquaredExponential",
+    "Sum",
+    "White",
+]

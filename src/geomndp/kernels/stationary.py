@@ -1,0 +1,128 @@
+"""Scalar kernels of the difference of two inputs (Rasmussen and Williams 2006, chapter 4)."""
+
+import abc
+import math
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from geomndp import _checks
+from geomndp._linalg import DiagonalGram
+from geomndp.kernels.base import AbstractKernel
+
+
+def _distance(r):
+    """Norm of r with a zero gradient, not NaN, at zero."""
+    square = jnp.sum(r**2)
+    safe = jnp.where(square > 0, square, 1.0)
+    return jnp.where(square > 0, jnp.sqrt(safe), 0.0)
+
+
+class White(AbstractKernel):
+    """Independent noise in every row: diagonal by index, zero across, repeats are fine."""
+
+    variance: float = 1.0
+    shared = True
+
+    def __check_init__(self):
+        _checks.positive(variance=self.variance)
+
+    @property
+    def dim(self) -> int:
+        return 1
+
+    def __call__(self, x1, x2):
+        return jnp.zeros((1, 1), dtype=x1.dtype)
+
+    def cross(self, x1, x2):
+        return jnp.zeros((len(x1), len(x2)), dtype=x1.dtype)
+
+    def gram(self, x, mask=None):
+        variance = jnp.full(len(x), self.variance, dtype=x.dtype)
+        return DiagonalGram(variance, 1).masked(mask)
+
+
+class AbstractStationary(AbstractKernel):
+    """variance * profile((x1 - x2) / lengthscale); a lengthscale a dimension is allowed."""
+
+    lengthscale: eqx.AbstractVar[float]
+    variance: eqx.AbstractVar[float]
+    shared = True
+
+    def __check_init__(self):
+        _checks.positive(lengthscale=self.lengthscale, variance=self.variance)
+
+    @property
+    def dim(self) -> int:
+        return 1
+
+    @abc.abstractmethod
+    def profile(self, r):
+        """Correlation at the scaled difference r (d,)."""
+
+    def __call__(self, x1, x2):
+        lengthscale = jnp.asarray(self.lengthscale, dtype=x1.dtype)
+        lengthscale = jnp.broadcast_to(lengthscale, x1.shape)
+        return (self.variance * self.profile((x1 - x2) / lengthscale)).reshape(1, 1)
+
+
+class SquaredExponential(AbstractStationary):
+    """variance * exp(-r^2 / 2)."""
+
+    lengthscale: float = 1.0
+    variance: float = 1.0
+
+    def profile(self, r):
+        return jnp.exp(-0.5 * jnp.sum(r**2))
+
+
+class Matern12(AbstractStationary):
+    """variance * exp(-r)."""
+
+    lengthscale: float = 1.0
+    variance: float = 1.0
+
+    def profile(self, r):
+        return jnp.exp(-_distance(r))
+
+
+class Matern32(AbstractStationary):
+    """variance * (1 + s) exp(-s), s = sqrt(3) r."""
+
+    lengthscale: float = 1.0
+    variance: float = 1.0
+
+    def profile(self, r):
+        s = math.sqrt(3) * _distance(r)
+        return (1 + s) * jnp.exp(-s)
+
+
+class Matern52(AbstractStationary):
+    """variance * (1 + s + s^2 / 3) exp(-s), s = sqrt(5) r."""
+
+    lengthscale: float = 1.0
+    variance: float = 1.0
+
+    def profile(self, r):
+        s = math.sqrt(5) * _distance(r)
+        return (1 + s + s**2 / 3) * jnp.exp(-s)
+
+
+class Periodic(AbstractKernel):
+    """variance * exp(-sum sin^2(pi (x1 - x2) / period) / (2 lengthscale^2)) (MacKay 1998)."""
+
+    lengthscale: float = 1.0
+    period: float = 1.0
+    variance: float = 1.0
+    shared = True
+
+    def __check_init__(self):
+        _checks.positive(lengthscale=self.lengthscale, period=self.period, variance=self.variance)
+
+    @property
+    def dim(self) -> int:
+        return 1
+
+    def __call__(self, x1, x2):
+        s = jnp.sin(math.pi * (x1 - x2) / self.period) / self.lengthscale
+        return (self.variance * jnp.exp(-0.5 * jnp.sum(s**2))).reshape(1, 1)

@@ -1,0 +1,28 @@
+"""Scores: exact ones and learnt ones, all returning u = -E[xi | Y]."""
+
+from geomndp.score.base import AbstractScore
+from geomndp.score.exact import GaussianScore, MixtureScore
+from geomndp.score.network import NetworkScore
+from geomndp.score.parametrise import (
+    PARAMETRISATIONS,
+    AbstractParametrisation,
+    PreconditionK,
+    PreconditionRoot,
+    PredictData,
+    Unconditioned,
+    Velocity,
+)
+
+__all__ = [
+    "PARAMETRISATIONS",
+    "AbstractParametrisation",
+    "AbstractScore",
+    "GaussianScore",
+    "MixtureScore",
+    "NetworkScore",
+    "PreconditionK",
+    "PreconditionRoot",
+    "PredictData",
+    "Unconditioned",
+    "Velocity",
+]

@@ -1,0 +1,25 @@
+"""What every score gives."""
+
+import abc
+
+import equinox as eqx
+
+from geomndp._types import Inputs, Mask, Outputs, Times
+from geomndp.noising import OrnsteinUhlenbeck
+
+
+class AbstractScore(eqx.Module):
+    r"""Preconditioned score $u = -E[\xi | Y] = K D \nabla \log p(Y)$, times one a point.
+
+    At equal times u = sigma K grad log p_t. Masked rows of u are zero. `conditional` says whether
+    points may sit at different times, so that u given a context at time zero is the score of the
+    conditional law.
+    """
+
+    conditional: eqx.AbstractVar[bool]
+
+    @abc.abstractmethod
+    def __call__(
+        self, noising: OrnsteinUhlenbeck, t: Times, x: Inputs, y: Outputs, mask: Mask | None = None
+    ) -> Outputs:
+        """Return u (n, p)."""

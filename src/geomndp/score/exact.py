@@ -1,0 +1,85 @@
+r"""Exact scores: data from a Gaussian process, and from a finite mixture of them.
+
+With $Y_0 \sim GP(m_0, K_0)$ the noised law is Gaussian, $N(A m_0 + (1 - A) m, A K_0 A + D K D)$,
+so $u = -K D [A K_0 A + D K D]^{-1} (Y - mean)$, for times that may differ by point.
+"""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from geomndp._linalg import AbstractGram
+from geomndp._types import Outputs, Scalar
+from geomndp.gp import AbstractGP
+from geomndp.noising import per_point
+from geomndp.score.base import AbstractScore
+
+
+class GaussianScore(AbstractScore):
+    """Score of data drawn from a Gaussian process."""
+
+    gp: AbstractGP
+    conditional = True
+
+    def _residual_and_gram(self, noising, t, x, y, mask) -> tuple[Outputs, AbstractGram]:
+        a, sigma, m = noising.alpha(t), noising.sigma(t), noising.mean_at(x)
+        residual = y - m - a[:, None] * (self.gp.mean_at(x) - m)
+        if mask is not None:
+            residual = jnp.where(mask[:, None] > 0, residual, 0.0)
+        gram = self.gp.gram(x).scale(a) + noising.gram(x).scale(sigma)
+        return residual, gram.masked(mask)
+
+    def __call__(self, noising, t, x, y, mask=None):
+        t = per_point(t, len(x))
+        residual, gram = self._residual_and_gram(noising, t, x, y, mask)
+        gradient = -noising.sigma(t)[:, None] * gram.solve(residual)
+        u = noising.gram(x, mask).mv(gradient)
+        return u if mask is None else mask[:, None] * u
+
+    def log_prob(self, noising, t, x, y, mask=None) -> Scalar:
+        """Log-density of the noised law."""
+        t = per_point(t, len(x))
+        residual, gram = self._residual_and_gram(noising, t, x, y, mask)
+        return gram.log_density(residual, mask)
+
+
+class MixtureScore(AbstractScore):
+    """Score of data drawn from one of several Gaussian processes, picked at random.
+
+    u = sum_k w_k u_k, with w_k the probability of the k-th process given Y.
+    """
+
+    scores: tuple[GaussianScore, ...]
+    weights: tuple[float, ...] = eqx.field(static=True)
+    conditional = True
+
+    def __init__(self, gps, weights=None):
+        gps = tuple(gps)
+        weights = [1 / len(gps)] * len(gps) if weights is None else weights
+        weights = tuple(float(weight) for weight in weights)
+        if len(weights) != len(gps) or min(weights) <= 0 or not np.isclose(sum(weights), 1):
+            raise ValueError(
+                f"expected {len(gps)} positive weights that sum to 1, got {weights}"
+            )
+        self.scores = tuple(GaussianScore(gp) for gp in gps)
+        self.weights = weights
+
+    def _log_joint(self, noising, t, x, y, mask):
+        log_probs = [score.log_prob(noising, t, x, y, mask) for score in self.scores]
+        return jnp.stack(log_probs) + jnp.log(jnp.asarray(self.weights, dtype=y.dtype))
+
+    def responsibilities(self, noising, t, x, y, mask=None):
+        """Probability of each process given the noised values."""
+        return jax.nn.softmax(self._log_joint(noising, t, x, y, mask))
+
+    def __call__(self, noising, t, x, y, mask=None):
+        w = self.responsibilities(noising, t, x, y, mask)
+        u = jnp.stack([score(noising, t, x, y, mask) for score in self.scores])
+        return jnp.einsum("k,knp->np", w, u)
+
+    def log_prob(self, noising, t, x, y, mask=None) -> Scalar:
+        """Log-density of the noised law."""
+        return jax.scipy.special.logsumexp(self._log_joint(noising, t, x, y, mask))

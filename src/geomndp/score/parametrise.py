@@ -1,0 +1,152 @@
+r"""What a network's output means: five interchangeable pieces, each mapped to u = -E[xi | Y].
+
+The first four are the paper's (its appendix on score parametrisations; the "predict Y_0" row
+corrected). With F the output, v the limiting variance of a coordinate and
+$g = F \sigma / (\sigma + 10^{-3})$:
+
+| piece | u | loss |
+|---|---|---|
+| none | K g / sqrt(v) | \|S^T g / sqrt(v) + z\|^2 |
+| K | sqrt(v) g | \|u + S z\|^2 |
+| S^T | S g | \|g + z\|^2 |
+| predict Y_0 | -(Y - a Y_0^ - (1 - a) m) / sigma, Y_0^ = Y + sqrt(v) F | \|Y_0^ - Y_0\|^2 |
+| velocity | -(sigma (Y - m) + a sqrt(v) F) | \|sqrt(v) F - (a xi - sigma (Y_0 - m))\|^2 |
+
+The last keeps input, output and target at unit variance at every time when the limiting variance
+is the data's (Salimans and Ho 2022; Karras et al. 2022).
+"""
+
+from __future__ import annotations
+
+import abc
+from typing import NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from geomndp._linalg import AbstractGram
+from geomndp._types import Array, Float, Inputs, Mask, Outputs, Times
+from geomndp.noising import OrnsteinUhlenbeck, Perturbed, per_point
+
+FLOOR = 1e-3  # of the paper's c_out = 1 / (sigma + FLOOR)
+
+
+class Moment(NamedTuple):
+    """Noising at given times and inputs, everything as (n, 1) or (n, p)."""
+
+    a: Float[Array, "n 1"]
+    sigma: Float[Array, "n 1"]
+    mean: Outputs
+    gram: AbstractGram
+    scale: Outputs
+    gain: Float[Array, "n 1"]
+
+
+def moment(noising: OrnsteinUhlenbeck, t: Times, x: Inputs, mask: Mask | None = None) -> Moment:
+    """Gather the coefficients that all parametrisations share."""
+    t = per_point(t, len(x))
+    sigma, gram = noising.sigma(t)[:, None], noising.gram(x, mask)
+    scale = jnp.sqrt(gram.diagonal())
+    gain = sigma / (sigma + FLOOR)
+    return Moment(noising.alpha(t)[:, None], sigma, noising.mean_at(x), gram, scale, gain)
+
+
+def _safe_divide(numerator: Outputs, sigma: Float[Array, "n 1"]) -> Outputs:
+    """Divide by sigma; zero where sigma is (a clean point has no noise to estimate)."""
+    return jnp.where(sigma > 0, numerator / jnp.where(sigma > 0, sigma, 1.0), 0.0)
+
+
+class AbstractParametrisation(eqx.Module):
+    """Meaning of a network's output."""
+
+    @abc.abstractmethod
+    def to_u(self, at: Moment, y: Outputs, output: Outputs) -> Outputs:
+        """Score u from the output."""
+
+    @abc.abstractmethod
+    def from_u(self, at: Moment, y: Outputs, u: Outputs) -> Outputs:
+        """Output that stands for u: the inverse of `to_u` at positive times."""
+
+    @abc.abstractmethod
+    def error(self, at: Moment, y0: Outputs, noised: Perturbed, output: Outputs) -> Outputs:
+        """Residual whose mean square is the loss."""
+
+
+class Unconditioned(AbstractParametrisation):
+    """Predict grad log p."""
+
+    def to_u(self, at, y, output):
+        return at.gram.mv(at.gain * output / at.scale)
+
+    def from_u(self, at, y, u):
+        return at.gram.solve(u) * at.scale / at.gain
+
+    def error(self, at, y0, noised, output):
+        return at.gram.root_mv(at.gain * output / at.scale) + noised.z
+
+
+class PreconditionK(AbstractParametrisation):
+    """Predict K grad log p: the noise itself."""
+
+    def to_u(self, at, y, output):
+        return at.gain * at.scale * output
+
+    def from_u(self, at, y, u):
+        return u / (at.gain * at.scale)
+
+    def error(self, at, y0, noised, output):
+        return self.to_u(at, noised.y, output) + noised.xi
+
+
+class PreconditionRoot(AbstractParametrisation):
+    """Predict S^T grad log p: the white noise before its root."""
+
+    def to_u(self, at, y, output):
+        return at.gram.root_mv(at.gain * output)
+
+    def from_u(self, at, y, u):
+        return at.gram.root_solve(u) / at.gain
+
+    def error(self, at, y0, noised, output):
+        return at.gain * output + noised.z
+
+
+class PredictData(AbstractParametrisation):
+    """Predict the clean values, as a correction of the noised ones."""
+
+    def _clean(self, at, y, output):
+        return y + at.scale * output
+
+    def to_u(self, at, y, output):
+        clean = self._clean(at, y, output)
+        return _safe_divide(at.mean + at.a * (clean - at.mean) - y, at.sigma)
+
+    def from_u(self, at, y, u):
+        clean = at.mean + (y - at.mean + at.sigma * u) / at.a
+        return (clean - y) / at.scale
+
+    def error(self, at, y0, noised, output):
+        return self._clean(at, noised.y, output) - y0
+
+
+class Velocity(AbstractParametrisation):
+    """Predict a xi - sigma (y_0 - m)."""
+
+    def to_u(self, at, y, output):
+        return -(at.sigma * (y - at.mean) + at.a * at.scale * output)
+
+    def from_u(self, at, y, u):
+        return -(u + at.sigma * (y - at.mean)) / (at.a * at.scale)
+
+    def error(self, at, y0, noised, output):
+        target = at.a * noised.xi - at.sigma * (y0 - at.mean)
+        return at.scale * output - target
+
+
+PARAMETRISATIONS = {
+    "none": Unconditioned,
+    "K": PreconditionK,
+    "root": PreconditionRoot,
+    "data": PredictData,
+    "velocity": Velocity,
+}

@@ -1,0 +1,76 @@
+"""Time grids: where a solver's few steps go.
+
+Uniform time wastes nearly all its steps, since the noised law changes fastest near time zero.
+"""
+
+from __future__ import annotations
+
+import abc
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from geomndp import _checks
+from geomndp._types import Array, Float
+from geomndp.noising import AbstractSchedule
+
+
+class AbstractGrid(eqx.Module):
+    """Rule that places `steps` + 1 increasing times from eps to 1."""
+
+    @abc.abstractmethod
+    def __call__(
+        self, schedule: AbstractSchedule, steps: int, eps: float, dtype
+    ) -> Float[Array, " steps+1"]:
+        """Return the times."""
+
+
+def _unit(steps: int, dtype) -> Array:
+    _checks.at_least(1, steps=steps)
+    return jnp.arange(steps + 1, dtype=dtype) / steps
+
+
+def _pinned(times: Array, eps: float) -> Array:
+    """Put the ends where they belong, whatever rounding did."""
+    return times.at[0].set(eps).at[-1].set(1.0)
+
+
+class Uniform(AbstractGrid):
+    """Equal steps of time: for comparison only."""
+
+    def __call__(self, schedule, steps, eps, dtype=jnp.float32):
+        return _pinned(eps + (1 - eps) * _unit(steps, dtype), eps)
+
+
+class Power(AbstractGrid):
+    r"""$t = (\epsilon^{1/\rho} + u (1 - \epsilon^{1/\rho}))^\rho$, u uniform (Karras et al. 2022)."""
+
+    exponent: float = 3.0
+
+    def __check_init__(self):
+        _checks.positive(exponent=self.exponent)
+
+    def __call__(self, schedule, steps, eps, dtype=jnp.float32):
+        low = eps ** (1 / self.exponent)
+        return _pinned((low + (1 - low) * _unit(steps, dtype)) ** self.exponent, eps)
+
+
+class LogSnr(AbstractGrid):
+    r"""Uniform in the logarithm of $\sigma_t^2 / a_t^2 = e^{B} - 1$ plus a floor.
+
+    The floor, relative to the limiting variance, stands for the smallest variance in the data:
+    below it the noised law no longer changes, so no steps are spent there.
+    """
+
+    floor: float = 1e-3
+
+    def __check_init__(self):
+        _checks.positive(floor=self.floor)
+
+    def __call__(self, schedule, steps, eps, dtype=jnp.float32):
+        low, high = (
+            jnp.log(self.floor + jnp.expm1(schedule.integral(jnp.asarray(t, dtype=dtype))))
+            for t in (eps, 1.0)
+        )
+        ratio = jnp.exp(low + (high - low) * _unit(steps, dtype)) - self.floor
+        return _pinned(schedule.inverse(jnp.log1p(jnp.maximum(ratio, 0.0))), eps)

@@ -1,0 +1,108 @@
+"""Solvers of dy/dt = f(t, y) over a fixed grid, as one scan; y may be any pytree of arrays."""
+
+import abc
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from geomndp._types import Array, Float
+
+State = Any
+VectorField = Callable[[Array, State], State]
+
+
+def _axpy(y: State, *terms: tuple[Any, State]) -> State:
+    """y + sum of coefficient times tree."""
+    for coefficient, tree in terms:
+        y = jax.tree.map(lambda a, b, c=coefficient: a + c * b, y, tree)
+    return y
+
+
+class AbstractSolver(eqx.Module):
+    """Integrator over a grid of times, in either direction."""
+
+    @abc.abstractmethod
+    def integrate(
+        self, field: VectorField, times: Float[Array, " m"], y: State
+    ) -> tuple[State, Array]:
+        """Value at the last time, and how often the field was evaluated."""
+
+
+class AbstractFixed(AbstractSolver):
+    """One-step method with a fixed cost a step."""
+
+    evaluations: eqx.AbstractVar[int]
+
+    @abc.abstractmethod
+    def step(self, field: VectorField, t0: Array, t1: Array, y: State) -> State:
+        """Advance from t0 to t1."""
+
+    def integrate(self, field, times, y):
+        def body(y, interval):
+            return self.step(field, interval[0], interval[1], y), None
+
+        y, _ = jax.lax.scan(body, y, (times[:-1], times[1:]))
+        return y, jnp.asarray(self.evaluations * (len(times) - 1))
+
+
+class Euler(AbstractFixed):
+    """Order 1."""
+
+    evaluations = 1
+
+    def step(self, field, t0, t1, y):
+        return _axpy(y, (t1 - t0, field(t0, y)))
+
+
+class Heun(AbstractFixed):
+    """Order 2, the explicit trapezium."""
+
+    evaluations = 2
+
+    def step(self, field, t0, t1, y):
+        h = t1 - t0
+        k1 = field(t0, y)
+        k2 = field(t1, _axpy(y, (h, k1)))
+        return _axpy(y, (h / 2, k1), (h / 2, k2))
+
+
+class RK4(AbstractFixed):
+    """Order 4, the classical method."""
+
+    evaluations = 4
+
+    def step(self, field, t0, t1, y):
+        h = t1 - t0
+        middle = t0 + h / 2
+        k1 = field(t0, y)
+        k2 = field(middle, _axpy(y, (h / 2, k1)))
+        k3 = field(middle, _axpy(y, (h / 2, k2)))
+        k4 = field(t1, _axpy(y, (h, k3)))
+        return _axpy(y, (h / 6, k1), (h / 3, k2), (h / 3, k3), (h / 6, k4))
+
+
+class Adaptive(AbstractSolver):
+    """Tsit5 with a PID step controller, by diffrax; only the grid's two ends are used."""
+
+    rtol: float = 1e-5
+    atol: float = 1e-6
+    max_steps: int = eqx.field(default=4096, static=True)
+
+    def integrate(self, field, times, y):
+        import diffrax
+
+        solution = diffrax.diffeqsolve(
+            diffrax.ODETerm(lambda t, y, _: field(t, y)),
+            diffrax.Tsit5(),
+            times[0],
+            times[-1],
+            None,
+            y,
+            stepsize_controller=diffrax.PIDController(rtol=self.rtol, atol=self.atol),
+            max_steps=self.max_steps,
+        )
+        y = jax.tree.map(lambda leaf: leaf[-1], solution.ys)
+        return y, 6 * solution.stats["num_steps"]

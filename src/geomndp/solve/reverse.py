@@ -1,0 +1,109 @@
+r"""One step of the reversed noising, from time t to an earlier time s.
+
+Every rule takes its white noise z as an argument, so that a step is a deterministic map of
+(state, z): random numbers are drawn outside, and the law of a sampler can be propagated exactly.
+Below, $\Delta B = B(t) - B(s)$ and $\hat y_0$ is Tweedie's mean.
+"""
+
+import abc
+from typing import NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from geomndp import _checks
+from geomndp._types import Outputs, Scalar
+from geomndp.solve.field import Field
+
+
+class ReverseState(NamedTuple):
+    """Values, and the previous estimate of the clean values, for methods with a memory."""
+
+    y: Outputs
+    clean: Outputs
+
+
+class AbstractReverse(eqx.Module):
+    """A rule for one reverse step; costs `evaluations` of the score."""
+
+    evaluations: eqx.AbstractVar[int]
+
+    @abc.abstractmethod
+    def step(
+        self, field: Field, before: Scalar, t: Scalar, s: Scalar, state: ReverseState, z: Outputs
+    ) -> ReverseState:
+        """Move from t to s < t; `before` is the time of the step before (t itself at the start)."""
+
+
+class EulerMaruyama(AbstractReverse):
+    r"""$y - \Delta B (\frac12 (m - y) - u / \sigma) + \sqrt{\Delta B} S z$."""
+
+    evaluations = 1
+
+    def step(self, field, before, t, s, state, z):
+        y, u = state.y, field.u(t, state.y)
+        delta = field.noising.schedule.integral(t) - field.noising.schedule.integral(s)
+        drift = 0.5 * (field.mean() - y) - u / field.noising.sigma(t)
+        y = y - delta * drift + jnp.sqrt(delta) * field.gram().root_mv(z)
+        return ReverseState(y, state.clean)
+
+
+class Exponential(AbstractReverse):
+    r"""Exact in the linear part (Song et al. 2021, DDIM, in the terms of u).
+
+    $m + a_s (\hat y_0 - m) - \sqrt{\sigma_s^2 - v} u + \sqrt v S z$ with
+    $v = \eta^2 \sigma_s^2 (1 - a_t^2 / a_s^2) / \sigma_t^2$: the flow at `eta` 0, the reverse SDE
+    at 1.
+    """
+
+    eta: float = 1.0
+    evaluations = 1
+
+    def __check_init__(self):
+        if not 0 <= self.eta <= 1:
+            raise ValueError(f"expected 0 <= eta <= 1, got {self.eta}")
+
+    def step(self, field, before, t, s, state, z):
+        u = field.u(t, state.y)
+        clean = field.clean(t, state.y, u)
+        m, (a_s, kept, fresh) = field.mean(), ancestral(field.noising, t, s, self.eta)
+        y = m + a_s * (clean - m) - kept * u
+        if self.eta > 0:
+            y = y + fresh * field.gram().root_mv(z)
+        return ReverseState(y, clean)
+
+
+class Multistep(AbstractReverse):
+    r"""DPM-Solver++(2M) and its SDE form (Lu et al. 2022): second order, one evaluation a step.
+
+    The estimate of the clean values is extrapolated linearly in $\lambda = \log(a / \sigma)$ from
+    the last two times; the SDE form (`stochastic`) is exact in the linear part.
+    """
+
+    stochastic: bool = eqx.field(default=True, static=True)
+    evaluations = 1
+
+    def step(self, field, before, t, s, state, z):
+        noising, m = field.noising, field.mean()
+        a_s, sigma_s, sigma_t = noising.alpha(s), noising.sigma(s), noising.sigma(t)
+        log_snr = [jnp.log(noising.alpha(w)) - jnp.log(noising.sigma(w)) for w in (before, t, s)]
+        h, h_before = log_snr[2] - log_snr[1], log_snr[1] - log_snr[0]
+        clean = field.clean(t, state.y, field.u(t, state.y))
+        ratio = jnp.where(h_before > 0, h / jnp.where(h_before > 0, 2 * h_before, 1.0), 0.0)
+        ahead = clean + ratio * (clean - state.clean)
+        decay = jnp.exp(-h)
+        if not self.stochastic:
+            y = m + sigma_s / sigma_t * (state.y - m) + a_s * (1 - decay) * (ahead - m)
+            return ReverseState(y, clean)
+        y = m + sigma_s / sigma_t * decay * (state.y - m) + a_s * (1 - decay**2) * (ahead - m)
+        y = y + sigma_s * jnp.sqrt(-jnp.expm1(-2 * h)) * field.gram().root_mv(z)
+        return ReverseState(y, clean)
+
+
+def ancestral(noising, t, s, eta=1.0):
+    r"""Coefficients of $y_s$ given $y_t$ and clean values: $(a_s, \sqrt{\sigma_s^2 - v}, \sqrt v)$."""
+    _checks.not_negative(eta=eta)
+    a_s, sigma_s, sigma_t = noising.alpha(s), noising.sigma(s), noising.sigma(t)
+    gap = noising.schedule.integral(t) - noising.schedule.integral(s)
+    variance = (eta * sigma_s / sigma_t) ** 2 * -jnp.expm1(-gap)
+    return a_s, jnp.sqrt(jnp.maximum(sigma_s**2 - variance, 0.0)), jnp.sqrt(variance)
