@@ -1,0 +1,70 @@
+"""Features of times and of inputs."""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+
+from geomndp import _checks
+from geomndp._linalg import zero_masked
+from geomndp._types import Array, Float, Inputs, Mask, PRNGKeyArray
+from geomndp.nets.layers import linear
+
+NUM_TIME_FREQUENCIES = 16
+MAX_TIME_FREQUENCY = 50.0
+
+
+class TimeEmbedding(eqx.Module):
+    r"""Sinusoids of the warped time $u = \log(1 + t/s) / \log(1 + 1/s)$ through a small MLP.
+
+    The noise level is about proportional to t near zero, so equal steps in log t matter equally;
+    below the scale s the warp is linear, so that t = 0 (a context) is a regular point of its own.
+    """
+
+    inner: eqx.nn.Linear
+    outer: eqx.nn.Linear
+    scale: float = eqx.field(static=True)
+
+    def __init__(self, width: int, *, scale: float = 1e-3, dtype: str, key: PRNGKeyArray):
+        _checks.positive(scale=scale)
+        inner_key, outer_key = jr.split(key)
+        size = 1 + 2 * NUM_TIME_FREQUENCIES
+        self.inner = eqx.nn.Linear(size, width, dtype=dtype, key=inner_key)
+        self.outer = eqx.nn.Linear(width, width, dtype=dtype, key=outer_key)
+        self.scale = scale
+
+    def features(self, t: Float[Array, " n"]) -> Float[Array, "n f"]:
+        """Warped time and its sinusoids."""
+        u = jnp.log1p(t / self.scale) / np.log1p(1 / self.scale).item()
+        w = np.geomspace(1.0, MAX_TIME_FREQUENCY, NUM_TIME_FREQUENCIES)
+        angles = u[:, None] * jnp.asarray(w, dtype=t.dtype)[None, :]
+        return jnp.concatenate([u[:, None], jnp.cos(angles), jnp.sin(angles)], axis=1)
+
+    def __call__(self, t: Float[Array, " n"]) -> Float[Array, "n c"]:
+        """Embed each time."""
+        return linear(self.outer, jax.nn.gelu(linear(self.inner, self.features(t))))
+
+
+def fourier_angles(
+    x: Float[Array, "d *m"], num: int, shortest: float, longest: float
+) -> Float[Array, "k *m"]:
+    r"""Angles $2 \pi x_a / \lambda_k$ of each coordinate, wavelengths in geometric progression."""
+    w = jnp.asarray(2 * np.pi / np.geomspace(longest, shortest, num), dtype=x.dtype)
+    angles = jnp.expand_dims(x, 1) * jnp.expand_dims(w, (0, *range(2, x.ndim + 1)))
+    return angles.reshape(-1, *x.shape[1:])
+
+
+def centred(x: Inputs, mask: Mask) -> Inputs:
+    """Inputs relative to the centre of mass of the real points.
+
+    A reference point goes first: differences of nearby floats are exact, a mean far from zero is
+    not.
+    """
+    lowest = jnp.finfo(x.dtype).min
+    reference = jax.lax.stop_gradient(jnp.max(jnp.where(mask[:, None] > 0, x, lowest), axis=0))
+    offsets = zero_masked(x - reference[None, :], mask)
+    count = jnp.maximum(jnp.sum((mask > 0).astype(x.dtype)), 1.0)
+    return zero_masked(offsets - jnp.sum(offsets, axis=0)[None, :] / count, mask)
