@@ -1,6 +1,6 @@
 """Time grids, integrators and the fields that they integrate."""
 
-from geomndp.solve.field import Context, Field
+from geomndp.solve.field import AbstractField, Context, Field, join_masks
 from geomndp.solve.grids import AbstractGrid, LogSnr, Power, Uniform
 from geomndp.solve.integrators import RK4, AbstractFixed, AbstractSolver, Adaptive, Euler, Heun
 from geomndp.solve.reverse import (
@@ -8,12 +8,14 @@ from geomndp.solve.reverse import (
     EulerMaruyama,
     Exponential,
     Multistep,
+    Ode,
     ReverseState,
     ancestral,
 )
 
 __all__ = [
     "RK4",
+    "AbstractField",
     "AbstractFixed",
     "AbstractGrid",
     "AbstractReverse",
@@ -27,8 +29,10 @@ __all__ = [
     "Heun",
     "LogSnr",
     "Multistep",
+    "Ode",
     "Power",
     "ReverseState",
     "Uniform",
     "ancestral",
+    "join_masks",
 ]

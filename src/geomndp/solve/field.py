@@ -5,7 +5,8 @@ observation's) the score of the free points is that of their conditional law: $u
 is exact for any limiting kernel, since $\xi_*$ keeps its law given the context.
 """
 
-from __future__ import annotations
+import abc
+from typing import TYPE_CHECKING
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -15,6 +16,11 @@ from geomndp._types import Array, Float, Inputs, Mask, Outputs, Scalar
 from geomndp.noising import OrnsteinUhlenbeck
 from geomndp.score import AbstractScore
 
+if TYPE_CHECKING:  # to pyright an AbstractVar is a field, the first of every subclass
+    from typing import ClassVar as AbstractVar
+else:
+    from equinox import AbstractVar
+
 
 class Context(eqx.Module):
     """Observed points that stay as they are, each at its own diffusion time."""
@@ -22,29 +28,30 @@ class Context(eqx.Module):
     x: Inputs
     y: Outputs
     t: Float[Array, " n"]
-
-
-class Field(eqx.Module):
-    """Free points x of one function, with the law that the score describes."""
-
-    noising: OrnsteinUhlenbeck
-    score: AbstractScore
-    x: Inputs
     mask: Mask | None = None
-    context: Context | None = None
 
+
+def join_masks(first: Mask | None, second: Mask | None, n: int, m: int, dtype) -> Mask | None:
+    """Mask of n points and then m more; None where all are real."""
+    if first is None and second is None:
+        return None
+    parts = [
+        jnp.ones(size, dtype=dtype) if mask is None else mask
+        for mask, size in ((first, n), (second, m))
+    ]
+    return jnp.concatenate(parts)
+
+
+class AbstractField(eqx.Module):
+    """Free points x of one function, and the score u of their noised law."""
+
+    noising: AbstractVar[OrnsteinUhlenbeck]
+    x: AbstractVar[Inputs]
+    mask: AbstractVar[Mask | None]
+
+    @abc.abstractmethod
     def u(self, t: Scalar, y: Outputs) -> Outputs:
         """Score u of the free points at time t."""
-        context = self.context
-        if context is None:
-            return self.score(self.noising, t, self.x, y, self.mask)
-        n = len(context.x)
-        times = jnp.concatenate([context.t, jnp.broadcast_to(t, (len(self.x),))])
-        mask = self.mask
-        if mask is not None:
-            mask = jnp.concatenate([jnp.ones(n, dtype=mask.dtype), mask])
-        x, y = jnp.concatenate([context.x, self.x]), jnp.concatenate([context.y, y])
-        return self.score(self.noising, times, x, y, mask)[n:]
 
     def clean(self, t: Scalar, y: Outputs, u: Outputs) -> Outputs:
         r"""Tweedie's mean of the clean values, $m + (y - m + \sigma u) / a$."""
@@ -66,3 +73,22 @@ class Field(eqx.Module):
 
     def _real(self, v: Array) -> Array:
         return v if self.mask is None else self.mask[:, None] * v
+
+class Field(AbstractField):
+    """The law that a score describes, given a context or none."""
+
+    noising: OrnsteinUhlenbeck
+    score: AbstractScore
+    x: Inputs
+    mask: Mask | None = None
+    context: Context | None = None
+
+    def u(self, t, y):
+        context = self.context
+        if context is None:
+            return self.score(self.noising, t, self.x, y, self.mask)
+        n = len(context.x)
+        times = jnp.concatenate([context.t, jnp.broadcast_to(t, (len(self.x),))])
+        mask = join_masks(context.mask, self.mask, n, len(self.x), y.dtype)
+        x, y = jnp.concatenate([context.x, self.x]), jnp.concatenate([context.y, y])
+        return self.score(self.noising, times, x, y, mask)[n:]

@@ -21,12 +21,14 @@ class AbstractGrid(eqx.Module):
     @abc.abstractmethod
     def __call__(
         self, schedule: AbstractSchedule, steps: int, eps: float, dtype
-    ) -> Float[Array, " steps+1"]:
+    ) -> Float[Array, " m"]:
         """Return the times."""
 
 
-def _unit(steps: int, dtype) -> Array:
+def _unit(steps: int, eps: float, dtype) -> Array:
     _checks.at_least(1, steps=steps)
+    if _checks.concrete(eps) and not 0 <= eps < 1:
+        raise ValueError(f"expected 0 <= eps < 1, got {eps}")
     return jnp.arange(steps + 1, dtype=dtype) / steps
 
 
@@ -39,11 +41,14 @@ class Uniform(AbstractGrid):
     """Equal steps of time: for comparison only."""
 
     def __call__(self, schedule, steps, eps, dtype=jnp.float32):
-        return _pinned(eps + (1 - eps) * _unit(steps, dtype), eps)
+        return _pinned(eps + (1 - eps) * _unit(steps, eps, dtype), eps)
 
 
 class Power(AbstractGrid):
-    r"""$t = (\epsilon^{1/\rho} + u (1 - \epsilon^{1/\rho}))^\rho$, u uniform (Karras et al. 2022)."""
+    r"""$t = (\epsilon^{1/\rho} + w (1 - \epsilon^{1/\rho}))^\rho$, w uniform on [0, 1].
+
+    Karras et al. (2022), with time in the place of their noise level.
+    """
 
     exponent: float = 3.0
 
@@ -52,7 +57,7 @@ class Power(AbstractGrid):
 
     def __call__(self, schedule, steps, eps, dtype=jnp.float32):
         low = eps ** (1 / self.exponent)
-        return _pinned((low + (1 - low) * _unit(steps, dtype)) ** self.exponent, eps)
+        return _pinned((low + (1 - low) * _unit(steps, eps, dtype)) ** self.exponent, eps)
 
 
 class LogSnr(AbstractGrid):
@@ -68,9 +73,8 @@ class LogSnr(AbstractGrid):
         _checks.positive(floor=self.floor)
 
     def __call__(self, schedule, steps, eps, dtype=jnp.float32):
-        low, high = (
-            jnp.log(self.floor + jnp.expm1(schedule.integral(jnp.asarray(t, dtype=dtype))))
-            for t in (eps, 1.0)
-        )
-        ratio = jnp.exp(low + (high - low) * _unit(steps, dtype)) - self.floor
-        return _pinned(schedule.inverse(jnp.log1p(jnp.maximum(ratio, 0.0))), eps)
+        unit = _unit(steps, eps, dtype)
+        low, high = (jnp.expm1(schedule.integral(jnp.asarray(t, dtype=dtype))) for t in (eps, 1.0))
+        width = jnp.log((high + self.floor) / (low + self.floor))
+        ratio = low + (low + self.floor) * jnp.expm1(width * unit)
+        return _pinned(schedule.inverse(jnp.log1p(ratio)), eps)

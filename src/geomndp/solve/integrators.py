@@ -2,13 +2,18 @@
 
 import abc
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
 from geomndp._types import Array, Float
+
+if TYPE_CHECKING:  # to pyright an AbstractVar is a field, the first of every subclass
+    from typing import ClassVar as AbstractVar
+else:
+    from equinox import AbstractVar
 
 State = Any
 VectorField = Callable[[Array, State], State]
@@ -34,7 +39,7 @@ class AbstractSolver(eqx.Module):
 class AbstractFixed(AbstractSolver):
     """One-step method with a fixed cost a step."""
 
-    evaluations: eqx.AbstractVar[int]
+    evaluations: AbstractVar[int]
 
     @abc.abstractmethod
     def step(self, field: VectorField, t0: Array, t1: Array, y: State) -> State:
@@ -95,7 +100,7 @@ class Adaptive(AbstractSolver):
         import diffrax
 
         solution = diffrax.diffeqsolve(
-            diffrax.ODETerm(lambda t, y, _: field(t, y)),
+            diffrax.ODETerm(lambda t, y, _: field(jnp.asarray(t), y)),
             diffrax.Tsit5(),
             times[0],
             times[-1],

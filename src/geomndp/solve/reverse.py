@@ -1,19 +1,24 @@
 r"""One step of the reversed noising, from time t to an earlier time s.
 
-Every rule takes its white noise z as an argument, so that a step is a deterministic map of
-(state, z): random numbers are drawn outside, and the law of a sampler can be propagated exactly.
-Below, $\Delta B = B(t) - B(s)$ and $\hat y_0$ is Tweedie's mean.
+Every rule takes its noise xi, a draw from the centred limiting law N(0, K), as an argument: a step
+is a deterministic map of (state, xi), the root of K is found once outside the loop, and the law of
+a sampler can be propagated exactly. Below, $\Delta B = B(t) - B(s)$ and $\hat y_0$ is Tweedie's mean.
 """
 
 import abc
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
 
-from geomndp import _checks
 from geomndp._types import Outputs, Scalar
-from geomndp.solve.field import Field
+from geomndp.solve.field import AbstractField
+from geomndp.solve.integrators import RK4, AbstractFixed
+
+if TYPE_CHECKING:  # to pyright an AbstractVar is a field, the first of every subclass
+    from typing import ClassVar as AbstractVar
+else:
+    from equinox import AbstractVar
 
 
 class ReverseState(NamedTuple):
@@ -26,32 +31,32 @@ class ReverseState(NamedTuple):
 class AbstractReverse(eqx.Module):
     """A rule for one reverse step; costs `evaluations` of the score."""
 
-    evaluations: eqx.AbstractVar[int]
+    evaluations: AbstractVar[int]
 
     @abc.abstractmethod
     def step(
-        self, field: Field, before: Scalar, t: Scalar, s: Scalar, state: ReverseState, z: Outputs
+        self, field: AbstractField, before: Scalar, t: Scalar, s: Scalar, state: ReverseState, xi: Outputs
     ) -> ReverseState:
         """Move from t to s < t; `before` is the time of the step before (t itself at the start)."""
 
 
 class EulerMaruyama(AbstractReverse):
-    r"""$y - \Delta B (\frac12 (m - y) - u / \sigma) + \sqrt{\Delta B} S z$."""
+    r"""$y - \Delta B (\frac12 (m - y) - u / \sigma) + \sqrt{\Delta B} \xi$."""
 
     evaluations = 1
 
-    def step(self, field, before, t, s, state, z):
+    def step(self, field, before, t, s, state, xi):
         y, u = state.y, field.u(t, state.y)
         delta = field.noising.schedule.integral(t) - field.noising.schedule.integral(s)
         drift = 0.5 * (field.mean() - y) - u / field.noising.sigma(t)
-        y = y - delta * drift + jnp.sqrt(delta) * field.gram().root_mv(z)
+        y = y - delta * drift + jnp.sqrt(delta) * xi
         return ReverseState(y, state.clean)
 
 
 class Exponential(AbstractReverse):
     r"""Exact in the linear part (Song et al. 2021, DDIM, in the terms of u).
 
-    $m + a_s (\hat y_0 - m) - \sqrt{\sigma_s^2 - v} u + \sqrt v S z$ with
+    $m + a_s (\hat y_0 - m) - \sqrt{\sigma_s^2 - v} u + \sqrt v \xi$ with
     $v = \eta^2 \sigma_s^2 (1 - a_t^2 / a_s^2) / \sigma_t^2$: the flow at `eta` 0, the reverse SDE
     at 1.
     """
@@ -63,13 +68,13 @@ class Exponential(AbstractReverse):
         if not 0 <= self.eta <= 1:
             raise ValueError(f"expected 0 <= eta <= 1, got {self.eta}")
 
-    def step(self, field, before, t, s, state, z):
+    def step(self, field, before, t, s, state, xi):
         u = field.u(t, state.y)
         clean = field.clean(t, state.y, u)
         m, (a_s, kept, fresh) = field.mean(), ancestral(field.noising, t, s, self.eta)
         y = m + a_s * (clean - m) - kept * u
         if self.eta > 0:
-            y = y + fresh * field.gram().root_mv(z)
+            y = y + fresh * xi
         return ReverseState(y, clean)
 
 
@@ -83,7 +88,7 @@ class Multistep(AbstractReverse):
     stochastic: bool = eqx.field(default=True, static=True)
     evaluations = 1
 
-    def step(self, field, before, t, s, state, z):
+    def step(self, field, before, t, s, state, xi):
         noising, m = field.noising, field.mean()
         a_s, sigma_s, sigma_t = noising.alpha(s), noising.sigma(s), noising.sigma(t)
         log_snr = [jnp.log(noising.alpha(w)) - jnp.log(noising.sigma(w)) for w in (before, t, s)]
@@ -96,13 +101,25 @@ class Multistep(AbstractReverse):
             y = m + sigma_s / sigma_t * (state.y - m) + a_s * (1 - decay) * (ahead - m)
             return ReverseState(y, clean)
         y = m + sigma_s / sigma_t * decay * (state.y - m) + a_s * (1 - decay**2) * (ahead - m)
-        y = y + sigma_s * jnp.sqrt(-jnp.expm1(-2 * h)) * field.gram().root_mv(z)
+        y = y + sigma_s * jnp.sqrt(-jnp.expm1(-2 * h)) * xi
         return ReverseState(y, clean)
+
+
+class Ode(AbstractReverse):
+    """Probability flow by a fixed-step solver."""
+
+    solver: AbstractFixed = RK4()
+
+    @property
+    def evaluations(self) -> int:
+        return self.solver.evaluations
+
+    def step(self, field, before, t, s, state, xi):
+        return ReverseState(self.solver.step(field.flow, t, s, state.y), state.clean)
 
 
 def ancestral(noising, t, s, eta=1.0):
     r"""Coefficients of $y_s$ given $y_t$ and clean values: $(a_s, \sqrt{\sigma_s^2 - v}, \sqrt v)$."""
-    _checks.not_negative(eta=eta)
     a_s, sigma_s, sigma_t = noising.alpha(s), noising.sigma(s), noising.sigma(t)
     gap = noising.schedule.integral(t) - noising.schedule.integral(s)
     variance = (eta * sigma_s / sigma_t) ** 2 * -jnp.expm1(-gap)

@@ -1,0 +1,31 @@
+"""Ways to draw functions, given observations or none, behind one interface."""
+
+from geomndp.samplers.amortised import AdaptiveFlow, Amortised, check_amortised, conditional_field, flow
+from geomndp.samplers.base import AbstractSampler, Observations, Problem, Samples
+from geomndp.samplers.langevin import Langevin
+from geomndp.samplers.moment_matching import MomentMatching
+from geomndp.samplers.program import Info, Phase, Program, run
+from geomndp.samplers.repaint import RePaint, Replacement
+from geomndp.samplers.twisted_smc import Runs, TwistedSMC
+
+__all__ = [
+    "AbstractSampler",
+    "AdaptiveFlow",
+    "Amortised",
+    "Info",
+    "Langevin",
+    "MomentMatching",
+    "Observations",
+    "Phase",
+    "Problem",
+    "Program",
+    "RePaint",
+    "Replacement",
+    "Runs",
+    "Samples",
+    "TwistedSMC",
+    "check_amortised",
+    "conditional_field",
+    "flow",
+    "run",
+]

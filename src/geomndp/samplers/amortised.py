@@ -1,0 +1,127 @@
+"""Sampling by one reverse pass, observations held at their own times.
+
+With no observations this draws from the model itself, whatever its score.
+"""
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from geomndp import _checks
+from geomndp._linalg import DiagonalGram
+from geomndp.samplers.base import AbstractSampler, Problem
+from geomndp.samplers.program import Phase, Program
+from geomndp.solve import (
+    AbstractGrid,
+    AbstractReverse,
+    Adaptive,
+    Field,
+    Multistep,
+    Ode,
+    Power,
+    ReverseState,
+)
+
+
+class Amortised(AbstractSampler):
+    """Reverse SDE or flow of the conditional law, whose score the model gives directly."""
+
+    steps: int = eqx.field(default=50, static=True)
+    rule: AbstractReverse = Multistep()
+    grid: AbstractGrid = Power(3.0)
+
+    def __check_init__(self):
+        _checks.at_least(1, steps=self.steps)
+
+    def check(self, problem):
+        check_amortised(problem)
+
+    def program(self, problem):
+        field = conditional_field(problem)
+        mean, root, shape = field.mean(), field.gram().root(), (len(problem.x), field.noising.dim)
+
+        def init(noise):
+            y = mean + root.mv(noise[0])
+            return ReverseState(y, y)
+
+        def step(state, times, noise):
+            before, t, s = times
+            return self.rule.step(field, before, t, s, state, root.mv(noise[0]))
+
+        return Program(
+            init=init,
+            init_noise=(shape,),
+            phases=(Phase(step, (shape,)),),
+            inputs=problem.times(self.grid, self.steps),
+            finish=lambda state: state.y,
+            evaluations=self.steps * self.rule.evaluations,
+        )
+
+
+def flow(steps: int = 20, solver=None, grid: AbstractGrid | None = None) -> Amortised:
+    """Deterministic sampling by the probability flow (RK4 unless another solver is given)."""
+    rule = Ode() if solver is None else Ode(solver)
+    return Amortised(steps, rule, Power(3.0) if grid is None else grid)
+
+
+def conditional_field(problem: Problem) -> Field:
+    """Field of the targets given the observations at their own times."""
+    context = None
+    if problem.num_observed:
+        context = problem.observations.as_context(problem.noising)
+    return Field(problem.noising, problem.score, problem.x, None, context)
+
+
+def check_amortised(problem: Problem) -> None:
+    """Refuse what one conditional pass cannot treat."""
+    if not problem.num_observed:
+        return
+    if not problem.score.conditional:
+        raise ValueError(
+            "expected a score trained with contexts (score.conditional), got one that knows "
+            "equal times only; use Langevin or MomentMatching"
+        )
+    observations, noising = problem.observations, problem.noising
+    if not observations.noisy:
+        return
+    gram = noising.gram(observations.x)
+    if not isinstance(gram, DiagonalGram):
+        raise ValueError(
+            "expected a white limiting kernel for observation noise in amortised conditioning, "
+            f"got {type(noising.kernel).__name__}; use Langevin or MomentMatching"
+        )
+    if _checks.concrete(observations.noise):
+        total = noising.schedule.integral(jnp.ones((), dtype=gram.variance.dtype))
+        largest = jnp.max(observations.noise / gram.variance)
+        if jnp.log1p(largest) > total:
+            raise ValueError(
+                f"expected noise at most {float(jnp.expm1(total)):.3g} times the limiting "
+                f"variance, got {float(largest):.3g} times"
+            )
+
+
+class AdaptiveFlow(AbstractSampler):
+    """Probability flow by an adaptive solver; its steps are chosen on the way."""
+
+    solver: Adaptive = Adaptive()
+    steps: int = eqx.field(default=1, static=True)
+    grid: AbstractGrid = Power(3.0)
+
+    def check(self, problem):
+        check_amortised(problem)
+
+    def program(self, problem):
+        field = conditional_field(problem)
+        mean, root, shape = field.mean(), field.gram().root(), (len(problem.x), field.noising.dim)
+
+        def step(y, times, noise):
+            _, t, s = times
+            return self.solver.integrate(field.flow, jnp.stack([t, s]), y)[0]
+
+        return Program(
+            init=lambda noise: mean + root.mv(noise[0]),
+            init_noise=(shape,),
+            phases=(Phase(step, ()),),
+            inputs=problem.times(self.grid, self.steps),
+            finish=lambda y: y,
+            evaluations=0,
+        )

@@ -1,0 +1,109 @@
+"""What every conditional sampler takes and gives."""
+
+import abc
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+
+from geomndp._linalg import DiagonalGram
+from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray
+from geomndp.noising import OrnsteinUhlenbeck
+from geomndp.samplers.program import Info, Program, run
+from geomndp.score import AbstractScore
+from geomndp.solve import AbstractGrid, Context, Field
+
+
+class Observations(eqx.Module):
+    """Observed points; `noise` is a variance a point. `noisy` says whether any of it is not zero.
+
+    `mask` is for padding only, None where every row is real.
+    """
+
+    x: Inputs
+    y: Outputs
+    noise: Float[Array, " m"]
+    noisy: bool = eqx.field(static=True)
+    mask: Mask | None = None
+
+    def as_context(self, noising: OrnsteinUhlenbeck) -> Context:
+        r"""The same observations as points at their own diffusion times.
+
+        Noise of variance r on top of white limiting variance v is what noising does up to the time
+        with $\sigma^2 / a^2 = r / v$, where the value is $m + a (y - m)$.
+        """
+        zeros = jnp.zeros(len(self.x), dtype=self.x.dtype)
+        if not self.noisy:
+            return Context(self.x, self.y, zeros, self.mask)
+        gram, m = noising.gram(self.x), noising.mean_at(self.x)
+        assert isinstance(gram, DiagonalGram)
+        t = noising.schedule.inverse(jnp.log1p(self.noise / gram.variance))
+        return Context(self.x, m + noising.alpha(t)[:, None] * (self.y - m), t, self.mask)
+
+
+class Problem(eqx.Module):
+    """Sample the values at x given observations (there may be none), down to time eps."""
+
+    noising: OrnsteinUhlenbeck
+    score: AbstractScore
+    x: Inputs
+    observations: Observations
+    eps: float = eqx.field(static=True)
+
+    @property
+    def num_observed(self) -> int:
+        """Number of observed points."""
+        return len(self.observations.x)
+
+    def joint(self) -> Field:
+        """All points, the observed ones first, noised alike: what the joint score describes."""
+        return Field(
+            self.noising, self.score, jnp.concatenate([self.observations.x, self.x]), None, None
+        )
+
+    def times(self, grid: AbstractGrid, steps: int) -> tuple[Array, Array, Array]:
+        """Decreasing times of every step: of the step before, at its start and at its end."""
+        t = grid(self.noising.schedule, steps, self.eps, self.x.dtype)[::-1]
+        before = jnp.concatenate([t[:1], t[:-2]]) if steps > 1 else t[:1]
+        return before, t[:-1], t[1:]
+
+
+class Samples(NamedTuple):
+    """Draws (num_samples, n, p) and what happened on the way."""
+
+    y: Float[Array, "s n p"]
+    info: Info
+
+
+class AbstractSampler(eqx.Module):
+    """A way to draw from p(y | observations)."""
+
+    steps: eqx.AbstractVar[int]
+    grid: eqx.AbstractVar[AbstractGrid]
+
+    @abc.abstractmethod
+    def check(self, problem: Problem) -> None:
+        """Refuse, with a ValueError, a problem that this sampler cannot treat."""
+
+    @abc.abstractmethod
+    def program(self, problem: Problem) -> Program:
+        """The sampler's steps for this problem."""
+
+    def draw(self, problem: Problem, *, key: PRNGKeyArray, num_samples: int) -> Samples:
+        """Draw independent samples."""
+        program = self.program(problem)
+        keys = jr.split(key, num_samples)
+        y, rms = jax.vmap(lambda key: run(program, problem.x.dtype, key=key))(keys)
+        _, _, times = problem.times(self.grid, self.steps)
+        return Samples(y, Info(times, jnp.sqrt(jnp.mean(rms**2, axis=0))))
+
+
+def refuse_noise(sampler: AbstractSampler, problem: Problem) -> None:
+    """For samplers that hold the observed values exactly."""
+    if problem.observations.noisy:
+        raise ValueError(
+            f"expected observations without noise for {type(sampler).__name__}, which holds their "
+            "values exactly; Langevin, MomentMatching and TwistedSMC take noise"
+        )

@@ -1,0 +1,60 @@
+"""How the observed values follow the noise level: the paper's four schemes.
+
+"inner" draws fresh noise at every corrector step, "outer" once a time, "path" follows one noising
+trajectory backwards, "none" leaves the values clean.
+"""
+
+import equinox as eqx
+
+from geomndp import _checks
+from geomndp._linalg import AbstractGram
+from geomndp._types import Outputs, Scalar
+from geomndp.noising import OrnsteinUhlenbeck
+from geomndp.samplers.base import Problem
+from geomndp.solve import ancestral
+
+SCHEMES = ("inner", "outer", "path", "none")
+
+
+class ContextRule(eqx.Module):
+    """Observed values at a noise level, from noise that is given."""
+
+    noising: OrnsteinUhlenbeck
+    y: Outputs
+    mean: Outputs
+    root: AbstractGram
+    scheme: str = eqx.field(static=True)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Shape of the noise."""
+        return self.y.shape
+
+    def fresh(self, t: Scalar, z: Outputs) -> Outputs:
+        """Draw from the noised law at time t."""
+        if self.scheme == "none":
+            return self.y
+        a, sigma = self.noising.alpha(t), self.noising.sigma(t)
+        return self.mean + a * (self.y - self.mean) + sigma * self.root.mv(z)
+
+    def back(self, t: Scalar, s: Scalar, y_t: Outputs, z: Outputs) -> Outputs:
+        """Values at s < t given those at t: the bridge to the clean values, or fresh noise."""
+        if self.scheme != "path":
+            return self.fresh(s, z)
+        clean = self.y - self.mean
+        xi = (y_t - self.mean - self.noising.alpha(t) * clean) / self.noising.sigma(t)
+        a_s, kept, fresh = ancestral(self.noising, t, s)
+        return self.mean + a_s * clean + kept * xi + fresh * self.root.mv(z)
+
+    def again(self, t: Scalar, y_t: Outputs, z: Outputs) -> Outputs:
+        """Values for another corrector step at the same time."""
+        return self.fresh(t, z) if self.scheme == "inner" else y_t
+
+
+def context_rule(problem: Problem, scheme: str) -> ContextRule:
+    """Rule for a problem's observations."""
+    _checks.one_of("context", scheme, SCHEMES)
+    x = problem.observations.x
+    noising = problem.noising
+    root = noising.gram(x).root() if len(x) else noising.gram(x)
+    return ContextRule(noising, problem.observations.y, noising.mean_at(x), root, scheme)

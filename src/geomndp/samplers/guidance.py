@@ -1,0 +1,120 @@
+r"""Moment-matching guidance: p(observations | y_t) as a Gaussian with Tweedie's moments.
+
+Rozet et al. 2024 (MMPS), in the terms of u. With $\hat y_0(y)$ Tweedie's mean, J its Jacobian and
+$C = (\sigma^2 / a) J K$ its covariance, observations with noise R have
+$\log p \approx \log N(y_c; \hat y_{0,c}, C_{cc} + R)$, whose gradient adds
+$\sigma K J_c^T (C_{cc} + R)^{-1} (y_c - \hat y_{0,c})$ to u. Exact for Gaussian data.
+J enters by vector-Jacobian products: one a context coordinate, or a few dozen in conjugate
+gradients for large contexts; never as a matrix.
+"""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.scipy.sparse.linalg import cg
+
+from geomndp._linalg import LOG_2PI, AbstractGram
+from geomndp._types import Array, Float, Inputs, Mask, Outputs, Scalar
+from geomndp.noising import OrnsteinUhlenbeck
+from geomndp.samplers.base import Problem
+from geomndp.solve import AbstractField, Field
+
+
+class Guess(NamedTuple):
+    """Score with and without guidance, and the log-density of the observations."""
+
+    u: Outputs
+    guided: Outputs
+    log_twist: Scalar
+
+
+class GuidedField(AbstractField):
+    """All points of a problem, observed ones first, under the guided score."""
+
+    noising: OrnsteinUhlenbeck
+    x: Inputs
+    mask: Mask | None
+    base: Field
+    limit: AbstractGram
+    y: Outputs
+    noise: Float[Array, " m"]
+    dense: bool = eqx.field(static=True)
+    iterations: int = eqx.field(static=True)
+
+    def u(self, t, y):
+        return self._guided_by_cg(t, y) if not self.dense else self.guess(t, y).guided
+
+    def _linearised(self, t: Scalar, y: Outputs):
+        """Score, clean estimate at the observations, and the map v -> K J_c^T v."""
+        m = len(self.y)
+
+        def clean(y):
+            u = self.base.u(t, y)
+            return self.base.clean(t, y, u)[:m], u
+
+        estimate, transpose, u = jax.vjp(clean, y, has_aux=True)
+
+        def carried(v: Float[Array, "m p"]) -> Outputs:
+            return self.limit.mv(transpose(v)[0])
+
+        return u, estimate, carried
+
+    def _floor(self, t: Scalar) -> Scalar:
+        """Smallest variance granted to an estimate: of the order of its rounding."""
+        ratio = (self.noising.sigma(t) / self.noising.alpha(t)) ** 2
+        return jnp.finfo(self.y.dtype).eps ** 0.5 * ratio * jnp.max(self.limit.diagonal())
+
+    def guess(self, t: Scalar, y: Outputs) -> Guess:
+        """Guided score by one vector-Jacobian product a context coordinate."""
+        u, estimate, carried = self._linearised(t, y)
+        a, sigma, size = self.noising.alpha(t), self.noising.sigma(t), self.y.size
+        basis = jnp.eye(size, dtype=y.dtype).reshape(size, *self.y.shape)
+        columns = jax.vmap(carried)(basis)
+        covariance = sigma**2 / a * columns[:, : len(self.y)].reshape(size, size)
+        # The moments are matched at the present y: the covariance is not differentiated.
+        covariance = jax.lax.stop_gradient((covariance + covariance.T) / 2)
+        values, vectors = jnp.linalg.eigh(covariance + jnp.diag(self._noise()))
+        values = jnp.maximum(values, self._floor(t))
+        white = vectors.T @ (self.y - estimate).reshape(-1)
+        pull = jnp.tensordot(vectors @ (white / values), columns, 1)
+        log_twist = -0.5 * jnp.sum(white**2 / values + jnp.log(values) + LOG_2PI)
+        return Guess(u, u + sigma * pull, log_twist)
+
+    def _noise(self) -> Float[Array, " size"]:
+        return jnp.repeat(self.noise, self.y.shape[1])
+
+    def _guided_by_cg(self, t: Scalar, y: Outputs) -> Outputs:
+        u, estimate, carried = self._linearised(t, y)
+        a, sigma, m = self.noising.alpha(t), self.noising.sigma(t), len(self.y)
+
+        def apply(v):
+            noise = (self.noise + self._floor(t))[:, None] * v
+            return sigma**2 / a * carried(v)[:m] + noise
+
+        weights, _ = cg(apply, self.y - estimate, maxiter=self.iterations)
+        return u + sigma * carried(weights)
+
+
+def guided(problem: Problem, most_dense: int = 64, iterations: int = 30) -> GuidedField:
+    """Guided field of a problem; conjugate gradients above `most_dense` context coordinates."""
+    base, observations = problem.joint(), problem.observations
+    dense = observations.y.size <= most_dense
+    return GuidedField(
+        noising=problem.noising,
+        x=base.x,
+        mask=None,
+        base=base,
+        limit=base.gram(),
+        y=observations.y,
+        noise=observations.noise,
+        dense=dense,
+        iterations=iterations,
+    )
+
+
+def evaluations(field: GuidedField) -> int:
+    """Cost of one guided score: a forward pass and its vector-Jacobian products, two each."""
+    products = field.y.size if field.dense else field.iterations + 1
+    return 1 + 2 * products
