@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import jax
 import numpy as np
+from jax.core import Tracer
 
 
 def concrete(value) -> bool:
     """Whether the value can be looked at now (JAX is not tracing it)."""
-    return not isinstance(value, jax.core.Tracer)
+    return not isinstance(value, Tracer)
 
 
 def positive(**values) -> None:
@@ -39,30 +39,37 @@ def at_least(minimum: int, **values) -> None:
             raise ValueError(f"expected {name} to be a whole number >= {minimum}, got {value!r}")
 
 
-def finite_rows(name: str, value) -> None:
-    """Refuse NaN and infinity, naming the rows."""
-    if not concrete(value):
+def finite_rows(name: str, value, mask=None) -> None:
+    """Refuse NaN and infinity, naming the rows; masked rows may hold anything."""
+    if not (concrete(value) and concrete(mask)):
         return
     array = np.asarray(value)
-    bad = np.flatnonzero(~np.isfinite(array).all(axis=tuple(range(1, array.ndim))))
+    wrong = ~np.isfinite(array).all(axis=tuple(range(1, array.ndim)))
+    bad = np.flatnonzero(wrong if mask is None else wrong & (np.asarray(mask) > 0))
     if bad.size:
         rows = ", ".join(map(str, bad[:8])) + (", ..." if bad.size > 8 else "")
         raise ValueError(f"expected finite {name}, got NaN or infinity in rows {rows}")
 
 
-def function(x, y=None, *, dim: int, mask=None, name: str = "") -> None:
+def shape(name: str, value, expected: tuple[int, ...]) -> None:
+    """Refuse an array of another shape."""
+    if np.shape(value) != expected:
+        raise ValueError(f"expected {name} of shape {expected}, got shape {np.shape(value)}")
+
+
+def shapes(x, y=None, *, dim: int, mask=None, name: str = "") -> None:
     """Refuse inputs and outputs whose rank or size do not fit one function with `dim` outputs."""
-    x_name, y_name = f"x{name}", f"y{name}"
     if np.ndim(x) != 2:
-        raise ValueError(f"expected {x_name} of shape (n, d), got shape {np.shape(x)}")
-    finite = mask is None
-    if finite:
-        finite_rows(x_name, x)
+        raise ValueError(f"expected x{name} of shape (n, d), got shape {np.shape(x)}")
     if y is not None:
-        if np.ndim(y) != 2 or np.shape(y) != (len(x), dim):
-            expected = f"({len(x)}, {dim})"
-            raise ValueError(f"expected {y_name} of shape {expected}, got shape {np.shape(y)}")
-        if finite:
-            finite_rows(y_name, y)
-    if mask is not None and np.shape(mask) != (len(x),):
-        raise ValueError(f"expected mask of shape ({len(x)},), got shape {np.shape(mask)}")
+        shape(f"y{name}", y, (len(x), dim))
+    if mask is not None:
+        shape("mask", mask, (len(x),))
+
+
+def function(x, y=None, *, dim: int, mask=None, name: str = "") -> None:
+    """Refuse what does not fit one function with `dim` outputs, and NaN or infinity in it."""
+    shapes(x, y, dim=dim, mask=mask, name=name)
+    finite_rows(f"x{name}", x, mask)
+    if y is not None:
+        finite_rows(f"y{name}", y, mask)

@@ -6,21 +6,39 @@ column, so that one Cholesky of size n serves all p outputs.
 """
 
 import abc
+from typing import TYPE_CHECKING
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jax.scipy.linalg import cho_solve, solve_triangular
 from jaxtyping import Array, Float
 
 from geomndp._types import Mask, Outputs, Scalar
 
+if TYPE_CHECKING:  # to pyright an AbstractVar is a field, the first of every subclass
+    from typing import ClassVar as AbstractVar
+else:
+    from equinox import AbstractVar
+
 LOG_2PI = 1.8378770664093453
 
 
-def jitter(dtype: jnp.dtype) -> float:
-    """Relative diagonal shift that keeps a Cholesky factor of a smooth kernel real."""
-    return 1e-10 if dtype == jnp.float64 else 1e-6
+def jitter(dtype: jnp.dtype, n: int) -> float:
+    """Relative diagonal shift that keeps a Cholesky factor of n smooth values real.
+
+    Rounding moves the eigenvalues of an n x n matrix by about n eps / 8 (measured).
+    """
+    return max(1e-10 if dtype == jnp.float64 else 1e-6, n * float(jnp.finfo(dtype).eps) / 4)
+
+
+def matmul(a: Array, b: Array) -> Array:
+    """Matrix product in full precision, where an accelerator would round float32 factors."""
+    return jnp.matmul(a, b, precision="highest")
+
+
+def zero_masked(v: Float[Array, "n p"], mask: Mask | None) -> Float[Array, "n p"]:
+    """Put zero in masked rows, whatever they hold."""
+    return v if mask is None else jnp.where(mask[:, None] > 0, v, 0.0)
 
 
 def per_output(matrix: Float[Array, "n m"], dim: int) -> Float[Array, "np mp"]:
@@ -30,21 +48,26 @@ def per_output(matrix: Float[Array, "n m"], dim: int) -> Float[Array, "np mp"]:
 
 def apply(matrix: Float[Array, "a b"], v: Float[Array, "m p"]) -> Float[Array, "n p"]:
     """Multiply by a matrix on points, or on flattened (point, output) indices."""
-    return (matrix @ v.reshape(matrix.shape[1], -1)).reshape(-1, v.shape[1])
+    columns = v if matrix.shape[1] == len(v) else v.reshape(-1, 1)
+    return matmul(matrix, columns).reshape(-1, v.shape[1])
 
 
 class AbstractGram(eqx.Module):
     """Symmetric positive operator on (n, p) arrays."""
 
-    dim: eqx.AbstractVar[int]
+    dim: AbstractVar[int]
 
     @abc.abstractmethod
     def mv(self, v: Outputs) -> Outputs:
         """Apply K."""
 
     @abc.abstractmethod
+    def root(self) -> "AbstractGram":
+        """Symmetric root S, S S = K: equivariant, unlike a Cholesky factor."""
+
     def root_mv(self, v: Outputs) -> Outputs:
-        """Apply the symmetric root S, S S = K: equivariant, unlike a Cholesky factor."""
+        """Apply the symmetric root."""
+        return self.root().mv(v)
 
     @abc.abstractmethod
     def root_solve(self, v: Outputs) -> Outputs:
@@ -106,8 +129,8 @@ class DiagonalGram(AbstractGram):
     def mv(self, v):
         return self.variance[:, None] * v
 
-    def root_mv(self, v):
-        return jnp.sqrt(self.variance)[:, None] * v
+    def root(self):
+        return DiagonalGram(jnp.sqrt(self.variance), self.dim)
 
     def root_solve(self, v):
         return v / jnp.sqrt(self.variance)[:, None]
@@ -122,8 +145,7 @@ class DiagonalGram(AbstractGram):
         return self.dim * jnp.sum(jnp.log(self.variance))
 
     def log_density(self, v, mask=None):
-        gram = self.masked(mask)
-        v = v if mask is None else jnp.where(mask[:, None] > 0, v, 0.0)
+        gram, v = self.masked(mask), zero_masked(v, mask)
         return _log_density(jnp.sum(v * gram.solve(v)), gram.logdet(), v, mask)
 
     def dense(self):
@@ -163,30 +185,35 @@ class MatrixGram(AbstractGram):
     def mv(self, v):
         return apply(self.matrix, v)
 
-    def _root(self, power: float) -> Float[Array, "m m"]:
-        values, vectors = jnp.linalg.eigh(self.matrix)
-        floor = jitter(values.dtype) * jnp.max(values)
-        return (vectors * jnp.maximum(values, floor) ** power) @ vectors.T
+    def _shift(self) -> Scalar:
+        diagonal = jnp.diag(self.matrix)
+        return jitter(diagonal.dtype, len(diagonal)) * jnp.mean(diagonal)
 
-    def root_mv(self, v):
-        return apply(self._root(0.5), v)
+    def _power(self, power: float) -> Float[Array, "m m"]:
+        """Power of the matrix whose Cholesky factor is `cholesky`."""
+        values, vectors = jnp.linalg.eigh(self.matrix)
+        values = jnp.maximum(values, 0.0) + self._shift()
+        return matmul(vectors * values[None, :] ** power, vectors.T)
+
+    def root(self):
+        return MatrixGram(self._power(0.5), self.dim, self.shared)
 
     def root_solve(self, v):
-        return apply(self._root(-0.5), v)
+        return apply(self._power(-0.5), v)
 
     def cholesky(self) -> Float[Array, "m m"]:
         """Lower Cholesky factor, jittered for smooth kernels and repeated inputs."""
-        shift = jitter(self.matrix.dtype) * jnp.mean(jnp.diag(self.matrix))
-        return jnp.linalg.cholesky(
-            self.matrix + shift * jnp.eye(len(self.matrix), dtype=self.matrix.dtype)
-        )
+        eye = jnp.eye(len(self.matrix), dtype=self.matrix.dtype)
+        return jnp.linalg.cholesky(self.matrix + self._shift() * eye)
 
     def cholesky_mv(self, v):
         return apply(self.cholesky(), v)
 
     def solve(self, v):
-        rows = v.reshape(len(self.matrix), -1)
-        return cho_solve((self.cholesky(), True), rows).reshape(v.shape)
+        return cho_solve((self.cholesky(), True), self._columns(v)).reshape(v.shape)
+
+    def _columns(self, v: Outputs) -> Float[Array, "m c"]:
+        return v if self.shared else v.reshape(-1, 1)
 
     @property
     def _copies(self) -> int:
@@ -196,10 +223,9 @@ class MatrixGram(AbstractGram):
         return 2 * self._copies * jnp.sum(jnp.log(jnp.diag(self.cholesky())))
 
     def log_density(self, v, mask=None):
-        gram = self.masked(mask)
-        v = v if mask is None else jnp.where(mask[:, None] > 0, v, 0.0)
+        gram, v = self.masked(mask), zero_masked(v, mask)
         factor = gram.cholesky()
-        white = solve_triangular(factor, v.reshape(len(factor), -1), lower=True)
+        white = solve_triangular(factor, self._columns(v), lower=True)
         logdet = 2 * self._copies * jnp.sum(jnp.log(jnp.diag(factor)))
         return _log_density(jnp.sum(white**2), logdet, v, mask)
 
@@ -234,11 +260,13 @@ class MatrixGram(AbstractGram):
     def hadamard(self, other):
         if isinstance(other, DiagonalGram):
             return other.hadamard(self)
+        assert isinstance(other, MatrixGram)
         return MatrixGram(self.matrix * other.matrix, self.dim, self.shared)
 
     def __add__(self, other):
         if isinstance(other, DiagonalGram):
             return self.add_diagonal(other.variance)
+        assert isinstance(other, MatrixGram)
         if self.shared == other.shared:
             return MatrixGram(self.matrix + other.matrix, self.dim, self.shared)
         return MatrixGram(self.dense() + other.dense(), self.dim, False)

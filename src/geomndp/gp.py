@@ -16,7 +16,7 @@ import jax.random as jr
 from jax.scipy.linalg import solve_triangular
 
 from geomndp import _checks
-from geomndp._linalg import AbstractGram, MatrixGram, apply
+from geomndp._linalg import AbstractGram, MatrixGram, apply, jitter, matmul, zero_masked
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray, Scalar
 from geomndp.kernels import AbstractKernel
 
@@ -25,7 +25,11 @@ Mean = Callable[[Inputs], Outputs]
 
 def mean_values(mean: Mean | None, x: Inputs, dim: int) -> Outputs:
     """Mean function at x; None is zero."""
-    return jnp.zeros((len(x), dim), dtype=x.dtype) if mean is None else mean(x)
+    if mean is None:
+        return jnp.zeros((len(x), dim), dtype=x.dtype)
+    values = mean(x)
+    _checks.shape("the values of the mean function", values, (len(x), dim))
+    return values
 
 
 def variances(noise, x: Inputs) -> Float[Array, " n"]:
@@ -52,11 +56,12 @@ class AbstractGP(eqx.Module):
     def sample(self, x: Inputs, *, key: PRNGKeyArray, num_samples: int | None = None) -> Array:
         """Draw (n, p), or (num_samples, n, p)."""
         _checks.function(x, dim=self.dim)
-        z = jr.normal(key, (num_samples or 1, len(x), self.dim), dtype=x.dtype)
-        gram = self.gram(x)
-        # The samples go in as further columns, so that one factorisation serves all of them.
-        y = self.mean_at(x)[None] + jax.vmap(gram.cholesky_mv)(z)
-        return y[0] if num_samples is None else y
+        if num_samples is None:
+            return self.sample(x, key=key, num_samples=1)[0]
+        _checks.at_least(0, num_samples=num_samples)
+        z = jr.normal(key, (num_samples, len(x), self.dim), dtype=x.dtype)
+        # The factor does not depend on z, so that one factorisation serves all samples.
+        return self.mean_at(x)[None] + jax.vmap(self.gram(x).cholesky_mv)(z)
 
     def log_prob(self, x: Inputs, y: Outputs, mask: Mask | None = None) -> Scalar:
         """Joint log-density of the unmasked rows, in nats."""
@@ -88,7 +93,9 @@ class GP(AbstractGP):
     def gram(self, x, mask=None):
         return self.kernel.gram(x).add_diagonal(variances(self.noise, x)).masked(mask)
 
-    def condition(self, x: Inputs, y: Outputs, noise=0.0, mask: Mask | None = None) -> ConditionedGP:
+    def condition(
+        self, x: Inputs, y: Outputs, noise=0.0, mask: Mask | None = None
+    ) -> ConditionedGP:
         """Law of new values given those at x, seen with a further `noise` variance."""
         _checks.function(x, y, dim=self.dim, mask=mask)
         _checks.not_negative(noise=noise)
@@ -119,28 +126,33 @@ class ConditionedGP(AbstractGP):
         return jnp.where(keep[None, :], cross, 0.0)
 
     def mean_at(self, x):
-        if len(self.x) == 0:
-            return self.prior.mean_at(x)
-        residual = self.y - self.prior.mean_at(self.x)
-        if self.mask is not None:
-            residual = jnp.where(self.mask[:, None] > 0, residual, 0.0)
-        return self.prior.mean_at(x) + apply(self._cross(x), self._observed().solve(residual))
+        mean, observed = self.prior.mean_at(x), self._observed()
+        # Nothing is learnt from no rows, nor about other rows from white noise.
+        if len(self.x) == 0 or not isinstance(observed, MatrixGram):
+            return mean
+        residual = zero_masked(self.y - self.prior.mean_at(self.x), self.mask)
+        return mean + apply(self._cross(x), observed.solve(residual))
 
     def gram(self, x, mask=None):
         observed, gram = self._observed(), self.prior.gram(x)
-        # Nothing is learnt from no rows, nor about other rows from white noise.
         if len(self.x) == 0 or not isinstance(observed, MatrixGram):
             return gram.masked(mask)
         half = solve_triangular(observed.cholesky(), self._cross(x).T, lower=True)
-        reduction = MatrixGram(-half.T @ half, self.dim, observed.shared)
-        return (gram + reduction).masked(mask)
+        reduction = MatrixGram(-matmul(half.T, half), self.dim, observed.shared)
+        # What is left may be less than the rounding of what was taken away.
+        rounding = jitter(x.dtype, len(observed.matrix)) * jnp.max(gram.diagonal(), axis=1)
+        return (gram + reduction).add_diagonal(rounding).masked(mask)
 
-    def condition(self, x: Inputs, y: Outputs, noise=0.0) -> ConditionedGP:
+    def condition(
+        self, x: Inputs, y: Outputs, noise=0.0, mask: Mask | None = None
+    ) -> ConditionedGP:
         """Add more observations."""
-        _checks.function(x, y, dim=self.dim)
-        mask = None
-        if self.mask is not None:
-            mask = jnp.concatenate([self.mask, jnp.ones(len(x), dtype=x.dtype)])
+        _checks.function(x, y, dim=self.dim, mask=mask)
+        _checks.not_negative(noise=noise)
+        if self.mask is not None or mask is not None:
+            ones = jnp.ones(len(self.x), dtype=x.dtype), jnp.ones(len(x), dtype=x.dtype)
+            pairs = zip((self.mask, mask), ones, strict=True)
+            mask = jnp.concatenate([one if part is None else part for part, one in pairs])
         return ConditionedGP(
             self.prior,
             jnp.concatenate([self.x, x]),

@@ -2,6 +2,7 @@
 
 import abc
 import dataclasses
+from typing import TYPE_CHECKING
 
 import equinox as eqx
 import jax
@@ -9,8 +10,13 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from geomndp import _checks
-from geomndp._linalg import AbstractGram, MatrixGram, per_output
+from geomndp._linalg import AbstractGram, DiagonalGram, MatrixGram, per_output
 from geomndp._types import Inputs, Mask
+
+if TYPE_CHECKING:  # to pyright an AbstractVar is a field, the first of every subclass
+    from typing import ClassVar as AbstractVar
+else:
+    from equinox import AbstractVar
 
 Point = Float[Array, " d"]
 Block = Float[Array, "p p"]
@@ -23,8 +29,13 @@ class AbstractKernel(eqx.Module):
     x1 equals x2: white noise, independent per row, has zero there.
     """
 
-    dim: eqx.AbstractVar[int]
-    shared: eqx.AbstractVar[bool]
+    dim: AbstractVar[int]
+    shared: AbstractVar[bool]
+
+    @property
+    def white(self) -> bool:
+        """Whether all rows are independent, so that `gram` is diagonal."""
+        return False
 
     @abc.abstractmethod
     def __call__(self, x1: Point, x2: Point) -> Block:
@@ -44,11 +55,15 @@ class AbstractKernel(eqx.Module):
         """Covariance operator of the values at x; the identity on masked rows."""
         return MatrixGram(self.cross(x, x), self.dim, self.shared).masked(mask)
 
+    def diagonal(self, x: Inputs) -> Float[Array, "n p"]:
+        """Variance of every output at every row."""
+        return jax.vmap(lambda row: self.gram(row[None]).diagonal()[0])(x)
+
     def __add__(self, other: "AbstractKernel") -> "AbstractKernel":
         return Sum(self, other)
 
     def __mul__(self, other: "AbstractKernel") -> "AbstractKernel":
-        return Product(self, other)
+        return Product(self, other) if isinstance(other, AbstractKernel) else NotImplemented
 
     def __rmul__(self, factor: float) -> "AbstractKernel":
         return Scaled(factor, self)
@@ -72,6 +87,10 @@ class Sum(AbstractKernel):
     @property
     def shared(self) -> bool:
         return self.first.shared and self.second.shared
+
+    @property
+    def white(self) -> bool:
+        return self.first.white and self.second.white
 
     def __call__(self, x1, x2):
         return self.first(x1, x2) + self.second(x1, x2)
@@ -105,6 +124,10 @@ class Product(AbstractKernel):
     def dim(self) -> int:
         return 1
 
+    @property
+    def white(self) -> bool:
+        return self.first.white or self.second.white
+
     def __call__(self, x1, x2):
         return self.first(x1, x2) * self.second(x1, x2)
 
@@ -112,6 +135,9 @@ class Product(AbstractKernel):
         return self.first.cross(x1, x2) * self.second.cross(x1, x2)
 
     def gram(self, x, mask=None):
+        if self.white:
+            variance = self.first.diagonal(x) * self.second.diagonal(x)
+            return DiagonalGram(variance[:, 0], 1).masked(mask)
         return self.first.gram(x).hadamard(self.second.gram(x)).masked(mask)
 
 
@@ -131,6 +157,10 @@ class Scaled(AbstractKernel):
     @property
     def shared(self) -> bool:
         return self.kernel.shared
+
+    @property
+    def white(self) -> bool:
+        return self.kernel.white
 
     def __call__(self, x1, x2):
         return self.factor * self.kernel(x1, x2)
@@ -153,6 +183,10 @@ class Diagonal(AbstractKernel):
         _checks.at_least(1, dim=self.dim)
         if self.kernel.dim != 1:
             raise ValueError(f"expected a scalar kernel, got one with {self.kernel.dim} outputs")
+
+    @property
+    def white(self) -> bool:
+        return self.kernel.white
 
     def __call__(self, x1, x2):
         return self.kernel(x1, x2)[0, 0] * jnp.eye(self.dim, dtype=x1.dtype)

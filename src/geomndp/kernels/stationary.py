@@ -8,10 +8,13 @@ import jax.numpy as jnp
 
 from geomndp import _checks
 from geomndp._linalg import DiagonalGram
-from geomndp.kernels.base import AbstractKernel
+from geomndp._types import Array, Float, Scalar
+from geomndp.kernels.base import AbstractKernel, Point
+
+Lengthscale = float | tuple[float, ...] | Float[Array, " d"]
 
 
-def _distance(r):
+def _distance(r: Point) -> Scalar:
     """Norm of r with a zero gradient, not NaN, at zero."""
     square = jnp.sum(r**2)
     safe = jnp.where(square > 0, square, 1.0)
@@ -31,6 +34,10 @@ class White(AbstractKernel):
     def dim(self) -> int:
         return 1
 
+    @property
+    def white(self) -> bool:
+        return True
+
     def __call__(self, x1, x2):
         return jnp.zeros((1, 1), dtype=x1.dtype)
 
@@ -45,7 +52,7 @@ class White(AbstractKernel):
 class AbstractStationary(AbstractKernel):
     """variance * profile((x1 - x2) / lengthscale); a lengthscale a dimension is allowed."""
 
-    lengthscale: eqx.AbstractVar[float]
+    lengthscale: eqx.AbstractVar[Lengthscale]
     variance: eqx.AbstractVar[float]
     shared = True
 
@@ -57,19 +64,21 @@ class AbstractStationary(AbstractKernel):
         return 1
 
     @abc.abstractmethod
-    def profile(self, r):
+    def profile(self, r: Point) -> Scalar:
         """Correlation at the scaled difference r (d,)."""
 
     def __call__(self, x1, x2):
-        lengthscale = jnp.asarray(self.lengthscale, dtype=x1.dtype)
-        lengthscale = jnp.broadcast_to(lengthscale, x1.shape)
-        return (self.variance * self.profile((x1 - x2) / lengthscale)).reshape(1, 1)
+        scale = jnp.asarray(self.lengthscale, dtype=x1.dtype)
+        if scale.shape not in ((), x1.shape):
+            dims = f"{len(x1)} dimensions, got {scale.size}"
+            raise ValueError(f"expected a lengthscale for each of {dims}")
+        return (self.variance * self.profile((x1 - x2) / scale)).reshape(1, 1)
 
 
 class SquaredExponential(AbstractStationary):
     """variance * exp(-r^2 / 2)."""
 
-    lengthscale: float = 1.0
+    lengthscale: Lengthscale = 1.0
     variance: float = 1.0
 
     def profile(self, r):
@@ -79,7 +88,7 @@ class SquaredExponential(AbstractStationary):
 class Matern12(AbstractStationary):
     """variance * exp(-r)."""
 
-    lengthscale: float = 1.0
+    lengthscale: Lengthscale = 1.0
     variance: float = 1.0
 
     def profile(self, r):
@@ -89,7 +98,7 @@ class Matern12(AbstractStationary):
 class Matern32(AbstractStationary):
     """variance * (1 + s) exp(-s), s = sqrt(3) r."""
 
-    lengthscale: float = 1.0
+    lengthscale: Lengthscale = 1.0
     variance: float = 1.0
 
     def profile(self, r):
@@ -100,7 +109,7 @@ class Matern32(AbstractStationary):
 class Matern52(AbstractStationary):
     """variance * (1 + s + s^2 / 3) exp(-s), s = sqrt(5) r."""
 
-    lengthscale: float = 1.0
+    lengthscale: Lengthscale = 1.0
     variance: float = 1.0
 
     def profile(self, r):

@@ -13,7 +13,8 @@ import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
 
-from geomndp._linalg import AbstractGram
+from geomndp import _checks
+from geomndp._linalg import AbstractGram, zero_masked
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray, Scalar, Times
 from geomndp.gp import Mean, mean_values
 from geomndp.kernels import AbstractKernel
@@ -22,6 +23,8 @@ from geomndp.noising.schedule import AbstractSchedule
 
 def per_point(t: Times, n: int) -> Float[Array, " n"]:
     """One time a point; a scalar stands for all."""
+    if jnp.shape(t) not in ((), (n,)):
+        raise ValueError(f"expected t of shape () or ({n},), got shape {jnp.shape(t)}")
     return jnp.broadcast_to(t, (n,))
 
 
@@ -65,6 +68,7 @@ class OrnsteinUhlenbeck(eqx.Module):
 
     def marginal(self, t: Times, x: Inputs, y0: Outputs) -> tuple[Outputs, AbstractGram]:
         """Mean A y_0 + (1 - A) m and covariance D K D of the noised values given the clean."""
+        _checks.shapes(x, y0, dim=self.dim)
         t = per_point(t, len(x))
         a, m = self.alpha(t)[:, None], self.mean_at(x)
         return m + a * (y0 - m), self.gram(x).scale(self.sigma(t))
@@ -72,12 +76,14 @@ class OrnsteinUhlenbeck(eqx.Module):
     def perturb(
         self, t: Times, x: Inputs, y0: Outputs, *, key: PRNGKeyArray, mask: Mask | None = None
     ) -> Perturbed:
-        """Draw noised values, by the symmetric root."""
+        """Draw noised values, by the symmetric root; zero in masked rows."""
+        _checks.shapes(x, y0, dim=self.dim, mask=mask)
         t = per_point(t, len(x))
-        z = jr.normal(key, y0.shape, dtype=y0.dtype)
+        z = zero_masked(jr.normal(key, y0.shape, dtype=y0.dtype), mask)
         xi = self.gram(x, mask).root_mv(z)
         a, m = self.alpha(t)[:, None], self.mean_at(x)
-        return Perturbed(m + a * (y0 - m) + self.sigma(t)[:, None] * xi, xi, z)
+        y = m + a * (y0 - m) + self.sigma(t)[:, None] * xi
+        return Perturbed(zero_masked(y, mask), xi, z)
 
     def drift(self, t: Scalar, x: Inputs, y: Outputs) -> Outputs:
         """Forward drift (m - y) beta / 2."""
@@ -94,4 +100,5 @@ class OrnsteinUhlenbeck(eqx.Module):
 
     def prior_log_prob(self, x: Inputs, y: Outputs, mask: Mask | None = None) -> Scalar:
         """Log-density of the limiting law."""
+        _checks.shapes(x, y, dim=self.dim, mask=mask)
         return self.gram(x, mask).log_density(y - self.mean_at(x), mask)

@@ -51,7 +51,7 @@ class LinearSchedule(AbstractSchedule):
 
 
 class CosineSchedule(AbstractSchedule):
-    r"""$a_t^2 = \cos^2(\omega t) $ (Nichol and Dhariwal 2021), stopped short of infinite noise.
+    r"""$a_t^2 = \cos^2(\omega t)$ (Nichol and Dhariwal 2021), stopped short of infinite noise.
 
     $B(t) = -2 \log \cos(\omega t)$ with $\omega$ set so that B(1) = `total`.
     """
@@ -69,8 +69,10 @@ class CosineSchedule(AbstractSchedule):
         return 2 * self._omega * jnp.tan(self._omega * t)
 
     def integral(self, t):
-        # -2 log cos(w) = -log(1 - sin^2 w): exact also for small w.
-        return -jnp.log1p(-(jnp.sin(self._omega * t) ** 2))
+        # -2 log cos(w) = log(1 + tan^2 w): accurate at both ends.
+        return jnp.log1p(jnp.tan(self._omega * t) ** 2)
 
     def inverse(self, integral):
-        return jnp.arcsin(jnp.sqrt(-jnp.expm1(-integral))) / self._omega
+        # The angle with cosine exp(-B/2), from its sine too: accurate at both ends.
+        sine = jnp.sqrt(-jnp.expm1(-integral))
+        return jnp.arctan2(sine, jnp.exp(-0.5 * integral)) / self._omega

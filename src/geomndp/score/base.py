@@ -1,11 +1,17 @@
 """What every score gives."""
 
 import abc
+from typing import TYPE_CHECKING
 
 import equinox as eqx
 
 from geomndp._types import Inputs, Mask, Outputs, Times
 from geomndp.noising import OrnsteinUhlenbeck
+
+if TYPE_CHECKING:  # to pyright an AbstractVar is a field, the first of every subclass
+    from typing import ClassVar as AbstractVar
+else:
+    from equinox import AbstractVar
 
 
 class AbstractScore(eqx.Module):
@@ -16,7 +22,7 @@ class AbstractScore(eqx.Module):
     conditional law.
     """
 
-    conditional: eqx.AbstractVar[bool]
+    conditional: AbstractVar[bool]
 
     @abc.abstractmethod
     def __call__(

@@ -11,7 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from geomndp._linalg import AbstractGram
+from geomndp import _checks
+from geomndp._linalg import AbstractGram, zero_masked
 from geomndp._types import Outputs, Scalar
 from geomndp.gp import AbstractGP
 from geomndp.noising import per_point
@@ -25,19 +26,20 @@ class GaussianScore(AbstractScore):
     conditional = True
 
     def _residual_and_gram(self, noising, t, x, y, mask) -> tuple[Outputs, AbstractGram]:
+        _checks.shapes(x, y, dim=self.gp.dim, mask=mask)
+        if noising.dim != self.gp.dim:
+            dims = f"{noising.dim} for the noising and {self.gp.dim} for the data"
+            raise ValueError(f"expected as many outputs, got {dims}")
         a, sigma, m = noising.alpha(t), noising.sigma(t), noising.mean_at(x)
         residual = y - m - a[:, None] * (self.gp.mean_at(x) - m)
-        if mask is not None:
-            residual = jnp.where(mask[:, None] > 0, residual, 0.0)
         gram = self.gp.gram(x).scale(a) + noising.gram(x).scale(sigma)
-        return residual, gram.masked(mask)
+        return zero_masked(residual, mask), gram.masked(mask)
 
     def __call__(self, noising, t, x, y, mask=None):
         t = per_point(t, len(x))
         residual, gram = self._residual_and_gram(noising, t, x, y, mask)
         gradient = -noising.sigma(t)[:, None] * gram.solve(residual)
-        u = noising.gram(x, mask).mv(gradient)
-        return u if mask is None else mask[:, None] * u
+        return zero_masked(noising.gram(x, mask).mv(gradient), mask)
 
     def log_prob(self, noising, t, x, y, mask=None) -> Scalar:
         """Log-density of the noised law."""
@@ -61,9 +63,7 @@ class MixtureScore(AbstractScore):
         weights = [1 / len(gps)] * len(gps) if weights is None else weights
         weights = tuple(float(weight) for weight in weights)
         if len(weights) != len(gps) or min(weights) <= 0 or not np.isclose(sum(weights), 1):
-            raise ValueError(
-                f"expected {len(gps)} positive weights that sum to 1, got {weights}"
-            )
+            raise ValueError(f"expected {len(gps)} positive weights that sum to 1, got {weights}")
         self.scores = tuple(GaussianScore(gp) for gp in gps)
         self.weights = weights
 
@@ -78,7 +78,7 @@ class MixtureScore(AbstractScore):
     def __call__(self, noising, t, x, y, mask=None):
         w = self.responsibilities(noising, t, x, y, mask)
         u = jnp.stack([score(noising, t, x, y, mask) for score in self.scores])
-        return jnp.einsum("k,knp->np", w, u)
+        return jnp.sum(w[:, None, None] * u, axis=0)
 
     def log_prob(self, noising, t, x, y, mask=None) -> Scalar:
         """Log-density of the noised law."""

@@ -7,6 +7,8 @@ from collections.abc import Callable
 import equinox as eqx
 import jax.numpy as jnp
 
+from geomndp import _checks
+from geomndp._linalg import zero_masked
 from geomndp._types import Mask, Outputs
 from geomndp.noising import Perturbed, per_point
 from geomndp.score.base import AbstractScore
@@ -24,6 +26,7 @@ class NetworkScore(AbstractScore):
     conditional: bool = eqx.field(default=False, static=True)
 
     def _output(self, at: Moment, t, x, y, mask) -> Outputs:
+        _checks.shapes(x, y, dim=at.gram.dim, mask=mask)
         mask = jnp.ones(len(x), dtype=y.dtype) if mask is None else mask
         return self.net(t, x, (y - at.mean) / at.scale, mask)
 
@@ -31,7 +34,7 @@ class NetworkScore(AbstractScore):
         t = per_point(t, len(x))
         at = moment(noising, t, x, mask)
         u = self.parametrisation.to_u(at, y, self._output(at, t, x, y, mask))
-        return u if mask is None else mask[:, None] * u
+        return zero_masked(u, mask)
 
     def error(
         self, noising, t, x, y0: Outputs, noised: Perturbed, mask: Mask | None = None

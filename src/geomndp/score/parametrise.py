@@ -8,7 +8,7 @@ $g = F \sigma / (\sigma + 10^{-3})$:
 |---|---|---|
 | none | K g / sqrt(v) | \|S^T g / sqrt(v) + z\|^2 |
 | K | sqrt(v) g | \|u + S z\|^2 |
-| S^T | S g | \|g + z\|^2 |
+| S^T | S g, sigma in g the largest of all points | \|g + z\|^2 |
 | predict Y_0 | -(Y - a Y_0^ - (1 - a) m) / sigma, Y_0^ = Y + sqrt(v) F | \|Y_0^ - Y_0\|^2 |
 | velocity | -(sigma (Y - m) + a sqrt(v) F) | \|sqrt(v) F - (a xi - sigma (Y_0 - m))\|^2 |
 
@@ -16,10 +16,8 @@ The last keeps input, output and target at unit variance at every time when the 
 is the data's (Salimans and Ho 2022; Karras et al. 2022).
 """
 
-from __future__ import annotations
-
 import abc
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -27,6 +25,11 @@ import jax.numpy as jnp
 from geomndp._linalg import AbstractGram
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, Times
 from geomndp.noising import OrnsteinUhlenbeck, Perturbed, per_point
+
+if TYPE_CHECKING:  # to pyright an AbstractVar is a field, the first of every subclass
+    from typing import ClassVar as AbstractVar
+else:
+    from equinox import AbstractVar
 
 FLOOR = 1e-3  # of the paper's c_out = 1 / (sigma + FLOOR)
 
@@ -57,7 +60,13 @@ def _safe_divide(numerator: Outputs, sigma: Float[Array, "n 1"]) -> Outputs:
 
 
 class AbstractParametrisation(eqx.Module):
-    """Meaning of a network's output."""
+    """Meaning of a network's output.
+
+    `pointwise` says whether the loss of some points alone has the right minimiser there; if not,
+    and the limiting kernel is not white, the mean square of the error must go over all points.
+    """
+
+    pointwise: AbstractVar[bool]
 
     @abc.abstractmethod
     def to_u(self, at: Moment, y: Outputs, output: Outputs) -> Outputs:
@@ -75,6 +84,8 @@ class AbstractParametrisation(eqx.Module):
 class Unconditioned(AbstractParametrisation):
     """Predict grad log p."""
 
+    pointwise = False
+
     def to_u(self, at, y, output):
         return at.gram.mv(at.gain * output / at.scale)
 
@@ -88,6 +99,8 @@ class Unconditioned(AbstractParametrisation):
 class PreconditionK(AbstractParametrisation):
     """Predict K grad log p: the noise itself."""
 
+    pointwise = True
+
     def to_u(self, at, y, output):
         return at.gain * at.scale * output
 
@@ -99,20 +112,31 @@ class PreconditionK(AbstractParametrisation):
 
 
 class PreconditionRoot(AbstractParametrisation):
-    """Predict S^T grad log p: the white noise before its root."""
+    """Predict S^T grad log p: the white noise before its root.
+
+    S spreads the white noise of one point over others, so that a point at time zero still has
+    some to predict, and one gain must serve all points.
+    """
+
+    pointwise = False
+
+    def _white(self, at, output):
+        return jnp.max(at.gain) * output
 
     def to_u(self, at, y, output):
-        return at.gram.root_mv(at.gain * output)
+        return at.gram.root_mv(self._white(at, output))
 
     def from_u(self, at, y, u):
-        return at.gram.root_solve(u) / at.gain
+        return at.gram.root_solve(u) / jnp.max(at.gain)
 
     def error(self, at, y0, noised, output):
-        return at.gain * output + noised.z
+        return self._white(at, output) + noised.z
 
 
 class PredictData(AbstractParametrisation):
     """Predict the clean values, as a correction of the noised ones."""
+
+    pointwise = True
 
     def _clean(self, at, y, output):
         return y + at.scale * output
@@ -131,6 +155,8 @@ class PredictData(AbstractParametrisation):
 
 class Velocity(AbstractParametrisation):
     """Predict a xi - sigma (y_0 - m)."""
+
+    pointwise = True
 
     def to_u(self, at, y, output):
         return -(at.sigma * (y - at.mean) + at.a * at.scale * output)

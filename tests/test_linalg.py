@@ -1,0 +1,269 @@
+"""Gram operators against dense matrices."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.stats
+from numpy.testing import assert_allclose
+
+from geomndp._linalg import DiagonalGram, MatrixGram, apply, jitter, per_output, zero_masked
+from geomndp.kernels import Diagonal, Periodic, SquaredExponential, White
+
+from .cases import DTYPES, KERNELS, KINDS, SCALAR, N, inputs, largest, matrix_of, normal, operands
+
+MASK = jnp.asarray([1.0, 0.0, 1.0, 1.0, 0.0])
+
+CHANGES = {
+    "as it is": (lambda g, v: g, lambda k, v: k),
+    "scale": (lambda g, v: g.scale(v), lambda k, v: v[:, None] * k * v),
+    "add_diagonal": (lambda g, v: g.add_diagonal(v), lambda k, v: k + np.diag(v)),
+    "multiple": (lambda g, v: 2.5 * g, lambda k, v: 2.5 * k),
+    "sum": (lambda g, v: g + g.scale(v), lambda k, v: k + v[:, None] * k * v),
+    "white sum": (
+        lambda g, v: DiagonalGram(v, g.dim) + g + DiagonalGram(v, g.dim),
+        lambda k, v: k + 2 * np.diag(v),
+    ),
+}
+
+
+@pytest.fixture(params=KERNELS)
+def case(request):
+    return KERNELS[request.param]
+
+
+def regular(case, *, key, dtype=jnp.float64, n=N):
+    """Gram operator far from singular."""
+    gram = case.kernel.gram(inputs(n, key=key, dtype=dtype))
+    return gram.add_diagonal(jnp.full(n, 0.3, dtype=dtype))
+
+
+@eqx.filter_jit
+def methods(gram, v):
+    """All that a Gram operator can do."""
+    lower = matrix_of(gram.cholesky_mv, *v.shape, v.dtype)
+    return {
+        "dense": gram.dense(),
+        "mv": gram.mv(v),
+        "root": gram.root().dense(),
+        "root_mv": gram.root_mv(v),
+        "root_solve": gram.root_solve(v),
+        "cholesky_mv": lower @ lower.T,
+        "solve": gram.solve(v),
+        "logdet": gram.logdet(),
+        "diagonal": gram.diagonal(),
+        "log_density": gram.log_density(v),
+    }
+
+
+def check_methods(gram, dense, v, tolerance):
+    flat = np.asarray(v, dtype=np.float64).reshape(-1)
+    root = scipy.linalg.sqrtm(dense).real
+    expected = {
+        "dense": dense,
+        "mv": dense @ flat,
+        "root": root,
+        "root_mv": root @ flat,
+        "root_solve": np.linalg.solve(root, flat),
+        "cholesky_mv": dense,
+        "solve": np.linalg.solve(dense, flat),
+        "logdet": np.linalg.slogdet(dense)[1],
+        "diagonal": np.diag(dense),
+        "log_density": scipy.stats.multivariate_normal(cov=dense).logpdf(flat),
+    }
+    for name, value in methods(gram, v).items():
+        assert value.dtype == v.dtype, name
+        value = value.reshape(expected[name].shape)
+        assert_allclose(value, expected[name], rtol=tolerance, atol=tolerance, err_msg=name)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_methods_agree_with_the_dense_matrix(case, change, getkey):
+    gram, p = regular(case, key=getkey()), case.kernel.dim
+    v = 0.5 + jnp.abs(normal(N, key=getkey()))
+    dense = np.asarray(gram.dense())
+    on_gram, on_dense = CHANGES[change]
+    changed = on_gram(gram, v)
+    assert type(changed) is type(gram)
+    dense = on_dense(dense, np.repeat(np.asarray(v), p))
+    check_methods(changed, dense, normal(N, p, key=getkey()), 1e-7)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_float32(name, getkey):
+    case = KERNELS[name]
+    gram = regular(case, key=getkey(), dtype=jnp.float32)
+    dense = np.asarray(gram.dense(), dtype=np.float64)
+    check_methods(gram, dense, normal(N, case.kernel.dim, key=getkey(), dtype=jnp.float32), 2e-4)
+
+
+@pytest.mark.parametrize("name", [*KINDS, "field-sum"])
+def test_masked_rows_are_an_identity_apart(name, getkey):
+    case = KERNELS[name]
+    x, p = inputs(N, key=getkey()), case.kernel.dim
+    v = normal(N, p, key=getkey())
+    gone, kept = np.flatnonzero(MASK == 0), np.flatnonzero(MASK)
+    rough = jnp.full(N, 0.3)
+    few = case.kernel.gram(x[kept]).add_diagonal(rough[kept])
+    x, v = x.at[gone].set(jnp.nan), v.at[gone].set(jnp.inf)
+    gram = case.kernel.gram(x).add_diagonal(rough).masked(MASK)
+    expected = np.eye(N * p)
+    rows = (kept[:, None] * p + np.arange(p)).reshape(-1)
+    expected[np.ix_(rows, rows)] = few.dense()
+    clean = zero_masked(v, MASK)
+    check_methods(gram, expected, clean, 1e-7)
+    assert_allclose(gram.log_density(v, MASK), few.log_density(v[kept]), rtol=1e-7)
+    assert_allclose(case.kernel.gram(x, MASK).dense(), case.kernel.gram(x).masked(MASK).dense())
+
+
+def test_no_mask_is_a_mask_of_ones(case, getkey):
+    gram, v = regular(case, key=getkey()), normal(N, case.kernel.dim, key=getkey())
+    ones = jnp.ones(N)
+    assert gram.masked(None) is gram
+    assert_allclose(gram.masked(ones).dense(), gram.dense(), rtol=1e-14)
+    assert_allclose(gram.log_density(v, ones), gram.log_density(v), rtol=1e-12)
+    assert zero_masked(v, None) is v
+
+
+@pytest.mark.parametrize("first", SCALAR)
+def test_hadamard(first, getkey):
+    x = inputs(N, key=getkey())
+    second = SquaredExponential(0.8, 1.2)
+    gram = KERNELS[first].kernel.gram(x)
+    for one, two in ((gram, second.gram(x)), (second.gram(x), gram), (gram, White(2.0).gram(x))):
+        product = one.hadamard(two)
+        assert isinstance(product, DiagonalGram) == (
+            isinstance(one, DiagonalGram) or isinstance(two, DiagonalGram)
+        )
+        assert_allclose(product.dense(), one.dense() * two.dense(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_repeated_inputs(case, dtype, getkey):
+    x = inputs(N, key=getkey(), dtype=dtype)
+    x, p = x.at[2:].set(x[:1]), case.kernel.dim
+    found = methods(case.kernel.gram(x), normal(N, p, key=getkey(), dtype=dtype))
+    tolerance = 1e-8 if dtype == jnp.float64 else 1e-4
+    root = np.asarray(found["root"])
+    assert_allclose(found["cholesky_mv"], found["dense"], atol=tolerance)
+    assert_allclose(root @ root, found["dense"], atol=tolerance)
+    assert_allclose(root, root.T, atol=tolerance)
+    for name, value in found.items():
+        assert jnp.all(jnp.isfinite(value)), name
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_one_point(name, getkey):
+    gram = regular(KERNELS[name], key=getkey(), n=1)
+    check_methods(gram, np.asarray(gram.dense()), normal(1, gram.dim, key=getkey()), 1e-7)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_no_points(name, getkey):
+    gram = regular(KERNELS[name], key=getkey(), n=0)
+    v = jnp.zeros((0, gram.dim))
+    assert gram.dense().shape == (0, 0)
+    for value in (gram.mv(v), gram.root_mv(v), gram.root_solve(v), gram.cholesky_mv(v)):
+        assert value.shape == v.shape
+    assert gram.solve(v).shape == v.shape
+    assert gram.log_density(v) == gram.logdet() == 0
+
+
+def test_symmetric_root_is_symmetric(case, getkey):
+    root = case.kernel.gram(inputs(N, key=getkey())).root().dense()
+    assert_allclose(root, root.T, atol=1e-12)
+    assert np.linalg.eigvalsh(root).min() > 0
+
+
+@pytest.mark.parametrize("name", ["se", "matern52", "periodic", "curl-free"])
+def test_smooth_kernels_factorise_in_float32(name, getkey):
+    # A relative jitter of 1e-6 fails here.
+    kernel = KERNELS[name].kernel
+    x = 0.5 * inputs(300, kernel.dim, key=getkey(), dtype=jnp.float32)
+    dense, lower = jax.jit(lambda x: (kernel.gram(x).dense(), kernel.gram(x).cholesky()))(x)
+    lower = np.asarray(lower, dtype=np.float64)
+    assert np.all(np.isfinite(lower))
+    assert_allclose(lower @ lower.T, dense, atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_both_roots_have_one_law(dtype, getkey):
+    # SE(1.0) on 60 points has a few dozen eigenvalues below rounding: there the jitter is all.
+    @jax.jit
+    def squares(x, z):
+        gram = SquaredExponential(1.0).gram(x)
+        logdet = gram.log_density(jnp.zeros_like(z[0]))
+        by_root = jax.vmap(lambda z: gram.log_density(gram.root_mv(z)))(z)
+        by_cholesky = jax.vmap(lambda z: gram.log_density(gram.cholesky_mv(z)))(z)
+        return 2 * (logdet - by_root) / 60, 2 * (logdet - by_cholesky) / 60
+
+    x, z = inputs(60, 1, key=getkey(), dtype=dtype), normal(64, 60, 1, key=getkey(), dtype=dtype)
+    by_root, by_cholesky = squares(x, z)
+    assert_allclose(by_cholesky.mean(), 1.0, rtol=0.15)
+    # Of the order of one in float32 too: a floor relative to the largest eigenvalue gave 20.
+    assert_allclose(by_root.mean(), 1.0, rtol=0.15 if dtype == jnp.float64 else 1.0)
+
+
+def test_jitter_grows_with_rounding():
+    assert jitter(jnp.dtype("float64"), 60) == 1e-10
+    assert jitter(jnp.dtype("float32"), 8) == 1e-6
+    assert 1e-4 < jitter(jnp.dtype("float32"), 4000) < 2e-4
+
+
+def test_white_noise_stays_diagonal_at_any_size(getkey):
+    n = 100_000
+    x, v = inputs(n, key=getkey()), normal(n, 2, key=getkey())
+    kernel = Diagonal(White(0.5) + 0.3 * (White(2.0) * SquaredExponential(0.7)), 2)
+    ones = jnp.ones(n)
+
+    def everything(x, v):
+        gram = (kernel.gram(x, ones) + 2.0 * kernel.gram(x)).scale(ones).add_diagonal(ones)
+        parts = gram.mv(v), gram.root_mv(v), gram.root_solve(v), gram.cholesky_mv(v), gram.solve(v)
+        return gram.log_density(v, ones), gram.logdet(), gram.diagonal(), parts
+
+    assert largest(everything, x, v) <= 2 * n
+    log_density, *_ = everything(x, v)
+    scale = np.sqrt(1 + 3 * 1.1)
+    assert_allclose(log_density, scipy.stats.norm(scale=scale).logpdf(v).sum(), rtol=1e-10)
+
+
+def test_independent_outputs_share_one_factorisation(getkey):
+    x, v = inputs(7, key=getkey()), normal(7, 3, key=getkey())
+    kernel = Diagonal(SquaredExponential() + 0.1 * White(), 3)
+    assert operands("cholesky", lambda x: kernel.gram(x).solve(v), x) == [(7, 7)]
+    assert operands("cholesky", lambda x: kernel.gram(x).cholesky_mv(v), x) == [(7, 7)]
+    assert operands("cholesky", lambda x: kernel.gram(x).log_density(v), x) == [(7, 7)]
+    assert operands("eigh", lambda x: kernel.gram(x).root_mv(v), x) == [(7, 7)]
+    assert largest(lambda x: kernel.gram(x).solve(v), x) < (7 * 3) ** 2
+
+
+def test_apply_and_per_output(getkey):
+    shared, v = normal(4, N, key=getkey()), normal(N, 3, key=getkey())
+    full = per_output(shared, 3)
+    assert full.shape == (12, 15)
+    assert_allclose(apply(shared, v), np.asarray(shared) @ np.asarray(v), rtol=1e-12)
+    assert_allclose(apply(full, v), apply(shared, v), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_gradients_are_finite(name, getkey):
+    case = KERNELS[name]
+    x = inputs(N, key=getkey())
+    x, v = x.at[2].set(x[0]), normal(N, case.kernel.dim, key=getkey())
+
+    @jax.jit
+    @jax.grad
+    def gradient(x):
+        return case.kernel.gram(x).add_diagonal(jnp.full(N, 0.1)).log_density(v, MASK)
+
+    assert jnp.all(jnp.isfinite(gradient(x)))
+
+
+def test_products_are_in_full_precision(getkey):
+    # Accelerators would round float32 factors to 10 bits.
+    x, v = inputs(3, key=getkey()), normal(3, 1, key=getkey())
+    gram = MatrixGram(Periodic().cross(x, x), 1, True)
+    jaxpr = str(jax.make_jaxpr(lambda v: (gram.mv(v), gram.root_mv(v)))(v))
+    assert jaxpr.count("dot_general") == jaxpr.count("Precision.HIGHEST, Precision.HIGHEST") == 3
