@@ -1,0 +1,83 @@
+"""Affine change of units between a user's data and a model."""
+
+from __future__ import annotations
+
+import math
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+
+from geomndp import _checks
+from geomndp._types import Array, Batch, Inputs, Mask, Outputs, Scalar
+
+
+def _floats(value) -> tuple[float, ...]:
+    return tuple(float(v) for v in np.atleast_1d(np.asarray(value)))
+
+
+class Normaliser(eqx.Module):
+    """(x - x_shift) / x_scale and (y - y_shift) / y_scale, one number a coordinate or one for all.
+
+    One `x_scale` and one `y_scale` for all coordinates keep the symmetries of space.
+    """
+
+    x_shift: tuple[float, ...] = eqx.field(default=0.0, converter=_floats, static=True)
+    x_scale: tuple[float, ...] = eqx.field(default=1.0, converter=_floats, static=True)
+    y_shift: tuple[float, ...] = eqx.field(default=0.0, converter=_floats, static=True)
+    y_scale: tuple[float, ...] = eqx.field(default=1.0, converter=_floats, static=True)
+
+    def __check_init__(self):
+        _checks.positive(x_scale=self.x_scale, y_scale=self.y_scale)
+        for name, shift in (("x_shift", self.x_shift), ("y_shift", self.y_shift)):
+            if not np.all(np.isfinite(shift)):
+                raise ValueError(f"expected finite {name}, got {shift}")
+
+    @classmethod
+    def fit(cls, batch: Batch) -> Normaliser:
+        """Zero mean a coordinate, unit variance over all of them together, of the real points."""
+        real = np.asarray(batch.mask) > 0
+        if not real.any():
+            raise ValueError("expected at least one real point, got none")
+        x, y = np.asarray(batch.x)[real], np.asarray(batch.y)[real]
+        _checks.finite_rows("x", x)
+        _checks.finite_rows("y", y)
+        scales = [math.sqrt(np.mean((v - v.mean(0)) ** 2)) or 1.0 for v in (x, y)]
+        return cls(x.mean(0), scales[0], y.mean(0), scales[1])
+
+    def forward_x(self, x: Inputs) -> Inputs:
+        """Inputs in the model's units."""
+        return (x - _row("x", self.x_shift, x)) / _row("x", self.x_scale, x)
+
+    def inverse_x(self, x: Inputs) -> Inputs:
+        """Inputs in the data's units."""
+        return _row("x", self.x_shift, x) + _row("x", self.x_scale, x) * x
+
+    def forward_y(self, y: Outputs) -> Outputs:
+        """Outputs in the model's units."""
+        return (y - _row("y", self.y_shift, y)) / _row("y", self.y_scale, y)
+
+    def inverse_y(self, y: Array) -> Array:
+        """Outputs in the data's units."""
+        return _row("y", self.y_shift, y) + _row("y", self.y_scale, y) * y
+
+    def forward_noise(self, noise):
+        """Noise variance in the model's units; needs one scale for all outputs."""
+        if len(set(self.y_scale)) > 1:
+            raise ValueError(f"expected one y_scale for noisy data, got {self.y_scale}")
+        return noise / self.y_scale[0] ** 2
+
+    def log_jacobian(self, y: Outputs, mask: Mask | None = None) -> Scalar:
+        r"""$\log |d y_{model} / d y|$ over the real points: add it to the model's log-density."""
+        points = jnp.asarray(len(y), y.dtype) if mask is None else jnp.sum(mask)
+        scales = self.y_scale if len(self.y_scale) > 1 else self.y_scale * y.shape[1]
+        return -sum(math.log(scale) for scale in scales) * points
+
+
+def _row(name: str, values: tuple[float, ...], like: Array) -> Array:
+    """Write the values as an array that meets the last axis of `like`."""
+    if len(values) not in (1, like.shape[-1]):
+        expected, got = len(values), like.shape
+        raise ValueError(f"expected {name} with {expected} coordinates a point, got shape {got}")
+    row = jnp.broadcast_to(jnp.asarray(values, dtype=like.dtype), like.shape[-1:])
+    return jnp.expand_dims(row, tuple(range(like.ndim - 1)))

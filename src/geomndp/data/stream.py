@@ -1,0 +1,132 @@
+"""Endless batches of fresh functions, as pure functions of a key that run on the device."""
+
+import abc
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+
+from geomndp import _checks
+from geomndp._types import Array, Batch, Float, Int, PRNGKeyArray
+from geomndp.data.synthetic import AbstractProcess
+
+
+class Contexts(eqx.Module):
+    """How many points of each function are observations.
+
+    A `share` of the functions, evenly spread over the batch, is conditional; the others have no
+    context. Of the conditional ones, with n points, half (`few_share`) have U{0..min(few, n - 1)}
+    context points, as the tests do, the rest U{0..n-1}: one target at least remains.
+    """
+
+    share: float = eqx.field(default=0.5, static=True)
+    few: int = eqx.field(default=10, static=True)
+    few_share: float = eqx.field(default=0.5, static=True)
+
+    def __check_init__(self):
+        _checks.at_least(0, few=self.few)
+        for name, value in (("share", self.share), ("few_share", self.few_share)):
+            if not 0 <= value <= 1:
+                raise ValueError(f"expected 0 <= {name} <= 1, got {value}")
+
+    def counts(self, points: Int[Array, " b"], *, key: PRNGKeyArray) -> Int[Array, " b"]:
+        """Numbers of context points for functions with these numbers of points."""
+        number_key, few_key = jr.split(key)
+        index = jnp.arange(len(points), dtype=jnp.float32)
+        conditional = jnp.floor((index + 1) * self.share) > jnp.floor(index * self.share)
+        few = jr.bernoulli(few_key, self.few_share, points.shape)
+        most = jnp.where(few, jnp.minimum(self.few, points - 1), points - 1)
+        drawn = jr.randint(number_key, points.shape, 0, most + 1, jnp.int32)
+        return jnp.where(conditional, drawn, 0)
+
+
+class AbstractStream(eqx.Module):
+    """Source of training batches; `conditional` says whether they have contexts."""
+
+    batch_size: eqx.AbstractVar[int]
+    contexts: eqx.AbstractVar[Contexts | None]
+
+    @property
+    def conditional(self) -> bool:
+        return self.contexts is not None and self.contexts.share > 0
+
+    @abc.abstractmethod
+    def draw(self, key: PRNGKeyArray) -> Batch:
+        """Make a batch: the same key gives the same functions."""
+
+
+def leading(counts: Int[Array, " b"], size: int, dtype) -> Float[Array, "b n"]:
+    """1 for the first `counts` points of each function, 0 after."""
+    return (jnp.arange(size, dtype=counts.dtype)[None, :] < counts[:, None]).astype(dtype)
+
+
+def mark(
+    points: Int[Array, " b"], size: int, contexts: Contexts | None, dtype, *, key: PRNGKeyArray
+) -> tuple[Float[Array, "b n"], Float[Array, "b n"]]:
+    """Mask and context marks; the points of a function must be in random order."""
+    mask = leading(points, size, dtype)
+    if contexts is None:
+        return mask, jnp.zeros_like(mask)
+    return mask, leading(contexts.counts(points, key=key), size, dtype)
+
+
+class Stream(AbstractStream):
+    """Fresh functions of a process at uniform inputs, 1 to `max_points` points each.
+
+    The inputs are independent, so the first c points are as random a subset as any: they are the
+    context.
+    """
+
+    process: AbstractProcess
+    batch_size: int = eqx.field(default=256, static=True)
+    max_points: int = eqx.field(default=60, static=True)
+    low: float = eqx.field(default=-2.0, static=True)
+    high: float = eqx.field(default=2.0, static=True)
+    contexts: Contexts | None = Contexts()
+    dtype: str | None = eqx.field(default=None, static=True)
+
+    def __check_init__(self):
+        _checks.at_least(1, batch_size=self.batch_size, max_points=self.max_points)
+        if not self.low < self.high:
+            raise ValueError(f"expected low < high, got {self.low} and {self.high}")
+
+    def draw(self, key):
+        """Make a batch of fresh functions."""
+        x_key, y_key, points_key, context_key = jr.split(key, 4)
+        dtype = jnp.dtype(self.dtype or jnp.result_type(float))
+        b, n = self.batch_size, self.max_points
+        x = jr.uniform(x_key, (b, n, 1), dtype, self.low, self.high)
+        y = jax.vmap(lambda x, key: self.process.sample(x, key=key))(x, jr.split(y_key, b))
+        points = jr.randint(points_key, (b,), 1, n + 1, jnp.int32)
+        mask, context = mark(points, n, self.contexts, dtype, key=context_key)
+        return Batch(x, y, mask, context)
+
+
+class Resampled(AbstractStream):
+    """Functions drawn at random from a finite data set, points in random order.
+
+    `functions.context` is not read: `contexts` marks new ones in every batch.
+    """
+
+    functions: Batch
+    batch_size: int = eqx.field(default=256, static=True)
+    contexts: Contexts | None = Contexts()
+
+    def __check_init__(self):
+        _checks.at_least(1, batch_size=self.batch_size)
+        if not len(self.functions.x):
+            raise ValueError("expected at least one function, got none")
+
+    def draw(self, key):
+        """Make a batch of functions from the data set, with replacement."""
+        row_key, order_key, context_key = jr.split(key, 3)
+        rows = jr.randint(row_key, (self.batch_size,), 0, len(self.functions.x), jnp.int32)
+        x, y, mask = (values[rows] for values in self.functions[:3])
+        # Real points first, in random order; padding last.
+        ranks = jr.uniform(order_key, mask.shape, mask.dtype) - mask
+        order = jnp.argsort(ranks, axis=1)
+        x, y = (jnp.take_along_axis(v, order[:, :, None], axis=1) for v in (x, y))
+        points = jnp.sum(mask > 0, axis=1, dtype=jnp.int32)
+        mask, context = mark(points, mask.shape[1], self.contexts, mask.dtype, key=context_key)
+        return Batch(x, y, mask, context)

@@ -1,0 +1,101 @@
+"""The 1D regression problems of two papers, which share their names and little else.
+
+`paper` follows the code of Mathieu et al. 2023 (Geometric Neural Diffusion Processes), `gnp2020`
+that of Bruinsma et al. 2020 (The Gaussian Neural Process): noise on every set, contexts from 0,
+another period and a fifth component in the mixture. A published number holds in its own suite only.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from geomndp import _checks
+from geomndp._types import Batch
+from geomndp.data.stream import Stream
+from geomndp.data.synthetic import AbstractProcess, Gaussian, Mixture, Sawtooth
+from geomndp.data.tasks import tasks
+from geomndp.gp import GP
+from geomndp.kernels import Matern52, Periodic, SquaredExponential, White
+
+NOISE = 0.05**2
+REGIONS = {"interpolation": (-2.0, 2.0), "generalisation": (2.0, 6.0)}
+
+
+def _weakly_periodic(lengthscale: float, period: float) -> Gaussian:
+    return Gaussian(GP(SquaredExponential(0.5) * Periodic(lengthscale, period), noise=NOISE))
+
+
+def _paper() -> dict[str, AbstractProcess]:
+    smooth = {
+        "se": Gaussian(GP(SquaredExponential(0.25), noise=NOISE)),
+        "matern": Gaussian(GP(Matern52(0.25), noise=NOISE)),
+        "weakly-periodic": _weakly_periodic(0.25, 1.0),
+    }
+    # The reference code sums over k < K with K uniform in 10..20; the variance 0.0797 says so too.
+    wave = Sawtooth(terms=(9, 19))
+    unit = Sawtooth(terms=(9, 19), amplitude=wave.variance**-0.5)
+    return {**smooth, "sawtooth": wave, "mixture": Mixture(*smooth.values(), unit)}
+
+
+def _gnp2020() -> dict[str, AbstractProcess]:
+    # exp(-2 sin^2(pi d / p)) is the periodic kernel with lengthscale 1/2.
+    smooth = {
+        "se": Gaussian(GP(SquaredExponential(0.25), noise=NOISE)),
+        "matern": Gaussian(GP(Matern52(0.25), noise=NOISE)),
+        "weakly-periodic": _weakly_periodic(0.5, 0.25),
+    }
+    wave = Sawtooth(terms=(11, 21), centred=False, noise=NOISE)
+    two_scales = SquaredExponential(0.25) + SquaredExponential(1.0) + White(1e-3)
+    noisy = Gaussian(GP(two_scales, noise=NOISE), power=2.001)
+    return {**smooth, "sawtooth": wave, "mixture": Mixture(*smooth.values(), noisy, wave)}
+
+
+_SUITES = {"paper": _paper, "gnp2020": _gnp2020}
+SUITES = tuple(_SUITES)
+NAMES = ("se", "matern", "weakly-periodic", "sawtooth", "mixture")
+
+
+class Regression1D(NamedTuple):
+    """A process with the protocol under which models of it are trained and tested."""
+
+    suite: str
+    name: str
+    process: AbstractProcess
+    max_points: int
+    contexts: tuple[int, int]
+    targets: int
+
+    def stream(self, batch_size: int = 256, **options) -> Stream:
+        """Endless training functions on [-2, 2]; options as those of `Stream`."""
+        sizes = {"batch_size": batch_size, "max_points": self.max_points}
+        return Stream(process=self.process, **sizes, **options)
+
+    def tasks(self, num: int, *, region="interpolation", seed: int = 0, dtype=None) -> Batch:
+        """Fixed test functions on [-2, 2] (interpolation) or [2, 6] (generalisation)."""
+        _checks.one_of("region", region, tuple(REGIONS))
+        low, high = REGIONS[region]
+        return tasks(
+            self.process,
+            num=num,
+            seed=seed,
+            low=low,
+            high=high,
+            contexts=self.contexts,
+            targets=self.targets,
+            dtype=dtype,
+        )
+
+
+def regression1d(suite: str, name: str) -> Regression1D:
+    """Look up a problem: suite "paper" or "gnp2020", name one of `NAMES`."""
+    _checks.one_of("suite", suite, SUITES)
+    _checks.one_of("name", name, NAMES)
+    long = name in ("sawtooth", "mixture")
+    return Regression1D(
+        suite,
+        name,
+        _SUITES[suite]()[name],
+        max_points=110 if long else 60,
+        contexts=(1, 10) if suite == "paper" else (0, 10),
+        targets=100 if long else 50,
+    )

@@ -1,0 +1,167 @@
+"""Random functions on the line to learn from: Gaussian processes, sawtooth waves, mixtures."""
+
+import abc
+import math
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+
+from geomndp import _checks
+from geomndp._types import Inputs, Outputs, PRNGKeyArray
+from geomndp.gp import GP
+
+
+class AbstractProcess(eqx.Module):
+    """A law of functions with one output, and what is known of it exactly.
+
+    `mean` and `variance` are those of one value, noise included; `gp` is None unless the law is
+    Gaussian; `noise` is the variance of the independent noise on every value.
+    """
+
+    gp: eqx.AbstractVar[GP | None]
+    mean: eqx.AbstractVar[float]
+    variance: eqx.AbstractVar[float]
+    noise: eqx.AbstractVar[float]
+
+    @abc.abstractmethod
+    def sample(self, x: Inputs, *, key: PRNGKeyArray) -> Outputs:
+        """Draw one function at the inputs."""
+
+
+class Gaussian(AbstractProcess):
+    """Zero-mean Gaussian process with a stationary kernel of the given marginal `power`."""
+
+    gp: GP
+    power: float = eqx.field(static=True)
+    mean = 0.0
+
+    def __init__(self, gp: GP, power: float = 1.0):
+        """Take a process without a mean function, and the variance that its kernel has."""
+        _checks.positive(power=power)
+        if gp.mean is not None:
+            raise ValueError("expected a Gaussian process without a mean function")
+        self.gp, self.power = gp, power
+
+    @property
+    def noise(self) -> float:
+        return self.gp.noise
+
+    @property
+    def variance(self) -> float:
+        return self.power + self.noise
+
+    def sample(self, x, *, key):
+        """Draw by Cholesky, in full precision also where the device multiplies in less."""
+        with jax.default_matmul_precision("highest"):
+            return self.gp.sample(x, key=key)
+
+
+class Sawtooth(AbstractProcess):
+    r"""Truncated Fourier series of a sawtooth wave (Bruinsma et al. 2020).
+
+    $A/2 - (A/\pi) \sum_{k=1}^{T} (-1)^k \sin(2 \pi k f (x - s)) / k$ with $f \sim U[3, 5]$,
+    $s \sim U[-5, 5]$ and T uniform between the two `terms`; `centred` leaves out A/2.
+    """
+
+    terms: tuple[int, int] = eqx.field(static=True)
+    amplitude: float = eqx.field(static=True)
+    centred: bool = eqx.field(static=True)
+    noise: float = eqx.field(static=True)
+    gp = None
+
+    def __init__(
+        self,
+        terms: tuple[int, int],
+        amplitude: float = 1.0,
+        centred: bool = True,
+        noise: float = 0.0,
+    ):
+        """Choose the fewest and the most terms, the height A, and a noise variance."""
+        _checks.at_least(1, terms=terms[0])
+        _checks.at_least(terms[0], terms=terms[1])
+        _checks.positive(amplitude=amplitude)
+        _checks.not_negative(noise=noise)
+        self.terms, self.amplitude, self.centred, self.noise = terms, amplitude, centred, noise
+
+    @property
+    def mean(self) -> float:
+        return 0.0 if self.centred else 0.5 * self.amplitude
+
+    @property
+    def variance(self) -> float:
+        """A^2 / (2 pi^2) E[sum_k 1 / k^2] + noise: each sine has mean square 1/2."""
+        first, last = self.terms
+        sums = [sum(k**-2 for k in range(1, end + 1)) for end in range(first, last + 1)]
+        return self.amplitude**2 / (2 * math.pi**2) * sum(sums) / len(sums) + self.noise
+
+    def sample(self, x, *, key):
+        """Draw frequency, shift, number of terms and noise."""
+        f_key, s_key, terms_key, noise_key = jr.split(key, 4)
+        f = jr.uniform(f_key, (), x.dtype, 3.0, 5.0)
+        s = jr.uniform(s_key, (), x.dtype, -5.0, 5.0)
+        first, last = self.terms
+        terms = jr.randint(terms_key, (), first, last + 1, jnp.int32)
+        # (-1)^k sin(2 pi k r) = sin(2 pi k (r + 1/2)); whole turns go first, while they are exact.
+        turns = f * (x - s) + 0.5
+        turns = turns - jnp.round(turns)
+        k = jnp.arange(1, last + 1, dtype=jnp.int32)
+        weights = jnp.where(k <= terms, 1.0, 0.0).astype(x.dtype) / k.astype(x.dtype)
+        waves = jnp.sin(2 * math.pi * turns * k.astype(x.dtype)[None, :])
+        wave = -self.amplitude / math.pi * jnp.sum(waves * weights[None, :], axis=1, keepdims=True)
+        noise = math.sqrt(self.noise) * jr.normal(noise_key, x.shape, x.dtype)
+        return self.mean + wave + noise
+
+
+class Mixture(AbstractProcess):
+    """One of several processes, each as likely as the others, drawn anew for every function."""
+
+    gaussians: tuple[Gaussian, ...]
+    others: tuple[AbstractProcess, ...]
+    gp = None
+
+    def __init__(self, *components: AbstractProcess):
+        """Order the components: those that share one Cholesky factorisation come first."""
+        self.gaussians = tuple(c for c in components if isinstance(c, Gaussian))
+        self.others = tuple(c for c in components if not isinstance(c, Gaussian))
+        if not self.gaussians:
+            raise ValueError("expected at least one Gaussian component, got none")
+
+    @property
+    def components(self) -> tuple[AbstractProcess, ...]:
+        """All components, in the order of `pick`."""
+        return self.gaussians + self.others
+
+    @property
+    def mean(self) -> float:
+        return sum(c.mean for c in self.components) / len(self.components)
+
+    @property
+    def variance(self) -> float:
+        """Law of total variance."""
+        second = sum(c.variance + c.mean**2 for c in self.components) / len(self.components)
+        return second - self.mean**2
+
+    @property
+    def noise(self) -> float:
+        """Smallest of the components'."""
+        return min(c.noise for c in self.components)
+
+    def sample(self, x, *, key):
+        """Draw the component, then the function."""
+        pick_key, sample_key = jr.split(key)
+        pick = jr.randint(pick_key, (), 0, len(self.components), jnp.int32)
+        return self.sample_component(pick, x, key=sample_key)
+
+    def sample_component(self, pick, x: Inputs, *, key: PRNGKeyArray) -> Outputs:
+        """Draw from component number `pick`: only the covariances of all are ever computed."""
+        gaussian_key, *other_keys = jr.split(key, 1 + len(self.others))
+        chosen = jnp.minimum(pick, len(self.gaussians) - 1)
+        grams = [c.gp.gram(x) for c in self.gaussians]
+        gram = jax.tree.map(lambda *leaves: jax.lax.select_n(chosen, *leaves), *grams)
+        with jax.default_matmul_precision("highest"):
+            y = gram.cholesky_mv(jr.normal(gaussian_key, x.shape, x.dtype))
+        for i, (process, other_key) in enumerate(zip(self.others, other_keys, strict=True)):
+            y = jnp.where(pick == len(self.gaussians) + i, process.sample(x, key=other_key), y)
+        return y

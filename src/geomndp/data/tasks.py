@@ -1,0 +1,49 @@
+"""Fixed sets of regression problems for tests: the same functions for every model."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+
+from geomndp import _checks
+from geomndp._types import Batch
+from geomndp.data.stream import leading
+from geomndp.data.synthetic import AbstractProcess
+
+
+def tasks(
+    process: AbstractProcess,
+    *,
+    num: int,
+    seed: int = 0,
+    low: float = -2.0,
+    high: float = 2.0,
+    contexts: tuple[int, int] = (1, 10),
+    targets: int = 50,
+    dtype=None,
+) -> Batch:
+    """Draw `num` functions with U{contexts} context points, then `targets` targets.
+
+    Rows 0 to contexts[1] - 1 hold the context and its padding, the targets follow. Everything is
+    drawn in float32 and cast, so that both precisions see the same functions.
+    """
+    fewest, most = contexts
+    _checks.at_least(1, num=num, targets=targets)
+    _checks.at_least(0, contexts=fewest)
+    _checks.at_least(fewest, contexts=most)
+    if not low < high:
+        raise ValueError(f"expected low < high, got {low} and {high}")
+    x_key, y_key, context_key = jr.split(jr.key(seed), 3)
+    x = jr.uniform(x_key, (num, most + targets, 1), jnp.float32, low, high)
+    y = jax.jit(_sample)(process, x, jr.split(y_key, num))
+    counts = jr.randint(context_key, (num,), fewest, most + 1, jnp.int32)
+    context = leading(counts, most, jnp.float32)
+    mask = jnp.concatenate([context, jnp.ones((num, targets), jnp.float32)], axis=1)
+    context = jnp.concatenate([context, jnp.zeros((num, targets), jnp.float32)], axis=1)
+    dtype = jnp.dtype(dtype or jnp.result_type(float))
+    return Batch(*(values.astype(dtype) for values in (x, y, mask, context)))
+
+
+def _sample(process, x, keys):
+    return jax.vmap(lambda x, key: process.sample(x, key=key))(x, keys)

@@ -1,0 +1,101 @@
+"""Training batches: numbers of points, contexts, the order of points."""
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from geomndp import data
+from geomndp._types import Batch
+
+
+@pytest.fixture(scope="module")
+def batches():
+    stream = data.regression1d("paper", "se").stream(64)
+    return stream, jax.jit(jax.vmap(stream.draw))(jr.split(jr.key(0), 60))
+
+
+def test_shapes_and_ranges(batches):
+    stream, batch = batches
+    assert batch.x.shape == batch.y.shape == (60, 64, 60, 1)
+    assert batch.mask.shape == batch.context.shape == (60, 64, 60)
+    assert float(batch.x.min()) >= -2 and float(batch.x.max()) <= 2
+    assert stream.conditional
+
+
+def test_numbers_of_points_are_uniform(batches):
+    points = np.asarray(batches[1].mask.sum(-1)).ravel().astype(int)
+    assert points.min() == 1 and points.max() == 60
+    num = len(points)
+    assert abs(points.mean() - 30.5) < 5 * np.sqrt((60**2 - 1) / 12 / num)
+    counts = np.bincount(points, minlength=61)[1:]
+    assert counts.max() < num / 60 + 6 * np.sqrt(num / 60)
+
+
+def test_real_points_come_first(batches):
+    mask = np.asarray(batches[1].mask)
+    assert np.all(np.diff(mask, axis=-1) <= 0)
+
+
+def test_half_the_functions_have_contexts_and_all_have_targets(batches):
+    batch = batches[1]
+    context, mask = np.asarray(batch.context), np.asarray(batch.mask)
+    assert np.all(context <= mask)
+    assert np.all((mask - context).sum(-1) >= 1)
+    counts = context.sum(-1)
+    assert np.all(counts[:, ::2] == 0)
+    few = np.mean(counts[:, 1::2] <= 10)
+    points = mask.sum(-1)[:, 1::2]
+    # Half are at most 10 by choice; of the others, U{0..n-1} is with probability min(11/n, 1).
+    expected = 0.5 + 0.5 * np.mean(np.minimum(11 / points, 1))
+    assert abs(few - expected) < 5 * np.sqrt(expected * (1 - expected) / points.size)
+
+
+def test_same_key_same_batch(getkey):
+    stream, key = data.regression1d("paper", "sawtooth").stream(4), getkey()
+    for first, second in zip(stream.draw(key), stream.draw(key), strict=True):
+        assert_array_equal(first, second)
+
+
+def test_joint_streams_have_no_context(getkey):
+    stream = data.regression1d("paper", "se").stream(4, contexts=None, dtype="float32")
+    batch = stream.draw(getkey())
+    assert not stream.conditional
+    assert batch.y.dtype == jnp.float32
+    assert not np.any(batch.context)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
+def test_share_of_conditional_functions(share, getkey):
+    contexts = data.Contexts(share=share, few_share=0.0)
+    counts = contexts.counts(jnp.full(4000, 60, jnp.int32), key=getkey())
+    assert np.mean(np.asarray(counts) > 0) <= share
+    assert abs(np.mean(np.asarray(counts) > 0) - share * 59 / 60) < 0.02
+
+
+def test_resampled_functions_are_those_of_the_data_set(getkey):
+    x = jnp.arange(12.0).reshape(3, 4, 1)
+    mask = jnp.asarray([[1.0, 1, 0, 0], [1, 1, 1, 1], [1, 0, 1, 1]])
+    functions = Batch(x, 10 * x, mask, jnp.zeros((3, 4)))
+    batch = data.Resampled(functions, batch_size=50).draw(getkey())
+    known = {tuple(sorted(np.asarray(x[i, :, 0])[np.asarray(mask[i]) > 0])) for i in range(3)}
+    orders = set()
+    for i in range(50):
+        row = np.asarray(batch.x[i, :, 0])[np.asarray(batch.mask[i]) > 0]
+        orders.add(tuple(row))
+        assert tuple(sorted(row)) in known
+    assert len(orders) > len(known)
+    assert_array_equal(batch.y, 10 * batch.x)
+    assert np.all(np.asarray(batch.mask - batch.context).sum(1) >= 1)
+
+
+def test_bad_settings_are_refused():
+    process = data.regression1d("paper", "se").process
+    with pytest.raises(ValueError, match=r"low < high, got 2.0 and -2.0"):
+        data.Stream(process, low=2.0, high=-2.0)
+    with pytest.raises(ValueError, match=r"batch_size.*got 0"):
+        data.Stream(process, batch_size=0)
+    with pytest.raises(ValueError, match=r"0 <= share <= 1, got 1.5"):
+        data.Contexts(share=1.5)
