@@ -1,0 +1,103 @@
+r"""Denoising score matching, jointly for all points and conditionally on a context.
+
+A function without context has all its points at one time t. With a context, those points sit at
+their own small times, half of them at zero, and the targets at t: the network then learns the
+score of the conditional law. The loss is the mean square of the parametrisation's residual over
+the targets of a function, then over the functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+
+from geomndp import _checks
+from geomndp._types import Array, Batch, Float, Inputs, Mask, Outputs, PRNGKeyArray, Scalar
+from geomndp.noising import OrnsteinUhlenbeck
+from geomndp.score import NetworkScore
+from geomndp.solve import AbstractGrid, Uniform
+from geomndp.train.times import ContextTimes, spread, stratified
+
+Weight = Callable[[OrnsteinUhlenbeck, Float[Array, " b"]], Float[Array, " b"]]
+
+
+class LossInfo(NamedTuple):
+    """Loss and time of every function of the batch."""
+
+    losses: Float[Array, " b"]
+    times: Float[Array, " b"]
+
+
+def function_loss(
+    score: NetworkScore,
+    noising: OrnsteinUhlenbeck,
+    t: Float[Array, " n"],
+    x: Inputs,
+    y0: Outputs,
+    mask: Mask,
+    context: Mask,
+    *,
+    key: PRNGKeyArray,
+) -> Scalar:
+    """Mean square of the score's residual over the targets of one function; zero without any."""
+    real = mask[:, None] > 0
+    x, y0 = jnp.where(real, x, 0.0), jnp.where(real, y0, 0.0)
+    noised = noising.perturb(t, x, y0, key=key, mask=mask)
+    square = jnp.mean(score.error(noising, t, x, y0, noised, mask) ** 2, axis=1)
+    target = mask * (1.0 - context)
+    return jnp.sum(target * square) / jnp.maximum(jnp.sum(target), 1.0)
+
+
+class DenoisingLoss(eqx.Module):
+    """How times are drawn and errors weighted.
+
+    `times` is any of the solvers' grids: times are as dense as its points. `weight(noising, t)`
+    multiplies the loss of a function at time t. (With the velocity parametrisation, `LogSnr`
+    times and the weight a^2 give the likelihood's own weighting, beta / sigma^2 on u.) `average`
+    "point" gives every target of the batch the same weight, instead of every function.
+    """
+
+    eps: float = eqx.field(default=5e-4, static=True)
+    times: AbstractGrid = Uniform()
+    context_times: ContextTimes = ContextTimes()
+    weight: Weight | None = None
+    average: str = eqx.field(default="function", static=True)
+
+    def __check_init__(self):
+        if not 0 < self.eps < 1:
+            raise ValueError(f"expected 0 < eps < 1, got {self.eps}")
+        _checks.one_of("average", self.average, ("function", "point"))
+
+    def draw_times(
+        self, noising: OrnsteinUhlenbeck, batch: Batch, *, key: PRNGKeyArray
+    ) -> tuple[Float[Array, " b"], Float[Array, "b n"]]:
+        """Times of the functions, and from them those of all points."""
+        time_key, context_key = jr.split(key)
+        dtype, (b, n) = batch.y.dtype, batch.mask.shape
+        u = stratified(b, dtype, key=time_key)
+        t = spread(u, self.times, noising.schedule, self.eps)
+        context_t = self.context_times(noising.schedule, (b, n), dtype, key=context_key)
+        return t, jnp.where(batch.context > 0, context_t, t[:, None])
+
+    def __call__(
+        self, score: NetworkScore, noising: OrnsteinUhlenbeck, batch: Batch, *, key: PRNGKeyArray
+    ) -> tuple[Scalar, LossInfo]:
+        """Loss of a batch, and of each of its functions."""
+        time_key, noise_key = jr.split(key)
+        t, point_t = self.draw_times(noising, batch, key=time_key)
+
+        def one(t, x, y, mask, context, key):
+            return function_loss(score, noising, t, x, y, mask, context, key=key)
+
+        losses = jax.vmap(one)(point_t, *batch, jr.split(noise_key, len(t)))
+        if self.weight is not None:
+            losses = losses * self.weight(noising, t)
+        if self.average == "function":
+            return jnp.mean(losses), LossInfo(losses, t)
+        targets = jnp.sum(batch.mask * (1.0 - batch.context), axis=1)
+        return jnp.sum(losses * targets) / jnp.sum(targets), LossInfo(losses, t)

@@ -1,0 +1,139 @@
+"""One training step over explicit state, and many of them in one dispatch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import optax
+from jax.flatten_util import ravel_pytree
+from jax.sharding import Mesh
+
+from geomndp._types import Array, Batch, Float, Int, PRNGKeyArray, Scalar
+from geomndp.data import AbstractStream
+from geomndp.noising import OrnsteinUhlenbeck
+from geomndp.score import NetworkScore
+from geomndp.train.loss import DenoisingLoss, LossInfo
+from geomndp.train.parallel import replicate, spread_batch
+
+AHEAD = 10  # steps whose data are drawn at once: small factorisations fill a GPU only together
+
+
+class TrainState(eqx.Module):
+    """All that the next step needs; the parameters are one vector, so that an update is cheap."""
+
+    params: Float[Array, " size"]
+    average: Float[Array, " size"]
+    optimiser: Any
+    step: Int[Array, ""]
+    key: PRNGKeyArray
+
+
+class StepInfo(NamedTuple):
+    """What one step saw: `time` is that of the function with the largest loss."""
+
+    loss: Scalar
+    gradient_norm: Scalar
+    time: Scalar
+
+
+class Trainer(eqx.Module):
+    """The fixed part of a run: data, loss, optimiser, and the score without its parameters."""
+
+    skeleton: NetworkScore
+    noising: OrnsteinUhlenbeck
+    stream: AbstractStream
+    loss: DenoisingLoss
+    optimiser: optax.GradientTransformation = eqx.field(static=True)
+    decay: float = eqx.field(static=True)
+    unravel: Callable = eqx.field(static=True)
+    mesh: Mesh | None = eqx.field(static=True)
+
+    def score(self, params: Float[Array, " size"]) -> NetworkScore:
+        """The score with these parameters."""
+        return eqx.combine(self.unravel(params), self.skeleton)
+
+    def draw(self, step: Int[Array, ""], key: PRNGKeyArray) -> tuple[Batch, PRNGKeyArray]:
+        """Batch of a step, and the key for its loss: both depend on the step alone."""
+        data_key, loss_key = jr.split(jr.fold_in(key, step))
+        return self.stream.draw(data_key), loss_key
+
+    def step(self, state: TrainState, data: tuple[Batch, PRNGKeyArray]):
+        """Update parameters, their average, and the optimiser with one batch."""
+        batch, key = data
+
+        def objective(params):
+            score = eqx.combine(params, self.skeleton)
+            return self.loss(score, self.noising, batch, key=key)
+
+        tree = self.unravel(state.params)
+        (loss, info), gradients = jax.value_and_grad(objective, has_aux=True)(tree)
+        gradient = ravel_pytree(gradients)[0]
+        # optax mixes whole numbers and floats on purpose.
+        with jax.numpy_dtype_promotion("standard"):
+            updates, optimiser = self.optimiser.update(gradient, state.optimiser, state.params)
+        params: Array = optax.apply_updates(state.params, updates)  # pyright: ignore
+        step = state.step + 1
+        # (1 - d) / (1 - d^k): the average of k vectors with weights d^0 .. d^(k-1), without bias.
+        share = (1 - self.decay) / (1 - self.decay ** step.astype(params.dtype))
+        average = state.average + share * (params - state.average)
+        seen = StepInfo(loss, jnp.linalg.norm(gradient), _worst_time(info))
+        return TrainState(params, average, optimiser, step, state.key), seen
+
+
+def _worst_time(info: LossInfo) -> Scalar:
+    losses = jnp.where(jnp.isfinite(info.losses), info.losses, jnp.inf)
+    return info.times[jnp.argmax(losses)]
+
+
+def init(
+    score: NetworkScore,
+    noising: OrnsteinUhlenbeck,
+    stream: AbstractStream,
+    loss: DenoisingLoss,
+    optimiser: optax.GradientTransformation,
+    *,
+    key: PRNGKeyArray,
+    decay: float = 0.999,
+    mesh: Mesh | None = None,
+) -> tuple[Trainer, TrainState]:
+    """Split the score into parameters and the rest; the arrays given are copied, not used up."""
+    if not 0 <= decay < 1:
+        raise ValueError(f"expected 0 <= decay < 1, got {decay}")
+    tree, skeleton = eqx.partition(score, eqx.is_inexact_array)
+    params, unravel = ravel_pytree(tree)
+    if not params.size:
+        raise ValueError("expected a score with parameters, got none")
+    trainer = Trainer(skeleton, noising, stream, loss, optimiser, decay, unravel, mesh)
+    state = TrainState(
+        jnp.array(params, copy=True),
+        jnp.array(params, copy=True),
+        optimiser.init(params),
+        jnp.zeros((), jnp.int32),
+        jr.wrap_key_data(jnp.array(jr.key_data(key), copy=True), impl=jr.key_impl(key)),
+    )
+    return replicate(trainer, mesh), replicate(state, mesh)
+
+
+def divisor(number: int, most: int) -> int:
+    """Largest divisor of `number` that is at most `most`."""
+    return max(d for d in range(1, most + 1) if number % d == 0)
+
+
+@eqx.filter_jit(donate="all-except-first")
+def advance(trainer: Trainer, state: TrainState, length: int) -> tuple[TrainState, StepInfo]:
+    """Run `length` steps on the device; the state given is used up."""
+    ahead = divisor(length, AHEAD)
+
+    def group(state, _):
+        steps = state.step + jnp.arange(ahead, dtype=state.step.dtype)
+        batches, keys = jax.vmap(lambda step: trainer.draw(step, state.key))(steps)
+        data = (spread_batch(batches, trainer.mesh), keys)
+        return jax.lax.scan(lambda *args: trainer.step(*args), state, data)
+
+    state, seen = jax.lax.scan(group, state, None, length=length // ahead)
+    return state, jax.tree.map(lambda leaf: leaf.reshape(length), seen)
