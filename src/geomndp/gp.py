@@ -23,6 +23,16 @@ from geomndp.kernels import AbstractKernel
 Mean = Callable[[Inputs], Outputs]
 
 
+class Constant(eqx.Module):
+    """The mean function that is the same everywhere, for every output."""
+
+    value: float
+    dim: int = eqx.field(default=1, static=True)
+
+    def __call__(self, x: Inputs) -> Outputs:
+        return jnp.full((len(x), self.dim), self.value, dtype=x.dtype)
+
+
 def mean_values(mean: Mean | None, x: Inputs, dim: int) -> Outputs:
     """Mean function at x; None is zero."""
     if mean is None:

@@ -1,0 +1,19 @@
+"""Scores of models: log-likelihoods beside the exact process, calibration, sample quality."""
+
+from geomndp.evaluate.paired import (
+    PerTarget,
+    Summary,
+    exact_log_prob,
+    model_log_prob,
+    split,
+    summarise,
+)
+
+__all__ = [
+    "PerTarget",
+    "Summary",
+    "exact_log_prob",
+    "model_log_prob",
+    "split",
+    "summarise",
+]

@@ -1,0 +1,87 @@
+"""Log-likelihoods of a model and of the exact process on the same functions.
+
+Tasks hold their context (padded) in the first rows and their targets in the others, as
+`geomndp.data.tasks` makes them. All results are nats per target.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+
+from geomndp._types import Array, Batch, Float, PRNGKeyArray
+from geomndp.gp import AbstractGP
+from geomndp.likelihood import Flow
+from geomndp.model import Model, log_prob
+from geomndp.samplers import Observations, Problem
+
+
+class PerTarget(NamedTuple):
+    """Log-density per target of every task, with the errors of its computation."""
+
+    value: Float[Array, " tasks"]
+    solver_error: Float[Array, " tasks"]
+    probe_error: Float[Array, " tasks"]
+
+
+def split(task: Batch, contexts: int) -> tuple[Observations, Array, Array]:
+    """Observations, target inputs and target outputs of one task."""
+    x, y, _, context = task
+    noise = jnp.zeros(contexts, dtype=x.dtype)
+    observed = Observations(x[:contexts], y[:contexts], noise, False, context[:contexts])
+    return observed, x[contexts:], y[contexts:]
+
+
+@eqx.filter_jit
+def model_log_prob(
+    model: Model,
+    tasks: Batch,
+    flow: Flow,
+    *,
+    contexts: int,
+    route: str = "conditional",
+    key: PRNGKeyArray | None = None,
+    at_once: int = 64,
+) -> PerTarget:
+    """Log-density per target of each task's targets given its context."""
+    count, targets = len(tasks.x), tasks.x.shape[1] - contexts
+    keys = None if key is None else jr.split(key, count)
+
+    def one(item):
+        task, key = item
+        observed, x, y = split(task, contexts)
+        problem = Problem(model.noising, model.score, x, observed, model.eps)
+        result = log_prob(flow, problem, y, None, key, route)
+        return PerTarget(*(value / targets for value in result[:3]))
+
+    return jax.lax.map(one, (tasks, keys), batch_size=min(at_once, count))
+
+
+@eqx.filter_jit
+def exact_log_prob(gp: AbstractGP, tasks: Batch, *, contexts: int) -> Float[Array, " tasks"]:
+    """The same of the exact process: the best that any model can do on average."""
+    targets = tasks.x.shape[1] - contexts
+
+    def one(task):
+        observed, x, y = split(task, contexts)
+        posterior = gp.condition(observed.x, observed.y, mask=observed.mask)
+        return posterior.log_prob(x, y) / targets
+
+    return jax.vmap(one)(tasks)
+
+
+class Summary(NamedTuple):
+    """Mean over tasks and its standard error."""
+
+    mean: float
+    standard_error: float
+
+
+def summarise(values: Float[Array, " tasks"]) -> Summary:
+    """Mean with its standard error."""
+    error = jnp.std(values, ddof=1) / jnp.sqrt(jnp.asarray(len(values), values.dtype))
+    return Summary(float(jnp.mean(values)), float(error))

@@ -1,0 +1,91 @@
+"""The 1D regression experiment: what is trained, how, and how it is scored.
+
+Names follow the shipped models: `regression1d/se` is the translation-invariant process of the
+suite `paper`, `regression1d/se-ndp` the same without symmetry (NDP*), `regression1d-gnp2020/se`
+that of the suite `gnp2020`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import NamedTuple
+
+import equinox as eqx
+
+from geomndp import _checks
+from geomndp._types import PRNGKeyArray
+from geomndp.data import NAMES, Regression1D, regression1d
+from geomndp.gp import Constant
+from geomndp.kernels import White
+from geomndp.model import Model
+from geomndp.nets import BiDimensionalAttention, RelativeAttention, reconfigure
+from geomndp.noising import LinearSchedule, OrnsteinUhlenbeck
+from geomndp.score import NetworkScore
+from geomndp.solve import Power
+from geomndp.train import DenoisingLoss
+
+FOLDERS = {"regression1d": "paper", "regression1d-gnp2020": "gnp2020"}
+PAPER_STEPS = 19_200  # 300 epochs of 64 batches
+
+
+class Likelihood(eqx.Module):
+    r"""Weight $a_t^2$: with the velocity's loss, that of u; with `Power(2)` times, close to the
+    likelihood's own weighting $\beta_t / \sigma_t^2$ (Song et al. 2021)."""
+
+    def __call__(self, noising, t):
+        return noising.alpha(t) ** 2
+
+
+class Experiment(NamedTuple):
+    """One model to train: its problem, and whether it is translation-invariant."""
+
+    name: str
+    problem: Regression1D
+    invariant: bool
+
+
+def experiment(name: str) -> Experiment:
+    """Look up an experiment by the name of its shipped model."""
+    _checks.one_of("model", name, names())
+    folder, _, short = name.partition("/")
+    invariant = not short.endswith("-ndp")
+    return Experiment(name, regression1d(FOLDERS[folder], short.removesuffix("-ndp")), invariant)
+
+
+def names() -> tuple[str, ...]:
+    """All experiments: both kinds of model in the suite `paper`, the invariant one in the other."""
+    first, second = FOLDERS
+    kinds = ("", "-ndp")
+    return (
+        *(f"{first}/{name}{kind}" for name in NAMES for kind in kinds),
+        *(f"{second}/{name}" for name in NAMES),
+    )
+
+
+def make_model(this: Experiment, *, key: PRNGKeyArray, compute_dtype: str | None = None) -> Model:
+    """Untrained model: white limiting kernel with the data's variance, beta from 0 to 10."""
+    process = this.problem.process
+    kernel = White(process.variance)
+    # Sawtooth waves have features at a tenth of the lengths of the Gaussian sets.
+    fine = this.problem.name in ("sawtooth", "mixture")
+    options = {"compute_dtype": compute_dtype, "dtype": "float32", "key": key}
+    if this.invariant:
+        wave = {"min_wavelength": 0.02, "num_frequencies": 24} if fine else {}
+        net = RelativeAttention(1, 1, **wave, **options)
+    else:
+        net = BiDimensionalAttention(1, 1, inputs="absolute", **options)
+    mean = Constant(process.mean) if process.mean else None
+    noising = OrnsteinUhlenbeck(kernel, LinearSchedule(0.0, 10.0), mean)
+    return Model(noising, NetworkScore(net))
+
+
+def make_loss() -> DenoisingLoss:
+    """The recipe that won: times dense near zero, likelihood weights, every point alike."""
+    return DenoisingLoss(times=Power(2.0), weight=Likelihood(), average="point")
+
+
+def in_full_precision(model: Model) -> Model:
+    """The same parameters, computed in the dtype of the values."""
+    score = model.score
+    net = reconfigure(score.net, compute_dtype=None)
+    return dataclasses.replace(model, score=dataclasses.replace(score, net=net))

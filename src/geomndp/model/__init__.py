@@ -1,0 +1,18 @@
+"""A model in the hand: sample, condition, log-density, fit, save, load."""
+
+from geomndp.likelihood import LogProb
+from geomndp.model.files import load, metadata, save, shipped_names
+from geomndp.model.fit import fit
+from geomndp.model.model import Model, Posterior, log_prob
+
+__all__ = [
+    "LogProb",
+    "Model",
+    "Posterior",
+    "fit",
+    "load",
+    "log_prob",
+    "metadata",
+    "save",
+    "shipped_names",
+]

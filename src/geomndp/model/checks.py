@@ -1,0 +1,59 @@
+"""What comes in is made into arrays or refused; what comes out is finite or an error."""
+
+import jax.numpy as jnp
+import numpy as np
+
+from geomndp import _checks
+from geomndp._types import Array
+from geomndp.likelihood import LogProb
+from geomndp.samplers import Observations, Samples
+
+
+def as_float(name: str, value) -> Array:
+    """Array of floats in the dtype that came, numbers of other kinds in JAX's default."""
+    try:
+        array = jnp.asarray(value)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"expected numbers for {name}, got {type(value).__name__}") from error
+    if jnp.issubdtype(array.dtype, jnp.floating):
+        return array
+    if not jnp.issubdtype(array.dtype, jnp.integer):
+        raise ValueError(f"expected real numbers for {name}, got {array.dtype}")
+    return array.astype(jnp.result_type(float))
+
+
+def as_observations(x, y, noise, dim: int) -> Observations:
+    """Check observations; `noise` is one variance or one a point."""
+    x, y = as_float("x", x), as_float("y", y)
+    _checks.function(x, y, dim=dim, name=" of the context")
+    _checks.not_negative(noise=noise)
+    if np.ndim(noise) > 1 or (np.ndim(noise) == 1 and np.shape(noise) != (len(x),)):
+        raise ValueError(
+            f"expected noise to be one variance or {len(x)}, got shape {np.shape(noise)}"
+        )
+    variances = jnp.broadcast_to(jnp.asarray(noise, dtype=x.dtype), (len(x),))
+    noisy = bool(np.any(np.asarray(noise) > 0)) and len(x) > 0
+    return Observations(x, y, variances, noisy)
+
+
+def finite_samples(samples: Samples) -> Array:
+    """Values of the samples; a NaN or infinity is an error that says when it came."""
+    if not _checks.concrete(samples.y) or bool(jnp.all(jnp.isfinite(samples.y))):
+        return samples.y
+    bad = np.flatnonzero(~np.isfinite(np.asarray(samples.info.rms)))
+    if bad.size:
+        step, time = int(bad[0]), float(samples.info.times[bad[0]])
+        where = f"at step {step + 1} of {len(samples.info.rms)} (time {time:.3g})"
+    else:
+        where = "at the end"
+    raise FloatingPointError(f"the sampled values became NaN or infinite {where}")
+
+
+def finite_log_prob(result: LogProb) -> LogProb:
+    """The result; a NaN or infinity is an error."""
+    if _checks.concrete(result.value) and not bool(jnp.isfinite(result.value)):
+        raise FloatingPointError(
+            f"the log-density became {float(result.value)} along the flow from eps to 1; "
+            "the values may lie far outside what the model knows, or the steps may be too few"
+        )
+    return result

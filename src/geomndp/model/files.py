@@ -1,0 +1,171 @@
+"""Models as files: safetensors for the parameters, JSON for everything else.
+
+Loading never runs code: the JSON names classes from a fixed list. Both files are written to a
+temporary name and renamed, the JSON (which holds the checksum of the other) last.
+"""
+
+import dataclasses
+import hashlib
+import json
+import os
+from importlib.resources import files
+from pathlib import Path
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+
+from geomndp import kernels, nets, noising, score
+from geomndp.data import Normaliser
+from geomndp.gp import Constant
+from geomndp.model.model import Model
+
+VERSION = 1
+_MODULES = (kernels, noising, score)
+_KNOWN = {
+    name: getattr(module, name)
+    for module in _MODULES
+    for name in module.__all__
+    if isinstance(getattr(module, name), type) and not name.startswith("Abstract")
+} | {"Constant": Constant, "Normaliser": Normaliser}
+_NOT_PLAIN = ("NetworkScore", "GaussianScore", "MixtureScore")
+
+
+def shipped_names() -> list[str]:
+    """Names of the models that come with the package."""
+    root = files("geomndp") / "shipped"
+    root = Path(str(root))
+    return sorted(str(p.relative_to(root).with_suffix("")) for p in root.rglob("*.json"))
+
+
+def save(model: Model, path: str | os.PathLike, metadata: dict | None = None) -> None:
+    """Write a model with a learnt score."""
+    if not isinstance(model.score, score.NetworkScore) or not isinstance(
+        model.score.net, nets.AbstractNet
+    ):
+        raise ValueError("expected a model with a NetworkScore of geomndp.nets to save")
+    path = _stem(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    weights = _weights_bytes(model.score.net)
+    document = {
+        "format": "geomndp",
+        "version": VERSION,
+        "sha256": hashlib.sha256(weights).hexdigest(),
+        "eps": model.eps,
+        "noising": _describe(model.noising),
+        "net": model.score.net.config(),
+        "parametrisation": _describe(model.score.parametrisation),
+        "conditional": model.score.conditional,
+        "normaliser": None if model.normaliser is None else _describe(model.normaliser),
+        "metadata": metadata or {},
+    }
+    _write(path.with_name(path.name + ".safetensors"), weights)
+    _write(path.with_name(path.name + ".json"), json.dumps(document, indent=1).encode())
+
+
+def load(name: str | os.PathLike) -> Model:
+    """Read a model from its path (with or without ending) or by its shipped name."""
+    path, document = _read(name)
+    net = nets.build(document["net"], key=jr.key(0))
+    net = _with_weights(net, path, document["sha256"])
+    learnt = score.NetworkScore(
+        net, _rebuild(document["parametrisation"]), conditional=document["conditional"]
+    )
+    normaliser = document["normaliser"]
+    return Model(
+        _rebuild(document["noising"]),
+        learnt,
+        document["eps"],
+        None if normaliser is None else _rebuild(normaliser),
+    )
+
+
+def metadata(name: str | os.PathLike) -> dict:
+    """What was noted when the model was made: protocol, seed, steps, measured metrics."""
+    return _read(name)[1]["metadata"]
+
+
+def _stem(path: str | os.PathLike) -> Path:
+    path = Path(path)
+    return path.with_suffix("") if path.suffix in (".json", ".safetensors") else path
+
+
+def _read(name: str | os.PathLike) -> tuple[Path, dict]:
+    path = _stem(name)
+    if not path.with_name(path.name + ".json").is_file():
+        path = Path(str(files("geomndp") / "shipped")) / _stem(name)
+        if not path.with_name(path.name + ".json").is_file():
+            known = ", ".join(shipped_names()) or "none"
+            raise ValueError(f"expected a model file or a shipped name ({known}), got {str(name)!r}")
+    try:
+        document = json.loads(path.with_name(path.name + ".json").read_bytes())
+        if document["format"] != "geomndp":
+            raise KeyError("format")
+    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
+        raise ValueError(f"expected a geomndp model in {path}.json, got a foreign file") from error
+    if document["version"] != VERSION:
+        raise ValueError(f"expected model version {VERSION}, got {document['version']}")
+    return path, document
+
+
+def _write(path: Path, content: bytes) -> None:
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_bytes(content)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _weights_bytes(net) -> bytes:
+    from safetensors.numpy import save as encode
+
+    leaves = jax.tree_util.tree_leaves_with_path(eqx.filter(net, eqx.is_array))
+    return encode({jax.tree_util.keystr(key): np.asarray(leaf) for key, leaf in leaves})
+
+
+def _with_weights(net, path: Path, checksum: str):
+    from safetensors.numpy import load as decode
+
+    try:
+        content = path.with_name(path.name + ".safetensors").read_bytes()
+    except OSError as error:
+        raise ValueError(f"expected parameters in {path}.safetensors: {error.strerror}") from error
+    if hashlib.sha256(content).hexdigest() != checksum:
+        raise ValueError(f"expected {path}.safetensors with checksum {checksum[:12]}, got another")
+    stored = decode(content)
+
+    def restore(key, leaf):
+        return jnp.asarray(stored[jax.tree_util.keystr(key)]) if eqx.is_array(leaf) else leaf
+
+    return jax.tree_util.tree_map_with_path(restore, net)
+
+
+def _describe(module) -> dict:
+    """A module of plain fields as JSON; mean functions are code and cannot be written."""
+    name = type(module).__name__
+    if name not in _KNOWN:
+        raise ValueError(f"expected a part of geomndp to save, got {name}")
+    fields = {f.name: getattr(module, f.name) for f in dataclasses.fields(module)}
+    return {"kind": name, **{key: _plain(key, value) for key, value in fields.items()}}
+
+
+def _plain(key: str, value):
+    if isinstance(value, eqx.Module):
+        return _describe(value)
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, (tuple, list)):
+        return [_plain(key, item) for item in value]
+    raise ValueError(f"expected a plain value for {key} to save, got {type(value).__name__}")
+
+
+def _rebuild(config):
+    if isinstance(config, dict):
+        kind = config.get("kind")
+        if kind not in _KNOWN or kind in _NOT_PLAIN:
+            raise ValueError(f"expected a known part in the model file, got {kind!r}")
+        return _KNOWN[kind](**{k: _rebuild(v) for k, v in config.items() if k != "kind"})
+    return tuple(_rebuild(item) for item in config) if isinstance(config, list) else config

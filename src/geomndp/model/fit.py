@@ -1,0 +1,43 @@
+"""Train a model's score on functions."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from geomndp._types import Batch, PRNGKeyArray
+from geomndp.data import AbstractStream, Resampled
+from geomndp.model.model import Model
+from geomndp.score import NetworkScore
+from geomndp.train import DenoisingLoss, History, fit_score
+
+
+def fit(
+    model: Model,
+    data: AbstractStream | Batch,
+    *,
+    steps: int,
+    key: PRNGKeyArray,
+    loss: DenoisingLoss | None = None,
+    **options,
+) -> tuple[Model, History]:
+    """Train for `steps` steps on a stream of fresh functions, or on those of a batch.
+
+    Options as those of `geomndp.train.fit_score`: `directory` for checkpoints and resume,
+    `quiet`, `devices`, `optimiser`, ... A batch is in the data's units.
+    """
+    if not isinstance(model.score, NetworkScore):
+        raise ValueError(f"expected a NetworkScore to train, got {type(model.score).__name__}")
+    if isinstance(data, Batch):
+        data = Resampled(_normalised(model, data), batch_size=min(256, len(data.x)))
+    loss = DenoisingLoss(eps=model.eps) if loss is None else loss
+    score, history = fit_score(
+        model.score, model.noising, data, steps=steps, key=key, loss=loss, **options
+    )
+    return dataclasses.replace(model, score=score), history
+
+
+def _normalised(model: Model, data: Batch) -> Batch:
+    normaliser = model.normaliser
+    if normaliser is None:
+        return data
+    return data._replace(x=normaliser.forward_x(data.x), y=normaliser.forward_y(data.y))
