@@ -151,3 +151,21 @@ def unchecked():
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)
+
+
+_COMPILED: list[str] = []
+
+
+def _listen(event: str, _seconds: float, **_):
+    if event == "/jax/core/compile/backend_compile_duration":
+        _COMPILED.append(event)
+
+
+jax.monitoring.register_event_duration_secs_listener(_listen)
+
+
+def compilations(fn) -> int:
+    """How many programs a call compiles."""
+    before = len(_COMPILED)
+    jax.block_until_ready(fn())
+    return len(_COMPILED) - before

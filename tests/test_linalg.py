@@ -188,8 +188,7 @@ def test_smooth_kernels_factorise_in_float32(name, getkey):
     assert_allclose(lower @ lower.T, dense, atol=1e-4)
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_both_roots_have_one_law(dtype, getkey):
+def test_both_roots_have_one_law_in_float32(getkey):
     # SE(1.0) on 60 points has a few dozen eigenvalues below rounding: there the jitter is all.
     @jax.jit
     def squares(x, z):
@@ -199,11 +198,11 @@ def test_both_roots_have_one_law(dtype, getkey):
         by_cholesky = jax.vmap(lambda z: gram.log_density(gram.cholesky_mv(z)))(z)
         return 2 * (logdet - by_root) / 60, 2 * (logdet - by_cholesky) / 60
 
-    x, z = inputs(60, 1, key=getkey(), dtype=dtype), normal(64, 60, 1, key=getkey(), dtype=dtype)
-    by_root, by_cholesky = squares(x, z)
+    x = inputs(60, 1, key=getkey(), dtype=jnp.float32)
+    by_root, by_cholesky = squares(x, normal(64, 60, 1, key=getkey(), dtype=jnp.float32))
     assert_allclose(by_cholesky.mean(), 1.0, rtol=0.15)
-    # Of the order of one in float32 too: a floor relative to the largest eigenvalue gave 20.
-    assert_allclose(by_root.mean(), 1.0, rtol=0.15 if dtype == jnp.float64 else 1.0)
+    # A floor relative to the largest eigenvalue would give 20.
+    assert_allclose(by_root.mean(), 1.0, rtol=0.8)
 
 
 def test_jitter_grows_with_rounding():

@@ -65,14 +65,14 @@ def jacobians(kernel, d, getkey):
     return jax.jit(jax.vmap(jax.jacfwd(lambda a: posterior.mean_at(a[None])[0])))(places)
 
 
-@pytest.mark.parametrize("d", [2, 3, 4])
+@pytest.mark.parametrize("d", [2, 3])
 def test_curl_of_a_posterior_mean_vanishes(d, getkey):
     jacobian = jacobians(CurlFree(1.2, dim=d), d, getkey)
     assert_allclose(jacobian, jacobian.transpose(0, 2, 1), atol=1e-10)
     assert np.abs(np.trace(jacobian, axis1=1, axis2=2)).max() > 1e-3
 
 
-@pytest.mark.parametrize("d", [2, 3, 4])
+@pytest.mark.parametrize("d", [2, 3])
 def test_divergence_of_a_posterior_mean_vanishes(d, getkey):
     jacobian = jacobians(DivergenceFree(1.2, dim=d), d, getkey)
     assert_allclose(np.trace(jacobian, axis1=1, axis2=2), 0.0, atol=1e-10)
