@@ -80,7 +80,7 @@ class OrnsteinUhlenbeck(eqx.Module):
         _checks.shapes(x, y0, dim=self.dim, mask=mask)
         t = per_point(t, len(x))
         z = zero_masked(jr.normal(key, y0.shape, dtype=y0.dtype), mask)
-        xi = self.gram(x, mask).root_mv(z)
+        xi = zero_masked(self.gram(x, mask).root_mv(z), mask)
         a, m = self.alpha(t)[:, None], self.mean_at(x)
         y = m + a * (y0 - m) + self.sigma(t)[:, None] * xi
         return Perturbed(zero_masked(y, mask), xi, z)
