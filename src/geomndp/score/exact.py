@@ -60,6 +60,8 @@ class MixtureScore(AbstractScore):
 
     def __init__(self, gps, weights=None):
         gps = tuple(gps)
+        if not gps:
+            raise ValueError("expected at least one process, got none")
         weights = [1 / len(gps)] * len(gps) if weights is None else weights
         weights = tuple(float(weight) for weight in weights)
         if len(weights) != len(gps) or min(weights) <= 0 or not np.isclose(sum(weights), 1):

@@ -26,11 +26,11 @@ class NetworkScore(AbstractScore):
     conditional: bool = eqx.field(default=False, static=True)
 
     def _output(self, at: Moment, t, x, y, mask) -> Outputs:
-        _checks.shapes(x, y, dim=at.gram.dim, mask=mask)
         mask = jnp.ones(len(x), dtype=y.dtype) if mask is None else mask
         return self.net(t, x, (y - at.mean) / at.scale, mask)
 
     def __call__(self, noising, t, x, y, mask=None):
+        _checks.shapes(x, y, dim=noising.dim, mask=mask)
         t = per_point(t, len(x))
         at = moment(noising, t, x, mask)
         u = self.parametrisation.to_u(at, y, self._output(at, t, x, y, mask))
@@ -40,6 +40,7 @@ class NetworkScore(AbstractScore):
         self, noising, t, x, y0: Outputs, noised: Perturbed, mask: Mask | None = None
     ) -> Outputs:
         """Residual of the denoising loss at every point, in the parametrisation's own metric."""
+        _checks.shapes(x, y0, dim=noising.dim, mask=mask)
         t = per_point(t, len(x))
         at = moment(noising, t, x, mask)
         output = self._output(at, t, x, noised.y, mask)

@@ -54,9 +54,9 @@ def moment(noising: OrnsteinUhlenbeck, t: Times, x: Inputs, mask: Mask | None = 
     return Moment(noising.alpha(t)[:, None], sigma, noising.mean_at(x), gram, scale, gain)
 
 
-def _safe_divide(numerator: Outputs, sigma: Float[Array, "n 1"]) -> Outputs:
-    """Divide by sigma; zero where sigma is (a clean point has no noise to estimate)."""
-    return jnp.where(sigma > 0, numerator / jnp.where(sigma > 0, sigma, 1.0), 0.0)
+def _safe_divide(numerator: Outputs, by: Float[Array, "n 1"]) -> Outputs:
+    """Divide by sigma or the gain; zero where that is (a clean point has no noise to estimate)."""
+    return jnp.where(by > 0, numerator / jnp.where(by > 0, by, 1.0), 0.0)
 
 
 class AbstractParametrisation(eqx.Module):
@@ -74,7 +74,7 @@ class AbstractParametrisation(eqx.Module):
 
     @abc.abstractmethod
     def from_u(self, at: Moment, y: Outputs, u: Outputs) -> Outputs:
-        """Output that stands for u: the inverse of `to_u` at positive times."""
+        """Output that stands for u: `to_u` gives it back at points of positive time."""
 
     @abc.abstractmethod
     def error(self, at: Moment, y0: Outputs, noised: Perturbed, output: Outputs) -> Outputs:
@@ -90,7 +90,7 @@ class Unconditioned(AbstractParametrisation):
         return at.gram.mv(at.gain * output / at.scale)
 
     def from_u(self, at, y, u):
-        return at.gram.solve(u) * at.scale / at.gain
+        return _safe_divide(at.gram.solve(u) * at.scale, at.gain)
 
     def error(self, at, y0, noised, output):
         return at.gram.root_mv(at.gain * output / at.scale) + noised.z
@@ -105,7 +105,7 @@ class PreconditionK(AbstractParametrisation):
         return at.gain * at.scale * output
 
     def from_u(self, at, y, u):
-        return u / (at.gain * at.scale)
+        return _safe_divide(u / at.scale, at.gain)
 
     def error(self, at, y0, noised, output):
         return self.to_u(at, noised.y, output) + noised.xi
