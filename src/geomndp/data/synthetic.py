@@ -53,9 +53,8 @@ class Gaussian(AbstractProcess):
         return self.power + self.noise
 
     def sample(self, x, *, key):
-        """Draw by Cholesky, in full precision also where the device multiplies in less."""
-        with jax.default_matmul_precision("highest"):
-            return self.gp.sample(x, key=key)
+        """Draw by Cholesky."""
+        return self.gp.sample(x, key=key)
 
 
 class Sawtooth(AbstractProcess):
@@ -160,8 +159,7 @@ class Mixture(AbstractProcess):
         chosen = jnp.minimum(pick, len(self.gaussians) - 1)
         grams = [c.gp.gram(x) for c in self.gaussians]
         gram = jax.tree.map(lambda *leaves: jax.lax.select_n(chosen, *leaves), *grams)
-        with jax.default_matmul_precision("highest"):
-            y = gram.cholesky_mv(jr.normal(gaussian_key, x.shape, x.dtype))
+        y = gram.cholesky_mv(jr.normal(gaussian_key, x.shape, x.dtype))
         for i, (process, other_key) in enumerate(zip(self.others, other_keys, strict=True)):
             y = jnp.where(pick == len(self.gaussians) + i, process.sample(x, key=other_key), y)
         return y

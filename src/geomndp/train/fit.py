@@ -22,7 +22,6 @@ from geomndp.train.log import History, Log
 from geomndp.train.loop import run
 from geomndp.train.loss import DenoisingLoss
 from geomndp.train.optimiser import adam
-from geomndp.train.parallel import batch_mesh
 from geomndp.train.step import Trainer, TrainState, divisor, init
 
 
@@ -55,9 +54,10 @@ def fit_score(
     loss = DenoisingLoss() if loss is None else loss
     loss = loss if eps is None else dataclasses.replace(loss, eps=eps)
     chunk = _chunk(steps) if chunk is None else chunk
-    mesh = batch_mesh(stream.batch_size, devices)
     optimiser = adam(steps) if optimiser is None else optimiser
-    trainer, state = init(score, noising, stream, loss, optimiser, key=key, decay=decay, mesh=mesh)
+    trainer, state = init(
+        score, noising, stream, loss, optimiser, key=key, decay=decay, devices=devices
+    )
     first = jax.process_index() == 0
     checkpoints, path = None, None
     if directory is not None:

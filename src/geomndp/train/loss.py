@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import jax.random as jr
 
 from geomndp import _checks
+from geomndp._linalg import zero_masked
 from geomndp._types import Array, Batch, Float, Inputs, Mask, Outputs, PRNGKeyArray, Scalar
 from geomndp.noising import OrnsteinUhlenbeck
 from geomndp.score import NetworkScore
@@ -45,8 +46,7 @@ def function_loss(
     key: PRNGKeyArray,
 ) -> Scalar:
     """Mean square of the score's residual over the targets of one function; zero without any."""
-    real = mask[:, None] > 0
-    x, y0 = jnp.where(real, x, 0.0), jnp.where(real, y0, 0.0)
+    x, y0 = zero_masked(x, mask), zero_masked(y0, mask)
     noised = noising.perturb(t, x, y0, key=key, mask=mask)
     square = jnp.mean(score.error(noising, t, x, y0, noised, mask) ** 2, axis=1)
     target = mask * (1.0 - context)

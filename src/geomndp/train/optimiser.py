@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+
 import optax
 
 from geomndp import _checks
 
 
+@functools.cache  # the same object for the same settings: steps compiled with it serve again
 def adam(
     steps: int,
     *,

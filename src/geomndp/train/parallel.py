@@ -11,6 +11,8 @@ from typing import TypeVar
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
+import jax.random as jr
 import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
@@ -19,30 +21,33 @@ from geomndp._types import Batch
 Tree = TypeVar("Tree")
 
 
-def batch_mesh(batch_size: int, devices=None) -> Mesh | None:
-    """One axis over the devices (all of all processes by default); None where there is one."""
+def batch_mesh(batch_size: int, devices=None) -> Mesh:
+    """One axis over the devices, by default all of all processes."""
     devices = jax.devices() if devices is None else list(devices)
     if batch_size % len(devices):
         raise ValueError(
             f"expected a batch size divisible by {len(devices)} devices, got {batch_size}"
         )
-    if len(devices) == 1:
-        return None
     return Mesh(np.array(devices), ("batch",), axis_types=(AxisType.Auto,))
 
 
-def replicate(tree: Tree, mesh: Mesh | None) -> Tree:
-    """Put a copy of every array on every device."""
-    if mesh is None:
-        return tree
-    arrays, rest = eqx.partition(tree, eqx.is_array)
-    return eqx.combine(jax.device_put(arrays, NamedSharding(mesh, PartitionSpec())), rest)
+def replicate(tree: Tree, mesh: Mesh) -> Tree:
+    """Put a new copy of every array on every device; all processes must hold the same values."""
+    sharding = NamedSharding(mesh, PartitionSpec())
+
+    def put(leaf):
+        if not eqx.is_array(leaf):
+            return leaf
+        if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+            return jr.wrap_key_data(put(jr.key_data(leaf)), impl=jr.key_impl(leaf))
+        values = np.array(leaf)
+        return jax.make_array_from_callback(values.shape, sharding, lambda index: values[index])
+
+    return jax.tree.map(put, tree)
 
 
-def spread_batch(batches: Batch, mesh: Mesh | None) -> Batch:
+def spread_batch(batches: Batch, mesh: Mesh) -> Batch:
     """Spread the second axis, that of the functions, over the devices."""
-    if mesh is None:
-        return batches
     return jax.lax.with_sharding_constraint(
         batches, NamedSharding(mesh, PartitionSpec(None, "batch"))
     )

@@ -18,7 +18,7 @@ from geomndp.data import AbstractStream
 from geomndp.noising import OrnsteinUhlenbeck
 from geomndp.score import NetworkScore
 from geomndp.train.loss import DenoisingLoss, LossInfo
-from geomndp.train.parallel import replicate, spread_batch
+from geomndp.train.parallel import batch_mesh, replicate, spread_batch
 
 AHEAD = 10  # steps whose data are drawn at once: small factorisations fill a GPU only together
 
@@ -51,7 +51,7 @@ class Trainer(eqx.Module):
     optimiser: optax.GradientTransformation = eqx.field(static=True)
     decay: float = eqx.field(static=True)
     unravel: Callable = eqx.field(static=True)
-    mesh: Mesh | None = eqx.field(static=True)
+    mesh: Mesh = eqx.field(static=True)
 
     def score(self, params: Float[Array, " size"]) -> NetworkScore:
         """The score with these parameters."""
@@ -99,9 +99,10 @@ def init(
     *,
     key: PRNGKeyArray,
     decay: float = 0.999,
-    mesh: Mesh | None = None,
+    devices=None,
 ) -> tuple[Trainer, TrainState]:
     """Split the score into parameters and the rest; the arrays given are copied, not used up."""
+    mesh = batch_mesh(stream.batch_size, devices)
     if not 0 <= decay < 1:
         raise ValueError(f"expected 0 <= decay < 1, got {decay}")
     tree, skeleton = eqx.partition(score, eqx.is_inexact_array)
@@ -109,13 +110,7 @@ def init(
     if not params.size:
         raise ValueError("expected a score with parameters, got none")
     trainer = Trainer(skeleton, noising, stream, loss, optimiser, decay, unravel, mesh)
-    state = TrainState(
-        jnp.array(params, copy=True),
-        jnp.array(params, copy=True),
-        optimiser.init(params),
-        jnp.zeros((), jnp.int32),
-        jr.wrap_key_data(jnp.array(jr.key_data(key), copy=True), impl=jr.key_impl(key)),
-    )
+    state = TrainState(params, params, optimiser.init(params), jnp.zeros((), jnp.int32), key)
     return replicate(trainer, mesh), replicate(state, mesh)
 
 

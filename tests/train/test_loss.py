@@ -1,0 +1,196 @@
+"""The denoising loss: times, masks, contexts, and its optimum, the exact score."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from geomndp import data, kernels, noising, score, solve, train
+from geomndp._types import Batch
+from geomndp.score.parametrise import moment
+from geomndp.train.times import ContextTimes, spread, stratified
+
+from .helper import NOISING, tiny_score
+
+SCHEDULE = noising.LinearSchedule(0.0, 10.0)
+
+
+def test_stratified_times_fill_every_cell(getkey):
+    key = getkey()
+    u = np.asarray(stratified(64, jnp.float64, key=key))
+    assert u.min() >= 0 and u.max() < 1
+    shift = float(jr.uniform(jr.split(key)[1], (), jnp.float64))
+    cells = np.floor(((u - shift) % 1) * 64 * (1 + 1e-12)).astype(int)
+    assert_array_equal(np.sort(cells), np.arange(64))
+
+
+def test_each_stratified_time_is_uniform():
+    u = jax.vmap(lambda key: stratified(4, jnp.float64, key=key))(jr.split(jr.key(0), 5000))
+    assert_allclose(np.asarray(u).mean(0), 0.5, atol=5 * np.sqrt(1 / 12 / 5000))
+    assert_allclose(np.asarray(u).var(0), 1 / 12, atol=0.006)
+
+
+@pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
+@pytest.mark.parametrize("grid", [solve.Uniform(), solve.Power(3.0), solve.LogSnr()], ids=repr)
+def test_times_lie_as_dense_as_the_grid(grid, dtype):
+    knots = grid(SCHEDULE, 32, 5e-4, dtype)
+    t = spread(jnp.arange(33, dtype=dtype) / 32, grid, SCHEDULE, 5e-4)
+    assert t.dtype == dtype
+    assert_allclose(t, knots, rtol=1e-4)
+    inside = spread(jr.uniform(jr.key(0), (1000,), dtype), grid, SCHEDULE, 5e-4)
+    assert float(inside.min()) >= 5e-4 and float(inside.max()) <= 1
+
+
+def test_context_times_are_small_and_half_zero():
+    times = np.asarray(ContextTimes()(SCHEDULE, (4000, 3), jnp.float64, key=jr.key(0)))
+    zero = (times == 0).all(1)
+    assert np.all(zero == (times == 0).any(1))
+    assert abs(zero.mean() - 0.5) < 5 * np.sqrt(0.25 / 4000)
+    noisy = times[~zero]
+    ratio = np.expm1(np.asarray(SCHEDULE.integral(jnp.asarray(noisy))))
+    assert ratio.min() >= 1e-4 * (1 - 1e-9) and ratio.max() <= 1 + 1e-9
+    assert_allclose(np.log(ratio).mean(), np.log(1e-2), atol=0.2)
+    shared = (noisy == noisy[:, :1]).all(1)
+    assert abs(shared.mean() - 0.5) < 5 * np.sqrt(0.25 / len(noisy))
+
+
+@pytest.mark.parametrize("name", ["zero", "shared"])
+def test_bad_context_times_are_refused(name):
+    with pytest.raises(ValueError, match=f"0 <= {name} <= 1, got 2"):
+        ContextTimes(**{name: 2.0})
+
+
+def test_points_of_a_function_share_its_time_but_for_the_context(getkey):
+    batch = data.regression1d("paper", "sawtooth").stream(32).draw(getkey())
+    t, point_t = train.DenoisingLoss().draw_times(NOISING, batch, key=getkey())
+    target = np.asarray(batch.context) == 0
+    assert_array_equal(
+        np.asarray(point_t)[target], np.broadcast_to(t[:, None], target.shape)[target]
+    )
+    bound = float(SCHEDULE.inverse(jnp.log1p(jnp.asarray(1.0))))
+    assert np.asarray(point_t)[~target].max() <= bound * (1 + 1e-12)
+
+
+def mixed_batch(key, num=6, n=5):
+    keys = jr.split(key, 2)
+    x, y = jr.uniform(keys[0], (num, n, 1)), jr.normal(keys[1], (num, n, 1))
+    points = jnp.asarray([1, 2, 3, 4, 5, 5])
+    mask = (jnp.arange(n)[None] < points[:, None]).astype(x.dtype)
+    context = (jnp.arange(n)[None] < (points[:, None] - 1) // 2).astype(x.dtype)
+    return Batch(x, y, mask, context)
+
+
+def test_garbage_in_masked_slots_changes_nothing(getkey):
+    batch, key, learner = mixed_batch(getkey()), getkey(), tiny_score()
+    gap = batch.mask[:, :, None] == 0
+
+    def value_and_gradient(batch):
+        loss = lambda learner: train.DenoisingLoss()(learner, NOISING, batch, key=key)[0]  # noqa: E731
+        return eqx.filter_value_and_grad(loss)(learner)
+
+    junk = batch._replace(x=jnp.where(gap, jnp.nan, batch.x), y=jnp.where(gap, jnp.inf, batch.y))
+    for clean, dirty in zip(
+        jax.tree.leaves(value_and_gradient(batch)),
+        jax.tree.leaves(value_and_gradient(junk)),
+        strict=True,
+    ):
+        assert_array_equal(clean, dirty)
+
+
+def test_loss_is_the_mean_over_targets_then_functions(getkey):
+    """With a network that says zero, the velocity residual is minus its own target."""
+    batch, key = mixed_batch(getkey()), getkey()
+    learner = eqx.tree_at(
+        lambda s: s.net.mlp.layers[-1],
+        tiny_score(),
+        replace_fn=lambda w: jax.tree.map(jnp.zeros_like, w),
+    )
+    loss, info = train.DenoisingLoss()(learner, NOISING, batch, key=key)
+    by_point, _ = train.DenoisingLoss(average="point")(learner, NOISING, batch, key=key)
+    time_key, noise_key = jr.split(key)
+    _, point_t = train.DenoisingLoss().draw_times(NOISING, batch, key=time_key)
+    means, squares, number = [], 0.0, 0
+    for i, k in enumerate(jr.split(noise_key, 6)):
+        noised = NOISING.perturb(point_t[i], batch.x[i], batch.y[i], key=k, mask=batch.mask[i])
+        a, sigma = NOISING.alpha(point_t[i])[:, None], NOISING.sigma(point_t[i])[:, None]
+        square = np.asarray(a * noised.xi - sigma * batch.y[i])[:, 0] ** 2
+        chosen = np.asarray(batch.mask[i] * (1 - batch.context[i])) > 0
+        means.append(square[chosen].mean())
+        squares, number = squares + square[chosen].sum(), number + chosen.sum()
+    assert_allclose(info.losses, means, rtol=1e-12)
+    assert_allclose(loss, np.mean(means), rtol=1e-12)
+    assert_allclose(by_point, squares / number, rtol=1e-12)
+
+
+def test_weight_multiplies_by_time(getkey):
+    batch, key = mixed_batch(getkey()), getkey()
+    plain, info = train.DenoisingLoss()(tiny_score(), NOISING, batch, key=key)
+    weighted, _ = train.DenoisingLoss(weight=lambda noising, t: noising.alpha(t) ** 2)(
+        tiny_score(), NOISING, batch, key=key
+    )
+    expected = jnp.mean(info.losses * NOISING.alpha(info.times) ** 2)
+    assert_allclose(weighted, expected, rtol=1e-12)
+    assert weighted < plain
+
+
+class ExactNet(eqx.Module):
+    """The exact score in a parametrisation's own output, times a factor to learn."""
+
+    factor: jax.Array
+    exact: score.GaussianScore
+    noising: noising.OrnsteinUhlenbeck
+    parametrisation: score.AbstractParametrisation
+
+    def __call__(self, t, x, y, mask):
+        at = moment(self.noising, t, x, mask)
+        y = at.mean + at.scale * y
+        u = self.exact(self.noising, t, x, y, mask)
+        return self.factor * jax.lax.stop_gradient(self.parametrisation.from_u(at, y, u))
+
+
+@pytest.mark.parametrize(
+    ("parametrisation", "kernel", "share"),
+    [
+        (score.Velocity(), kernels.White(1.0025), 1.0),
+        (score.PredictData(), kernels.Matern52(0.3), 0.5),
+        (score.PreconditionK(), kernels.White(1.0025), 0.0),
+    ],
+    ids=repr,
+)
+def test_gradient_vanishes_at_the_exact_score(parametrisation, kernel, share):
+    """Joint functions, and (where a clean point has an output) conditional ones."""
+    process = data.regression1d("paper", "se").process
+    limit = noising.OrnsteinUhlenbeck(kernel, SCHEDULE)
+    stream = data.Stream(
+        process, batch_size=64, max_points=8, contexts=data.Contexts(share, few_share=0.0)
+    )
+    exact = score.GaussianScore(process.gp)
+    loss = train.DenoisingLoss(eps=1e-2)
+
+    def one(key):
+        data_key, loss_key = jr.split(key)
+        batch = stream.draw(data_key)
+
+        def value(factor):
+            net = ExactNet(factor, exact, limit, parametrisation)
+            learner = score.NetworkScore(net, parametrisation)
+            return loss(learner, limit, batch, key=loss_key)[0]
+
+        first = jax.grad(value)(jnp.ones(()))
+        return first, jax.grad(value)(jnp.asarray(1.2))
+
+    at_one, beyond = jax.jit(lambda keys: jax.lax.map(one, keys))(jr.split(jr.key(3), 60))
+    error = np.std(at_one) / np.sqrt(60)
+    assert abs(np.mean(at_one)) < 4 * error
+    # The test can tell: a factor 1.2 is far outside.
+    assert np.mean(beyond) > 8 * error
+
+
+def test_bad_settings_are_refused():
+    with pytest.raises(ValueError, match=r"0 < eps < 1, got 0\.0"):
+        train.DenoisingLoss(eps=0.0)
+    with pytest.raises(ValueError, match="'function', 'point', got 'batch'"):
+        train.DenoisingLoss(average="batch")

@@ -1,0 +1,115 @@
+"""Runs in processes of their own: killed and resumed, on two devices, in two processes."""
+
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import geomndp
+
+WORKER = Path(__file__).with_name("worker.py")
+SOURCE = str(Path(geomndp.__file__).parents[1])
+STEPS = 250
+FEW = 20
+QUICK = "--xla_backend_optimization_level=0"  # compiles faster, to other last bits
+
+
+@pytest.fixture(scope="module")
+def start(tmp_path_factory):
+    """Start a worker; compiled programs are shared, so that only the first one waits for them."""
+    cache = tmp_path_factory.mktemp("cache")
+    environment = {
+        **os.environ,
+        "PYTHONPATH": SOURCE,
+        "JAX_COMPILATION_CACHE_DIR": str(cache),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    }
+
+    def begin(result, *options, flags=""):
+        command = [sys.executable, str(WORKER), str(result), *map(str, options)]
+        flags = f"--xla_cpu_multi_thread_eigen=false {flags}"
+        return subprocess.Popen(
+            command,
+            env={**environment, "XLA_FLAGS": flags},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    return begin
+
+
+def finish(*workers):
+    for worker in workers:
+        output, _ = worker.communicate(timeout=120)
+        assert worker.returncode == 0, output
+
+
+def rows(folder):
+    log = folder / "log.csv"
+    return max(len(log.read_text().splitlines()) - 1, 0) if log.exists() else 0
+
+
+@pytest.fixture(scope="module")
+def whole(start, tmp_path_factory):
+    """A run that was never stopped."""
+    result = tmp_path_factory.mktemp("whole") / "result.npz"
+    finish(start(result, "--steps", STEPS))
+    return np.load(result)
+
+
+def test_five_kills_end_with_the_same_parameters(whole, start, tmp_path):
+    seed = random.randrange(2**31)
+    print(f"seed of the kills: {seed}")
+    moments = random.Random(seed)
+    folder, result = tmp_path / "run", tmp_path / "result.npz"
+    for _ in range(5):
+        worker = start(result, "--steps", STEPS, "--folder", folder)
+        goal = rows(folder) // 2 * 2 + moments.randint(2, 4)  # the log may lose a row, not two
+        while rows(folder) < goal and worker.poll() is None:
+            time.sleep(0.01)
+        time.sleep(0.05 * moments.random())
+        assert worker.poll() is None, "finished before it was killed"
+        worker.send_signal(signal.SIGKILL)
+        worker.communicate()
+        assert not result.exists()
+    finish(start(result, "--steps", STEPS, "--folder", folder))
+    resumed = np.load(result)
+    assert_array_equal(resumed["params"], whole["params"])
+    assert_array_equal(resumed["loss"], whole["loss"])
+    assert_array_equal(resumed["steps"], np.arange(5, STEPS + 1, 5))
+    left = sorted(path.name for path in (folder / "checkpoints").iterdir())
+    assert left == sorted(str(STEPS - 10 * i) for i in range(3))
+
+
+def test_two_devices_give_the_losses_of_one(whole, start, tmp_path):
+    result = tmp_path / "result.npz"
+    flags = f"--xla_force_host_platform_device_count=2 {QUICK}"
+    finish(start(result, "--steps", FEW, flags=flags))
+    spread = np.load(result)
+    assert spread["devices"] == 2
+    assert_allclose(spread["loss"], whole["loss"][: FEW // 5], rtol=1e-9)
+
+
+def test_two_processes_give_the_losses_of_one(whole, start, tmp_path):
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        address = f"localhost:{free.getsockname()[1]}"
+    results, folder = [tmp_path / f"{i}.npz" for i in range(2)], tmp_path / "run"
+    options = ("--steps", FEW, "--folder", folder)
+    places = [(result, "--processes", address, i) for i, result in enumerate(results)]
+    finish(*(start(*place, *options, flags=QUICK) for place in places))
+    first, second = map(np.load, results)
+    assert first["devices"] == second["devices"] == 2
+    assert_array_equal(first["params"], second["params"])
+    assert_allclose(first["loss"], whole["loss"][: FEW // 5], rtol=1e-9)
+    assert rows(folder) == FEW // 5
+    assert (folder / "checkpoints" / str(FEW)).is_dir()
