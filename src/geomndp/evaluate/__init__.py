@@ -8,12 +8,15 @@ from geomndp.evaluate.paired import (
     split,
     summarise,
 )
+from geomndp.evaluate.samples import crps, pit
 
 __all__ = [
     "PerTarget",
     "Summary",
+    "crps",
     "exact_log_prob",
     "model_log_prob",
+    "pit",
     "split",
     "summarise",
 ]

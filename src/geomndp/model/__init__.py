@@ -1,7 +1,7 @@
 """A model in the hand: sample, condition, log-density, fit, save, load."""
 
 from geomndp.likelihood import LogProb
-from geomndp.model.files import load, metadata, save, shipped_names
+from geomndp.model.files import load, save
 from geomndp.model.fit import fit
 from geomndp.model.model import Model, Posterior, log_prob
 
@@ -12,7 +12,5 @@ __all__ = [
     "fit",
     "load",
     "log_prob",
-    "metadata",
     "save",
-    "shipped_names",
 ]

@@ -1,5 +1,6 @@
 """What comes in is made into arrays or refused; what comes out is finite or an error."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -11,10 +12,11 @@ from geomndp.samplers import Observations, Samples
 
 def as_float(name: str, value) -> Array:
     """Array of floats in the dtype that came, numbers of other kinds in JAX's default."""
-    try:
-        array = jnp.asarray(value)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"expected numbers for {name}, got {type(value).__name__}") from error
+    if not isinstance(value, jax.Array):
+        value = np.asarray(value)
+        if value.dtype.kind not in "fiu":
+            raise ValueError(f"expected numbers for {name}, got {value.dtype}")
+    array = jnp.asarray(value)
     if jnp.issubdtype(array.dtype, jnp.floating):
         return array
     if not jnp.issubdtype(array.dtype, jnp.integer):

@@ -8,7 +8,6 @@ import dataclasses
 import hashlib
 import json
 import os
-from importlib.resources import files
 from pathlib import Path
 
 import equinox as eqx
@@ -17,12 +16,11 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from geomndp import kernels, nets, noising, score
+from geomndp import _shipped, kernels, nets, noising, score
 from geomndp.data import Normaliser
 from geomndp.gp import Constant
 from geomndp.model.model import Model
 
-VERSION = 1
 _MODULES = (kernels, noising, score)
 _KNOWN = {
     name: getattr(module, name)
@@ -33,25 +31,18 @@ _KNOWN = {
 _NOT_PLAIN = ("NetworkScore", "GaussianScore", "MixtureScore")
 
 
-def shipped_names() -> list[str]:
-    """Names of the models that come with the package."""
-    root = files("geomndp") / "shipped"
-    root = Path(str(root))
-    return sorted(str(p.relative_to(root).with_suffix("")) for p in root.rglob("*.json"))
-
-
 def save(model: Model, path: str | os.PathLike, metadata: dict | None = None) -> None:
     """Write a model with a learnt score."""
     if not isinstance(model.score, score.NetworkScore) or not isinstance(
         model.score.net, nets.AbstractNet
     ):
         raise ValueError("expected a model with a NetworkScore of geomndp.nets to save")
-    path = _stem(path)
+    path = _shipped.stem(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     weights = _weights_bytes(model.score.net)
     document = {
         "format": "geomndp",
-        "version": VERSION,
+        "version": _shipped.VERSION,
         "sha256": hashlib.sha256(weights).hexdigest(),
         "eps": model.eps,
         "noising": _describe(model.noising),
@@ -61,13 +52,14 @@ def save(model: Model, path: str | os.PathLike, metadata: dict | None = None) ->
         "normaliser": None if model.normaliser is None else _describe(model.normaliser),
         "metadata": metadata or {},
     }
-    _write(path.with_name(path.name + ".safetensors"), weights)
-    _write(path.with_name(path.name + ".json"), json.dumps(document, indent=1).encode())
+    _write(_shipped.sibling(path, ".safetensors"), weights)
+    _write(_shipped.sibling(path, ".json"), json.dumps(document, indent=1).encode())
 
 
 def load(name: str | os.PathLike) -> Model:
     """Read a model from its path (with or without ending) or by its shipped name."""
-    path, document = _read(name)
+    path = _shipped.find(name)
+    document = _shipped.document(path)
     net = nets.build(document["net"], key=jr.key(0))
     net = _with_weights(net, path, document["sha256"])
     learnt = score.NetworkScore(
@@ -80,34 +72,6 @@ def load(name: str | os.PathLike) -> Model:
         document["eps"],
         None if normaliser is None else _rebuild(normaliser),
     )
-
-
-def metadata(name: str | os.PathLike) -> dict:
-    """What was noted when the model was made: protocol, seed, steps, measured metrics."""
-    return _read(name)[1]["metadata"]
-
-
-def _stem(path: str | os.PathLike) -> Path:
-    path = Path(path)
-    return path.with_suffix("") if path.suffix in (".json", ".safetensors") else path
-
-
-def _read(name: str | os.PathLike) -> tuple[Path, dict]:
-    path = _stem(name)
-    if not path.with_name(path.name + ".json").is_file():
-        path = Path(str(files("geomndp") / "shipped")) / _stem(name)
-        if not path.with_name(path.name + ".json").is_file():
-            known = ", ".join(shipped_names()) or "none"
-            raise ValueError(f"expected a model file or a shipped name ({known}), got {str(name)!r}")
-    try:
-        document = json.loads(path.with_name(path.name + ".json").read_bytes())
-        if document["format"] != "geomndp":
-            raise KeyError("format")
-    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
-        raise ValueError(f"expected a geomndp model in {path}.json, got a foreign file") from error
-    if document["version"] != VERSION:
-        raise ValueError(f"expected model version {VERSION}, got {document['version']}")
-    return path, document
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -130,7 +94,7 @@ def _with_weights(net, path: Path, checksum: str):
     from safetensors.numpy import load as decode
 
     try:
-        content = path.with_name(path.name + ".safetensors").read_bytes()
+        content = _shipped.sibling(path, ".safetensors").read_bytes()
     except OSError as error:
         raise ValueError(f"expected parameters in {path}.safetensors: {error.strerror}") from error
     if hashlib.sha256(content).hexdigest() != checksum:

@@ -1,0 +1,98 @@
+"""The commands and their arguments, as plain dataclasses: parsing imports no JAX."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from tyro.conf import Positional, arg
+
+
+@dataclass(frozen=True)
+class Demo:
+    """See it work: posterior samples of an exact process beside the Gaussian process.
+
+    Example: geomndp demo --out out
+    """
+
+    out: str = "out"
+    """Folder for the figure."""
+    seed: int = 0
+    """Seed of all random numbers."""
+    num_samples: int = 256
+    """Samples of every sampler."""
+
+
+@dataclass(frozen=True)
+class List:
+    """List the models that come with the package, with what was measured of them.
+
+    Example: geomndp list
+    """
+
+    json: bool = False
+    """Print JSON for machines."""
+
+
+@dataclass(frozen=True)
+class Train:
+    """Train one of the experiments from nothing, or go on with a run that was stopped.
+
+    Example: geomndp train regression1d/se --steps 19200 --out runs/se
+    """
+
+    name: Positional[str]
+    """Experiment, named as its shipped model."""
+    out: Annotated[str, arg(help="Folder for log, checkpoints and the model.")] = "run"
+    steps: int = 19200
+    """Training steps; the paper's number by default."""
+    batch_size: int = 256
+    """Functions a step."""
+    seed: int = 1
+    """Seed of parameters and data."""
+    compute_dtype: str | None = None
+    """"bfloat16" is faster on GPUs; parameters stay float32."""
+    checkpoint_every: int = 2000
+    """Steps between checkpoints."""
+    quiet: bool = False
+    """No progress bar."""
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    """Score a model on the fixed test functions of its experiment.
+
+    Example: geomndp evaluate regression1d/se --num 256
+    """
+
+    name: Positional[str]
+    """Shipped model, or a path to one."""
+    experiment: str | None = None
+    """Experiment whose test functions are used, if the model is not named like one."""
+    num: int = 64
+    """Test functions."""
+    region: str = "interpolation"
+    """"interpolation" (inputs on [-2, 2]) or "generalisation" ([2, 6])."""
+    route: str = "conditional"
+    """"conditional" (one solve) or "joint" (two)."""
+    probes: int | None = None
+    """Random probes of the divergence; exact without."""
+    seed: int = 1234
+    """Seed of the test functions."""
+    json: bool = False
+    """Print JSON for machines."""
+
+
+@dataclass(frozen=True)
+class Reproduce:
+    """Print and write a published table beside what the shipped models measured.
+
+    Example: geomndp reproduce regression1d --out out
+    """
+
+    table: Positional[str]
+    """Table: "regression1d"."""
+    out: str = "out"
+    """Folder for table and figures."""
+    num: int = 0
+    """Measure anew on so many test functions; 0 prints what was measured when models shipped."""

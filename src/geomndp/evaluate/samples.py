@@ -1,0 +1,42 @@
+"""Quality of samples against what was then observed: calibration and proper scores."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import jax.random as jr
+
+from geomndp import _checks
+from geomndp._types import Array, Float, PRNGKeyArray
+
+
+def _check(samples, y) -> None:
+    if samples.ndim < 2 or samples.shape[1:] != y.shape:
+        expected = f"(s, {', '.join(map(str, y.shape))})"
+        raise ValueError(f"expected samples of shape {expected}, got shape {samples.shape}")
+    _checks.at_least(2, num_samples=len(samples))
+
+
+def pit(
+    samples: Float[Array, "s *shape"], y: Float[Array, "*shape"], *, key: PRNGKeyArray
+) -> Float[Array, "*shape"]:
+    """Probability integral transform of every value: its randomised rank among the samples.
+
+    Uniform on [0, 1] where the samples follow the law of y (Gneiting et al. 2007).
+    """
+    _check(samples, y)
+    below = jnp.sum((samples < y[None]).astype(y.dtype), axis=0)
+    return (below + jr.uniform(key, y.shape, y.dtype)) / (len(samples) + 1)
+
+
+def crps(samples: Float[Array, "s *shape"], y: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+    """Fair continuous ranked probability score, E|S - y| - E|S - S'| / 2 (Ferro 2014).
+
+    The mean over pairs of different samples comes from the order statistics, in O(s log s).
+    """
+    _check(samples, y)
+    s = len(samples)
+    distance = jnp.mean(jnp.abs(samples - y[None]), axis=0)
+    ranks = jnp.arange(1, s + 1, dtype=y.dtype).reshape(-1, *([1] * y.ndim))
+    weights = jnp.broadcast_to(2 * ranks - s - 1, samples.shape)
+    spread = 2 * jnp.sum(weights * jnp.sort(samples, axis=0), axis=0) / (s * (s - 1))
+    return distance - spread / 2

@@ -1,0 +1,191 @@
+"""The public calls against the Gaussian process, and what they refuse."""
+
+import dataclasses
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from geomndp import Model
+from geomndp.data import Normaliser
+from geomndp.likelihood import Flow
+from geomndp.model import model as implementation
+from geomndp.samplers import Amortised, Langevin, MomentMatching, RePaint
+from geomndp.score import GaussianScore
+
+
+def test_log_prob_is_that_of_the_process(exact, gp, function):
+    x, y = function
+    info = exact.log_prob_info(x, y, flow=Flow(terminal="exact", steps=32))
+    assert_allclose(info.value, gp.log_prob(x, y), atol=1e-3 * len(x))
+    assert float(info.solver_error) < 1e-3 and float(info.probe_error) == 0
+    assert_allclose(exact.log_prob(x, y), gp.log_prob(x, y), atol=5e-3 * len(x))
+
+
+@pytest.mark.parametrize("route", ["conditional", "joint"])
+def test_conditional_log_prob_by_both_routes(exact, gp, function, route):
+    x, y = function
+    posterior = exact.condition(x[:3], y[:3])
+    truth = gp.condition(x[:3], y[:3]).log_prob(x[3:], y[3:])
+    assert_allclose(posterior.log_prob(x[3:], y[3:], route=route), truth, atol=0.03)
+
+
+def test_noisy_context_is_that_of_the_process(exact, gp, function):
+    x, y = function
+    noise = jnp.asarray([0.1, 0.02, 0.3])
+    posterior = exact.condition(x[:3], y[:3], noise=noise)
+    truth = gp.condition(x[:3], y[:3], noise=noise)
+    assert_allclose(posterior.log_prob(x[3:], y[3:]), truth.log_prob(x[3:], y[3:]), atol=0.03)
+    samples = posterior.sample(x[3:], key=jr.key(0), num_samples=2000)
+    mean, covariance = truth.mean_and_covariance(x[3:])
+    error = 5 * jnp.sqrt(jnp.diag(covariance) / 2000)
+    assert jnp.all(jnp.abs(jnp.mean(samples, axis=0) - mean)[:, 0] < error)
+
+
+def test_empty_context_is_the_model_itself(exact, function):
+    x, y = function
+    empty = exact.condition(x[:0], y[:0])
+    assert_allclose(empty.log_prob(x, y), exact.log_prob(x, y), atol=1e-12)
+    same = exact.sample(x, key=jr.key(1), num_samples=2)
+    assert_allclose(empty.sample(x, key=jr.key(1), num_samples=2), same, atol=1e-12)
+
+
+def test_one_target_and_repeated_inputs(exact, function):
+    x, y = function
+    twice = jnp.concatenate([x[:2], x[:2]])
+    posterior = exact.condition(twice, jnp.concatenate([y[:2], y[:2] + 0.05]))
+    assert posterior.sample(x[:1], key=jr.key(0), num_samples=3).shape == (3, 1, 1)
+    assert jnp.isfinite(posterior.log_prob(x[:1], y[:1]))
+
+
+def test_normaliser_changes_units_and_density(exact, function):
+    x, y = function
+    units = Normaliser(x_shift=3.0, x_scale=2.0, y_shift=-1.0, y_scale=10.0)
+    scaled = dataclasses.replace(exact, normaliser=units)
+    big_x, big_y = units.inverse_x(x), units.inverse_y(y)
+    jacobian = -len(x) * np.log(10.0)
+    assert_allclose(scaled.log_prob(big_x, big_y), exact.log_prob(x, y) + jacobian, atol=1e-9)
+    plain = exact.condition(x[:2], y[:2], noise=0.1).sample(x, key=jr.key(5), num_samples=2)
+    changed = scaled.condition(big_x[:2], big_y[:2], noise=10.0)
+    assert_allclose(
+        changed.sample(big_x, key=jr.key(5), num_samples=2), units.inverse_y(plain), atol=1e-9
+    )
+
+
+def test_mask_leaves_rows_out(exact, function):
+    x, y = function
+    mask = jnp.asarray([1.0, 1.0, 0.0, 1.0, 0.0, 0.0])
+    keep = np.flatnonzero(mask)
+    garbage = y.at[2].set(jnp.nan)
+    assert_allclose(exact.log_prob(x, garbage, mask=mask), exact.log_prob(x[keep], y[keep]))
+
+
+def test_default_sampler_follows_what_the_score_knows(exact, learnt, function):
+    x, y = function
+    assert isinstance(exact.condition(x, y).default_sampler(), Amortised)
+    joint_only = dataclasses.replace(
+        learnt, score=dataclasses.replace(learnt.score, conditional=False)
+    )
+    posterior = joint_only.condition(x[:2], y[:2])
+    assert isinstance(posterior.default_sampler(), MomentMatching)
+    assert posterior.sample(x, key=jr.key(0), num_samples=2).shape == (2, 6, 1)
+    with pytest.raises(ValueError, match="trained with contexts"):
+        posterior.sample(x, key=jr.key(0), sampler=Amortised())
+    with pytest.raises(ValueError, match="trained with contexts"):
+        posterior.log_prob(x, y, route="conditional")
+
+
+def test_one_compilation_a_shape(exact, function, monkeypatch):
+    x, y = function
+    traces = []
+    call = GaussianScore.__call__
+
+    def counted(self, *arguments):
+        traces.append(1)
+        return call(self, *arguments)
+
+    monkeypatch.setattr(GaussianScore, "__call__", counted)
+    for draw in range(3):
+        posterior = exact.condition(x[:2] + draw, y[:2] - draw)
+        posterior.sample(x, key=jr.key(draw), num_samples=4)
+        posterior.log_prob(x, y)
+        exact.log_prob(x + draw, y)
+        if draw == 0:
+            first = len(traces)
+    assert len(traces) == first > 0
+
+
+def test_same_key_same_bits(exact, function):
+    x, y = function
+    posterior = exact.condition(x[:2], y[:2])
+    one, two = (posterior.sample(x, key=jr.key(7), num_samples=3) for _ in range(2))
+    assert jnp.array_equal(one, two)
+    assert not jnp.array_equal(one, posterior.sample(x, key=jr.key(8), num_samples=3))
+
+
+def test_follows_the_dtype_of_the_input(exact, function):
+    x, y = (value.astype(jnp.float32) for value in function)
+    posterior = exact.condition(x[:2], y[:2])
+    assert posterior.sample(x, key=jr.key(0), num_samples=2).dtype == jnp.float32
+    assert posterior.log_prob(x, y).dtype == jnp.float32
+    assert posterior.sample(x, key=jr.key(0), sampler=Langevin(3, 2)).dtype == jnp.float32
+
+
+def test_nan_is_an_error_that_says_when(learnt, function):
+    x, y = function
+    weights = eqx.filter(learnt.score.net, eqx.is_array)
+    broken = jax.tree.map(lambda leaf: jnp.full_like(leaf, jnp.nan), weights)
+    net = eqx.combine(broken, learnt.score.net)
+    model = Model(learnt.noising, dataclasses.replace(learnt.score, net=net))
+    with pytest.raises(FloatingPointError, match=r"step 1 of \d+ \(time"):
+        model.sample(x, key=jr.key(0))
+    with pytest.raises(FloatingPointError, match="log-density became nan"):
+        model.log_prob(x, y)
+
+
+def test_functional_log_prob_is_the_public_one(exact, function):
+    x, y = function
+    problem = exact.condition(x[:2], y[:2]).problem(x[2:])
+    value = implementation.log_prob(Flow(), problem, y[2:], None, None, "conditional").value
+    assert_allclose(value, exact.condition(x[:2], y[:2]).log_prob(x[2:], y[2:]), atol=1e-12)
+
+
+BAD = {
+    "rank": (lambda m, x, y: m.condition(x[:, 0], y), r"shape \(n, d\), got shape \(6,\)"),
+    "size": (lambda m, x, y: m.condition(x, y[:3]), r"shape \(6, 1\), got shape \(3, 1\)"),
+    "nan": (lambda m, x, y: m.condition(x, y.at[4].set(jnp.nan)), "rows 4"),
+    "infinite x": (lambda m, x, y: m.condition(x.at[1].set(jnp.inf), y), "rows 1"),
+    "noise": (lambda m, x, y: m.condition(x, y, noise=-1.0), "noise >= 0"),
+    "noise shape": (lambda m, x, y: m.condition(x, y, noise=jnp.ones(2)), "one variance or 6"),
+    "huge noise": (
+        lambda m, x, y: m.condition(x, y, noise=1e6).sample(x, key=jr.key(0), sampler=Amortised()),
+        "noise at most",
+    ),
+    "joint noise": (
+        lambda m, x, y: m.condition(x, y, noise=0.1).log_prob(x, y, route="joint"),
+        "without noise",
+    ),
+    "repaint noise": (
+        lambda m, x, y: m.condition(x, y, noise=0.1).sample(x, key=jr.key(0), sampler=RePaint()),
+        "without noise for RePaint",
+    ),
+    "count": (lambda m, x, y: m.sample(x, key=jr.key(0), num_samples=0), "num_samples"),
+    "route": (lambda m, x, y: m.condition(x, y).log_prob(x, y, route="both"), "'conditional'"),
+    "columns": (
+        lambda m, x, y: m.condition(x, y).sample(jnp.ones((3, 2)), key=jr.key(0)),
+        "1 columns",
+    ),
+    "words": (lambda m, x, y: m.condition([["a"]], y), "expected numbers for x"),
+    "eps": (lambda m, x, y: Model(m.noising, m.score, eps=0.0), "0 < eps < 1"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_refused_in_words(case, exact, function):
+    call, message = BAD[case]
+    with pytest.raises(ValueError, match=message):
+        call(exact, *function)
