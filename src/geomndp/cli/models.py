@@ -20,8 +20,10 @@ def list_models(command: List) -> None:
     if command.json:
         print(json.dumps(rows, indent=1))
         return
-    table = Table(title="Shipped models (log-likelihood in nats per target; regret to the exact GP)")
-    table.add_column("model")
+    table = Table(
+        title="Shipped models (log-likelihood in nats per target; regret to the exact GP)"
+    )
+    table.add_column("model", no_wrap=True)
     table.add_column("steps", justify="right")
     for region in REGIONS:
         table.add_column(region, justify="right")

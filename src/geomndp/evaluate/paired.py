@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import jax.random as jr
 
 from geomndp._types import Array, Batch, Float, PRNGKeyArray
-from geomndp.gp import AbstractGP
+from geomndp.gp import GP
 from geomndp.likelihood import Flow
 from geomndp.model import Model, log_prob
 from geomndp.samplers import Observations, Problem
@@ -62,7 +62,7 @@ def model_log_prob(
 
 
 @eqx.filter_jit
-def exact_log_prob(gp: AbstractGP, tasks: Batch, *, contexts: int) -> Float[Array, " tasks"]:
+def exact_log_prob(gp: GP, tasks: Batch, *, contexts: int) -> Float[Array, " tasks"]:
     """The same of the exact process: the best that any model can do on average."""
     targets = tasks.x.shape[1] - contexts
 

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import jax.random as jr
 
-from geomndp.data import regression1d
-from geomndp.kernels import White
+from geomndp.gp import GP
+from geomndp.kernels import SquaredExponential, White
 from geomndp.law import posterior_kl
 from geomndp.model import Model
 from geomndp.noising import LinearSchedule, OrnsteinUhlenbeck
@@ -51,7 +51,7 @@ class Demo(NamedTuple):
 
 def run_demo(folder: str | Path, *, seed: int = 0, num_samples: int = 256) -> Demo:
     """Condition an exact process on five points, compare with the truth, draw one figure."""
-    gp = regression1d("paper", "se").process.gp
+    gp = GP(SquaredExponential(0.25), noise=0.05**2)
     model = Model(OrnsteinUhlenbeck(White(), LinearSchedule(0.0, 10.0)), GaussianScore(gp))
     data_key, prior_key, *keys = jr.split(jr.key(seed), 2 + len(SAMPLERS))
     # The targets avoid the observed inputs, where the exact posterior is all but singular.

@@ -87,5 +87,6 @@ def make_loss() -> DenoisingLoss:
 def in_full_precision(model: Model) -> Model:
     """The same parameters, computed in the dtype of the values."""
     score = model.score
+    assert isinstance(score, NetworkScore)
     net = reconfigure(score.net, compute_dtype=None)
     return dataclasses.replace(model, score=dataclasses.replace(score, net=net))

@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -126,7 +127,7 @@ def _plain(key: str, value):
     raise ValueError(f"expected a plain value for {key} to save, got {type(value).__name__}")
 
 
-def _rebuild(config):
+def _rebuild(config) -> Any:
     if isinstance(config, dict):
         kind = config.get("kind")
         if kind not in _KNOWN or kind in _NOT_PLAIN:

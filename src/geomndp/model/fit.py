@@ -28,7 +28,8 @@ def fit(
     if not isinstance(model.score, NetworkScore):
         raise ValueError(f"expected a NetworkScore to train, got {type(model.score).__name__}")
     if isinstance(data, Batch):
-        data = Resampled(_normalised(model, data), batch_size=min(256, len(data.x)))
+        functions = _normalised(model, data)
+        data = Resampled(functions=functions, batch_size=min(256, len(functions.x)))
     loss = DenoisingLoss(eps=model.eps) if loss is None else loss
     score, history = fit_score(
         model.score, model.noising, data, steps=steps, key=key, loss=loss, **options

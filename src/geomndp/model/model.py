@@ -211,4 +211,3 @@ def log_prob(
         jnp.hypot(whole.probe_error, part.probe_error),
         whole.evaluations + part.evaluations,
     )
-
