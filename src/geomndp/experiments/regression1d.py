@@ -18,7 +18,7 @@ from geomndp.data import NAMES, Regression1D, regression1d
 from geomndp.gp import Constant
 from geomndp.kernels import White
 from geomndp.model import Model
-from geomndp.nets import BiDimensionalAttention, RelativeAttention, reconfigure
+from geomndp.nets import AbstractNet, BiDimensionalAttention, RelativeAttention, reconfigure
 from geomndp.noising import LinearSchedule, OrnsteinUhlenbeck
 from geomndp.score import NetworkScore
 from geomndp.solve import Power
@@ -88,5 +88,6 @@ def in_full_precision(model: Model) -> Model:
     """The same parameters, computed in the dtype of the values."""
     score = model.score
     assert isinstance(score, NetworkScore)
+    assert isinstance(score.net, AbstractNet)
     net = reconfigure(score.net, compute_dtype=None)
     return dataclasses.replace(model, score=dataclasses.replace(score, net=net))
