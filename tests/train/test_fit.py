@@ -106,6 +106,12 @@ def test_nan_stops_the_run_and_says_where(tmp_path):
         tiny_run(stream=stream, key=key, chunk=1)
 
 
+def test_a_log_without_checkpoints(tmp_path, whole):
+    _, history = tiny_run(tmp_path, checkpoint_every=None)
+    assert [path.name for path in tmp_path.iterdir()] == ["log.csv"]
+    assert_array_equal(history.loss, whole[2].loss)
+
+
 def test_progress_is_shown_unless_quiet(capsys):
     tiny_run(steps=5, quiet=False)
     assert "5/5" in capsys.readouterr().out
@@ -118,6 +124,8 @@ def test_joint_training_is_noted_and_eps_is_passed_on():
     assert not trained.conditional
     with pytest.raises(ValueError, match="0 < eps < 1"):
         tiny_run(steps=5, eps=2.0)
+    with pytest.raises(ValueError, match="checkpoint_every to be a whole number >= 1, got 0"):
+        tiny_run(steps=5, checkpoint_every=0)
 
 
 def test_the_average_is_returned(whole):

@@ -49,7 +49,7 @@ def start(tmp_path_factory):
 
 def finish(*workers):
     for worker in workers:
-        output, _ = worker.communicate(timeout=120)
+        output, _ = worker.communicate(timeout=300)
         assert worker.returncode == 0, output
 
 

@@ -48,8 +48,11 @@ class Checkpoints:
 
     def __init__(self, directory: Path, settings: Mapping[str, Any], *, keep: int = 3):
         """Open or make the folder; refuse one that holds something else."""
-        import orbax.checkpoint as ocp
-
+        try:
+            import orbax.checkpoint as ocp
+        except ImportError as error:
+            message = "checkpoints need orbax: pip install 'geomndp[train]'"
+            raise ImportError(message) from error
         _checks.at_least(1, keep=keep)
         self.directory = Path(directory).absolute()
         self.settings = json.loads(json.dumps(dict(settings)))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 
@@ -38,53 +40,64 @@ def fit_score(
     decay: float = 0.999,
     chunk: int | None = None,
     directory: str | PathLike[str] | None = None,
-    checkpoint_every: int = 2000,
+    checkpoint_every: int | None = 2000,
     keep: int = 3,
     devices=None,
     quiet: bool = False,
 ) -> tuple[NetworkScore, History]:
     """Train for `steps` steps; return the score with averaged parameters, and the history.
 
-    With a `directory` the run writes `log.csv` and `checkpoints/` there, and the same call goes on
-    where an earlier one was stopped, to the same bits. The batch is spread over `devices` (all
-    visible ones by default, of all processes). `chunk` steps go to the device at once. `eps`
-    replaces the loss's smallest time.
+    With a `directory` the run writes `log.csv` and `checkpoints/` there (`checkpoint_every=None`:
+    the log only), and the same call goes on where an earlier one was stopped, to the same bits.
+    The batch is spread over `devices` (all visible ones by default, of all processes). `chunk`
+    steps go to the device at once. `eps` replaces the loss's smallest time.
     """
     _checks.at_least(1, steps=steps)
+    if checkpoint_every is not None:
+        _checks.at_least(1, checkpoint_every=checkpoint_every)
     loss = DenoisingLoss() if loss is None else loss
     loss = loss if eps is None else dataclasses.replace(loss, eps=eps)
-    chunk = _chunk(steps) if chunk is None else chunk
     optimiser = adam(steps) if optimiser is None else optimiser
     trainer, state = init(
         score, noising, stream, loss, optimiser, key=key, decay=decay, devices=devices
     )
-    first = jax.process_index() == 0
-    checkpoints, path = None, None
-    if directory is not None:
-        folder = Path(directory)
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / "log.csv"
-        settings = _settings(trainer, state, steps)
-        checkpoints = Checkpoints(folder / "checkpoints", settings, keep=keep)
-        state = checkpoints.restore(state) or state
-    log = Log(path, upto=int(state.step), write=first)
-    try:
+    every = checkpoint_every if directory is not None else None
+    with _records(directory, every, keep, trainer, state, steps) as (state, log, checkpoints):
         state, history = run(
             trainer,
             state,
             steps=steps,
-            chunk=chunk,
+            chunk=_chunk(steps) if chunk is None else chunk,
             log=log,
             checkpoints=checkpoints,
-            checkpoint_every=checkpoint_every,
-            quiet=quiet or not first,
+            checkpoint_every=every or steps,
+            quiet=quiet or jax.process_index() > 0,
         )
+    trained = trainer.score(jnp.asarray(np.asarray(state.average)))
+    return dataclasses.replace(trained, conditional=stream.conditional), history
+
+
+@contextmanager
+def _records(
+    directory, every: int | None, keep: int, trainer: Trainer, state: TrainState, steps: int
+) -> Iterator[tuple[TrainState, Log, Checkpoints | None]]:
+    """Open log and checkpoints of a directory, and the state to go on from; close them after."""
+    path, checkpoints = None, None
+    if directory is not None:
+        folder = Path(directory)
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / "log.csv"
+        if every is not None:
+            settings = _settings(trainer, state, steps)
+            checkpoints = Checkpoints(folder / "checkpoints", settings, keep=keep)
+            state = checkpoints.restore(state) or state
+    log = Log(path, upto=int(state.step), write=jax.process_index() == 0)
+    try:
+        yield state, log, checkpoints
     finally:
         log.close()
         if checkpoints is not None:
             checkpoints.close()
-    trained = trainer.score(jnp.asarray(np.asarray(state.average)))
-    return dataclasses.replace(trained, conditional=stream.conditional), history
 
 
 def _chunk(steps: int) -> int:

@@ -21,7 +21,7 @@ def progress(total: int, done: int, *, quiet: bool = False) -> Iterator[Update]:
         """Steps a second since this process began to train."""
 
         def render(self, task: rich.Task):
-            return f"{(task.completed - done) / max(task.elapsed or 0.0, 1e-9):,.0f} steps/s"
+            return f"{(task.completed - done) / max(task.elapsed or 0.0, 1e-9):.4g} steps/s"
 
     with rich.Progress(
         rich.TextColumn("training"),
