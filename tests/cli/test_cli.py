@@ -1,0 +1,95 @@
+"""The command line as a user meets it: help, tables, refusals, exit codes."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from geomndp import _shipped
+from geomndp.cli import main
+from geomndp.experiments import published, table1d
+from geomndp.experiments.regression1d import names
+
+LAZY = """
+import sys
+from geomndp.cli import main
+try:
+    main({arguments!r})
+except SystemExit:
+    pass
+sys.exit("jax was imported" if "jax" in sys.modules else 0)
+"""
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["train", "--help"], ["list", "--json"]])
+def test_parsing_and_listing_import_no_jax(arguments):
+    script = LAZY.format(arguments=arguments)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+@pytest.mark.parametrize("command", ["demo", "list", "train", "evaluate", "reproduce"])
+def test_help_shows_an_example(command, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main([command, "--help"])
+    assert stop.value.code == 0
+    assert f"Example: geomndp {command}" in " ".join(capsys.readouterr().out.split())
+
+
+def test_list_shows_every_shipped_model(capsys):
+    assert main(["list"]) == 0
+    shown = capsys.readouterr().out
+    assert _shipped.names() and all(name in shown for name in _shipped.names())
+    assert main(["list", "--json"]) == 0
+    assert set(json.loads(capsys.readouterr().out)) == set(_shipped.names())
+
+
+WRONG = {
+    "unknown experiment": (["train", "regression1d/nope"], "expected model to be one of"),
+    "unknown model": (["evaluate", "regression1d/nope"], "shipped name (regression1d/"),
+    "unknown table": (["reproduce", "table9"], "expected table to be one of 'regression1d'"),
+    "unknown region": (
+        ["evaluate", "regression1d/se", "--region", "mars"],
+        "expected region to be one of 'interpolation'",
+    ),
+    "no functions": (["evaluate", "regression1d/se", "--num", "0"], "num"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_mistakes_get_one_sentence_and_exit_code_one(case, capsys):
+    arguments, message = WRONG[case]
+    assert main(arguments) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("geomndp: ") and message in error
+    assert "Traceback" not in error
+
+
+def test_unwritable_output_is_one_sentence(tmp_path, capsys):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    assert main(["reproduce", "regression1d", "--out", str(blocked / "folder")]) == 1
+    assert capsys.readouterr().err.startswith("geomndp: ")
+
+
+def test_shipped_models_are_experiments_with_measured_metrics():
+    for name in _shipped.names():
+        notes = _shipped.metadata(name)
+        assert name in names() and notes["experiment"] == name
+        for region in table1d.REGIONS:
+            measured = notes["metrics"][region]
+            assert measured["num"] > 0 and len(measured["log_prob"]) == 2
+            assert measured["solver_error"] < 1e-3 or measured["log_prob"][0] < 0
+
+
+def test_table_has_published_and_measured_rows():
+    text = table1d.markdown("paper")
+    assert "| T(1)-GeomNDP, paper | 0.72 | 0.32 | -0.38 | 3.39 | 0.64 |" in text
+    assert "| NDP*, paper | * | * | * | * | * |" in text
+    measured = _shipped.metadata("regression1d/se")["metrics"]["interpolation"]
+    assert table1d.number(*measured["log_prob"]) in text
+    rows = table1d.rows("gnp2020", "interpolation")
+    quoted = published.QUOTED["interpolation"]
+    assert {row.label for row in rows} >= set(quoted)
