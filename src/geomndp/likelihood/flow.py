@@ -17,12 +17,24 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 
 from geomndp import _checks
+from geomndp._linalg import zero_masked
 from geomndp._types import Array, Int, Outputs, PRNGKeyArray, Scalar
 from geomndp.likelihood.divergence import AbstractDivergence, Exact
-from geomndp.solve import RK4, AbstractGrid, AbstractSolver, Adaptive, Euler, Field, Heun, Power
+from geomndp.solve import (
+    RK4,
+    AbstractGrid,
+    AbstractSolver,
+    Adaptive,
+    Euler,
+    Field,
+    Heun,
+    Power,
+    join_masks,
+)
 
 TERMINALS = ("prior", "exact")
 EndLaw = Callable[[Outputs], Scalar]
@@ -71,6 +83,7 @@ class Flow(eqx.Module):
         law = _prior(field) if self.terminal == "prior" else _exact(field)
         directions = self.divergence.prepare(y, field.mask, key=key)
 
+        @jax.jit  # traced once, not once for every stage of both solves
         def velocity(t, state):
             return self.divergence(lambda y: field.flow(t, y), state[0], directions)
 
@@ -99,11 +112,8 @@ class Flow(eqx.Module):
 
 def _blank(field: Field, y: Outputs) -> tuple[Field, Outputs]:
     """Zeros in masked rows: whatever stands there reaches neither values nor gradients."""
-    if field.mask is None:
-        return field, y
-    keep = field.mask[:, None] > 0
-    x = jnp.where(keep, field.x, 0.0)
-    return dataclasses.replace(field, x=x), jnp.where(keep, y, 0.0)
+    mask = field.mask
+    return dataclasses.replace(field, x=zero_masked(field.x, mask)), zero_masked(y, mask)
 
 
 def _prior(field: Field) -> EndLaw:
@@ -122,10 +132,10 @@ def _exact(field: Field) -> EndLaw:
         return lambda y: log_prob(noising, one, x, y, mask)
     times = jnp.concatenate([context.t, one])
     all_x = jnp.concatenate([context.x, x])
-    all_mask = jnp.concatenate([jnp.ones_like(context.t), one if mask is None else mask])
+    all_mask = join_masks(context.mask, mask, len(context.x), len(x), x.dtype)
 
     def conditional(y):
         joint = log_prob(noising, times, all_x, jnp.concatenate([context.y, y]), all_mask)
-        return joint - log_prob(noising, context.t, context.x, context.y)
+        return joint - log_prob(noising, context.t, context.x, context.y, context.mask)
 
     return conditional
