@@ -41,6 +41,19 @@ def zero_masked(v: Float[Array, "n p"], mask: Mask | None) -> Float[Array, "n p"
     return v if mask is None else jnp.where(mask[:, None] > 0, v, 0.0)
 
 
+def join_masks(
+    first: Float[Array, " n"] | None, second: Float[Array, " m"] | None, n: int, m: int, dtype
+) -> Float[Array, " total"] | None:
+    """Mask of n points and then m more; None where all are real."""
+    if first is None and second is None:
+        return None
+    parts = [
+        jnp.ones(size, dtype=dtype) if mask is None else mask
+        for mask, size in ((first, n), (second, m))
+    ]
+    return jnp.concatenate(parts)
+
+
 def per_output(matrix: Float[Array, "n m"], dim: int) -> Float[Array, "np mp"]:
     """Write `dim` independent copies as one matrix on flattened (point, output) indices."""
     return jnp.kron(matrix, jnp.eye(dim, dtype=matrix.dtype))

@@ -16,7 +16,15 @@ import jax.random as jr
 from jax.scipy.linalg import solve_triangular
 
 from geomndp import _checks
-from geomndp._linalg import AbstractGram, MatrixGram, apply, jitter, matmul, zero_masked
+from geomndp._linalg import (
+    AbstractGram,
+    MatrixGram,
+    apply,
+    jitter,
+    join_masks,
+    matmul,
+    zero_masked,
+)
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray, Scalar
 from geomndp.kernels import AbstractKernel
 
@@ -159,14 +167,10 @@ class ConditionedGP(AbstractGP):
         """Add more observations."""
         _checks.function(x, y, dim=self.dim, mask=mask)
         _checks.not_negative(noise=noise)
-        if self.mask is not None or mask is not None:
-            ones = jnp.ones(len(self.x), dtype=x.dtype), jnp.ones(len(x), dtype=x.dtype)
-            pairs = zip((self.mask, mask), ones, strict=True)
-            mask = jnp.concatenate([one if part is None else part for part, one in pairs])
         return ConditionedGP(
             self.prior,
             jnp.concatenate([self.x, x]),
             jnp.concatenate([self.y, y]),
             jnp.concatenate([self.noise, variances(noise, x)]),
-            mask,
+            join_masks(self.mask, mask, len(self.x), len(x), x.dtype),
         )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import equinox as eqx
 import jax.numpy as jnp
 
-from geomndp._linalg import AbstractGram
+from geomndp._linalg import AbstractGram, join_masks, zero_masked
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, Scalar
 from geomndp.noising import OrnsteinUhlenbeck
 from geomndp.score import AbstractScore
@@ -29,17 +29,6 @@ class Context(eqx.Module):
     y: Outputs
     t: Float[Array, " n"]
     mask: Mask | None = None
-
-
-def join_masks(first: Mask | None, second: Mask | None, n: int, m: int, dtype) -> Mask | None:
-    """Mask of n points and then m more; None where all are real."""
-    if first is None and second is None:
-        return None
-    parts = [
-        jnp.ones(size, dtype=dtype) if mask is None else mask
-        for mask, size in ((first, n), (second, m))
-    ]
-    return jnp.concatenate(parts)
 
 
 class AbstractField(eqx.Module):
@@ -61,7 +50,7 @@ class AbstractField(eqx.Module):
     def flow(self, t: Scalar, y: Outputs) -> Outputs:
         r"""Probability flow, $\frac12 \beta (m - y - u / \sigma)$."""
         drift = self.mean() - y - self.u(t, y) / self.noising.sigma(t)
-        return self._real(0.5 * self.noising.schedule.beta(t) * drift)
+        return zero_masked(0.5 * self.noising.schedule.beta(t) * drift, self.mask)
 
     def mean(self) -> Outputs:
         """Mean of the limiting law at the free points."""
@@ -71,8 +60,6 @@ class AbstractField(eqx.Module):
         """Covariance of the limiting law at the free points."""
         return self.noising.gram(self.x, self.mask)
 
-    def _real(self, v: Array) -> Array:
-        return v if self.mask is None else self.mask[:, None] * v
 
 class Field(AbstractField):
     """The law that a score describes, given a context or none."""

@@ -110,4 +110,6 @@ class Adaptive(AbstractSolver):
             max_steps=self.max_steps,
         )
         y = jax.tree.map(lambda leaf: leaf[-1], solution.ys)
-        return y, 6 * solution.stats["num_steps"]
+        return y, 6 * solution.stats[
+            "num_steps"
+        ] + 1  # the first of seven stages is the last before

@@ -2,7 +2,8 @@ r"""One step of the reversed noising, from time t to an earlier time s.
 
 Every rule takes its noise xi, a draw from the centred limiting law N(0, K), as an argument: a step
 is a deterministic map of (state, xi), the root of K is found once outside the loop, and the law of
-a sampler can be propagated exactly. Below, $\Delta B = B(t) - B(s)$ and $\hat y_0$ is Tweedie's mean.
+a sampler can be propagated exactly. Below, $\Delta B = B(t) - B(s)$ and $\hat y_0$ is Tweedie's
+mean.
 """
 
 import abc
@@ -35,7 +36,13 @@ class AbstractReverse(eqx.Module):
 
     @abc.abstractmethod
     def step(
-        self, field: AbstractField, before: Scalar, t: Scalar, s: Scalar, state: ReverseState, xi: Outputs
+        self,
+        field: AbstractField,
+        before: Scalar,
+        t: Scalar,
+        s: Scalar,
+        state: ReverseState,
+        xi: Outputs,
     ) -> ReverseState:
         """Move from t to s < t; `before` is the time of the step before (t itself at the start)."""
 
@@ -82,7 +89,8 @@ class Multistep(AbstractReverse):
     r"""DPM-Solver++(2M) and its SDE form (Lu et al. 2022): second order, one evaluation a step.
 
     The estimate of the clean values is extrapolated linearly in $\lambda = \log(a / \sigma)$ from
-    the last two times; the SDE form (`stochastic`) is exact in the linear part.
+    the last two times (the first step has no memory, and a last one to time zero uses none); the
+    SDE form (`stochastic`) is exact in the linear part.
     """
 
     stochastic: bool = eqx.field(default=True, static=True)
@@ -91,18 +99,19 @@ class Multistep(AbstractReverse):
     def step(self, field, before, t, s, state, xi):
         noising, m = field.noising, field.mean()
         a_s, sigma_s, sigma_t = noising.alpha(s), noising.sigma(s), noising.sigma(t)
-        log_snr = [jnp.log(noising.alpha(w)) - jnp.log(noising.sigma(w)) for w in (before, t, s)]
-        h, h_before = log_snr[2] - log_snr[1], log_snr[1] - log_snr[0]
+        b_before, b_t, b_s = (noising.schedule.integral(w) for w in (before, t, s))
+        h = 0.5 * (b_t - b_s) + jnp.log(sigma_t) - jnp.log(sigma_s)
+        h_before = 0.5 * (b_before - b_t) + jnp.log(noising.sigma(before)) - jnp.log(sigma_t)
         clean = field.clean(t, state.y, field.u(t, state.y))
-        ratio = jnp.where(h_before > 0, h / jnp.where(h_before > 0, 2 * h_before, 1.0), 0.0)
+        remember = (h_before > 0) & jnp.isfinite(h)
+        ratio = jnp.where(remember, h / jnp.where(remember, 2 * h_before, 1.0), 0.0)
         ahead = clean + ratio * (clean - state.clean)
-        decay = jnp.exp(-h)
         if not self.stochastic:
-            y = m + sigma_s / sigma_t * (state.y - m) + a_s * (1 - decay) * (ahead - m)
+            y = m + sigma_s / sigma_t * (state.y - m) - a_s * jnp.expm1(-h) * (ahead - m)
             return ReverseState(y, clean)
-        y = m + sigma_s / sigma_t * decay * (state.y - m) + a_s * (1 - decay**2) * (ahead - m)
-        y = y + sigma_s * jnp.sqrt(-jnp.expm1(-2 * h)) * xi
-        return ReverseState(y, clean)
+        fresh = -jnp.expm1(-2 * h)
+        y = m + sigma_s / sigma_t * jnp.exp(-h) * (state.y - m) + a_s * fresh * (ahead - m)
+        return ReverseState(y + sigma_s * jnp.sqrt(fresh) * xi, clean)
 
 
 class Ode(AbstractReverse):
@@ -119,8 +128,14 @@ class Ode(AbstractReverse):
 
 
 def ancestral(noising, t, s, eta=1.0):
-    r"""Coefficients of $y_s$ given $y_t$ and clean values: $(a_s, \sqrt{\sigma_s^2 - v}, \sqrt v)$."""
+    r"""Coefficients of $y_s$ given $y_t$ and clean values.
+
+    $(a_s, \sqrt{\sigma_s^2 - v}, \sqrt v)$, where the difference is written without cancellation:
+    $\sigma_s^2 - v = \sigma_s^2 (1 - \eta^2 + \eta^2 q^2)$ with
+    $q = \sigma_s a_t / (\sigma_t a_s)$.
+    """
     a_s, sigma_s, sigma_t = noising.alpha(s), noising.sigma(s), noising.sigma(t)
     gap = noising.schedule.integral(t) - noising.schedule.integral(s)
-    variance = (eta * sigma_s / sigma_t) ** 2 * -jnp.expm1(-gap)
-    return a_s, jnp.sqrt(jnp.maximum(sigma_s**2 - variance, 0.0)), jnp.sqrt(variance)
+    q = sigma_s / sigma_t * jnp.exp(-0.5 * gap)
+    kept = sigma_s * jnp.sqrt(1 - eta**2 + eta**2 * q**2)
+    return a_s, kept, eta * sigma_s / sigma_t * jnp.sqrt(-jnp.expm1(-gap))

@@ -1,0 +1,251 @@
+"""Reverse steps: with a Gaussian score every step is affine, so their laws are computed exactly."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from geomndp.gp import GP
+from geomndp.kernels import White
+from geomndp.score import GaussianScore
+from geomndp.solve import (
+    RK4,
+    Context,
+    EulerMaruyama,
+    Exponential,
+    Field,
+    Heun,
+    Multistep,
+    Ode,
+    Power,
+    ReverseState,
+    ancestral,
+)
+
+from ..cases import DATA, DTYPES, inputs, normal, ou
+
+EPS, N = 5e-4, 4
+# Rule, and the order of the law that it leaves.
+RULES = {
+    "euler-maruyama": (EulerMaruyama(), 1),
+    "exponential": (Exponential(), 1),
+    "exponential-half": (Exponential(0.5), 1),
+    "exponential-flow": (Exponential(0.0), 1),
+    "multistep": (Multistep(), 2),
+    "multistep-flow": (Multistep(stochastic=False), 2),
+    "heun": (Ode(Heun()), 2),
+    "rk4": (Ode(), 4),
+}
+DETERMINISTIC = ("exponential-flow", "multistep-flow", "heun", "rk4")
+
+
+@pytest.fixture(params=RULES)
+def case(request):
+    return RULES[request.param]
+
+
+def make_field(limit="white", name="matern-mean", context=False, *, key):
+    keys = jr.split(key, 3)
+    noising, x = ou(limit), inputs(N, key=keys[0])
+    if not context:
+        return Field(noising, GaussianScore(DATA[name]), x)
+    seen = Context(inputs(N, key=keys[1]), normal(N, 1, key=keys[2]), jnp.zeros(N))
+    return Field(noising, GaussianScore(DATA[name]), x, context=seen)
+
+
+def law_at(field, t):
+    """Exact mean and covariance of the noised values, given any context."""
+    gp, t = field.score.gp, jnp.full(len(field.x), t)
+    if field.context is not None:
+        gp = gp.condition(field.context.x, field.context.y)
+    shape = jnp.zeros((len(field.x), 1))
+    residual, gram = GaussianScore(gp)._residual_and_gram(field.noising, t, field.x, shape, None)
+    return -residual[:, 0], gram.dense()
+
+
+def intervals(times):
+    """Times before, at the start and at the end of every step."""
+    return zip(np.concatenate([times[:1], times[:-2]]), times[:-1], times[1:], strict=True)
+
+
+@eqx.filter_jit
+def affine(rule, field, before, t, s):
+    """Matrices of one step, as a map of (values, memory) and of the noise, and its offset."""
+
+    def flat(state, xi):
+        halves = ReverseState(*state.reshape(2, -1, 1))
+        return jnp.stack(rule.step(field, before, t, s, halves, xi)).reshape(-1)
+
+    n = len(field.x)
+    state, xi = jnp.zeros(2 * n), jnp.zeros((n, 1))
+    by_state, by_xi = jax.jacfwd(flat, (0, 1))(state, xi)
+    return by_state, by_xi.reshape(2 * n, n), flat(state, xi)
+
+
+def propagate(rule, field, times, mean, covariance):
+    """Law of the values after the steps."""
+    n, noise = len(mean), np.asarray(field.gram().dense())
+    mean, covariance = np.tile(mean, 2), np.tile(covariance, (2, 2))
+    for interval in intervals(np.asarray(times)):
+        by_state, by_xi, offset = map(np.asarray, affine(rule, field, *interval))
+        mean = by_state @ mean + offset
+        covariance = by_state @ covariance @ by_state.T + by_xi @ noise @ by_xi.T
+    return mean[:n], covariance[:n, :n]
+
+
+def divergence(one, two):
+    """KL divergence between two normal laws."""
+    (mean1, cov1), (mean2, cov2) = one, two
+    gain, gap = np.linalg.solve(cov2, cov1), np.asarray(mean2 - mean1)
+    log_ratio = np.linalg.slogdet(cov2)[1] - np.linalg.slogdet(cov1)[1]
+    return 0.5 * (np.trace(gain) - len(gap) + log_ratio + gap @ np.linalg.solve(cov2, gap))
+
+
+def error_after(rule, field, steps, power=3.0):
+    times = Power(power)(field.noising.schedule, steps, EPS, jnp.float64)[::-1]
+    found = propagate(rule, field, times, *law_at(field, 1.0))
+    return divergence(found, law_at(field, EPS))
+
+
+@pytest.mark.parametrize(("limit", "context"), [("white", False), ("nugget", True)])
+def test_converges_to_the_right_law(case, limit, context):
+    rule, order = case
+    field = make_field(limit, context=context, key=jr.key(1))
+    pair = (10, 20) if order == 4 else (48, 96)
+    first, second = (error_after(rule, field, steps) for steps in pair)
+    assert second < 0.01
+    # KL is quadratic in the error of the moments.
+    assert np.log2(first / second) / 2 > order - 0.35
+
+
+@pytest.mark.parametrize("name", DETERMINISTIC)
+def test_flows_end_where_the_flow_does(name, getkey):
+    rule, order = RULES[name]
+    field = make_field("nugget", context=True, key=jr.key(1))
+    y = normal(N, 1, key=getkey())
+
+    def end(rule, steps):
+        times = Power(3.0)(field.noising.schedule, steps, EPS, jnp.float64)[::-1]
+        start = np.asarray(y[:, 0]), np.zeros((N, N))
+        return propagate(rule, field, times, *start)[0]
+
+    exact = end(Ode(RK4()), 200)
+    errors = [np.abs(end(rule, steps) - exact).max() for steps in (48, 96)]
+    assert errors[1] < 0.05
+    assert np.log2(errors[0] / errors[1]) > order - 0.4
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [Exponential(0.0), Exponential(0.6), Exponential(), Multistep(), Multistep(False)],
+    ids=str,
+)
+def test_exact_in_one_step_when_the_clean_values_are_known(rule, getkey):
+    noising, x = ou("nugget"), inputs(N, key=getkey())
+    field = Field(noising, GaussianScore(GP(White(1e-10), DATA["matern-mean"].mean)), x)
+    times = jnp.asarray([0.9, 0.2, 0.05])
+    found = propagate(rule, field, times, *law_at(field, 0.9))
+    expected = law_at(field, 0.05)
+    assert_allclose(found[0], expected[0], rtol=1e-6)
+    assert_allclose(found[1], expected[1], rtol=1e-5, atol=1e-8)
+
+
+def test_one_step_by_its_formula(getkey):
+    field, t, s = make_field("nugget", key=getkey()), jnp.asarray(0.5), jnp.asarray(0.3)
+    noising = field.noising
+    y, xi = normal(N, 1, key=getkey()), normal(N, 1, key=getkey())
+    state, m = ReverseState(y, y), field.mean()
+    u, gradient = field.u(t, y), field.u(t, y) / noising.sigma(t)
+    delta = noising.schedule.integral(t) - noising.schedule.integral(s)
+    expected = y - delta * (0.5 * (m - y) - gradient) + jnp.sqrt(delta) * xi
+    assert_allclose(EulerMaruyama().step(field, t, t, s, state, xi).y, expected, rtol=1e-12)
+    clean = field.clean(t, y, u)
+    a_s, kept, fresh = ancestral(noising, t, s, 0.6)
+    expected = m + a_s * (clean - m) - kept * u + fresh * xi
+    found = Exponential(0.6).step(field, t, t, s, state, xi)
+    assert_allclose(found.y, expected, rtol=1e-12)
+    assert_allclose(found.clean, clean, rtol=1e-12)
+    # Without memory the multistep rules are the one-step ones.
+    for one, two in ((Exponential(), Multistep()), (Exponential(0.0), Multistep(False))):
+        first, second = (rule.step(field, t, t, s, state, xi) for rule in (one, two))
+        assert_allclose(first.y, second.y, rtol=1e-10)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("eta", [0.0, 0.4, 1.0])
+def test_ancestral_keeps_the_variance(eta, dtype):
+    noising = ou()
+    for t, s in ((1.0, 0.5), (0.5, 0.49), (1.0, 1e-4), (1e-3, 5e-4), (0.3, 0.0)):
+        t, s = jnp.asarray(t, dtype), jnp.asarray(s, dtype)
+        a, kept, fresh = ancestral(noising, t, s, eta)
+        assert_allclose(a, noising.alpha(s))
+        assert_allclose(kept**2 + fresh**2, noising.sigma(s) ** 2, rtol=1e-5)
+        gap = noising.schedule.integral(t) - noising.schedule.integral(s)
+        if eta == 1 and s > 0:
+            posterior = noising.sigma(s) ** 2 / noising.sigma(t) * jnp.exp(-0.5 * gap)
+            assert_allclose(kept, posterior, rtol=1e-5)
+
+
+def test_steps_to_time_zero_end_at_the_clean_estimate(getkey):
+    field, y, xi = make_field(key=getkey()), normal(N, 1, key=getkey()), normal(N, 1, key=getkey())
+    t, zero, before = jnp.asarray(0.1), jnp.asarray(0.0), jnp.asarray(0.2)
+    clean = field.clean(t, y, field.u(t, y))
+    for rule in (Exponential(), Exponential(0.0), Multistep(), Multistep(False)):
+        found = rule.step(field, before, t, zero, ReverseState(y, y + 1), xi)
+        assert_allclose(found.y, clean, rtol=1e-10)
+
+
+def test_masked_rows_do_not_matter(case, getkey):
+    rule, _ = case
+    field, mask = make_field("nugget", key=getkey()), jnp.asarray([1.0, 1.0, 0.0, 1.0])
+    y, xi = normal(N, 1, key=getkey()), normal(N, 1, key=getkey())
+    t, s, kept = jnp.asarray(0.5), jnp.asarray(0.3), np.asarray([0, 1, 3])
+    few = eqx.tree_at(lambda f: f.x, field, field.x[kept])
+    masked = Field(field.noising, field.score, field.x.at[2].set(9.0), mask)
+    y = y.at[2].set(1e6)
+    found = rule.step(masked, t, t, s, ReverseState(y, y), xi).y
+    expected = rule.step(few, t, t, s, ReverseState(y[kept], y[kept]), xi[kept]).y
+    assert_allclose(found[kept], expected, rtol=1e-7)
+    assert jnp.all(jnp.isfinite(found))
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_dtype_follows(case, dtype):
+    rule, _ = case
+    x, y = jnp.zeros((N, 2), dtype), jnp.zeros((N, 1), dtype)
+    field = Field(ou("nugget"), GaussianScore(DATA["se"]), x)
+    t, s = jnp.asarray(0.5, dtype), jnp.asarray(0.3, dtype)
+    state = jax.eval_shape(lambda: rule.step(field, t, t, s, ReverseState(y, y), y))
+    assert {leaf.dtype for leaf in state} == {jnp.dtype(dtype)}
+
+
+@pytest.mark.parametrize("name", ["euler-maruyama", "exponential", "multistep", "multistep-flow"])
+def test_float32_follows_float64(name, getkey):
+    rule, _ = RULES[name]
+    field = make_field(key=getkey())
+    y, xi = normal(N, 1, key=getkey()), normal(N, 1, key=getkey())
+
+    @jax.jit
+    def run(x, y, xi, before, t, s):
+        moved = eqx.tree_at(lambda f: f.x, field, x)
+        return rule.step(moved, before, t, s, ReverseState(y, 0.9 * y), xi).y
+
+    for interval in ((1.0, 1.0, 0.8), (1.0, 0.8, 0.6), (2e-3, 1e-3, EPS), (0.5, 0.4, 0.399)):
+        exact = field.x, y, xi, *map(jnp.asarray, interval)
+        low = run(*(a.astype(jnp.float32) for a in exact))
+        assert low.dtype == jnp.float32
+        assert_allclose(low, run(*exact), atol=2e-4)
+
+
+@pytest.mark.parametrize("eta", [-0.1, 1.1, float("nan")])
+def test_refusals(eta):
+    with pytest.raises(ValueError, match=f"expected 0 <= eta <= 1, got {eta}"):
+        Exponential(eta)
+
+
+def test_evaluations():
+    expected = (1, 1, 1, 1, 1, 1, 2, 4)
+    assert tuple(rule.evaluations for rule, _ in RULES.values()) == expected
