@@ -144,7 +144,6 @@ def test_no_observations_change_nothing(name, getkey):
     ("name", "dtype"),
     [
         ("se", jnp.float64),
-        ("periodic", jnp.float64),
         ("curl-free", jnp.float64),
         ("se", jnp.float32),
     ],

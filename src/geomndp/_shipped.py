@@ -19,7 +19,9 @@ def folder() -> Path:
 def names() -> list[str]:
     """Names of the models that come with the package."""
     root = folder()
-    return sorted(path.relative_to(root).with_suffix("").as_posix() for path in root.rglob("*.json"))
+    return sorted(
+        path.relative_to(root).with_suffix("").as_posix() for path in root.rglob("*.json")
+    )
 
 
 def stem(path: str | os.PathLike) -> Path:
@@ -52,7 +54,9 @@ def document(path: Path) -> dict:
     if foreign:
         raise ValueError(f"expected a geomndp model in {path}.json, got a foreign or damaged file")
     if content["version"] != VERSION:
-        raise ValueError(f"expected model version {VERSION}, got {content['version']} in {path}.json")
+        raise ValueError(
+            f"expected model version {VERSION}, got {content['version']} in {path}.json"
+        )
     return content
 
 

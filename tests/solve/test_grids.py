@@ -16,9 +16,9 @@ def grid(request):
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("schedule", ["linear", "linear-high", "cosine"])
+@pytest.mark.parametrize("schedule", ["linear", "cosine"])
 def test_increasing_and_pinned(grid, schedule, dtype):
-    for steps, eps in ((1, 5e-4), (2, 5e-4), (200, 5e-4), (200, 1e-5), (200, 0.0)):
+    for steps, eps in ((1, 5e-4), (200, 5e-4), (200, 1e-5), (200, 0.0)):
         times = grid(SCHEDULES[schedule], steps, eps, dtype)
         assert times.shape == (steps + 1,)
         assert times.dtype == dtype

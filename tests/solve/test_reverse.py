@@ -110,10 +110,9 @@ def error_after(rule, field, steps, power=3.0):
     return divergence(found, law_at(field, EPS))
 
 
-@pytest.mark.parametrize(("limit", "context"), [("white", False), ("nugget", True)])
-def test_converges_to_the_right_law(case, limit, context):
+def test_converges_to_the_right_law(case):
     rule, order = case
-    field = make_field(limit, context=context, key=jr.key(1))
+    field = make_field("nugget", context=True, key=jr.key(1))
     pair = (10, 20) if order == 4 else (48, 96)
     first, second = (error_after(rule, field, steps) for steps in pair)
     assert second < 0.01
@@ -138,11 +137,7 @@ def test_flows_end_where_the_flow_does(name, getkey):
     assert np.log2(errors[0] / errors[1]) > order - 0.4
 
 
-@pytest.mark.parametrize(
-    "rule",
-    [Exponential(0.0), Exponential(0.6), Exponential(), Multistep(), Multistep(False)],
-    ids=str,
-)
+@pytest.mark.parametrize("rule", [Exponential(0.6), Multistep(), Multistep(False)], ids=str)
 def test_exact_in_one_step_when_the_clean_values_are_known(rule, getkey):
     noising, x = ou("nugget"), inputs(N, key=getkey())
     field = Field(noising, GaussianScore(GP(White(1e-10), DATA["matern-mean"].mean)), x)

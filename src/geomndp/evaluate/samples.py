@@ -1,4 +1,4 @@
-"""Quality of samples against what was then observed: calibration and proper scores."""
+"""Quality of samples (s, ...) against what was then observed (...): calibration, proper scores."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import jax.random as jr
 
 from geomndp import _checks
-from geomndp._types import Array, Float, PRNGKeyArray
+from geomndp._types import Array, PRNGKeyArray
 
 
 def _check(samples, y) -> None:
@@ -16,9 +16,7 @@ def _check(samples, y) -> None:
     _checks.at_least(2, num_samples=len(samples))
 
 
-def pit(
-    samples: Float[Array, "s *shape"], y: Float[Array, "*shape"], *, key: PRNGKeyArray
-) -> Float[Array, "*shape"]:
+def pit(samples: Array, y: Array, *, key: PRNGKeyArray) -> Array:
     """Probability integral transform of every value: its randomised rank among the samples.
 
     Uniform on [0, 1] where the samples follow the law of y (Gneiting et al. 2007).
@@ -28,7 +26,7 @@ def pit(
     return (below + jr.uniform(key, y.shape, y.dtype)) / (len(samples) + 1)
 
 
-def crps(samples: Float[Array, "s *shape"], y: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+def crps(samples: Array, y: Array) -> Array:
     """Fair continuous ranked probability score, E|S - y| - E|S - S'| / 2 (Ferro 2014).
 
     The mean over pairs of different samples comes from the order statistics, in O(s log s).

@@ -38,7 +38,7 @@ class GuidedField(AbstractField):
     mask: Mask | None
     base: Field
     limit: AbstractGram
-    y: Outputs
+    y: Float[Array, "m p"]
     noise: Float[Array, " m"]
     dense: bool = eqx.field(static=True)
     iterations: int = eqx.field(static=True)
@@ -93,7 +93,8 @@ class GuidedField(AbstractField):
             noise = (self.noise + self._floor(t))[:, None] * v
             return sigma**2 / a * carried(v)[:m] + noise
 
-        weights, _ = cg(apply, self.y - estimate, maxiter=self.iterations)
+        tolerance = float(jnp.finfo(y.dtype).eps) ** 0.5
+        weights, _ = cg(apply, self.y - estimate, tol=tolerance, maxiter=self.iterations)
         return u + sigma * carried(weights)
 
 
@@ -116,5 +117,6 @@ def guided(problem: Problem, most_dense: int = 64, iterations: int = 30) -> Guid
 
 def evaluations(field: GuidedField) -> int:
     """Cost of one guided score: a forward pass and its vector-Jacobian products, two each."""
-    products = field.y.size if field.dense else field.iterations + 1
+    # Conjugate gradients need one product to start; one more applies their result.
+    products = field.y.size if field.dense else field.iterations + 2
     return 1 + 2 * products
