@@ -103,7 +103,7 @@ class Flow(eqx.Module):
     def _coarser(self) -> tuple[AbstractSolver, int, float]:
         """Solver and steps of the second solve, and how many of our errors it should be away."""
         if isinstance(self.solver, Adaptive):
-            # Its error follows the tolerance only roughly: unscaled, the estimate is safe.
+            # Its error follows the tolerance roughly: unscaled, the estimate is rarely too small.
             rtol, atol = 10 * self.solver.rtol, 10 * self.solver.atol
             return dataclasses.replace(self.solver, rtol=rtol, atol=atol), self.steps, 1.0
         steps = self.steps // 2
