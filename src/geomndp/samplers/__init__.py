@@ -1,8 +1,14 @@
 """Ways to draw functions, given observations or none, behind one interface."""
 
-from geomndp.samplers.amortised import AdaptiveFlow, Amortised, check_amortised, conditional_field, flow
+from geomndp.samplers.amortised import (
+    AdaptiveFlow,
+    Amortised,
+    check_amortised,
+    conditional_field,
+    flow,
+)
 from geomndp.samplers.base import AbstractSampler, Observations, Problem, Samples
-from geomndp.samplers.langevin import Langevin
+from geomndp.samplers.langevin import KineticLangevin, Langevin
 from geomndp.samplers.moment_matching import MomentMatching
 from geomndp.samplers.program import Info, Phase, Program, run
 from geomndp.samplers.repaint import RePaint, Replacement
@@ -13,6 +19,7 @@ __all__ = [
     "AdaptiveFlow",
     "Amortised",
     "Info",
+    "KineticLangevin",
     "Langevin",
     "MomentMatching",
     "Observations",

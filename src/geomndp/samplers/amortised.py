@@ -10,7 +10,9 @@ from geomndp import _checks
 from geomndp._linalg import DiagonalGram
 from geomndp.samplers.base import AbstractSampler, Problem
 from geomndp.samplers.program import Phase, Program
+from geomndp.samplers.reverse import reverse_pass, start
 from geomndp.solve import (
+    AbstractFixed,
     AbstractGrid,
     AbstractReverse,
     Adaptive,
@@ -18,7 +20,6 @@ from geomndp.solve import (
     Multistep,
     Ode,
     Power,
-    ReverseState,
 )
 
 
@@ -27,7 +28,7 @@ class Amortised(AbstractSampler):
 
     steps: int = eqx.field(default=50, static=True)
     rule: AbstractReverse = Multistep()
-    grid: AbstractGrid = Power(3.0)
+    grid: AbstractGrid = Power(7.0)
 
     def __check_init__(self):
         _checks.at_least(1, steps=self.steps)
@@ -37,30 +38,15 @@ class Amortised(AbstractSampler):
 
     def program(self, problem):
         field = conditional_field(problem)
-        mean, root, shape = field.mean(), field.gram().root(), (len(problem.x), field.noising.dim)
-
-        def init(noise):
-            y = mean + root.mv(noise[0])
-            return ReverseState(y, y)
-
-        def step(state, times, noise):
-            before, t, s = times
-            return self.rule.step(field, before, t, s, state, root.mv(noise[0]))
-
-        return Program(
-            init=init,
-            init_noise=(shape,),
-            phases=(Phase(step, (shape,)),),
-            inputs=problem.times(self.grid, self.steps),
-            finish=lambda state: state.y,
-            evaluations=self.steps * self.rule.evaluations,
-        )
+        return reverse_pass(problem, field, self.rule, self.grid, self.steps)
 
 
-def flow(steps: int = 20, solver=None, grid: AbstractGrid | None = None) -> Amortised:
+def flow(
+    steps: int = 10, solver: AbstractFixed | None = None, grid: AbstractGrid | None = None
+) -> Amortised:
     """Deterministic sampling by the probability flow (RK4 unless another solver is given)."""
     rule = Ode() if solver is None else Ode(solver)
-    return Amortised(steps, rule, Power(3.0) if grid is None else grid)
+    return Amortised(steps, rule, Power(7.0) if grid is None else grid)
 
 
 def conditional_field(problem: Problem) -> Field:
@@ -104,21 +90,21 @@ class AdaptiveFlow(AbstractSampler):
 
     solver: Adaptive = Adaptive()
     steps: int = eqx.field(default=1, static=True)
-    grid: AbstractGrid = Power(3.0)
+    grid: AbstractGrid = Power(7.0)
 
     def check(self, problem):
         check_amortised(problem)
 
     def program(self, problem):
         field = conditional_field(problem)
-        mean, root, shape = field.mean(), field.gram().root(), (len(problem.x), field.noising.dim)
+        root, shape = field.gram().root(), (len(problem.x), field.noising.dim)
 
         def step(y, times, noise):
             _, t, s = times
             return self.solver.integrate(field.flow, jnp.stack([t, s]), y)[0]
 
         return Program(
-            init=lambda noise: mean + root.mv(noise[0]),
+            init=lambda noise: start(field, root, noise[0]),
             init_noise=(shape,),
             phases=(Phase(step, ()),),
             inputs=problem.times(self.grid, self.steps),

@@ -1,7 +1,7 @@
 """What every conditional sampler takes and gives."""
 
 import abc
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import equinox as eqx
 import jax
@@ -13,7 +13,12 @@ from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray
 from geomndp.noising import OrnsteinUhlenbeck
 from geomndp.samplers.program import Info, Program, run
 from geomndp.score import AbstractScore
-from geomndp.solve import AbstractGrid, Context, Field
+from geomndp.solve import AbstractGrid, Context, Field, join_masks
+
+if TYPE_CHECKING:  # to pyright an AbstractVar is a field, the first of every subclass
+    from typing import ClassVar as AbstractVar
+else:
+    from equinox import AbstractVar
 
 
 class Observations(eqx.Module):
@@ -59,9 +64,10 @@ class Problem(eqx.Module):
 
     def joint(self) -> Field:
         """All points, the observed ones first, noised alike: what the joint score describes."""
-        return Field(
-            self.noising, self.score, jnp.concatenate([self.observations.x, self.x]), None, None
-        )
+        observed = self.observations
+        sizes = len(observed.x), len(self.x), self.x.dtype
+        mask = join_masks(observed.mask, None, *sizes)
+        return Field(self.noising, self.score, jnp.concatenate([observed.x, self.x]), mask, None)
 
     def times(self, grid: AbstractGrid, steps: int) -> tuple[Array, Array, Array]:
         """Decreasing times of every step: of the step before, at its start and at its end."""
@@ -80,8 +86,8 @@ class Samples(NamedTuple):
 class AbstractSampler(eqx.Module):
     """A way to draw from p(y | observations)."""
 
-    steps: eqx.AbstractVar[int]
-    grid: eqx.AbstractVar[AbstractGrid]
+    steps: AbstractVar[int]
+    grid: AbstractVar[AbstractGrid]
 
     @abc.abstractmethod
     def check(self, problem: Problem) -> None:
@@ -106,4 +112,13 @@ def refuse_noise(sampler: AbstractSampler, problem: Problem) -> None:
         raise ValueError(
             f"expected observations without noise for {type(sampler).__name__}, which holds their "
             "values exactly; Langevin, MomentMatching and TwistedSMC take noise"
+        )
+
+
+def refuse_padding(sampler: AbstractSampler, problem: Problem) -> None:
+    """For samplers that move the observed points too."""
+    if problem.observations.mask is not None:
+        raise ValueError(
+            f"expected observations without a mask for {type(sampler).__name__}, got one; "
+            "leave the padding out, or use Amortised"
         )

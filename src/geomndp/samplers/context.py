@@ -17,7 +17,7 @@ SCHEMES = ("inner", "outer", "path", "none")
 
 
 class ContextRule(eqx.Module):
-    """Observed values at a noise level, from noise that is given."""
+    """Observed values at a noise level, from noise xi that is given, a draw from N(0, K_cc)."""
 
     noising: OrnsteinUhlenbeck
     y: Outputs
@@ -26,29 +26,33 @@ class ContextRule(eqx.Module):
     scheme: str = eqx.field(static=True)
 
     @property
-    def shape(self) -> tuple[int, int]:
+    def shape(self) -> tuple[int, ...]:
         """Shape of the noise."""
         return self.y.shape
 
-    def fresh(self, t: Scalar, z: Outputs) -> Outputs:
+    def xi(self, z: Outputs) -> Outputs:
+        """Noise from white noise."""
+        return self.root.mv(z)
+
+    def fresh(self, t: Scalar, xi: Outputs) -> Outputs:
         """Draw from the noised law at time t."""
         if self.scheme == "none":
             return self.y
         a, sigma = self.noising.alpha(t), self.noising.sigma(t)
-        return self.mean + a * (self.y - self.mean) + sigma * self.root.mv(z)
+        return self.mean + a * (self.y - self.mean) + sigma * xi
 
-    def back(self, t: Scalar, s: Scalar, y_t: Outputs, z: Outputs) -> Outputs:
+    def back(self, t: Scalar, s: Scalar, y_t: Outputs, xi: Outputs) -> Outputs:
         """Values at s < t given those at t: the bridge to the clean values, or fresh noise."""
         if self.scheme != "path":
-            return self.fresh(s, z)
+            return self.fresh(s, xi)
         clean = self.y - self.mean
-        xi = (y_t - self.mean - self.noising.alpha(t) * clean) / self.noising.sigma(t)
+        present = (y_t - self.mean - self.noising.alpha(t) * clean) / self.noising.sigma(t)
         a_s, kept, fresh = ancestral(self.noising, t, s)
-        return self.mean + a_s * clean + kept * xi + fresh * self.root.mv(z)
+        return self.mean + a_s * clean + kept * present + fresh * xi
 
-    def again(self, t: Scalar, y_t: Outputs, z: Outputs) -> Outputs:
+    def again(self, t: Scalar, y_t: Outputs, xi: Outputs) -> Outputs:
         """Values for another corrector step at the same time."""
-        return self.fresh(t, z) if self.scheme == "inner" else y_t
+        return self.fresh(t, xi) if self.scheme == "inner" else y_t
 
 
 def context_rule(problem: Problem, scheme: str) -> ContextRule:

@@ -4,9 +4,8 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from geomndp import _checks
-from geomndp.samplers.base import AbstractSampler, refuse_noise
-from geomndp.samplers.context import context_rule
-from geomndp.samplers.langevin import Split, replacement
+from geomndp.samplers.base import AbstractSampler, refuse_noise, refuse_padding
+from geomndp.samplers.held import Split, replacement
 from geomndp.samplers.program import Phase, Program
 from geomndp.solve import AbstractGrid, AbstractReverse, Exponential, Power
 
@@ -17,32 +16,32 @@ class RePaint(AbstractSampler):
     steps: int = eqx.field(default=100, static=True)
     inner: int = eqx.field(default=5, static=True)
     rule: AbstractReverse = Exponential()
-    grid: AbstractGrid = Power(3.0)
+    grid: AbstractGrid = Power(7.0)
 
     def __check_init__(self):
         _checks.at_least(1, steps=self.steps, inner=self.inner)
 
     def check(self, problem):
         refuse_noise(self, problem)
+        refuse_padding(self, problem)
 
     def program(self, problem):
-        context, noising = context_rule(problem, "outer"), problem.noising
-        init, (reverse, reverse_noise, _) = replacement(problem, "outer", self.rule)
-        mean, root = noising.mean_at(problem.x), noising.gram(problem.x).root()
-        shape = mean.shape
+        field, noising, m = problem.joint(), problem.noising, problem.num_observed
+        init, (reverse, reverse_noise, _) = replacement(problem, "outer", self.rule, coupled=True)
+        mean, root = field.mean(), field.gram().root()
 
         def again(state, times, noise):
             _, t, s = times
-            y = reverse(state, times, noise[:2]).y
+            y = jnp.concatenate(reverse(state, times, noise[:2]))
             gap = noising.schedule.integral(t) - noising.schedule.integral(s)
             y = mean + jnp.exp(-0.5 * gap) * (y - mean)
             y = y + jnp.sqrt(-jnp.expm1(-gap)) * root.mv(noise[2])
-            return Split(context.fresh(t, noise[3]), y)
+            return Split(y[:m], y[m:])
 
-        repeats = Phase(again, (*reverse_noise, shape, context.shape), self.inner - 1)
+        repeats = Phase(again, (*reverse_noise, mean.shape), self.inner - 1)
         return Program(
             init=init,
-            init_noise=(context.shape, shape),
+            init_noise=(mean.shape,),
             phases=(repeats, Phase(reverse, reverse_noise))[0 if self.inner > 1 else 1 :],
             inputs=problem.times(self.grid, self.steps),
             finish=lambda state: state.y,
@@ -55,13 +54,14 @@ class Replacement(AbstractSampler):
 
     steps: int = eqx.field(default=500, static=True)
     rule: AbstractReverse = Exponential()
-    grid: AbstractGrid = Power(3.0)
+    grid: AbstractGrid = Power(7.0)
 
     def __check_init__(self):
         _checks.at_least(1, steps=self.steps)
 
     def check(self, problem):
         refuse_noise(self, problem)
+        refuse_padding(self, problem)
 
     def program(self, problem):
         return RePaint(self.steps, 1, self.rule, self.grid).program(problem)

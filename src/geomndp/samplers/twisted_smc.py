@@ -15,27 +15,33 @@ import jax.numpy as jnp
 import jax.random as jr
 
 from geomndp import _checks
-from geomndp._types import Array, Float, Outputs, PRNGKeyArray
-from geomndp.samplers.base import AbstractSampler, Problem, Samples
-from geomndp.samplers.guidance import GuidedField, evaluations, guided
+from geomndp._types import Array, Float, Outputs, PRNGKeyArray, Scalar
+from geomndp.samplers.base import AbstractSampler, Problem, Samples, refuse_padding
+from geomndp.samplers.guidance import Guess, GuidedField, evaluations, guided
 from geomndp.samplers.program import Info, Program
-from geomndp.solve import AbstractGrid, Power, ancestral
+from geomndp.solve import AbstractGrid, Power, euler_step
+
+MOST_OBSERVED = 256
 
 
 class Particles(NamedTuple):
-    """Weighted particles of one run, at the time they have reached."""
+    """Weighted particles of one run, with their scores and twists at the time they have reached."""
 
     y: Float[Array, "k n p"]
     log_weights: Float[Array, " k"]
-    log_twist: Float[Array, " k"]
+    guess: Guess
 
 
 class Runs(NamedTuple):
-    """Final particles of the targets, of several independent runs."""
+    """Final particles of the targets, of several independent runs.
+
+    `effective` is the number of effective particles after every step, `rms` their size.
+    """
 
     y: Float[Array, "r k n p"]
     weights: Float[Array, "r k"]
     effective: Float[Array, "r steps"]
+    rms: Float[Array, "r steps"]
 
 
 class TwistedSMC(AbstractSampler):
@@ -43,7 +49,7 @@ class TwistedSMC(AbstractSampler):
 
     steps: int = eqx.field(default=100, static=True)
     particles: int = eqx.field(default=64, static=True)
-    grid: AbstractGrid = Power(3.0)
+    grid: AbstractGrid = Power(7.0)
     runs_at_once: int = eqx.field(default=64, static=True)
 
     def __check_init__(self):
@@ -51,9 +57,10 @@ class TwistedSMC(AbstractSampler):
         _checks.at_least(2, particles=self.particles)
 
     def check(self, problem):
-        if problem.observations.y.size > 256:
+        refuse_padding(self, problem)
+        if problem.observations.y.size > MOST_OBSERVED:
             raise ValueError(
-                f"expected at most 256 observed coordinates for TwistedSMC, got "
+                f"expected at most {MOST_OBSERVED} observed coordinates for TwistedSMC, got "
                 f"{problem.observations.y.size}; use MomentMatching"
             )
 
@@ -62,16 +69,19 @@ class TwistedSMC(AbstractSampler):
 
     def evaluations(self, problem: Problem) -> int:
         """Cost of one run."""
-        return self.steps * self.particles * evaluations(guided(problem, problem.x.size + 10**6))
+        return (self.steps + 1) * self.particles * evaluations(guided(problem, MOST_OBSERVED))
 
     def runs(self, problem: Problem, *, key: PRNGKeyArray, num_runs: int) -> Runs:
         """Weighted particles of independent runs: averages over them are the best estimates."""
-        field = guided(problem, problem.observations.y.size)
-        one = lambda key: self._run(problem, field, key=key)
+        field = guided(problem, MOST_OBSERVED)
         batch = min(self.runs_at_once, num_runs)
-        particles, effective = jax.lax.map(one, jr.split(key, num_runs), batch_size=batch)
+        particles, sizes, rms = jax.lax.map(
+            lambda key: self._run(problem, field, key=key),
+            jr.split(key, num_runs),
+            batch_size=batch,
+        )
         weights = jax.nn.softmax(particles.log_weights, axis=-1)
-        return Runs(particles.y[:, :, problem.num_observed :], weights, effective)
+        return Runs(particles.y[:, :, problem.num_observed :], weights, sizes, rms)
 
     def draw(self, problem, *, key, num_samples):
         run_key, pick_key = jr.split(key)
@@ -79,54 +89,59 @@ class TwistedSMC(AbstractSampler):
         pick = jax.vmap(lambda key, y, w: y[jr.categorical(key, jnp.log(w))])
         y = pick(jr.split(pick_key, num_samples), runs.y, runs.weights)
         _, _, times = problem.times(self.grid, self.steps)
-        return Samples(y, Info(times, jnp.mean(runs.effective, axis=0)))
+        return Samples(y, Info(times, jnp.sqrt(jnp.mean(runs.rms**2, axis=0))))
 
     def _run(self, problem: Problem, field: GuidedField, *, key: PRNGKeyArray):
         init_key, loop_key = jr.split(key)
-        mean, gram = field.mean(), field.gram()
-        root = gram.root()
+        mean, root = field.mean(), field.gram().root()
         shape = (self.particles, *mean.shape)
         y = mean[None] + jax.vmap(root.mv)(jr.normal(init_key, shape, dtype=mean.dtype))
-        start = jnp.ones((), dtype=mean.dtype)
-        twist = jax.vmap(lambda y: field.guess(start, y).log_twist)(y)
-        # The twist at time one is the weight of a draw from the prior.
-        state = Particles(y, twist, twist)
+        one = jnp.ones((), dtype=mean.dtype)
+        guess = jax.vmap(lambda y: field.guess(one, y))(y)
+        # The twist at time one is the weight of a draw from the limiting law.
+        state = Particles(y, guess.log_twist, guess)
 
         def step(state, row):
             (_, t, s), key = row
             resample_key, move_key = jr.split(key)
-            ess = 1 / jnp.sum(jax.nn.softmax(state.log_weights) ** 2)
-            state = resample(state, ess, key=resample_key)
+            state = resample(state, key=resample_key)
             z = jr.normal(move_key, shape, dtype=mean.dtype)
-            y, twist, log_ratio = jax.vmap(lambda y, z: move(field, root, t, s, y, z))(state.y, z)
-            weights = state.log_weights + log_ratio + twist - state.log_twist
-            return Particles(y, weights, twist), ess
+            move = jax.vmap(lambda y, guess, z: guided_step(field, root, t, s, y, guess, z))
+            y, log_ratio = move(state.y, state.guess, z)
+            guess = jax.vmap(lambda y: field.guess(s, y))(y)
+            gain = log_ratio + guess.log_twist - state.guess.log_twist
+            state = Particles(y, state.log_weights + gain, guess)
+            rms = jnp.sqrt(jnp.mean(y[:, problem.num_observed :] ** 2))
+            return state, (effective(state.log_weights), rms)
 
         keys = jr.split(loop_key, self.steps)
-        return jax.lax.scan(step, state, (problem.times(self.grid, self.steps), keys))
+        inputs = problem.times(self.grid, self.steps), keys
+        state, (sizes, rms) = jax.lax.scan(step, state, inputs)
+        return state, sizes, rms
 
 
-def resample(particles: Particles, ess, *, key: PRNGKeyArray) -> Particles:
+def effective(log_weights: Float[Array, " k"]) -> Scalar:
+    """Number of equally weighted particles that would be as good."""
+    return 1 / jnp.sum(jax.nn.softmax(log_weights) ** 2)
+
+
+def resample(particles: Particles, *, key: PRNGKeyArray) -> Particles:
     """Systematic resampling when fewer than half of the particles are effective."""
-    count = len(particles.log_weights)
-    offsets = (jnp.arange(count) + jr.uniform(key, dtype=particles.y.dtype)) / count
+    count, dtype = len(particles.log_weights), particles.y.dtype
+    offsets = (jnp.arange(count, dtype=dtype) + jr.uniform(key, dtype=dtype)) / count
     cumulative = jnp.cumsum(jax.nn.softmax(particles.log_weights))
     picks = jnp.clip(jnp.searchsorted(cumulative, offsets), 0, count - 1)
-    equal = jnp.zeros_like(particles.log_weights)
-    chosen = Particles(particles.y[picks], equal, particles.log_twist[picks])
-    return jax.tree.map(lambda a, b: jnp.where(ess < count / 2, a, b), chosen, particles)
+    chosen = jax.tree.map(lambda leaf: leaf[picks], particles)
+    chosen = chosen._replace(log_weights=jnp.zeros_like(particles.log_weights))
+    few = effective(particles.log_weights) < count / 2
+    return jax.tree.map(lambda a, b: jnp.where(few, a, b), chosen, particles)
 
 
-def move(field: GuidedField, root, t, s, y: Outputs, z: Outputs):
-    """Guided step of one particle: values, their twist, and log p(y_s | y_t) / q(y_s | y_t)."""
-    guess = field.guess(t, y)
-    mean, (a_s, kept, fresh) = field.mean(), ancestral(field.noising, t, s)
-
-    def centre(u):
-        return mean + a_s * (field.clean(t, y, u) - mean) - kept * u
-
-    guided_centre = centre(guess.guided)
-    y_s = guided_centre + fresh * root.mv(z)
-    shift = root.solve((guided_centre - centre(guess.u)) / fresh)
+def guided_step(field: GuidedField, root, t, s, y: Outputs, guess: Guess, z: Outputs):
+    """Guided Euler-Maruyama step of a particle: values, and log p(y_s | y_t) / q(y_s | y_t)."""
+    delta = euler_step(field.noising.schedule, t, s)
+    centre = y - delta * (0.5 * (field.mean() - y) - guess.guided / field.noising.sigma(t))
+    pull = (guess.guided - guess.u) / field.noising.sigma(t)
+    shift = jnp.sqrt(delta) * root.solve(pull)
     log_ratio = -0.5 * jnp.sum((z + shift) ** 2) + 0.5 * jnp.sum(z**2)
-    return y_s, field.guess(s, y_s).log_twist, log_ratio
+    return centre + jnp.sqrt(delta) * root.mv(z), log_ratio

@@ -11,6 +11,7 @@ from geomndp.solve.reverse import (
     Ode,
     ReverseState,
     ancestral,
+    euler_step,
 )
 
 __all__ = [
@@ -34,5 +35,6 @@ __all__ = [
     "ReverseState",
     "Uniform",
     "ancestral",
+    "euler_step",
     "join_masks",
 ]

@@ -48,16 +48,27 @@ class AbstractReverse(eqx.Module):
 
 
 class EulerMaruyama(AbstractReverse):
-    r"""$y - \Delta B (\frac12 (m - y) - u / \sigma) + \sqrt{\Delta B} \xi$."""
+    r"""$y - \delta (\frac12 (m - y) - u / \sigma) + \sqrt\delta \xi$ with
+    $\delta = 2 \sqrt{B_t} (\sqrt{B_t} - \sqrt{B_s})$.
+
+    The time of these steps is $\sqrt B$, about the noise's standard deviation: for $\beta = c t$
+    it is t itself and $\delta = \beta_t (t - s)$; for other schedules the steps are no worse.
+    """
 
     evaluations = 1
 
     def step(self, field, before, t, s, state, xi):
         y, u = state.y, field.u(t, state.y)
-        delta = field.noising.schedule.integral(t) - field.noising.schedule.integral(s)
+        delta = euler_step(field.noising.schedule, t, s)
         drift = 0.5 * (field.mean() - y) - u / field.noising.sigma(t)
         y = y - delta * drift + jnp.sqrt(delta) * xi
         return ReverseState(y, state.clean)
+
+
+def euler_step(schedule, t, s):
+    """Size of an Euler-Maruyama step, from t to s."""
+    root_t, root_s = jnp.sqrt(schedule.integral(t)), jnp.sqrt(schedule.integral(s))
+    return 2 * root_t * (root_t - root_s)
 
 
 class Exponential(AbstractReverse):

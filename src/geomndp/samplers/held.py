@@ -1,0 +1,112 @@
+r"""Moving the targets while the observed values are held.
+
+All in block form, as limiting kernels that are not white demand: what a change of the observed
+values means for the targets is $K_{*c} K_{cc}^{-1}$ times it, and noise of the targets has the
+covariance $K_{**} - K_{*c} K_{cc}^{-1} K_{c*}$.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from geomndp._types import Outputs, Scalar
+from geomndp.gp import GP
+from geomndp.samplers.base import Observations, Problem
+from geomndp.samplers.context import context_rule
+from geomndp.samplers.program import Phase
+from geomndp.score import AbstractScore
+from geomndp.solve import AbstractReverse, ReverseState
+
+
+class Split(NamedTuple):
+    """Observed values at the present noise level, and targets."""
+
+    observed: Outputs
+    y: Outputs
+
+
+class Force(NamedTuple):
+    """Drift and noise of a Langevin step of the targets."""
+
+    drift: Callable[[Scalar, Outputs, Outputs], Outputs]
+    kick: Callable[[Outputs], Outputs]
+
+
+def carrier(problem: Problem) -> Callable[[Outputs], Outputs]:
+    r"""The map $K_{*c} K_{cc}^{-1}$ from observed points to targets, factorised once."""
+    observed, limit = problem.observations, GP(problem.noising.kernel)
+
+    def carry(v):
+        return limit.condition(observed.x, v).mean_at(problem.x)
+
+    return jax.linearize(carry, jnp.zeros_like(observed.y))[1]
+
+
+def held_force(problem: Problem) -> Force:
+    r"""Drift $g_* - K_{*c} K_{cc}^{-1} g_c$ at (t, observed, y), and noise from white noise."""
+    field, carry, m = problem.joint(), carrier(problem), problem.num_observed
+    observed, limit = problem.observations, GP(problem.noising.kernel)
+    root = limit.condition(observed.x, jnp.zeros_like(observed.y)).gram(problem.x).root()
+
+    def drift(t, observed, y):
+        g = field.u(t, jnp.concatenate([observed, y])) / problem.noising.sigma(t)
+        return g[m:] - carry(g[:m])
+
+    return Force(drift, root.mv)
+
+
+def replacement(problem: Problem, scheme: str, rule: AbstractReverse, *, coupled: bool):
+    """Start, and the phase of a joint reverse step after which the observed values are put back.
+
+    `coupled`: the targets follow what was put back, by Matheron's rule, which makes them a draw of
+    the reverse step given it. White noise has nothing to follow; else it is needed, unless the
+    values put back are unrelated to those before and Langevin steps come after.
+    """
+    field, carry, m = problem.joint(), carrier(problem), problem.num_observed
+    context, mean, root = context_rule(problem, scheme), field.mean(), field.gram().root()
+
+    def init(noise):
+        one = jnp.ones((), dtype=problem.x.dtype)
+        xi = root.mv(noise[0])
+        return Split(context.fresh(one, xi[:m]), mean[m:] + xi[m:])
+
+    def predict(state, times, noise):
+        before, t, s = times
+        y = jnp.concatenate([state.observed, state.y])
+        y = rule.step(field, before, t, s, ReverseState(y, y), root.mv(noise[0])).y
+        observed = context.back(t, s, state.observed, context.xi(noise[1]))
+        return Split(observed, y[m:] + carry(observed - y[:m]) if coupled else y[m:])
+
+    return init, Phase(predict, (mean.shape, context.shape))
+
+
+class Pulled(AbstractScore):
+    r"""Score of all points, tilted by noisy observations of the first of them.
+
+    The noised values at the observed points tell of the observations as
+    $N(y; m + (y_c - m) / a, R + (\sigma / a)^2 K_{cc})$, which becomes exact as t goes to zero.
+    """
+
+    score: AbstractScore
+    observations: Observations
+    conditional = False
+
+    def __call__(self, noising, t, x, y, mask=None):
+        seen = self.observations
+        a, sigma, m = noising.alpha(t), noising.sigma(t), noising.mean_at(seen.x)
+        spread = ((sigma / a) ** 2 * noising.gram(seen.x)).add_diagonal(seen.noise)
+        residual = seen.y - m - (y[: len(m)] - m) / a
+        pull = jnp.zeros_like(y).at[: len(m)].set(spread.solve(residual) / a)
+        return self.score(noising, t, x, y, mask) + sigma * noising.gram(x, mask).mv(pull)
+
+
+def latent(problem: Problem) -> Problem:
+    """Values observed with noise are unknown: move them as targets, under the tilted score."""
+    seen = problem.observations
+    if not seen.noisy:
+        return problem
+    none = Observations(seen.x[:0], seen.y[:0], seen.noise[:0], False)
+    pulled = Pulled(problem.score, seen)
+    return Problem(problem.noising, pulled, problem.joint().x, none, problem.eps)
