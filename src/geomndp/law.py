@@ -35,7 +35,9 @@ def propagate(program: Program, dtype) -> Gaussian:
     def outer(law, inputs):
         for phase in program.phases:
             step = _affine(phase, inputs, unravel, len(state), dtype)
-            law = jax.lax.fori_loop(0, phase.repeats, lambda _, law, step=step: _push(step, law), law)
+            law = jax.lax.fori_loop(
+                0, phase.repeats, lambda _, law, step=step: _push(step, law), law
+            )
         return law, None
 
     (mean, covariance), _ = jax.lax.scan(outer, law, program.inputs)
@@ -82,7 +84,9 @@ def gaussian_kl(first: Gaussian, second: Gaussian) -> Scalar:
     return 0.5 * (jnp.sum(spread**2) + jnp.sum(gap**2) - len(mean0)) + logdets
 
 
-def posterior_kl(sampler: AbstractSampler, problem: Problem, truth: tuple[Outputs, Array]) -> Scalar:
+def posterior_kl(
+    sampler: AbstractSampler, problem: Problem, truth: tuple[Outputs, Array]
+) -> Scalar:
     """KL(truth || sampler), truth from `GP.condition(...).mean_and_covariance(x)`."""
     mean, covariance = truth
     return gaussian_kl((mean.reshape(-1), covariance), sampler_law(sampler, problem))

@@ -154,7 +154,7 @@ def test_one_step_by_its_formula(getkey):
     y, xi = normal(N, 1, key=getkey()), normal(N, 1, key=getkey())
     state, m = ReverseState(y, y), field.mean()
     u, gradient = field.u(t, y), field.u(t, y) / noising.sigma(t)
-    delta = noising.schedule.integral(t) - noising.schedule.integral(s)
+    delta = noising.schedule.beta(t) * (t - s)  # what the steps are for beta = c t
     expected = y - delta * (0.5 * (m - y) - gradient) + jnp.sqrt(delta) * xi
     assert_allclose(EulerMaruyama().step(field, t, t, s, state, xi).y, expected, rtol=1e-12)
     clean = field.clean(t, y, u)
