@@ -7,6 +7,11 @@ FULL := $(VENV)/.installed
 DEMO := $(VENV)/.installed-demo
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 pyproject.toml
+# One thread a process for XLA and its LAPACK: see docs/decisions.md.
+export NPROC ?= 1
+export OPENBLAS_NUM_THREADS ?= 1
+export OMP_NUM_THREADS ?= 1
+
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 .PHONY: help venv demo test test-slow lint format bench build lock clean

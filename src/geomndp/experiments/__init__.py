@@ -1,0 +1,1 @@
+"""One file a published table or figure: what is trained, how it is scored and drawn."""

@@ -1,0 +1,82 @@
+"""Milliseconds of a training step by network and precision, batch 256 x 60 points, 5 layers of 64.
+
+python benchmarks/training.py [--batch 256] [--steps 100]
+
+Prints times and their ratios to the first row, all of one run, with the share of the device's peak
+that the network's matrix products make up when `--peak-tflops` is given.
+"""
+
+import argparse
+import time
+
+import equinox as eqx
+import jax
+import jax.random as jr
+from _table import markdown
+
+from geomndp import nets, train
+from geomndp.data import regression1d
+from geomndp.kernels import White
+from geomndp.noising import LinearSchedule, OrnsteinUhlenbeck
+from geomndp.score import NetworkScore
+
+BF16 = {"compute_dtype": "bfloat16"}
+CASES = {
+    "relative, MLP bias": (nets.RelativeAttention, {}),
+    "relative, MLP bias, bfloat16": (nets.RelativeAttention, BF16),
+    "relative, Fourier bias": (nets.RelativeAttention, {"bias": "fourier"}),
+    "relative, Fourier bias, bfloat16": (nets.RelativeAttention, {"bias": "fourier", **BF16}),
+    "bi-dimensional, centred": (nets.BiDimensionalAttention, {"inputs": "centred"}),
+    "bi-dimensional, centred, bfloat16": (
+        nets.BiDimensionalAttention,
+        {"inputs": "centred", **BF16},
+    ),
+}
+
+
+def milliseconds(net, stream, noising, steps: int) -> float:
+    """Time of a step, data and optimiser included, after compilation."""
+    loss, optimiser = train.DenoisingLoss(), train.adam(1000)
+    trainer, state = train.init(NetworkScore(net), noising, stream, loss, optimiser, key=jr.key(1))
+    state, seen = train.advance(trainer, state, steps)
+    jax.block_until_ready(seen)
+    start = time.perf_counter()
+    state, seen = train.advance(trainer, state, steps)
+    jax.block_until_ready(seen)
+    return 1e3 * (time.perf_counter() - start) / steps
+
+
+def step_flops(net, batch: int, points: int) -> float:
+    """Three passes of 2 x parameters x tokens, and of the attention's two products."""
+    parameters = sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(net, eqx.is_array)))
+    attention = 4 * points * net.width * net.num_layers
+    return 3 * batch * points * (2 * parameters + attention)
+
+
+def main() -> None:
+    """Read the arguments, measure, print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--batch", type=int, default=256)
+    parser.add_argument("--steps", type=int, default=100 if jax.default_backend() != "cpu" else 2)
+    parser.add_argument("--peak-tflops", type=float, default=None)
+    options = parser.parse_args()
+    problem = regression1d("paper", "se")
+    noising = OrnsteinUhlenbeck(White(problem.process.variance), LinearSchedule(0.0, 10.0))
+    stream = problem.stream(options.batch)
+    rows, first = [], None
+    for name, (kind, extra) in CASES.items():
+        net = kind(1, 1, **extra, dtype="float32", key=jr.key(0))
+        cost = milliseconds(net, stream, noising, options.steps)
+        first = first or cost
+        row = [name, f"{cost:.2f}", f"{cost / first:.2f}"]
+        if options.peak_tflops:
+            flops = step_flops(net, options.batch, problem.max_points)
+            row.append(f"{100 * flops / (cost * 1e-3) / (options.peak_tflops * 1e12):.1f}%")
+        rows.append(row)
+    columns = ["network", "ms a step", "ratio"] + ["of peak"] * bool(options.peak_tflops)
+    print(f"{jax.devices()[0].device_kind}, batch {options.batch} x {problem.max_points}")
+    print(markdown(columns, rows))
+
+
+if __name__ == "__main__":
+    main()
