@@ -8,6 +8,9 @@ import sys
 
 from geomndp.cli.commands import Demo, Evaluate, List, Reproduce, Train
 
+# One thread for XLA on the CPU and for its LAPACK: see docs/decisions.md.
+THREADS = ("NPROC", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
+
 _RUN = {
     Demo: ("demo", "demo"),
     List: ("models", "list_models"),
@@ -27,7 +30,8 @@ def main(arguments: list[str] | None = None) -> int:
         description="Generative models of functions that respect symmetries.",
         args=arguments,
     )
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    for variable in THREADS:
+        os.environ.setdefault(variable, "1")
     module, name = _RUN[type(command)]
     try:
         getattr(importlib.import_module(f"geomndp.cli.{module}"), name)(command)
