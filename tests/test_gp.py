@@ -166,7 +166,7 @@ def test_repeated_inputs_without_noise(name, dtype, getkey):
         assert jnp.isfinite(posterior.log_prob(where, sample))
 
 
-@pytest.mark.parametrize("name", ["se", "diagonal", "field-nugget"])
+@pytest.mark.parametrize("name", ["diagonal", "field-nugget"])
 def test_sample_moments(name):
     kernel, size = KERNELS[name].kernel, 2**14
     x, y = draw(kernel, key=jr.key(1))
@@ -244,10 +244,10 @@ def test_hyperparameters_may_be_traced(unchecked, getkey):
     def value(scale):
         return GP(SquaredExponential(scale, 1.0), noise=0.1).log_prob(x, y)
 
-    slope = jax.grad(value)(jnp.asarray(0.7))
-    step = 1e-5
-    numeric = (value(jnp.asarray(0.7 + step)) - value(jnp.asarray(0.7 - step))) / (2 * step)
-    assert_allclose(slope, numeric, rtol=1e-5)
+    slope = jax.jit(jax.grad(value))(jnp.asarray(0.7))
+    values, step = jax.jit(value), 1e-5
+    numeric = (values(jnp.asarray(0.7 + step)) - values(jnp.asarray(0.7 - step))) / (2 * step)
+    assert_allclose(slope, numeric, rtol=1e-5, atol=1e-7)
 
 
 X, Y = jnp.zeros((4, 2)), jnp.zeros((4, 1))

@@ -25,9 +25,9 @@ from geomndp.solve import (
     ancestral,
 )
 
-from ..cases import DATA, DTYPES, inputs, normal, ou
+from ..cases import DATA, DTYPES, N, inputs, normal, ou
 
-EPS, N = 5e-4, 4
+EPS = 5e-4
 # Rule, and the order of the law that it leaves.
 RULES = {
     "euler-maruyama": (EulerMaruyama(), 1),
@@ -156,17 +156,18 @@ def test_one_step_by_its_formula(getkey):
     u, gradient = field.u(t, y), field.u(t, y) / noising.sigma(t)
     delta = noising.schedule.beta(t) * (t - s)  # what the steps are for beta = c t
     expected = y - delta * (0.5 * (m - y) - gradient) + jnp.sqrt(delta) * xi
-    assert_allclose(EulerMaruyama().step(field, t, t, s, state, xi).y, expected, rtol=1e-12)
+    found = EulerMaruyama().step(field, t, t, s, state, xi)
+    assert_allclose(found.y, expected, rtol=1e-10, atol=1e-10)
     clean = field.clean(t, y, u)
     a_s, kept, fresh = ancestral(noising, t, s, 0.6)
     expected = m + a_s * (clean - m) - kept * u + fresh * xi
     found = Exponential(0.6).step(field, t, t, s, state, xi)
-    assert_allclose(found.y, expected, rtol=1e-12)
-    assert_allclose(found.clean, clean, rtol=1e-12)
+    assert_allclose(found.y, expected, rtol=1e-10, atol=1e-10)
+    assert_allclose(found.clean, clean, rtol=1e-10, atol=1e-10)
     # Without memory the multistep rules are the one-step ones.
     for one, two in ((Exponential(), Multistep()), (Exponential(0.0), Multistep(False))):
         first, second = (rule.step(field, t, t, s, state, xi) for rule in (one, two))
-        assert_allclose(first.y, second.y, rtol=1e-10)
+        assert_allclose(first.y, second.y, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -195,9 +196,9 @@ def test_steps_to_time_zero_end_at_the_clean_estimate(getkey):
 
 def test_masked_rows_do_not_matter(case, getkey):
     rule, _ = case
-    field, mask = make_field("nugget", key=getkey()), jnp.asarray([1.0, 1.0, 0.0, 1.0])
+    field, mask = make_field("nugget", key=getkey()), jnp.asarray([1.0, 1.0, 0.0, 1.0, 1.0])
     y, xi = normal(N, 1, key=getkey()), normal(N, 1, key=getkey())
-    t, s, kept = jnp.asarray(0.5), jnp.asarray(0.3), np.asarray([0, 1, 3])
+    t, s, kept = jnp.asarray(0.5), jnp.asarray(0.3), np.asarray([0, 1, 3, 4])
     few = eqx.tree_at(lambda f: f.x, field, field.x[kept])
     masked = Field(field.noising, field.score, field.x.at[2].set(9.0), mask)
     y = y.at[2].set(1e6)
