@@ -109,6 +109,23 @@ def test_masked_rows_do_not_count(name, getkey):
     assert_allclose(posterior.log_prob(wrong_x[M:], wrong_y[M:], MASK), expected, rtol=1e-7)
 
 
+def test_gradients_do_not_see_masked_rows(getkey):
+    kernel = KERNELS["curl-free"].kernel
+    x, y = draw(kernel, key=getkey())
+    bad = jnp.concatenate([MASK, MASK])[:, None] == 0
+    gp = process(kernel)
+
+    @jax.jit
+    @jax.grad
+    def slope(x, y):
+        posterior = gp.condition(x[:M], y[:M], 0.1, MASK)
+        return gp.log_prob(x[:M], y[:M], MASK) + posterior.log_prob(x[M:], y[M:], MASK)
+
+    found = slope(jnp.where(bad, jnp.nan, x), jnp.where(bad, jnp.nan, y))
+    assert_allclose(found, slope(x, y), rtol=1e-8, atol=1e-10)
+    assert jnp.all(jnp.where(bad, found, 0.0) == 0)
+
+
 @pytest.mark.parametrize("name", ["white", "se", "curl-free"])
 def test_conditioning_twice_is_conditioning_once(name, getkey):
     kernel = KERNELS[name].kernel

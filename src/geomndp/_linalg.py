@@ -37,7 +37,7 @@ def matmul(a: Array, b: Array) -> Array:
 
 
 def zero_masked(v: Float[Array, "n p"], mask: Mask | None) -> Float[Array, "n p"]:
-    """Put zero in masked rows, whatever they hold."""
+    """Put zero in masked rows, whatever they hold, so that gradients stay clean too."""
     return v if mask is None else jnp.where(mask[:, None] > 0, v, 0.0)
 
 

@@ -84,6 +84,7 @@ class AbstractGP(eqx.Module):
     def log_prob(self, x: Inputs, y: Outputs, mask: Mask | None = None) -> Scalar:
         """Joint log-density of the unmasked rows, in nats."""
         _checks.function(x, y, dim=self.dim, mask=mask)
+        x = zero_masked(x, mask)
         return self.gram(x, mask).log_density(y - self.mean_at(x), mask)
 
     def mean_and_covariance(self, x: Inputs) -> tuple[Outputs, Float[Array, "np np"]]:
@@ -117,7 +118,7 @@ class GP(AbstractGP):
         """Law of new values given those at x, seen with a further `noise` variance."""
         _checks.function(x, y, dim=self.dim, mask=mask)
         _checks.not_negative(noise=noise)
-        return ConditionedGP(self, x, y, variances(noise, x), mask)
+        return ConditionedGP(self, zero_masked(x, mask), y, variances(noise, x), mask)
 
 
 class ConditionedGP(AbstractGP):
@@ -169,7 +170,7 @@ class ConditionedGP(AbstractGP):
         _checks.not_negative(noise=noise)
         return ConditionedGP(
             self.prior,
-            jnp.concatenate([self.x, x]),
+            jnp.concatenate([self.x, zero_masked(x, mask)]),
             jnp.concatenate([self.y, y]),
             jnp.concatenate([self.noise, variances(noise, x)]),
             join_masks(self.mask, mask, len(self.x), len(x), x.dtype),

@@ -85,6 +85,9 @@ def test_noised_law(limit, getkey):
     covariance = np.outer(a, a) * k0 + np.outer(sigma, sigma) * k
     expected = scipy.stats.multivariate_normal(mean, covariance).logpdf(y[:, 0])
     assert_allclose(GaussianScore(gp).log_prob(noising, t, x, y), expected, rtol=1e-7)
+    found = GaussianScore(gp).law(noising, t, x)
+    assert_allclose(found[0][:, 0], mean, rtol=1e-10)
+    assert_allclose(found[1].dense(), covariance, rtol=1e-10)
 
 
 def test_without_noise_there_is_none_to_estimate(getkey):
@@ -191,6 +194,21 @@ def test_masked_rows_do_not_count(name, getkey):
     assert_allclose(u[KEPT], score(noising, t[KEPT], x[KEPT], y[KEPT]), rtol=1e-7, atol=1e-8)
     expected = score.log_prob(noising, t[KEPT], x[KEPT], y[KEPT])
     assert_allclose(score.log_prob(noising, t, wrong_x, wrong_y, MASK), expected, rtol=1e-7)
+
+
+def test_gradients_do_not_see_masked_rows(getkey):
+    score, noising, bad = SCORES["mixture"], ou("nugget"), MASK[:, None] == 0
+    x, y = inputs(N, key=getkey()), normal(N, 1, key=getkey())
+    t = times(key=getkey(), zero=False)
+
+    @jax.jit
+    @jax.grad
+    def slope(x, y):
+        u = score(noising, t, x, y, MASK)
+        return jnp.sum(u**2) + score.log_prob(noising, t, x, y, MASK)
+
+    found = slope(jnp.where(bad, jnp.nan, x), jnp.where(bad, jnp.nan, y))
+    assert_allclose(found, slope(x, y), rtol=1e-8, atol=1e-10)
 
 
 def test_repeated_inputs_and_one_point(getkey):

@@ -52,10 +52,10 @@ def test_order_on_a_plain_equation(case, backwards):
 
 def exact_flow(noising, gp, x, t, s, y):
     """With white noise the flow maps Gaussians by the ratio of symmetric roots."""
-    score = GaussianScore(gp)
-    residual, gram = score._residual_and_gram(noising, jnp.full(len(x), t), x, y, None)
-    zero, later = score._residual_and_gram(noising, jnp.full(len(x), s), x, jnp.zeros_like(y), None)
-    return -zero + later.root_mv(gram.root_solve(residual))
+    (mean_t, gram_t), (mean_s, gram_s) = (
+        GaussianScore(gp).law(noising, jnp.asarray(w), x) for w in (t, s)
+    )
+    return mean_s + gram_s.root_mv(gram_t.root_solve(y - mean_t))
 
 
 @eqx.filter_jit

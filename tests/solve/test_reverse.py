@@ -58,12 +58,11 @@ def make_field(limit="white", name="matern-mean", context=False, *, key):
 
 def law_at(field, t):
     """Exact mean and covariance of the noised values, given any context."""
-    gp, t = field.score.gp, jnp.full(len(field.x), t)
+    gp = field.score.gp
     if field.context is not None:
         gp = gp.condition(field.context.x, field.context.y)
-    shape = jnp.zeros((len(field.x), 1))
-    residual, gram = GaussianScore(gp)._residual_and_gram(field.noising, t, field.x, shape, None)
-    return -residual[:, 0], gram.dense()
+    mean, gram = GaussianScore(gp).law(field.noising, jnp.asarray(t), field.x)
+    return mean[:, 0], gram.dense()
 
 
 def intervals(times):

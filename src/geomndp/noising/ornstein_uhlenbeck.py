@@ -78,7 +78,7 @@ class OrnsteinUhlenbeck(eqx.Module):
     ) -> Perturbed:
         """Draw noised values, by the symmetric root; zero in masked rows."""
         _checks.shapes(x, y0, dim=self.dim, mask=mask)
-        t = per_point(t, len(x))
+        t, x = per_point(t, len(x)), zero_masked(x, mask)
         z = zero_masked(jr.normal(key, y0.shape, dtype=y0.dtype), mask)
         xi = zero_masked(self.gram(x, mask).root_mv(z), mask)
         a, m = self.alpha(t)[:, None], self.mean_at(x)
@@ -101,4 +101,5 @@ class OrnsteinUhlenbeck(eqx.Module):
     def prior_log_prob(self, x: Inputs, y: Outputs, mask: Mask | None = None) -> Scalar:
         """Log-density of the limiting law."""
         _checks.shapes(x, y, dim=self.dim, mask=mask)
+        x = zero_masked(x, mask)
         return self.gram(x, mask).log_density(y - self.mean_at(x), mask)

@@ -25,26 +25,33 @@ class GaussianScore(AbstractScore):
     gp: AbstractGP
     conditional = True
 
-    def _residual_and_gram(self, noising, t, x, y, mask) -> tuple[Outputs, AbstractGram]:
+    def law(self, noising, t, x) -> tuple[Outputs, AbstractGram]:
+        """Mean A m_0 + (1 - A) m and covariance A K_0 A + D K D of the noised values."""
+        t = per_point(t, len(x))
+        a, sigma, m = noising.alpha(t), noising.sigma(t), noising.mean_at(x)
+        mean = m + a[:, None] * (self.gp.mean_at(x) - m)
+        return mean, self.gp.gram(x).scale(a) + noising.gram(x).scale(sigma)
+
+    def _residual(self, noising, t, x, y, mask) -> tuple[Outputs, AbstractGram]:
+        mean, gram = self.law(noising, t, zero_masked(x, mask))
+        return zero_masked(y - mean, mask), gram.masked(mask)
+
+    def _check(self, noising, x, y, mask):
         _checks.shapes(x, y, dim=self.gp.dim, mask=mask)
         if noising.dim != self.gp.dim:
             dims = f"{noising.dim} for the noising and {self.gp.dim} for the data"
             raise ValueError(f"expected as many outputs, got {dims}")
-        a, sigma, m = noising.alpha(t), noising.sigma(t), noising.mean_at(x)
-        residual = y - m - a[:, None] * (self.gp.mean_at(x) - m)
-        gram = self.gp.gram(x).scale(a) + noising.gram(x).scale(sigma)
-        return zero_masked(residual, mask), gram.masked(mask)
 
     def __call__(self, noising, t, x, y, mask=None):
-        t = per_point(t, len(x))
-        residual, gram = self._residual_and_gram(noising, t, x, y, mask)
-        gradient = -noising.sigma(t)[:, None] * gram.solve(residual)
-        return zero_masked(noising.gram(x, mask).mv(gradient), mask)
+        self._check(noising, x, y, mask)
+        residual, gram = self._residual(noising, t, x, y, mask)
+        gradient = -noising.sigma(per_point(t, len(x)))[:, None] * gram.solve(residual)
+        return zero_masked(noising.gram(zero_masked(x, mask), mask).mv(gradient), mask)
 
     def log_prob(self, noising, t, x, y, mask=None) -> Scalar:
         """Log-density of the noised law."""
-        t = per_point(t, len(x))
-        residual, gram = self._residual_and_gram(noising, t, x, y, mask)
+        self._check(noising, x, y, mask)
+        residual, gram = self._residual(noising, t, x, y, mask)
         return gram.log_density(residual, mask)
 
 

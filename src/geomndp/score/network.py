@@ -31,7 +31,7 @@ class NetworkScore(AbstractScore):
 
     def __call__(self, noising, t, x, y, mask=None):
         _checks.shapes(x, y, dim=noising.dim, mask=mask)
-        t = per_point(t, len(x))
+        t, x = per_point(t, len(x)), zero_masked(x, mask)
         at = moment(noising, t, x, mask)
         u = self.parametrisation.to_u(at, y, self._output(at, t, x, y, mask))
         return zero_masked(u, mask)
@@ -41,7 +41,7 @@ class NetworkScore(AbstractScore):
     ) -> Outputs:
         """Residual of the denoising loss at every point, in the parametrisation's own metric."""
         _checks.shapes(x, y0, dim=noising.dim, mask=mask)
-        t = per_point(t, len(x))
+        t, x = per_point(t, len(x)), zero_masked(x, mask)
         at = moment(noising, t, x, mask)
         output = self._output(at, t, x, noised.y, mask)
         return self.parametrisation.error(at, y0, noised, output)
