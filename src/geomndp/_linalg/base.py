@@ -1,0 +1,133 @@
+"""What every Gram operator is, and the small matrix helpers that they share."""
+
+import abc
+from typing import TYPE_CHECKING
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from geomndp._types import Mask, Outputs, Scalar
+
+if TYPE_CHECKING:  # to pyright an AbstractVar is a field, the first of every subclass
+    from typing import ClassVar as AbstractVar
+else:
+    from equinox import AbstractVar
+
+LOG_2PI = 1.8378770664093453
+
+
+def jitter(dtype: jnp.dtype, n: int) -> float:
+    """Relative diagonal shift that keeps a Cholesky factor of n smooth values real.
+
+    Rounding moves the eigenvalues of an n x n matrix by about n eps / 8 (measured).
+    """
+    return max(1e-10 if dtype == jnp.float64 else 1e-6, n * float(jnp.finfo(dtype).eps) / 4)
+
+
+def matmul(a: Array, b: Array) -> Array:
+    """Matrix product in full precision, where an accelerator would round float32 factors."""
+    return jnp.matmul(a, b, precision="highest")
+
+
+def zero_masked(v: Float[Array, "n p"], mask: Mask | None) -> Float[Array, "n p"]:
+    """Put zero in masked rows, whatever they hold, so that gradients stay clean too."""
+    return v if mask is None else jnp.where(mask[:, None] > 0, v, 0.0)
+
+
+def join_masks(
+    first: Float[Array, " n"] | None, second: Float[Array, " m"] | None, n: int, m: int, dtype
+) -> Float[Array, " total"] | None:
+    """Mask of n points and then m more; None where all are real."""
+    if first is None and second is None:
+        return None
+    parts = [
+        jnp.ones(size, dtype=dtype) if mask is None else mask
+        for mask, size in ((first, n), (second, m))
+    ]
+    return jnp.concatenate(parts)
+
+
+def per_output(matrix: Float[Array, "n m"], dim: int) -> Float[Array, "np mp"]:
+    """Write `dim` independent copies as one matrix on flattened (point, output) indices."""
+    return jnp.kron(matrix, jnp.eye(dim, dtype=matrix.dtype))
+
+
+def apply(matrix: Float[Array, "a b"], v: Float[Array, "m p"]) -> Float[Array, "n p"]:
+    """Multiply by a matrix on points, or on flattened (point, output) indices."""
+    columns = v if matrix.shape[1] == len(v) else v.reshape(-1, 1)
+    return matmul(matrix, columns).reshape(-1, v.shape[1])
+
+
+class AbstractGram(eqx.Module):
+    """Symmetric positive operator on (n, p) arrays."""
+
+    dim: AbstractVar[int]
+
+    @abc.abstractmethod
+    def mv(self, v: Outputs) -> Outputs:
+        """Apply K."""
+
+    @abc.abstractmethod
+    def root(self) -> "AbstractGram":
+        """Symmetric root S, S S = K: equivariant, unlike a Cholesky factor."""
+
+    def root_mv(self, v: Outputs) -> Outputs:
+        """Apply the symmetric root."""
+        return self.root().mv(v)
+
+    @abc.abstractmethod
+    def root_solve(self, v: Outputs) -> Outputs:
+        """Apply the inverse of the symmetric root."""
+
+    @abc.abstractmethod
+    def cholesky_mv(self, v: Outputs) -> Outputs:
+        """Apply some root L, L L^T = K: cheap, for use where only the law matters."""
+
+    @abc.abstractmethod
+    def solve(self, v: Outputs) -> Outputs:
+        """Apply the inverse of K."""
+
+    @abc.abstractmethod
+    def log_density(self, v: Outputs, mask: Mask | None = None) -> Scalar:
+        """Log-density of v under N(0, K) over the unmasked points."""
+
+    @abc.abstractmethod
+    def logdet(self) -> Scalar:
+        """Log-determinant of K on all n p coordinates."""
+
+    @abc.abstractmethod
+    def dense(self) -> Float[Array, "np np"]:
+        """Matrix on flattened (point, output) indices."""
+
+    @abc.abstractmethod
+    def scale(self, a: Float[Array, " n"]) -> "AbstractGram":
+        """Congruence diag(a) K diag(a), one factor a point."""
+
+    @abc.abstractmethod
+    def masked(self, mask: Mask | None) -> "AbstractGram":
+        """Put the identity on masked points, cut off from the others."""
+
+    @abc.abstractmethod
+    def diagonal(self) -> Float[Array, "n p"]:
+        """Variance of every coordinate."""
+
+    @abc.abstractmethod
+    def add_diagonal(self, variance: Float[Array, " n"]) -> "AbstractGram":
+        """Add independent noise, one variance a point."""
+
+    @abc.abstractmethod
+    def hadamard(self, other: "AbstractGram") -> "AbstractGram":
+        """Elementwise product: the Gram operator of a product of scalar kernels."""
+
+    @abc.abstractmethod
+    def __add__(self, other: "AbstractGram") -> "AbstractGram": ...
+
+    @abc.abstractmethod
+    def __rmul__(self, factor: float | Scalar) -> "AbstractGram": ...
+
+
+def gaussian_log_density(square: Scalar, logdet: Scalar, v: Outputs, mask: Mask | None) -> Scalar:
+    """Log-density of a centred Gaussian from its quadratic form and log-determinant."""
+    points = len(v) if mask is None else jnp.sum(mask)
+    return -0.5 * (square + logdet + v.shape[1] * points * LOG_2PI)

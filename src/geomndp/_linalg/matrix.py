@@ -1,0 +1,118 @@
+"""Dense Gram operators, one n x n matrix for all outputs where these are independent copies."""
+
+import equinox as eqx
+import jax.numpy as jnp
+from jax.scipy.linalg import cho_solve, solve_triangular
+from jaxtyping import Array, Float
+
+from geomndp._linalg.base import (
+    AbstractGram,
+    apply,
+    gaussian_log_density,
+    jitter,
+    matmul,
+    per_output,
+    zero_masked,
+)
+from geomndp._linalg.diagonal import DiagonalGram
+from geomndp._types import Outputs, Scalar
+
+
+class MatrixGram(AbstractGram):
+    """Dense covariance: (n, n) when `shared` by independent outputs, else (n p, n p)."""
+
+    matrix: Float[Array, "m m"]
+    dim: int = eqx.field(static=True)
+    shared: bool = eqx.field(static=True)
+
+    def mv(self, v):
+        return apply(self.matrix, v)
+
+    def _shift(self) -> Scalar:
+        diagonal = jnp.diag(self.matrix)
+        return jitter(diagonal.dtype, len(diagonal)) * jnp.mean(diagonal)
+
+    def _power(self, power: float) -> Float[Array, "m m"]:
+        """Power of the matrix whose Cholesky factor is `cholesky`."""
+        values, vectors = jnp.linalg.eigh(self.matrix)
+        values = jnp.maximum(values, 0.0) + self._shift()
+        return matmul(vectors * values[None, :] ** power, vectors.T)
+
+    def root(self):
+        return MatrixGram(self._power(0.5), self.dim, self.shared)
+
+    def root_solve(self, v):
+        return apply(self._power(-0.5), v)
+
+    def cholesky(self) -> Float[Array, "m m"]:
+        """Lower Cholesky factor, jittered for smooth kernels and repeated inputs."""
+        eye = jnp.eye(len(self.matrix), dtype=self.matrix.dtype)
+        return jnp.linalg.cholesky(self.matrix + self._shift() * eye)
+
+    def cholesky_mv(self, v):
+        return apply(self.cholesky(), v)
+
+    def solve(self, v):
+        return cho_solve((self.cholesky(), True), self._columns(v)).reshape(v.shape)
+
+    def _columns(self, v: Outputs) -> Float[Array, "m c"]:
+        return v if self.shared else v.reshape(-1, 1)
+
+    @property
+    def _copies(self) -> int:
+        return self.dim if self.shared else 1
+
+    def logdet(self):
+        return 2 * self._copies * jnp.sum(jnp.log(jnp.diag(self.cholesky())))
+
+    def log_density(self, v, mask=None):
+        gram, v = self.masked(mask), zero_masked(v, mask)
+        factor = gram.cholesky()
+        white = solve_triangular(factor, self._columns(v), lower=True)
+        logdet = 2 * self._copies * jnp.sum(jnp.log(jnp.diag(factor)))
+        return gaussian_log_density(jnp.sum(white**2), logdet, v, mask)
+
+    def dense(self):
+        return per_output(self.matrix, self.dim) if self.shared else self.matrix
+
+    def _spread(self, a: Float[Array, " n"]) -> Float[Array, " m"]:
+        return a if self.shared else jnp.repeat(a, self.dim)
+
+    def scale(self, a):
+        a = self._spread(a)
+        return MatrixGram(a[:, None] * self.matrix * a[None, :], self.dim, self.shared)
+
+    def masked(self, mask):
+        if mask is None:
+            return self
+        keep = self._spread(mask) > 0
+        eye = jnp.eye(len(self.matrix), dtype=self.matrix.dtype)
+        matrix = jnp.where(keep[:, None] & keep[None, :], self.matrix, eye)
+        return MatrixGram(matrix, self.dim, self.shared)
+
+    def diagonal(self):
+        diagonal = jnp.diag(self.matrix)
+        if self.shared:
+            return jnp.broadcast_to(diagonal[:, None], (len(diagonal), self.dim))
+        return diagonal.reshape(-1, self.dim)
+
+    def add_diagonal(self, variance):
+        matrix = self.matrix + jnp.diag(self._spread(variance))
+        return MatrixGram(matrix, self.dim, self.shared)
+
+    def hadamard(self, other):
+        if isinstance(other, DiagonalGram):
+            return other.hadamard(self)
+        assert isinstance(other, MatrixGram)
+        return MatrixGram(self.matrix * other.matrix, self.dim, self.shared)
+
+    def __add__(self, other):
+        if isinstance(other, DiagonalGram):
+            return self.add_diagonal(other.variance)
+        assert isinstance(other, MatrixGram)
+        if self.shared == other.shared:
+            return MatrixGram(self.matrix + other.matrix, self.dim, self.shared)
+        return MatrixGram(self.dense() + other.dense(), self.dim, False)
+
+    def __rmul__(self, factor):
+        return MatrixGram(factor * self.matrix, self.dim, self.shared)
