@@ -4,16 +4,12 @@ Everything is exported lazily (PEP 562): `import geomndp` costs nothing, and a l
 it is first used.
 """
 
-# pyright: reportAttributeAccessIssue=false, reportMissingImports=false
-# (some of the layers named below are still to be written)
-
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
 _SUBMODULES = (
-    "geometry",
     "kernels",
     "gp",
     "data",
@@ -44,7 +40,6 @@ if TYPE_CHECKING:
         data as data,
         evaluate as evaluate,
         experiments as experiments,
-        geometry as geometry,
         gp as gp,
         kernels as kernels,
         law as law,
