@@ -108,7 +108,7 @@ def test_slope_near_zero_distance(kernel, curvature, getkey):
         (Matern52(0.7, 1.5), lambda r: (1 + 5**0.5 * r + 5 / 3 * r**2) * np.exp(-(5**0.5) * r)),
         (Periodic(0.5, 0.7, 1.5), lambda r: np.exp(-2 * np.sin(np.pi * r) ** 2)),
     ],
-    ids=str,
+    ids=lambda value: type(value).__name__,
 )
 def test_values_on_the_line(kernel, profile, getkey):
     x = inputs(N, 1, key=getkey())
