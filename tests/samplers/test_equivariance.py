@@ -1,47 +1,49 @@
-"""Turned inputs, observations and noise give turned samples: roots are symmetric."""
+"""Rotated and reflected inputs, observations and noise give rotated and reflected samples."""
 
 import jax.numpy as jnp
 import jax.random as jr
 import pytest
 from numpy.testing import assert_allclose
 
-from geomndp import kernels, noising, samplers, score
+from geomndp import noising, samplers, score
 from geomndp.gp import GP
-from geomndp.samplers import program as programs
+from geomndp.kernels import CurlFree, Diagonal, DivergenceFree, White
 
-from .helper import EPS, FAMILIES, SAMPLERS, SCHEDULE, hurried
+from ..cases import rotation
+from .helper import EPS, SCHEDULE, SHORT, hurried, noise_for, run_with
 
-TURNS = {
-    "rotation": (kernels.CurlFree, jnp.asarray([[0.6, -0.8], [0.8, 0.6]])),
-    "reflection": (kernels.DivergenceFree, jnp.asarray([[-1.0, 0.0], [0.0, 1.0]])),
-}
+FREE = {"curl": CurlFree, "divergence": DivergenceFree}
+M, N = 3, 4
 
 
-def run(sampler, kind, x, y, *, key):
-    """One sample with the noise of a key."""
-    limit = kind(1.0) + kernels.Diagonal(kernels.White(0.05), 2)
-    data = score.GaussianScore(GP(kind(1.5), noise=0.05**2))
-    observed = samplers.Observations(x[:2], y[:2], jnp.zeros(2), False)
+def sample(sampler, limit, gp, x, y, noise, noises):
+    seen = samplers.Observations(x[:M], y, jnp.full(M, noise), noise > 0)
     process = noising.OrnsteinUhlenbeck(limit, SCHEDULE)
-    problem = samplers.Problem(process, data, x[2:], observed, EPS)
-    return programs.run(sampler.program(problem), x.dtype, key=key)[0]
+    problem = samplers.Problem(process, score.GaussianScore(gp), x[M:], seen, EPS)
+    program = sampler.program(problem)
+    if noises is None:
+        noises = noise_for(program, key=jr.key(0))
+    return run_with(program, noises), noises
 
 
-@pytest.mark.parametrize("turn", TURNS)
-@pytest.mark.parametrize("name", FAMILIES)
-def test_samples_turn_with_their_inputs(name, turn, monkeypatch):
-    kind, matrix = TURNS[turn]
-    x, y = (jr.normal(key, (5, 2)) for key in jr.split(jr.key(1)))
-    plain = jr.normal
+@pytest.mark.parametrize("free", FREE)
+@pytest.mark.parametrize("name", SHORT)
+def test_sampling_turns_with_its_inputs(name, free, getkey):
+    sampler = SHORT[name]
+    limit = FREE[free](1.0) + Diagonal(White(0.05), 2)
+    gp = GP(FREE[free](1.5), noise=0.01)
+    noise = 0.1 if name == "kinetic" else 0.0
+    x, y = jr.normal(getkey(), (M + N, 2)), jr.normal(getkey(), (M, 2))
+    turns = [rotation(2, key=getkey(), reflect=reflect) for reflect in (False, True)]
 
-    def turned(*arguments, **options):
-        return plain(*arguments, **options) @ matrix.T
+    def compare(x, y, turns):
+        plain, noises = sample(sampler, limit, gp, x, y, noise, None)
+        results = []
+        for turn in turns:
+            turned = [tuple(z @ turn.T for z in group) for group in noises]
+            moved, _ = sample(sampler, limit, gp, x @ turn.T, y @ turn.T, noise, turned)
+            results.append((moved, plain @ turn.T))
+        return results
 
-    def both(x, y, key):
-        still = run(SAMPLERS[name], kind, x, y, key=key)
-        monkeypatch.setattr(programs.jr, "normal", turned)
-        return still @ matrix.T, run(SAMPLERS[name], kind, x @ matrix.T, y @ matrix.T, key=key)
-
-    expected, moved = hurried(both, x, y, jr.key(3))
-    assert jnp.std(expected) > 0.1
-    assert_allclose(moved, expected, atol=1e-6)
+    for found, expected in hurried(compare, x, y, turns):
+        assert_allclose(found, expected, rtol=1e-6, atol=1e-7)

@@ -15,21 +15,31 @@ import jax.numpy as jnp
 import jax.random as jr
 
 from geomndp import _checks
-from geomndp._types import Array, Float, Outputs, PRNGKeyArray, Scalar
+from geomndp._linalg import AbstractGram
+from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray, Scalar
+from geomndp.noising import OrnsteinUhlenbeck
 from geomndp.samplers.base import AbstractSampler, Problem, Samples, refuse_padding
 from geomndp.samplers.guidance import Guess, GuidedField, evaluations, guided
 from geomndp.samplers.program import Info, Program
-from geomndp.solve import AbstractGrid, Power, euler_step
+from geomndp.solve import AbstractField, AbstractGrid, Multistep, Power, ReverseState, ancestral
 
 MOST_OBSERVED = 256
 
 
-class Particles(NamedTuple):
-    """Weighted particles of one run, with their scores and twists at the time they have reached."""
+class Particle(NamedTuple):
+    """Values, what is known of them at their time, and the last estimates of the clean values."""
 
-    y: Float[Array, "k n p"]
-    log_weights: Float[Array, " k"]
+    y: Outputs
     guess: Guess
+    clean: Outputs
+    guided_clean: Outputs
+
+
+class Weighted(NamedTuple):
+    """Particles of one run."""
+
+    particles: Particle
+    log_weights: Float[Array, " k"]
 
 
 class Runs(NamedTuple):
@@ -75,13 +85,13 @@ class TwistedSMC(AbstractSampler):
         """Weighted particles of independent runs: averages over them are the best estimates."""
         field = guided(problem, MOST_OBSERVED)
         batch = min(self.runs_at_once, num_runs)
-        particles, sizes, rms = jax.lax.map(
+        state, (sizes, rms) = jax.lax.map(
             lambda key: self._run(problem, field, key=key),
             jr.split(key, num_runs),
             batch_size=batch,
         )
-        weights = jax.nn.softmax(particles.log_weights, axis=-1)
-        return Runs(particles.y[:, :, problem.num_observed :], weights, sizes, rms)
+        weights = jax.nn.softmax(state.log_weights, axis=-1)
+        return Runs(state.particles.y[:, :, problem.num_observed :], weights, sizes, rms)
 
     def draw(self, problem, *, key, num_samples):
         run_key, pick_key = jr.split(key)
@@ -96,28 +106,23 @@ class TwistedSMC(AbstractSampler):
         mean, root = field.mean(), field.gram().root()
         shape = (self.particles, *mean.shape)
         y = mean[None] + jax.vmap(root.mv)(jr.normal(init_key, shape, dtype=mean.dtype))
-        one = jnp.ones((), dtype=mean.dtype)
-        guess = jax.vmap(lambda y: field.guess(one, y))(y)
+        guess = jax.vmap(lambda y: field.guess(jnp.ones((), dtype=y.dtype), y))(y)
         # The twist at time one is the weight of a draw from the limiting law.
-        state = Particles(y, guess.log_twist, guess)
+        state = Weighted(Particle(y, guess, y, y), guess.log_twist)
 
         def step(state, row):
-            (_, t, s), key = row
+            times, key = row
             resample_key, move_key = jr.split(key)
-            state = resample(state, key=resample_key)
+            particles, log_weights = resample(state, key=resample_key)
             z = jr.normal(move_key, shape, dtype=mean.dtype)
-            move = jax.vmap(lambda y, guess, z: guided_step(field, root, t, s, y, guess, z))
-            y, log_ratio = move(state.y, state.guess, z)
-            guess = jax.vmap(lambda y: field.guess(s, y))(y)
-            gain = log_ratio + guess.log_twist - state.guess.log_twist
-            state = Particles(y, state.log_weights + gain, guess)
-            rms = jnp.sqrt(jnp.mean(y[:, problem.num_observed :] ** 2))
+            move = jax.vmap(lambda particle, z: advance(field, root, times, particle, z))
+            particles, gain = move(particles, z)
+            state = Weighted(particles, log_weights + gain)
+            rms = jnp.sqrt(jnp.mean(particles.y[:, problem.num_observed :] ** 2))
             return state, (effective(state.log_weights), rms)
 
         keys = jr.split(loop_key, self.steps)
-        inputs = problem.times(self.grid, self.steps), keys
-        state, (sizes, rms) = jax.lax.scan(step, state, inputs)
-        return state, sizes, rms
+        return jax.lax.scan(step, state, (problem.times(self.grid, self.steps), keys))
 
 
 def effective(log_weights: Float[Array, " k"]) -> Scalar:
@@ -125,23 +130,47 @@ def effective(log_weights: Float[Array, " k"]) -> Scalar:
     return 1 / jnp.sum(jax.nn.softmax(log_weights) ** 2)
 
 
-def resample(particles: Particles, *, key: PRNGKeyArray) -> Particles:
+def resample(state: Weighted, *, key: PRNGKeyArray) -> Weighted:
     """Systematic resampling when fewer than half of the particles are effective."""
-    count, dtype = len(particles.log_weights), particles.y.dtype
+    count, dtype = len(state.log_weights), state.log_weights.dtype
     offsets = (jnp.arange(count, dtype=dtype) + jr.uniform(key, dtype=dtype)) / count
-    cumulative = jnp.cumsum(jax.nn.softmax(particles.log_weights))
+    cumulative = jnp.cumsum(jax.nn.softmax(state.log_weights))
     picks = jnp.clip(jnp.searchsorted(cumulative, offsets), 0, count - 1)
-    chosen = jax.tree.map(lambda leaf: leaf[picks], particles)
-    chosen = chosen._replace(log_weights=jnp.zeros_like(particles.log_weights))
-    few = effective(particles.log_weights) < count / 2
-    return jax.tree.map(lambda a, b: jnp.where(few, a, b), chosen, particles)
+    chosen = jax.tree.map(lambda leaf: leaf[picks], state.particles)
+    chosen = Weighted(chosen, jnp.zeros_like(state.log_weights))
+    few = effective(state.log_weights) < count / 2
+    return jax.tree.map(lambda a, b: jnp.where(few, a, b), chosen, state)
 
 
-def guided_step(field: GuidedField, root, t, s, y: Outputs, guess: Guess, z: Outputs):
-    """Guided Euler-Maruyama step of a particle: values, and log p(y_s | y_t) / q(y_s | y_t)."""
-    delta = euler_step(field.noising.schedule, t, s)
-    centre = y - delta * (0.5 * (field.mean() - y) - guess.guided / field.noising.sigma(t))
-    pull = (guess.guided - guess.u) / field.noising.sigma(t)
-    shift = jnp.sqrt(delta) * root.solve(pull)
-    log_ratio = -0.5 * jnp.sum((z + shift) ** 2) + 0.5 * jnp.sum(z**2)
-    return centre + jnp.sqrt(delta) * root.mv(z), log_ratio
+class Known(AbstractField):
+    """A field whose score at the present values is known."""
+
+    noising: OrnsteinUhlenbeck
+    x: Inputs
+    mask: Mask | None
+    value: Outputs
+
+    def u(self, t, y):
+        return self.value
+
+
+def advance(field: GuidedField, root: AbstractGram, times, particle: Particle, z: Outputs):
+    """Guided step of a particle, and the logarithm of the factor of its weight.
+
+    The kernels p and q of the multistep rule, without and with guidance, have one covariance.
+    """
+    (before, t, s), y, guess = times, particle.y, particle.guess
+
+    def centre(u, last):
+        known = Known(field.noising, field.x, field.mask, u)
+        return Multistep().step(known, before, t, s, ReverseState(y, last), jnp.zeros_like(y))
+
+    plain = centre(guess.u, particle.clean)
+    pulled = centre(guess.guided, particle.guided_clean)
+    _, _, fresh = ancestral(field.noising, t, s)
+    shift = root.solve((pulled.y - plain.y) / fresh)
+    log_ratio = 0.5 * (jnp.sum(z**2) - jnp.sum((z + shift) ** 2))
+    y = pulled.y + fresh * root.mv(z)
+    following = field.guess(s, y)
+    gain = log_ratio + following.log_twist - guess.log_twist
+    return Particle(y, following, plain.clean, pulled.clean), gain

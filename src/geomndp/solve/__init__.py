@@ -11,7 +11,6 @@ from geomndp.solve.reverse import (
     Ode,
     ReverseState,
     ancestral,
-    euler_step,
 )
 
 __all__ = [
@@ -35,6 +34,5 @@ __all__ = [
     "ReverseState",
     "Uniform",
     "ancestral",
-    "euler_step",
     "join_masks",
 ]

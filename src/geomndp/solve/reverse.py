@@ -59,16 +59,11 @@ class EulerMaruyama(AbstractReverse):
 
     def step(self, field, before, t, s, state, xi):
         y, u = state.y, field.u(t, state.y)
-        delta = euler_step(field.noising.schedule, t, s)
+        root_t, root_s = (jnp.sqrt(field.noising.schedule.integral(w)) for w in (t, s))
+        delta = 2 * root_t * (root_t - root_s)
         drift = 0.5 * (field.mean() - y) - u / field.noising.sigma(t)
         y = y - delta * drift + jnp.sqrt(delta) * xi
         return ReverseState(y, state.clean)
-
-
-def euler_step(schedule, t, s):
-    """Size of an Euler-Maruyama step, from t to s."""
-    root_t, root_s = jnp.sqrt(schedule.integral(t)), jnp.sqrt(schedule.integral(s))
-    return 2 * root_t * (root_t - root_s)
 
 
 class Exponential(AbstractReverse):

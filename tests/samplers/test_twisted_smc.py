@@ -1,0 +1,72 @@
+"""Twisted sequential Monte Carlo: averages over independent runs match the exact posterior."""
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import pytest
+from numpy.testing import assert_allclose
+
+from geomndp import samplers
+from geomndp.samplers.twisted_smc import Weighted, effective, resample
+
+from .helper import case, hurried
+
+RUNS = 96
+CASES = {
+    "white": {"limit": "white"},
+    "smooth-noisy": {"limit": "nugget", "noise": 0.1, "repeats": True},
+    "no-observations": {"limit": "white", "m": 0},
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_mean_and_covariance(name):
+    the_case = case(n=4, key=jr.key(0), **CASES[name])
+    sampler = samplers.TwistedSMC(100, 24, runs_at_once=RUNS)
+    sampler.check(the_case.problem)
+
+    def averages(problem):
+        runs = sampler.runs(problem, key=jr.key(1), num_runs=RUNS)
+        mean, covariance = the_case.truth()
+        y = (runs.y - mean[None, None]).reshape(RUNS, 24, -1)
+        first = jnp.einsum("rk,rki->ri", runs.weights, y)
+        second = jnp.einsum("rk,rki,rkj->rij", runs.weights, y, y) - covariance[None]
+        return runs, first, second
+
+    runs, first, second = hurried(averages, the_case.problem)
+    assert runs.effective.shape == runs.rms.shape == (RUNS, 100)
+    assert_allclose(jnp.sum(runs.weights, axis=1), 1.0, rtol=1e-12)
+    for moments in (first, second):
+        errors = jnp.std(moments, axis=0, ddof=1) / RUNS**0.5
+        assert float(jnp.max(jnp.abs(jnp.mean(moments, axis=0)) / errors)) < 4.0
+
+
+def test_draws_are_picked_by_weight_from_runs():
+    problem = case(n=2, key=jr.key(0)).problem
+    sampler = samplers.TwistedSMC(10, 8)
+
+    def both(problem):
+        runs = sampler.runs(problem, key=jr.split(jr.key(1))[0], num_runs=5)
+        return runs, sampler.draw(problem, key=jr.key(1), num_samples=5)
+
+    runs, samples = hurried(both, problem)
+    assert samples.y.shape == (5, 2, 1)
+    assert samples.info.rms.shape == (10,)
+    distances = jnp.min(jnp.abs(runs.y - samples.y[:, None]).sum((2, 3)), axis=1)
+    assert_allclose(distances, 0.0, atol=1e-12)
+    assert sampler.evaluations(problem) == 11 * 8 * 7
+
+
+def test_resampling_keeps_averages():
+    values, log_weights = jnp.arange(8.0), jnp.log(jnp.arange(1.0, 9.0) ** 4)
+    state = Weighted((values, 2 * values), log_weights)
+    kept = resample(state._replace(log_weights=log_weights / 100), key=jr.key(0))
+    assert_allclose(kept.particles[0], values)  # enough are effective
+    assert float(effective(log_weights)) < 4
+    keys = jr.split(jr.key(0), 4000)
+    many = hurried(lambda keys: jax.vmap(lambda key: resample(state, key=key))(keys), keys)
+    assert_allclose(many.log_weights, 0.0)
+    assert_allclose(2 * many.particles[0], many.particles[1])
+    means = jnp.mean(many.particles[0], axis=1)
+    gap = jnp.mean(means) - jnp.sum(jax.nn.softmax(log_weights) * values)
+    assert abs(float(gap)) < 4 * float(jnp.std(means)) / 4000**0.5
