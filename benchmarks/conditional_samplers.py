@@ -9,94 +9,119 @@ propagated exactly. A vector-Jacobian product counts as two evaluations.
 
 import argparse
 import sys
+import time
 from pathlib import Path
 
 from _table import markdown
-from _tasks import evaluations, exact_kl
+from _tasks import CONTEXTS, evaluations, exact_kl
 
 from geomndp import samplers, solve
 
 INNERS = (0, 1, 2, 5, 10, 25, 50)
 SCHEMES = ("inner", "outer", "path", "none")
-BUDGETS = (25, 50, 100, 150, 260, 510, 1000, 2000, 5000)
-UNIFORM = solve.Uniform()
+BUDGETS = (25, 50, 100, 150, 260, 510, 1000, 2500, 5000)
+PRODUCTS = 1 + 2 * CONTEXTS  # of moment matching: a pass and the vector-Jacobian products
+# Joint score: at most 0.025 with 260 and 0.008 with 510; conditional score: 0.012 and 0.006.
+BARS = {
+    "KineticLangevin": {260: 0.025, 510: 0.008},
+    "Langevin": {260: 0.025, 510: 0.008},
+    "MomentMatching": {260: 0.025, 510: 0.008},
+    "Amortised": {100: 0.012, 150: 0.006},
+}
 
 
-def ablation(budget: int) -> dict[str, dict[int, samplers.AbstractSampler]]:
-    """The paper's setting: a fixed number of evaluations, split between outer and inner steps.
+def ablation(total: int, **options) -> dict[str, dict[int, samplers.AbstractSampler]]:
+    """A fixed number of evaluations, split between outer and inner steps.
 
-    Uniform time steps, as in the paper; RePaint with one inner step is plain replacement.
+    RePaint with one inner step is plain replacement.
     """
-    table = {
+    grid = {"grid": options["grid"]}
+    table: dict[str, dict[int, samplers.AbstractSampler]] = {
         f"Langevin, context {scheme}": {
-            inner: samplers.Langevin(budget // (1 + inner), inner, scheme, grid=UNIFORM)
+            inner: samplers.Langevin(total // (1 + inner), inner, scheme, **options)
             for inner in INNERS
         }
         for scheme in SCHEMES
     }
     table["RePaint"] = {
-        inner: samplers.RePaint(budget // max(inner, 1), max(inner, 1), grid=UNIFORM)
-        for inner in INNERS
+        inner: samplers.RePaint(total // inner, inner, **grid) for inner in INNERS if inner
     }
     return table
 
 
 def frontier(budget: int) -> dict[str, samplers.AbstractSampler]:
-    """Every sampler with its default grid and about `budget` evaluations."""
-    products = 1 + 2 * 3  # of moment matching: a pass and three vector-Jacobian products
-    inner = 12 if budget < 400 else 25
+    """Every sampler with its default grid and at most `budget` evaluations."""
+    outer = max(budget // 13, 1) if budget < 260 else 20 if budget <= 1000 else 40
+    inner = budget // outer - 1
     found: dict[str, samplers.AbstractSampler] = {
-        "Amortised": samplers.Amortised(budget),
-        "Amortised, Euler-Maruyama": samplers.Amortised(budget, solve.EulerMaruyama()),
-        "Amortised, exponential": samplers.Amortised(budget, solve.Exponential()),
-        "Amortised, flow by RK4": samplers.flow(max(budget // 4, 1)),
-        "Amortised, flow by Heun": samplers.flow(max(budget // 2, 1), solve.Heun()),
-        "Replacement": samplers.Replacement(budget),
-        "RePaint, 10 inner": samplers.RePaint(max(budget // 10, 1), 10),
-        "Langevin": samplers.Langevin(max(budget // (1 + inner), 1), inner),
-        "KineticLangevin": samplers.KineticLangevin(max(budget // (1 + inner), 1), inner),
+        "Amortised": samplers.Amortised(budget - 1),
+        "Amortised, flow by RK4": samplers.flow((budget - 1) // 4),
+        "Amortised, flow by Heun": samplers.flow((budget - 1) // 2, solve.Heun()),
+        "Amortised, Euler-Maruyama": samplers.Amortised(budget - 1, solve.EulerMaruyama()),
+        "Amortised, exponential": samplers.Amortised(budget - 1, solve.Exponential()),
     }
-    if budget >= 3 * products:
-        found["MomentMatching"] = samplers.MomentMatching(budget // products)
+    if budget >= 50:
+        steps = budget // PRODUCTS - 1
+        found["MomentMatching"] = samplers.MomentMatching(steps)
+    if budget >= 100:
+        steps = (budget // PRODUCTS - 1) // 4
+        found["MomentMatching, flow by RK4"] = samplers.MomentMatching(steps, solve.Ode())
+    found["KineticLangevin"] = samplers.KineticLangevin(outer, inner)
+    found["Langevin"] = samplers.Langevin(outer, inner)
+    found["RePaint, 10 inner"] = samplers.RePaint(max(budget // 10, 1), 10)
+    found["Replacement"] = samplers.Replacement(budget)
     return found
 
 
-def cell(sampler) -> tuple[str, float]:
-    """Text and median."""
-    median, worst = exact_kl(sampler)
-    print(".", end="", file=sys.stderr, flush=True)
-    return f"{median:.2g} ({worst:.2g})", median
+def measured(table, columns) -> dict[str, dict[int, tuple[float, float]]]:
+    """Median and worst KL of every sampler; a dot each on the way."""
+    results = {}
+    for name, row in table.items():
+        results[name] = {}
+        for column in (c for c in columns if c in row):
+            results[name][column] = exact_kl(row[column])
+            print(".", end="", file=sys.stderr, flush=True)
+    return results
+
+
+def show(title: str, results, columns) -> None:
+    """Print a table in markdown."""
+    print(f"\n## {title}\n")
+    rows = [
+        [name, *("{:.2g} ({:.2g})".format(*row[c]) if c in row else "" for c in columns)]
+        for name, row in results.items()
+    ]
+    print(markdown(["sampler", *map(str, columns)], rows), flush=True)
 
 
 def main() -> None:
-    """Read the arguments, measure, print."""
+    """Read the arguments, measure, print, draw."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a tenth of the evaluations")
     parser.add_argument("--figure", type=Path, default=None)
     options = parser.parse_args()
-    total = 500 if options.quick else 5000
-    budgets = [b for b in BUDGETS if b <= total]
-    first = {
-        name: {inner: cell(sampler) for inner, sampler in row.items()}
-        for name, row in ablation(total).items()
-    }
-    print(f"\n## Ablation: {total} score evaluations, by inner steps\n")
-    rows = [[name, *(text for text, _ in row.values())] for name, row in first.items()]
-    print(markdown(["sampler", *map(str, INNERS)], rows))
-    second: dict[str, dict[int, tuple[str, float]]] = {}
+    start, total = time.perf_counter(), 500 if options.quick else 5000
+    budgets = [budget for budget in BUDGETS if budget <= max(total, 510)]
+    plain = measured(ablation(total, grid=solve.Uniform(), psi=1.0), INNERS)
+    show(f"Ablation: {total} evaluations by inner steps; uniform time, psi 1", plain, INNERS)
+    steep = measured(ablation(total, grid=solve.Power(7.0)), INNERS)
+    show(f"Ablation: {total} evaluations by inner steps; default grid and psi", steep, INNERS)
+    by_name: dict[str, dict[int, samplers.AbstractSampler]] = {}
     for budget in budgets:
         for name, sampler in frontier(budget).items():
-            text, median = cell(sampler)
-            second.setdefault(name, {})[budget] = (f"{text} @{evaluations(sampler)}", median)
-    print("\n## Frontier: by score evaluations (exact number after @)\n")
-    rows = [[name, *(row.get(b, ("",))[0] for b in budgets)] for name, row in second.items()]
-    print(markdown(["sampler", *map(str, budgets)], rows))
+            if evaluations(sampler) <= budget:
+                by_name.setdefault(name, {})[budget] = sampler
+    last = measured(by_name, budgets)
+    show("Frontier: by score evaluations, at most", last, budgets)
+    met = all(last[name][n][0] <= bar for name, bars in BARS.items() for n, bar in bars.items())
+    print(f"\nBars met everywhere: {'yes' if met else 'no'}")
+    print(f"{time.perf_counter() - start:.0f} s", file=sys.stderr)
     if options.figure:
-        draw(first, second, total, options.figure)
+        draw(plain, steep, last, total, options.figure)
 
 
-def draw(first, second, total: int, path: Path) -> None:
-    """Both tables as one figure."""
+def draw(plain, steep, last, total: int, path: Path) -> None:
+    """The three tables as one figure."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -104,18 +129,22 @@ def draw(first, second, total: int, path: Path) -> None:
 
     from geomndp.plot import save_figure
 
-    figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.5))
-    for name, row in first.items():
-        left.plot(list(row), [median for _, median in row.values()], "o-", label=name, ms=3)
-    for name, row in second.items():
-        right.plot(list(row), [median for _, median in row.values()], "o-", label=name, ms=3)
-    left.set(
-        xlabel="inner steps", title=f"{total} score evaluations, uniform time", xscale="symlog"
-    )
-    right.set(xlabel="score evaluations", title="default grids", xscale="log")
-    for ax in (left, right):
-        ax.set(yscale="log", ylabel="KL(true || sampler), median of 20", ylim=(1e-5, 1e2))
-        ax.legend(fontsize=7)
+    figure, axes = plt.subplots(1, 3, figsize=(16, 4.5), sharey=True, layout="constrained")
+    titles = (f"{total} evaluations, uniform time", f"{total} evaluations, default grid")
+    colours = plt.get_cmap("tab20").colors[::2] + plt.get_cmap("tab20").colors[1::2]
+    for ax, results, title in zip(axes, (plain, steep, last), (*titles, "frontier"), strict=True):
+        for (name, row), colour in zip(results.items(), colours, strict=False):
+            medians, worst = zip(*row.values(), strict=True)
+            ax.plot(list(row), medians, "o-", ms=3, c=colour, label=name)
+            ax.plot(list(row), worst, ":", c=colour)
+        ax.set(title=title, yscale="log", ylim=(1e-6, 1e2))
+    for ax in axes[:2]:
+        ax.set(xlabel="inner steps", xscale="symlog", xlim=(-0.1, 60))
+        ax.set_xticks(INNERS, map(str, INNERS))
+    axes[0].set(ylabel="KL(true || sampler): median, worst dotted")
+    axes[0].legend(fontsize=8)
+    axes[2].set(xlabel="score evaluations", xscale="log")
+    axes[2].legend(fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
     save_figure(figure, path)
 
 

@@ -42,7 +42,6 @@ SHORT: dict[str, samplers.AbstractSampler] = {
     "kinetic": samplers.KineticLangevin(2, 2),
     "repaint": samplers.RePaint(2, 2),
 }
-FAMILIES = ("amortised", "moment-matching", "langevin-inner", "kinetic", "repaint")
 
 
 class Case(NamedTuple):

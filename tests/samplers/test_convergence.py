@@ -34,7 +34,7 @@ CONVERGED = {
 
 @pytest.fixture(scope="module")
 def tasks():
-    return [case(n=50, key=key, width=2.0) for key in jr.split(jr.key(0), 5)]
+    return [case(n=50, key=key, width=2.0) for key in jr.split(jr.key(0), 3)]
 
 
 @pytest.mark.parametrize("name", BARS)
