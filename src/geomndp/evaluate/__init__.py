@@ -9,14 +9,17 @@ from geomndp.evaluate.paired import (
     summarise,
 )
 from geomndp.evaluate.samples import crps, pit
+from geomndp.evaluate.score_gap import ScoreGap, score_gap
 
 __all__ = [
     "PerTarget",
+    "ScoreGap",
     "Summary",
     "crps",
     "exact_log_prob",
     "model_log_prob",
     "pit",
+    "score_gap",
     "split",
     "summarise",
 ]

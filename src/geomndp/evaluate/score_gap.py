@@ -1,0 +1,137 @@
+r"""How far a score is from the exact one, in nats: a cheap forecast of a model's regret.
+
+Two laws noised alike drift together at the rate of their relative Fisher information, so that with
+p the data's law, q the model's, and $s = \nabla \log$ of either (Song et al. 2021, theorem 1)
+
+$KL(p_\epsilon, q_\epsilon) - KL(p_1, q_1)
+ = \int_\epsilon^1 \frac{\beta}{2} E_p |S^T (s_q - s_p)|^2 dt
+ = \int_\epsilon^1 \frac{\beta}{2 \sigma^2} E_p |S^{-1} (u_q - u_p)|^2 dt,$
+
+since $u = \sigma S S^T s$; for a white limit of variance v the square is $|u_q - u_p|^2 / v$. With
+$\lambda = \log(\sigma^2 / a^2)$, $d\lambda = \beta dt / \sigma^2$: half the integral over $\lambda$
+of the mean square, so times are uniform in $\lambda$. Given a context at time zero the targets are
+noised by themselves, towards N(m, K_**): the same formula holds with their own root of $K_{**}$.
+
+It is exact where u_q is the score of some noised law. A network's need not be one; the integral
+then bounds the KL of the reverse SDE's law, and the flow's regret differs at the same order.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+
+from geomndp import _checks
+from geomndp._linalg import zero_masked
+from geomndp._types import Batch, PRNGKeyArray
+from geomndp.data import AbstractStream, Contexts
+from geomndp.model import Model
+from geomndp.score import AbstractScore
+from geomndp.train.times import stratified
+
+KINDS = ("joint", "conditional")
+
+
+class ScoreGap(NamedTuple):
+    """Nats per target, with the standard error over functions, times and noise.
+
+    `profile` is the part of each of the cells, `times` their middles, smallest first.
+    """
+
+    value: float
+    standard_error: float
+    times: np.ndarray
+    profile: np.ndarray
+    profile_error: np.ndarray
+
+
+def score_gap(
+    model: Model,
+    exact: AbstractScore,
+    data: AbstractStream | Batch,
+    *,
+    key: PRNGKeyArray,
+    kind: str = "joint",
+    batches: int = 16,
+    cells: int = 32,
+) -> ScoreGap:
+    """Integrated error of the model's score against the `exact` one.
+
+    Kind "joint" has all points at one time, "conditional" the context at zero: of a stream, fresh
+    functions all with contexts; of a batch, the marked points, its functions noised `batches` times
+    over. Calls with another model of the same make compile nothing.
+    """
+    _checks.one_of("kind", kind, KINDS)
+    _checks.at_least(1, batches=batches)
+    _checks.at_least(2, cells=cells)
+    if isinstance(data, AbstractStream):
+        data = dataclasses.replace(data, contexts=None if kind == "joint" else Contexts(share=1.0))
+    parts = [_errors(model, exact, data, kind == "joint", k) for k in jr.split(key, batches)]
+    u, squares, targets = (np.concatenate(p).astype(float) for p in zip(*parts, strict=True))
+    low, high = _ends(model)
+    return _integrate(model, u, squares, targets, cells, low, high - low)
+
+
+def _ends(model: Model) -> tuple[float, float]:
+    """Logarithm of the noise-to-signal ratio at times eps and 1."""
+    ends = model.noising.schedule.integral(jnp.asarray([model.eps, 1.0]))
+    low, high = (float(value) for value in jnp.log(jnp.expm1(ends)))
+    return low, high
+
+
+def _times(model: Model, log_ratio):
+    return model.noising.schedule.inverse(jnp.log1p(jnp.exp(log_ratio)))
+
+
+@eqx.filter_jit
+def _errors(model: Model, exact: AbstractScore, data, joint: bool, key: PRNGKeyArray):
+    """Place in [0, 1), square of the error and number of targets of every function."""
+    data_key, time_key, noise_key = jr.split(key, 3)
+    batch = data if isinstance(data, Batch) else data.draw(data_key)
+    context = jnp.zeros_like(batch.mask) if joint else batch.context
+    u = stratified(len(batch.x), batch.x.dtype, key=time_key)
+    ends = model.noising.schedule.integral(jnp.asarray([model.eps, 1.0], dtype=u.dtype))
+    low, high = jnp.log(jnp.expm1(ends))
+    t = _times(model, low + u * (high - low))
+
+    def one(t, x, y, mask, context, key):
+        x, y, target = zero_masked(x, mask), zero_masked(y, mask), mask * (1.0 - context)
+        times = jnp.where(context > 0, 0.0, t)
+        noised = model.noising.perturb(times, x, y, key=key, mask=mask).y
+        learnt, true = (s(model.noising, times, x, noised, mask) for s in (model.score, exact))
+        gap = zero_masked(learnt - true, target)
+        square = jnp.sum(gap * model.noising.gram(x, target).solve(gap))
+        return square, jnp.sum(target)
+
+    keys = jr.split(noise_key, len(u))
+    return u, *jax.vmap(one)(t, batch.x, batch.y, batch.mask, context, keys)
+
+
+def _integrate(model, u, squares, targets, cells: int, low: float, width: float) -> ScoreGap:
+    """Ratio of sums in every cell, and the error of a ratio to first order."""
+    index = np.minimum((u * cells).astype(int), cells - 1)
+
+    def sums(values):
+        return np.bincount(index, values, minlength=cells)
+
+    counts, points = sums(np.ones_like(u)), sums(targets)
+    if counts.min() < 2 or points.min() == 0:
+        raise ValueError(f"expected at least two functions in each of {cells} cells, got fewer")
+    ratio = sums(squares) / points
+    residual = sums((squares - ratio[index] * targets) ** 2)
+    spread = np.sqrt(residual * counts / (counts - 1)) / points
+    share = width / (2 * cells)
+    middles = low + width * (np.arange(cells) + 0.5) / cells
+    return ScoreGap(
+        float(share * ratio.sum()),
+        float(share * np.sqrt(np.sum(spread**2))),
+        np.asarray(_times(model, jnp.asarray(middles))),
+        share * ratio,
+        share * spread,
+    )

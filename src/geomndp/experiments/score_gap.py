@@ -1,0 +1,53 @@
+"""Error of a 1D model's score against the exact one: its regret, forecast while it trains."""
+
+from __future__ import annotations
+
+import jax.random as jr
+
+from geomndp.data import Regression1D
+from geomndp.evaluate import ScoreGap, score_gap
+from geomndp.model import Model
+from geomndp.score import GaussianScore
+
+
+def score_gaps(
+    model: Model,
+    problem: Regression1D,
+    *,
+    seed: int = 0,
+    batch_size: int = 256,
+    batches: int = 16,
+    cells: int = 32,
+    test: bool = False,
+) -> dict:
+    """Both kinds of gap on fresh training functions, or on fixed test functions (`test`).
+
+    Nats per target, ready for JSON; refused where the data are not Gaussian.
+    """
+    gp = problem.process.gp
+    if gp is None:
+        raise ValueError(f"expected Gaussian data, whose score is known, got {problem.name!r}")
+    data = problem.tasks(batch_size, seed=seed) if test else problem.stream(batch_size)
+    joint, conditional = (
+        score_gap(
+            model,
+            GaussianScore(gp),
+            data,
+            key=jr.key(seed),
+            kind=kind,
+            batches=batches,
+            cells=cells,
+        )
+        for kind in ("joint", "conditional")
+    )
+    return {"joint": as_dict(joint), "conditional": as_dict(conditional)}
+
+
+def as_dict(gap: ScoreGap) -> dict:
+    """A gap for JSON: a pair, and its profile over time."""
+    return {
+        "gap": [gap.value, gap.standard_error],
+        "times": gap.times.tolist(),
+        "profile": gap.profile.tolist(),
+        "profile_error": gap.profile_error.tolist(),
+    }
