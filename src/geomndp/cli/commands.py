@@ -79,6 +79,8 @@ class Evaluate:
     """Random probes of the divergence; exact without."""
     seed: int = 1234
     """Seed of the test functions."""
+    out: str | None = None
+    """Folder that keeps finished blocks: the same command goes on after a stop."""
     json: bool = False
     """Print JSON for machines."""
 

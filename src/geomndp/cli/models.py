@@ -87,6 +87,7 @@ def evaluate(command: Evaluate) -> None:
             route=command.route,
             probes=command.probes,
             seed=command.seed,
+            directory=command.out,
         )
     if command.json:
         print(json.dumps(metrics))

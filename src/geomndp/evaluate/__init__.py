@@ -1,6 +1,8 @@
 """Scores of models: log-likelihoods beside the exact process, calibration, sample quality."""
 
+from geomndp.evaluate.blocks import AbstractMeasurement, in_blocks
 from geomndp.evaluate.paired import (
+    LogProbs,
     PerTarget,
     Summary,
     exact_log_prob,
@@ -12,11 +14,14 @@ from geomndp.evaluate.samples import crps, pit
 from geomndp.evaluate.score_gap import ScoreGap, score_gap
 
 __all__ = [
+    "AbstractMeasurement",
+    "LogProbs",
     "PerTarget",
     "ScoreGap",
     "Summary",
     "crps",
     "exact_log_prob",
+    "in_blocks",
     "model_log_prob",
     "pit",
     "score_gap",

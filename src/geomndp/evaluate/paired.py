@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import jax.random as jr
 
 from geomndp._types import Array, Batch, Float, PRNGKeyArray
+from geomndp.evaluate.blocks import AbstractMeasurement, in_blocks
 from geomndp.gp import GP
 from geomndp.likelihood import Flow
 from geomndp.model import Model, log_prob
@@ -36,7 +37,27 @@ def split(task: Batch, contexts: int) -> tuple[Observations, Array, Array]:
     return observed, x[contexts:], y[contexts:]
 
 
-@eqx.filter_jit
+class LogProbs(AbstractMeasurement):
+    """Log-density per target of each task's targets given its context."""
+
+    flow: Flow
+    contexts: int = eqx.field(static=True)
+    route: str = eqx.field(default="conditional", static=True)
+    at_once: int = eqx.field(default=64, static=True)
+
+    def __call__(self, model, items):
+        """Items are tasks and, for random probes, one key a task (else None)."""
+
+        def one(item):
+            task, key = item
+            observed, x, y = split(task, self.contexts)
+            problem = Problem(model.noising, model.score, x, observed, model.eps)
+            result = log_prob(self.flow, problem, y, None, key, self.route)
+            return PerTarget(*(value / len(x) for value in result[:3]))._asdict()
+
+        return jax.lax.map(one, items, batch_size=min(self.at_once, len(items[0].x)))
+
+
 def model_log_prob(
     model: Model,
     tasks: Batch,
@@ -46,19 +67,17 @@ def model_log_prob(
     route: str = "conditional",
     key: PRNGKeyArray | None = None,
     at_once: int = 64,
+    **options,
 ) -> PerTarget:
-    """Log-density per target of each task's targets given its context."""
-    count, targets = len(tasks.x), tasks.x.shape[1] - contexts
-    keys = None if key is None else jr.split(key, count)
+    """Log-density per target of each task's targets given its context.
 
-    def one(item):
-        task, key = item
-        observed, x, y = split(task, contexts)
-        problem = Problem(model.noising, model.score, x, observed, model.eps)
-        result = log_prob(flow, problem, y, None, key, route)
-        return PerTarget(*(value / targets for value in result[:3]))
-
-    return jax.lax.map(one, (tasks, keys), batch_size=min(at_once, count))
+    `at_once` tasks go side by side on a device. Options as those of `in_blocks`: `block`,
+    `directory` to keep results and go on after a stop, `devices`.
+    """
+    keys = None if key is None else jr.split(key, len(tasks.x))
+    measurement = LogProbs(flow, contexts, route, at_once)
+    found = in_blocks(measurement, model, (tasks, keys), **options)
+    return PerTarget(**{name: jnp.asarray(values) for name, values in found.items()})
 
 
 @eqx.filter_jit

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from os import PathLike
+
 import jax.numpy as jnp
 import jax.random as jr
 
@@ -21,17 +23,28 @@ def score(
     probes: int | None = None,
     seed: int = 1234,
     at_once: int = 64,
+    directory: str | PathLike | None = None,
+    devices=None,
 ) -> dict:
     """Log-likelihood per target with its errors and, where the truth is Gaussian, the regret.
 
-    Pairs are mean and standard error over the functions; everything is ready for JSON.
+    Pairs are mean and standard error over the functions; everything is ready for JSON. A
+    `directory` keeps finished blocks of functions: the same call goes on after a stop.
     """
     problem = this.problem
     tasks = problem.tasks(num, region=region, seed=seed, dtype="float32")
     flow = Flow(divergence=Exact() if probes is None else Hutchinson(probes=probes))
     contexts = problem.contexts[1]
     result = model_log_prob(
-        model, tasks, flow, contexts=contexts, route=route, key=jr.key(7), at_once=at_once
+        model,
+        tasks,
+        flow,
+        contexts=contexts,
+        route=route,
+        key=jr.key(7),
+        at_once=at_once,
+        directory=directory,
+        devices=devices,
     )
     metrics: dict = {
         "log_prob": list(summarise(result.value)),
