@@ -42,10 +42,15 @@ class Contexts(eqx.Module):
 
 
 class AbstractStream(eqx.Module):
-    """Source of training batches; `conditional` says whether they have contexts."""
+    """Source of training batches; `conditional` says whether they have contexts.
+
+    `paired`: the numbers of points of functions 2i and 2i + 1 add up to the most plus one, and the
+    real points come first, so that a network can take both in one row.
+    """
 
     batch_size: eqx.AbstractVar[int]
     contexts: eqx.AbstractVar[Contexts | None]
+    paired: eqx.AbstractVar[bool]
 
     @property
     def conditional(self) -> bool:
@@ -85,11 +90,14 @@ class Stream(AbstractStream):
     high: float = eqx.field(default=2.0, static=True)
     contexts: Contexts | None = Contexts()
     dtype: str | None = eqx.field(default=None, static=True)
+    paired: bool = eqx.field(default=False, static=True)
 
     def __check_init__(self):
         _checks.at_least(1, batch_size=self.batch_size, max_points=self.max_points)
         if not self.low < self.high:
             raise ValueError(f"expected low < high, got {self.low} and {self.high}")
+        if self.paired and self.batch_size % 2:
+            raise ValueError(f"expected an even batch_size to pair, got {self.batch_size}")
 
     def draw(self, key):
         """Make a batch of fresh functions."""
@@ -98,9 +106,17 @@ class Stream(AbstractStream):
         b, n = self.batch_size, self.max_points
         x = jr.uniform(x_key, (b, n, 1), dtype, self.low, self.high)
         y = jax.vmap(lambda x, key: self.process.sample(x, key=key))(x, jr.split(y_key, b))
-        points = jr.randint(points_key, (b,), 1, n + 1, jnp.int32)
+        points = self._points(points_key)
         mask, context = mark(points, n, self.contexts, dtype, key=context_key)
         return Batch(x, y, mask, context)
+
+    def _points(self, key: PRNGKeyArray) -> Int[Array, " b"]:
+        """Numbers of points, uniform on 1..n; a pair has n + 1 together."""
+        b, n = self.batch_size, self.max_points
+        if not self.paired:
+            return jr.randint(key, (b,), 1, n + 1, jnp.int32)
+        first = jr.randint(key, (b // 2,), 1, n + 1, jnp.int32)
+        return jnp.stack([first, n + 1 - first], axis=1).reshape(b)
 
 
 class Resampled(AbstractStream):
@@ -112,6 +128,7 @@ class Resampled(AbstractStream):
     functions: Batch
     batch_size: int = eqx.field(default=256, static=True)
     contexts: Contexts | None = Contexts()
+    paired = False
 
     def __check_init__(self):
         _checks.at_least(1, batch_size=self.batch_size)

@@ -12,7 +12,7 @@ import jax.random as jr
 
 from geomndp import _checks
 from geomndp._types import Array, Float, Mask, PRNGKeyArray
-from geomndp.nets.layers import linear
+from geomndp.nets.layers import linear, same_function
 
 
 def attend(
@@ -24,8 +24,11 @@ def attend(
     mask: Mask | None = None,
     implementation: str | None = None,
 ) -> Float[Array, "b n h c"]:
-    """Softmax attention; masked keys get no weight (equal weights where all are masked)."""
-    keep = None if mask is None else (mask > 0)[None, None, None, :]
+    """Softmax attention; masked keys get no weight (equal weights where all are masked).
+
+    Points whose masks differ belong to different functions and do not see each other.
+    """
+    keep = None if mask is None else same_function(mask)[None, None]
     bias = None if bias is None else bias[None]
     if query.dtype == jnp.float64:
         return _attend_in_float64(query, key, value, bias, keep)

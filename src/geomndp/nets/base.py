@@ -18,8 +18,10 @@ from geomndp.noising import per_point
 class AbstractNet(eqx.Module):
     """Map (t, x, y, mask) of one function to (n, p), equivariant to permutations of the points.
 
-    Times are one a point. Masked points change nothing and get zeros. Hyperparameters are static
-    fields under the names of the constructor's arguments, all other leaves are parameters.
+    Times are one a point. Masked points change nothing and get zeros. Points of several functions
+    may share one call: their mask is then the number of their function, from 1 on. Hyperparameters
+    are static fields under the names of the constructor's arguments, all other leaves are
+    parameters.
     """
 
     kind: eqx.AbstractClassVar[str]

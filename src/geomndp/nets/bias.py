@@ -47,8 +47,8 @@ class Scales(eqx.Module):
     def per_layer(self, biases: Float[Array, "lh n n"], x: Inputs, layers: int) -> list[Array]:
         """Part the learnt biases by layer, and let each fall off with the distance."""
         parts = jnp.split(biases, layers)
-        decay = self.decay(x, len(parts[0]))
-        return [part.astype(x.dtype) - decay for part in parts]
+        decay = self.decay(x, len(parts[0])).astype(biases.dtype)
+        return [part - decay for part in parts]
 
 
 def differences(x: Inputs) -> Float[Array, "d n n"]:

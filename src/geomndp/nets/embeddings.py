@@ -11,7 +11,7 @@ import numpy as np
 from geomndp import _checks
 from geomndp._linalg import zero_masked
 from geomndp._types import Array, Float, Inputs, Mask, PRNGKeyArray
-from geomndp.nets.layers import linear
+from geomndp.nets.layers import linear, same_function
 
 NUM_TIME_FREQUENCIES = 16
 MAX_TIME_FREQUENCY = 50.0
@@ -58,7 +58,7 @@ def fourier_angles(
 
 
 def centred(x: Inputs, mask: Mask) -> Inputs:
-    """Inputs relative to the centre of mass of the real points.
+    """Inputs relative to the centre of mass of the real points of their function.
 
     A reference point goes first: differences of nearby floats are exact, a mean far from zero is
     not.
@@ -66,5 +66,7 @@ def centred(x: Inputs, mask: Mask) -> Inputs:
     lowest = jnp.finfo(x.dtype).min
     reference = jax.lax.stop_gradient(jnp.max(jnp.where(mask[:, None] > 0, x, lowest), axis=0))
     offsets = zero_masked(x - reference[None, :], mask)
-    count = jnp.maximum(jnp.sum((mask > 0).astype(x.dtype)), 1.0)
-    return zero_masked(offsets - jnp.sum(offsets, axis=0)[None, :] / count, mask)
+    together = same_function(mask).astype(x.dtype)
+    count = jnp.maximum(jnp.sum(together, axis=1), 1.0)
+    centre = jnp.matmul(together, offsets, precision="highest") / count[:, None]
+    return zero_masked(offsets - centre, mask)

@@ -6,7 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from geomndp._types import Array, Float
+from geomndp._types import Array, Bool, Float, Mask
 
 
 def linear(layer: eqx.nn.Linear, x: Float[Array, "*m i"]) -> Float[Array, "*m o"]:
@@ -33,3 +33,8 @@ def rms_norm(x: Float[Array, "*m c"]) -> Float[Array, "*m c"]:
     No gain: the linear layer that follows has one.
     """
     return x * jax.lax.rsqrt(jnp.mean(x**2, axis=-1, keepdims=True) + 1e-6)
+
+
+def same_function(mask: Mask) -> Bool[Array, "n n"]:
+    """Pairs of real points of one function: the mask is its number, zero for padding."""
+    return (mask[:, None] == mask[None, :]) & (mask > 0)[None, :]

@@ -12,7 +12,7 @@ from geomndp._linalg import zero_masked
 from geomndp._types import Mask, Outputs
 from geomndp.noising import Perturbed, per_point
 from geomndp.score.base import AbstractScore
-from geomndp.score.parametrise import AbstractParametrisation, Moment, Velocity, moment
+from geomndp.score.parametrise import AbstractParametrisation, Velocity, moment
 
 
 class NetworkScore(AbstractScore):
@@ -25,23 +25,35 @@ class NetworkScore(AbstractScore):
     parametrisation: AbstractParametrisation = Velocity()
     conditional: bool = eqx.field(default=False, static=True)
 
-    def _output(self, at: Moment, t, x, y, mask) -> Outputs:
+    def net_inputs(self, noising, t, x, y, mask=None):
+        """Arguments of the network: times and a mask of every point, values of unit scale."""
+        t, x = per_point(t, len(x)), zero_masked(x, mask)
+        at = moment(noising, t, x, mask)
         mask = jnp.ones(len(x), dtype=y.dtype) if mask is None else mask
-        return self.net(t, x, (y - at.mean) / at.scale, mask)
+        return t, x, (y - at.mean) / at.scale, mask
 
     def __call__(self, noising, t, x, y, mask=None):
         _checks.shapes(x, y, dim=noising.dim, mask=mask)
-        t, x = per_point(t, len(x)), zero_masked(x, mask)
-        at = moment(noising, t, x, mask)
-        u = self.parametrisation.to_u(at, y, self._output(at, t, x, y, mask))
-        return zero_masked(u, mask)
+        output = self.net(*self.net_inputs(noising, t, x, y, mask))
+        at = moment(noising, per_point(t, len(x)), zero_masked(x, mask), mask)
+        return zero_masked(self.parametrisation.to_u(at, y, output), mask)
 
     def error(
-        self, noising, t, x, y0: Outputs, noised: Perturbed, mask: Mask | None = None
+        self,
+        noising,
+        t,
+        x,
+        y0: Outputs,
+        noised: Perturbed,
+        mask: Mask | None = None,
+        output: Outputs | None = None,
     ) -> Outputs:
-        """Residual of the denoising loss at every point, in the parametrisation's own metric."""
+        """Residual of the denoising loss at every point, in the parametrisation's own metric.
+
+        `output` is that of the network if it was computed elsewhere.
+        """
         _checks.shapes(x, y0, dim=noising.dim, mask=mask)
-        t, x = per_point(t, len(x)), zero_masked(x, mask)
-        at = moment(noising, t, x, mask)
-        output = self._output(at, t, x, noised.y, mask)
+        if output is None:
+            output = self.net(*self.net_inputs(noising, t, x, noised.y, mask))
+        at = moment(noising, per_point(t, len(x)), zero_masked(x, mask), mask)
         return self.parametrisation.error(at, y0, noised, output)

@@ -4,7 +4,7 @@ from geomndp.train.checkpoint import CheckpointError, Checkpoints
 from geomndp.train.fit import fit_score
 from geomndp.train.log import History, Log
 from geomndp.train.loop import TrainingDiverged, run
-from geomndp.train.loss import DenoisingLoss, LossInfo, function_loss
+from geomndp.train.loss import DenoisingLoss, LossInfo
 from geomndp.train.optimiser import adam
 from geomndp.train.parallel import batch_mesh
 from geomndp.train.step import StepInfo, Trainer, TrainState, advance, init
@@ -26,7 +26,6 @@ __all__ = [
     "advance",
     "batch_mesh",
     "fit_score",
-    "function_loss",
     "init",
     "run",
 ]

@@ -18,10 +18,11 @@ import jax.random as jr
 
 from geomndp import _checks
 from geomndp._linalg import zero_masked
-from geomndp._types import Array, Batch, Float, Inputs, Mask, Outputs, PRNGKeyArray, Scalar
+from geomndp._types import Array, Batch, Float, PRNGKeyArray, Scalar
 from geomndp.noising import OrnsteinUhlenbeck
 from geomndp.score import NetworkScore
 from geomndp.solve import AbstractGrid, Uniform
+from geomndp.train.pairs import in_pairs
 from geomndp.train.times import ContextTimes, spread, stratified
 
 Weight = Callable[[OrnsteinUhlenbeck, Float[Array, " b"]], Float[Array, " b"]]
@@ -34,24 +35,33 @@ class LossInfo(NamedTuple):
     times: Float[Array, " b"]
 
 
-def function_loss(
+def squared_errors(
     score: NetworkScore,
     noising: OrnsteinUhlenbeck,
-    t: Float[Array, " n"],
-    x: Inputs,
-    y0: Outputs,
-    mask: Mask,
-    context: Mask,
+    t: Float[Array, "b n"],
+    batch: Batch,
     *,
     key: PRNGKeyArray,
-) -> Scalar:
-    """Mean square of the score's residual over the targets of one function; zero without any."""
-    x, y0 = zero_masked(x, mask), zero_masked(y0, mask)
-    noised = noising.perturb(t, x, y0, key=key, mask=mask)
-    square = jnp.mean(score.error(noising, t, x, y0, noised, mask) ** 2, axis=1)
-    # Where one point's error stands for all of them, leaving the context out moves the minimum.
-    target = mask * (1.0 - context) if score.parametrisation.pointwise else mask
-    return jnp.sum(target * square) / jnp.maximum(jnp.sum(target), 1.0)
+    paired: bool = False,
+) -> Float[Array, "b n"]:
+    """Square of the score's residual at every point, mean over outputs.
+
+    `paired` functions go through the network two at a time (see `geomndp.train.pairs`).
+    """
+    mask = batch.mask
+    x, y0 = (jax.vmap(zero_masked)(v, mask) for v in (batch.x, batch.y))
+
+    def perturb(t, x, y0, mask, key):
+        noised = noising.perturb(t, x, y0, key=key, mask=mask)
+        return noised, score.net_inputs(noising, t, x, noised.y, mask)
+
+    noised, inputs = jax.vmap(perturb)(t, x, y0, mask, jr.split(key, len(t)))
+    outputs = in_pairs(score.net, *inputs) if paired else jax.vmap(score.net)(*inputs)
+
+    def error(t, x, y0, noised, mask, output):
+        return jnp.mean(score.error(noising, t, x, y0, noised, mask, output) ** 2, axis=1)
+
+    return jax.vmap(error)(t, x, y0, noised, mask, outputs)
 
 
 class DenoisingLoss(eqx.Module):
@@ -86,16 +96,24 @@ class DenoisingLoss(eqx.Module):
         return t, jnp.where(batch.context > 0, context_t, t[:, None])
 
     def __call__(
-        self, score: NetworkScore, noising: OrnsteinUhlenbeck, batch: Batch, *, key: PRNGKeyArray
+        self,
+        score: NetworkScore,
+        noising: OrnsteinUhlenbeck,
+        batch: Batch,
+        *,
+        key: PRNGKeyArray,
+        paired: bool = False,
     ) -> tuple[Scalar, LossInfo]:
-        """Loss of a batch, and of each of its functions."""
+        """Loss of a batch, and of each of its functions; `paired` as the stream says."""
         time_key, noise_key = jr.split(key)
         t, point_t = self.draw_times(noising, batch, key=time_key)
-
-        def one(t, x, y, mask, context, key):
-            return function_loss(score, noising, t, x, y, mask, context, key=key)
-
-        losses = jax.vmap(one)(point_t, *batch, jr.split(noise_key, len(t)))
+        squares = squared_errors(score, noising, point_t, batch, key=noise_key, paired=paired)
+        # Where one point's error stands for all of them, leaving the context out moves the minimum.
+        counted = batch.mask
+        if score.parametrisation.pointwise:
+            counted = counted * (1.0 - batch.context)
+        sums, counts = jnp.sum(counted * squares, axis=1), jnp.sum(counted, axis=1)
+        losses = sums / jnp.maximum(counts, 1.0)
         if self.weight is not None:
             losses = losses * self.weight(noising, t)
         if self.average == "function":

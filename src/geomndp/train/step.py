@@ -68,7 +68,8 @@ class Trainer(eqx.Module):
 
         def objective(params):
             score = eqx.combine(params, self.skeleton)
-            return self.loss(score, self.noising, batch, key=key)
+            paired = self.stream.paired
+            return self.loss(score, self.noising, batch, key=key, paired=paired)
 
         tree = self.unravel(state.params)
         (loss, info), gradients = jax.value_and_grad(objective, has_aux=True)(tree)
