@@ -1,6 +1,7 @@
 """Scores of models: log-likelihoods beside the exact process, calibration, sample quality."""
 
 from geomndp.evaluate.blocks import AbstractMeasurement, in_blocks
+from geomndp.evaluate.calibration import ExactSampleScores, SampleScores, covered
 from geomndp.evaluate.paired import (
     LogProbs,
     PerTarget,
@@ -15,10 +16,13 @@ from geomndp.evaluate.score_gap import ScoreGap, score_gap
 
 __all__ = [
     "AbstractMeasurement",
+    "ExactSampleScores",
     "LogProbs",
     "PerTarget",
+    "SampleScores",
     "ScoreGap",
     "Summary",
+    "covered",
     "crps",
     "exact_log_prob",
     "in_blocks",

@@ -35,15 +35,22 @@ def functions_1d(x, samples, *, context=None, exact=None, title: str = "", ax=No
     return ax
 
 
-def calibration(pit, *, bins: int = 20, ax=None):
-    """Histogram of probability integral transforms: flat where the model is calibrated."""
+def calibration(pit, *, bins: int = 20, density=None, label: str = "", title: str = "", ax=None):
+    """Histogram of probability integral transforms: flat where the model is calibrated.
+
+    With `density`, heights of as many equal bins, `pit` is not read. A `label` outlines the
+    histogram, so that several can share axes.
+    """
     import matplotlib.pyplot as plt
 
     ax = plt.gca() if ax is None else ax
-    values = np.asarray(pit).reshape(-1)
-    ax.hist(values, bins=bins, range=(0, 1), density=True, color=BLUE, alpha=0.5)
+    if density is None:
+        density, _ = np.histogram(np.asarray(pit).reshape(-1), bins, (0, 1), density=True)
+    edges = np.linspace(0, 1, len(density) + 1)
+    options = {"label": label, "color": GREY, "lw": 1.2} if label else {}
+    ax.stairs(density, edges, **options or {"fill": True, "color": BLUE, "alpha": 0.5})
     ax.axhline(1.0, color=BLACK, lw=1.0, ls="--")
-    ax.set(xlabel="probability integral transform", ylabel="density", xlim=(0, 1))
+    ax.set(title=title, xlabel="probability integral transform", ylabel="density", xlim=(0, 1))
     return ax
 
 
