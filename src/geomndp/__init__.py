@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _SUBMODULES = (
+    "geometry",
     "kernels",
     "gp",
     "data",
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
         data as data,
         evaluate as evaluate,
         experiments as experiments,
+        geometry as geometry,
         gp as gp,
         kernels as kernels,
         law as law,

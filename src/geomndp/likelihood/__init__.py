@@ -1,6 +1,6 @@
 """Log-densities of function values under a model, with their errors."""
 
-from geomndp.likelihood.divergence import AbstractDivergence, Exact, Hutchinson
+from geomndp.geometry import AbstractDivergence, Exact, Hutchinson
 from geomndp.likelihood.flow import Flow, LogProb
 
 __all__ = ["AbstractDivergence", "Exact", "Flow", "Hutchinson", "LogProb"]

@@ -23,7 +23,7 @@ import jax.numpy as jnp
 from geomndp import _checks
 from geomndp._linalg import zero_masked
 from geomndp._types import Array, Int, Outputs, PRNGKeyArray, Scalar
-from geomndp.likelihood.divergence import AbstractDivergence, Exact
+from geomndp.geometry import AbstractDivergence, Exact
 from geomndp.solve import (
     RK4,
     AbstractGrid,

@@ -1,0 +1,21 @@
+"""Manifolds in which functions take their values."""
+
+from geomndp.geometry.base import AbstractManifold
+from geomndp.geometry.divergence import AbstractDivergence, Exact, Hutchinson
+from geomndp.geometry.euclidean import Euclidean
+from geomndp.geometry.product import Product
+from geomndp.geometry.so3 import SO3
+from geomndp.geometry.sphere import Sphere
+from geomndp.geometry.torus import Torus
+
+__all__ = [
+    "SO3",
+    "AbstractDivergence",
+    "AbstractManifold",
+    "Euclidean",
+    "Exact",
+    "Hutchinson",
+    "Product",
+    "Sphere",
+    "Torus",
+]

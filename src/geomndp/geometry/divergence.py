@@ -1,0 +1,123 @@
+r"""Divergence of a tangent field with respect to the volume of a manifold.
+
+For a manifold with the metric of R^p it is $\sum_k \langle E_k, D f[E_k] \rangle$, E an orthonormal
+basis of the tangent space: directional derivatives along the manifold, in whatever way f is
+written. On R^p that is the trace of the Jacobian. Both rules linearise the field once: its value
+and every directional derivative come from one evaluation. Masked points contribute nothing.
+"""
+
+from __future__ import annotations
+
+import abc
+import math
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+
+from geomndp import _checks
+from geomndp._types import Array, Float, Mask, Outputs, PRNGKeyArray, Scalar
+from geomndp.geometry.base import AbstractManifold
+from geomndp.geometry.euclidean import Euclidean
+
+VectorField = Callable[[Outputs], Outputs]
+Directions = Float[Array, "k n p"]
+Estimates = Float[Array, " k"]
+KINDS = {"rademacher": jr.rademacher, "gaussian": jr.normal}
+
+
+def _kept(y: Outputs, mask: Mask | None) -> Outputs:
+    """1 for the coordinates that count, 0 for masked ones."""
+    return jnp.ones_like(y) if mask is None else jnp.zeros_like(y) + mask[:, None]
+
+
+class AbstractDivergence(eqx.Module):
+    """Rule that gives k unbiased estimates of a divergence."""
+
+    @abc.abstractmethod
+    def prepare(self, y: Outputs, mask: Mask | None, *, key: PRNGKeyArray | None) -> Directions:
+        """Directions for values shaped like y, drawn once and then fixed along a path."""
+
+    @abc.abstractmethod
+    def __call__(
+        self,
+        f: VectorField,
+        y: Outputs,
+        directions: Directions,
+        manifold: AbstractManifold | None = None,
+    ) -> tuple[Outputs, Estimates]:
+        """Return f(y) and the estimates of its divergence there; no manifold means R^p."""
+
+    @abc.abstractmethod
+    def standard_error(self, estimates: Estimates) -> Scalar:
+        """Standard error of the mean of the estimates, or of their integrals along a path."""
+
+
+class Exact(AbstractDivergence):
+    """All basis vectors by forward mode, `chunk` at a time: one estimate."""
+
+    chunk: int = eqx.field(default=64, static=True)
+
+    def __check_init__(self):
+        _checks.at_least(1, chunk=self.chunk)
+
+    def prepare(self, y, mask, *, key=None):
+        return _kept(y, mask)[None]
+
+    def __call__(self, f, y, directions, manifold=None):
+        manifold = Euclidean(y.shape[1]) if manifold is None else manifold
+        value, push = jax.linearize(f, y)
+        shape = (len(y), manifold.dim)
+        size = shape[0] * shape[1]
+
+        def entry(i):
+            one = jax.nn.one_hot(i, size, dtype=y.dtype).reshape(shape)
+            along = push(directions[0] * manifold.embed(y, one))
+            return jnp.ravel(manifold.coordinates(y, along))[i]
+
+        coordinates = jnp.arange(size)
+        if size <= self.chunk:
+            entries = jax.vmap(entry)(coordinates)
+        else:
+            entries = jax.lax.map(entry, coordinates, batch_size=self.chunk)
+        return value, jnp.sum(entries)[None]
+
+    def standard_error(self, estimates):
+        return jnp.zeros((), dtype=estimates.dtype)
+
+
+class Hutchinson(AbstractDivergence):
+    r"""$v^\top J v$ for random v with $E[v v^\top] = I$ (Hutchinson 1990), one estimate a probe.
+
+    On a manifold v is projected to the tangent space of wherever the path has come to.
+    """
+
+    probes: int = eqx.field(default=8, static=True)
+    kind: str = eqx.field(default="rademacher", static=True)
+
+    def __check_init__(self):
+        _checks.at_least(1, probes=self.probes)
+        _checks.one_of("kind", self.kind, tuple(KINDS))
+
+    def prepare(self, y, mask, *, key):
+        if key is None:
+            raise ValueError("expected a key for Hutchinson's probes, got None")
+        draw = KINDS[self.kind]
+        return draw(key, (self.probes, *y.shape), dtype=y.dtype) * _kept(y, mask)[None]
+
+    def __call__(self, f, y, directions, manifold=None):
+        manifold = Euclidean(y.shape[1]) if manifold is None else manifold
+        value, push = jax.linearize(f, y)
+
+        def estimate(v):
+            v = manifold.project(y, v)
+            return jnp.sum(v * push(v))
+
+        return value, jax.vmap(estimate)(directions)
+
+    def standard_error(self, estimates):
+        if self.probes == 1:  # nothing is known of the spread
+            return jnp.full((), jnp.inf, dtype=estimates.dtype)
+        return jnp.std(estimates, ddof=1) / math.sqrt(self.probes)

@@ -1,0 +1,55 @@
+"""Flat space: every map is trivial."""
+
+import math
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from geomndp import _checks
+from geomndp.geometry.base import AbstractManifold, norm
+
+
+class Euclidean(AbstractManifold):
+    """R^d."""
+
+    d: int = eqx.field(static=True)
+
+    def __check_init__(self):
+        _checks.at_least(1, d=self.d)
+
+    @property
+    def dim(self) -> int:
+        return self.d
+
+    @property
+    def ambient_dim(self) -> int:
+        return self.d
+
+    @property
+    def flat(self) -> bool:
+        return True
+
+    @property
+    def log_volume(self) -> float:
+        return math.inf
+
+    def exp(self, y, v):
+        return y + v
+
+    def log(self, y, z):
+        return z - y
+
+    def distance(self, y, z):
+        return norm(z - y)[..., 0]
+
+    def project(self, y, v):
+        return v
+
+    def onto(self, y):
+        return y
+
+    def embed(self, y, c):
+        return jnp.asarray(c)
+
+    def coordinates(self, y, v):
+        return jnp.asarray(v)

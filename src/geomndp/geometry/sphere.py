@@ -1,0 +1,83 @@
+r"""The unit sphere of R^(d+1).
+
+With $\theta$ the angle between y and z: $\exp_y v = \cos|v| y + \sin|v| v / |v|$ and
+$\log_y z = \theta P(z - y) / |P(z - y)|$, P the tangent projection at y. Angles come from
+$2 \arctan(|y - z| / |y + z|)$, which loses nothing near 0 nor near $\pi$.
+"""
+
+import math
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from geomndp import _checks
+from geomndp.geometry.base import AbstractManifold, divide, norm, sinc, unit
+
+
+class Sphere(AbstractManifold):
+    """S^d, points (..., d + 1) of length one; `Sphere(1)` is the circle."""
+
+    d: int = eqx.field(static=True)
+
+    def __check_init__(self):
+        _checks.at_least(1, d=self.d)
+
+    @property
+    def dim(self) -> int:
+        return self.d
+
+    @property
+    def ambient_dim(self) -> int:
+        return self.d + 1
+
+    @property
+    def log_volume(self) -> float:
+        half = (self.d + 1) / 2
+        return math.log(2) + half * math.log(math.pi) - math.lgamma(half)
+
+    def exp(self, y, v):
+        length = norm(v)
+        # Rounding must not add up over the steps of a walk.
+        return self.onto(jnp.cos(length) * y + sinc(length) * v)
+
+    def log(self, y, z):
+        angle = self.distance(y, z)[..., None]
+        # z - y and z + y have one tangent part: the shorter of the two has it without rounding.
+        across = self.project(y, jnp.where(angle > 2, z + y, z - y))
+        length = norm(across)
+        v = divide(angle, length, 1.0) * across
+        # At the antipode every direction is shortest: take the first of the basis.
+        first = jnp.zeros_like(y).at[..., 0].set(1.0)[..., : self.d]
+        opposite = (length < 2 * jnp.finfo(y.dtype).eps) & (angle > 2)
+        return jnp.where(opposite, angle * self.embed(y, first), v)
+
+    def distance(self, y, z):
+        near, far = norm(y - z)[..., 0], norm(y + z)[..., 0]
+        # Where both vanish (padding of zeros) the angle is zero, and so is its gradient.
+        both = near + far > 0
+        return jnp.where(both, 2 * jnp.arctan2(near, jnp.where(both, far, 1.0)), 0.0)
+
+    def project(self, y, v):
+        return v - jnp.sum(y * v, axis=-1, keepdims=True) * y
+
+    def onto(self, y):
+        return unit(y)
+
+    def embed(self, y, c):
+        axis, factor, sign = self._mirror(y)
+        along = jnp.sum(axis[..., :-1] * c, axis=-1, keepdims=True)
+        padded = jnp.concatenate([c, jnp.zeros_like(c[..., :1])], axis=-1)
+        return sign * (padded - factor * along * axis)
+
+    def coordinates(self, y, v):
+        axis, factor, sign = self._mirror(y)
+        return (sign * (v - factor * jnp.sum(axis * v, axis=-1, keepdims=True) * axis))[..., :-1]
+
+    def _mirror(self, y):
+        """Householder reflection between y and the nearer of the two last-axis poles.
+
+        The sign turns it into a rotation that leaves the pole's own basis as it is.
+        """
+        sign = jnp.where(y[..., -1:] >= 0, 1.0, -1.0).astype(y.dtype)
+        axis = y.at[..., -1:].add(sign)
+        return axis, 2 / jnp.sum(axis**2, axis=-1, keepdims=True), sign
