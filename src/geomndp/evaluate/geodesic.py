@@ -1,0 +1,122 @@
+r"""Samples (s, n, p) of a path on a manifold against the path (n, p) that was then observed.
+
+All distances are geodesic, in radians on the unit sphere; every measure is given per target.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+
+from geomndp import _checks
+from geomndp._types import Array, Float, PRNGKeyArray
+from geomndp.geometry import AbstractManifold, Euclidean, Sphere
+
+# Plain arrays: a wrong shape is refused in words.
+Samples = Array
+Path = Array
+PerTarget = Float[Array, " n"]
+
+
+class PathScores(NamedTuple):
+    """All measures of one ensemble, one value a target."""
+
+    sample_distance: PerTarget
+    mean_error: PerTarget
+    energy: PerTarget
+    rank: PerTarget
+
+
+def _check(samples, y, fewest: int = 1) -> None:
+    if samples.ndim != 3 or samples.shape[1:] != y.shape:
+        expected = f"(s, {', '.join(map(str, y.shape))})"
+        raise ValueError(f"expected samples of shape {expected}, got shape {samples.shape}")
+    _checks.at_least(fewest, num_samples=len(samples))
+
+
+def _to_each(manifold, samples, y) -> Float[Array, "s n"]:
+    return manifold.distance(samples, jnp.broadcast_to(y[None], samples.shape))
+
+
+def sample_distance(manifold: AbstractManifold, samples: Samples, y: Path) -> PerTarget:
+    """Mean distance of single samples to the truth: the paper's measure (there called MSE)."""
+    _check(samples, y)
+    return jnp.mean(_to_each(manifold, samples, y), axis=0)
+
+
+def frechet_mean(
+    manifold: AbstractManifold, samples: Samples, *, iterations: int = 10
+) -> Float[Array, "n p"]:
+    r"""Point that minimises the mean squared distance to the samples, target by target.
+
+    Gradient descent with unit step, $m \leftarrow \exp_m \frac1s \sum \log_m y_s$, from the
+    projected mean of R^p (Pennec 2006); on a ball of radius $\pi/2$ the minimum is unique.
+    """
+    start = manifold.onto(jnp.mean(samples, axis=0))
+
+    def step(_, mean):
+        steps = manifold.log(jnp.broadcast_to(mean[None], samples.shape), samples)
+        return manifold.exp(mean, jnp.mean(steps, axis=0))
+
+    return jax.lax.fori_loop(0, iterations, step, start)
+
+
+def mean_error(manifold: AbstractManifold, samples: Samples, y: Path) -> PerTarget:
+    """Distance of the ensemble's Frechet mean to the truth."""
+    _check(samples, y)
+    return manifold.distance(frechet_mean(manifold, samples), y)
+
+
+def energy_score(manifold: AbstractManifold, samples: Samples, y: Path) -> PerTarget:
+    r"""Fair energy score $E d(S, y) - \frac12 E d(S, S')$ over pairs of different samples.
+
+    It is proper where the distance is of negative type, as in R^p and on spheres (Gneiting and
+    Raftery 2007; Lyons 2020); on other manifolds it can reward a wrong law, and is refused. The
+    mean over targets is the score of the path with the sum of distances.
+    """
+    if not isinstance(manifold, (Euclidean, Sphere)):
+        kind = type(manifold).__name__
+        raise ValueError(f"expected a distance of negative type (Euclidean, Sphere), got {kind}")
+    _check(samples, y, 2)
+    s = len(samples)
+    spread = jnp.sum(jax.vmap(lambda one: _to_each(manifold, samples, one))(samples), axis=(0, 1))
+    return sample_distance(manifold, samples, y) - spread / (2 * s * (s - 1))
+
+
+def central_rank(
+    manifold: AbstractManifold, samples: Samples, y: Path, *, key: PRNGKeyArray
+) -> PerTarget:
+    """Share of the ensemble that is nearer to its centre than the truth is.
+
+    Centre and ranks are those of samples and truth together, so that where the truth follows the
+    law of the samples the rank is exactly uniform on [0, 1] for any number of samples (as in
+    conformal prediction, Vovk et al. 2005): the ball around the centre that holds 90% of the
+    ensemble covers the truth in 90% of all cases, those with `rank <= 0.9`.
+    """
+    _check(samples, y, 2)
+    together = jnp.concatenate([samples, y[None]])
+    away = _to_each(manifold, together, frechet_mean(manifold, together))
+    nearer = jnp.sum((away[:-1] < away[-1:]).astype(y.dtype), axis=0)
+    return (nearer + jr.uniform(key, nearer.shape, y.dtype)) / len(together)
+
+
+def ball_coverage(ranks: Array, level: float = 0.9) -> Array:
+    """Share of all targets that lie within the region of this level."""
+    if not 0 < level < 1:
+        raise ValueError(f"expected 0 < level < 1, got {level}")
+    return jnp.mean((ranks <= level).astype(ranks.dtype))
+
+
+def path_scores(
+    manifold: AbstractManifold, samples: Samples, y: Path, *, key: PRNGKeyArray
+) -> PathScores:
+    """All measures of one ensemble; `vmap` over storms."""
+    return PathScores(
+        sample_distance(manifold, samples, y),
+        mean_error(manifold, samples, y),
+        energy_score(manifold, samples, y),
+        central_rank(manifold, samples, y, key=key),
+    )
