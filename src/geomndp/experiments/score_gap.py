@@ -27,7 +27,10 @@ def score_gaps(
     gp = problem.process.gp
     if gp is None:
         raise ValueError(f"expected Gaussian data, whose score is known, got {problem.name!r}")
-    data = problem.tasks(batch_size, seed=seed) if test else problem.stream(batch_size)
+    if test:
+        data = problem.tasks(batch_size, seed=seed, dtype="float32")
+    else:
+        data = problem.stream(batch_size, dtype="float32")
     joint, conditional = (
         score_gap(
             model,

@@ -1,0 +1,29 @@
+"""Small problems and models for tests of experiments."""
+
+import jax.random as jr
+
+from geomndp import Model
+from geomndp.data import Regression1D
+from geomndp.data.synthetic import Gaussian
+from geomndp.experiments.regression1d import Experiment
+from geomndp.gp import GP
+from geomndp.kernels import SquaredExponential, White
+from geomndp.nets import RelativeAttention
+from geomndp.noising import LinearSchedule, OrnsteinUhlenbeck
+from geomndp.score import NetworkScore
+
+RIGHT, WRONG = (GP(SquaredExponential(scale), noise=0.01) for scale in (0.5, 2.0))
+NOISING = OrnsteinUhlenbeck(White(), LinearSchedule(0.0, 10.0))
+SMALL = {"width": 8, "num_layers": 1, "num_heads": 2, "bias_width": 4, "num_frequencies": 2}
+
+
+def experiment(process=None, *, targets: int = 3) -> Experiment:
+    """A data set of few points; of the process RIGHT unless told."""
+    process = Gaussian(RIGHT) if process is None else process
+    return Experiment("tiny", Regression1D("paper", "tiny", process, 5, (1, 2), targets), True)
+
+
+def network(**options) -> Model:
+    """An untrained model."""
+    net = RelativeAttention(1, 1, **SMALL, dtype="float32", key=jr.key(0))
+    return Model(NOISING, NetworkScore(net, **options))
