@@ -2,6 +2,7 @@
 
 from geomndp.evaluate.blocks import AbstractMeasurement, in_blocks
 from geomndp.evaluate.calibration import ExactSampleScores, SampleScores, covered
+from geomndp.evaluate.moments import fitted_kl
 from geomndp.evaluate.paired import (
     LogProbs,
     PerTarget,
@@ -25,6 +26,7 @@ __all__ = [
     "covered",
     "crps",
     "exact_log_prob",
+    "fitted_kl",
     "in_blocks",
     "model_log_prob",
     "pit",
