@@ -87,7 +87,7 @@ class Evaluate:
 
 @dataclass(frozen=True)
 class Reproduce:
-    """Print and write a published table beside what the shipped models measured.
+    """Print and write a published table and its ablations beside what was measured of our models.
 
     Example: geomndp reproduce regression1d --out out
     """
@@ -98,3 +98,7 @@ class Reproduce:
     """Folder for table and figures."""
     num: int = 0
     """Measure anew on so many test functions; 0 prints what was measured when models shipped."""
+    results: str | None = None
+    """JSON file of results; those that come with the package by default."""
+    figures: bool = True
+    """Draw the figures too."""

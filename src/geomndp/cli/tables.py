@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from rich.console import Console
@@ -9,24 +10,46 @@ from rich.table import Table
 
 from geomndp import _checks, _shipped
 from geomndp.cli.commands import Reproduce
-from geomndp.experiments import table1d
+from geomndp.experiments import report1d, results, table1d
+
+WIDTH = 160  # where the output is no terminal
 
 
 def reproduce(command: Reproduce) -> None:
-    """Print a table, write it as Markdown, and draw its figure."""
+    """Print tables, write them as Markdown, and draw their figures."""
     _checks.one_of("table", command.table, ("regression1d",))
     console, out = Console(), Path(command.out)
+    if not console.is_terminal:
+        console = Console(width=WIDTH)
+    found = results.read(command.results or results.shipped(command.table))
     measured = {suite: _measure(suite, command.num) for suite in table1d.FOLDERS}
     out.mkdir(parents=True, exist_ok=True)
+    document = ["# 1D regression", "Log-likelihood, nats per target.", ""]
     for suite in table1d.FOLDERS:
         for region in table1d.REGIONS:
             console.print(_table(suite, region))
-        path = out / f"regression1d-{suite}.md"
-        path.write_text(table1d.markdown(suite), encoding="utf-8")
-        console.print(f"table: {path}")
+        document.append(table1d.markdown(suite))
+    for table in report1d.tables(found):
+        console.print(_rich(table))
+        document.append(report1d.markdown(table))
     for name, metrics in (pair for part in measured.values() for pair in part.items()):
         console.print(name, metrics)
-    console.print(f"figure: {_figure(out)}")
+        document.append(f"- {name}, measured now: {metrics}")
+    path = out / "regression1d.md"
+    path.write_text("\n".join(document), encoding="utf-8")
+    console.print(f"tables: {path}")
+    if command.figures:
+        for figure in _figures(out, found):
+            console.print(f"figure: {figure}")
+
+
+def _rich(content: report1d.Table) -> Table:
+    table = Table(title=content.title)
+    for name in content.header:
+        table.add_column(name)
+    for row in content.rows:
+        table.add_row(*row)
+    return table
 
 
 def _table(suite: str, region: str) -> Table:
@@ -55,10 +78,22 @@ def _measure(suite: str, num: int) -> dict:
     }
 
 
-def _figure(out: Path) -> Path:
+def _figures(out: Path, found: dict) -> Iterator[Path]:
     import matplotlib
 
     matplotlib.use("Agg")
-    from geomndp.experiments.figure1d import figure1d
+    from geomndp.experiments.calibration1d import calibration_figure
+    from geomndp.experiments.figure1d import curve_figure, figure1d
 
-    return figure1d(out / "regression1d.png")
+    histograms = {
+        f"{name.partition('/')[2]}, {region}": part
+        for name, regions in found.get("calibration", {}).items()
+        for region, part in regions.items()
+    }
+    if histograms:
+        yield calibration_figure(histograms, out / "regression1d-calibration.png")
+    if found.get("curve"):
+        yield curve_figure(found["curve"], out / "regression1d-curve.png")
+    for suite in table1d.FOLDERS:
+        if table1d.shipped(suite):
+            yield figure1d(out / f"regression1d-{suite}.png", suite=suite)

@@ -7,10 +7,10 @@ from pathlib import Path
 import jax.numpy as jnp
 import jax.random as jr
 
-from geomndp import _shipped
-from geomndp.data import regression1d
-from geomndp.experiments.table1d import COLUMNS, FOLDERS
-from geomndp.model import load
+from geomndp.data import AbstractProcess, regression1d
+from geomndp.experiments.table1d import FOLDERS, shipped
+from geomndp.gp import AbstractGP
+from geomndp.model import Model, load
 from geomndp.plot import functions_1d, save_figure
 
 
@@ -18,21 +18,51 @@ def figure1d(path: str | Path, *, suite: str = "paper", seed: int = 0, points: i
     """Data, model samples, and model samples given five observations."""
     import matplotlib.pyplot as plt
 
-    names = [n for n in COLUMNS if f"{FOLDERS[suite]}/{n}" in _shipped.names()]
+    names = shipped(suite)
     if not names:
         raise ValueError(f"expected shipped models of suite {suite!r}, got none")
     figure, axes = plt.subplots(len(names), 3, figsize=(11, 2.4 * len(names)), squeeze=False)
     x = jnp.linspace(-2, 2, points, dtype=jnp.float32)[:, None]
     for row, name in zip(axes, names, strict=True):
-        data_key, prior_key, posterior_key = jr.split(jr.key(seed), 3)
-        process = regression1d(suite, name).process
-        data = jnp.stack([process.sample(x, key=key) for key in jr.split(data_key, 12)])
         model = load(f"{FOLDERS[suite]}/{name}")
-        observed = slice(points // 10, None, points // 5)
-        context = (x[observed], data[0][observed])
-        functions_1d(x, data, title=f"{name}: data", ax=row[0])
-        functions_1d(x, model.sample(x, key=prior_key, num_samples=64), title="model", ax=row[1])
-        samples = model.condition(*context).sample(x, key=posterior_key, num_samples=64)
-        functions_1d(x, samples, context=context, title="model given five points", ax=row[2])
+        _draw_row(row, name, model, regression1d(suite, name).process, x, jr.key(seed))
+    figure.tight_layout()
+    return save_figure(figure, path)
+
+
+def _draw_row(axes, name: str, model: Model, process: AbstractProcess, x, key) -> None:
+    data_key, prior_key, posterior_key = jr.split(key, 3)
+    data = jnp.stack([process.sample(x, key=key) for key in jr.split(data_key, 12)])
+    observed = slice(len(x) // 10, None, len(x) // 5)
+    context = (x[observed], data[0][observed])
+    prior, posterior = None, None
+    if process.gp is not None:
+        prior, posterior = (_band(gp, x) for gp in (process.gp, process.gp.condition(*context)))
+    functions_1d(x, data, exact=prior, title=f"{name}: data", ax=axes[0])
+    drawn = model.sample(x, key=prior_key, num_samples=64)
+    functions_1d(x, drawn, exact=prior, title="model", ax=axes[1])
+    drawn = model.condition(*context).sample(x, key=posterior_key, num_samples=64)
+    title = "model given five points"
+    functions_1d(x, drawn, context=context, exact=posterior, title=title, ax=axes[2])
+
+
+def _band(gp: AbstractGP, x):
+    return gp.mean_at(x), jnp.sqrt(gp.gram(x).diagonal())
+
+
+def curve_figure(curves: dict[str, list[dict]], path: str | Path) -> Path:
+    """Regret and score gaps against training steps, one panel a model."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, len(curves), figsize=(4 * len(curves), 3.2), squeeze=False)
+    names = {"regret": "regret", "gap_conditional": "score gap", "gap_joint": "score gap, joint"}
+    for ax, (title, points) in zip(axes[0], curves.items(), strict=True):
+        for key, label in names.items():
+            some = [(p["steps"], *p[key]) for p in points if key in p]
+            if some:
+                steps, means, errors = zip(*some, strict=True)
+                ax.errorbar(steps, means, errors, marker="o", ms=3, capsize=2, label=label)
+        ax.set(title=title, xlabel="steps", ylabel="nats per target", xscale="log", yscale="log")
+    axes[0, 0].legend(fontsize=7)
     figure.tight_layout()
     return save_figure(figure, path)

@@ -25,29 +25,44 @@ def number(value: float, error: float | None = None) -> str:
     return f"{value:.2f}" if error is None else f"{value:.3f} ± {error:.3f}"
 
 
+def shipped(suite: str) -> list[str]:
+    """Data sets of a suite for which a T(1) model ships."""
+    return [name for name in COLUMNS if f"{FOLDERS[suite]}/{name}" in _shipped.names()]
+
+
 def notes(suite: str, name: str) -> dict | None:
     """Metadata of a shipped model, None if there is none of that name."""
     full = f"{FOLDERS[suite]}/{name}"
     return _shipped.metadata(full) if full in _shipped.names() else None
 
 
-def _measured(suite: str, region: str, suffix: str, key: str) -> tuple[str, ...]:
+def _measured(suite: str, region: str, suffix: str, key: str, joint: bool = False):
     cells = []
     for name in COLUMNS:
         found = (notes(suite, name + suffix) or {}).get("metrics", {}).get(region, {})
+        found = found.get("joint", {}) if joint else found
         cells.append(number(*found[key]) if key in found else "")
     return tuple(cells)
 
 
+def _own(suite: str, region: str, label: str, suffix: str, *, regret: bool) -> list[TableRow]:
+    """A model's rows by its one-solve route and, where measured, by the joint route."""
+    table = []
+    for joint, route in ((False, ""), (True, ", joint route")):
+        lines = [TableRow(label + route, _measured(suite, region, suffix, "log_prob", joint))]
+        if regret:
+            cells = _measured(suite, region, suffix, "regret", joint)
+            lines.append(TableRow(f"regret of {label}{route}", cells))
+        table += [line for line in lines if any(line.cells) or not joint]
+    return table
+
+
 def rows(suite: str, region: str) -> list[TableRow]:
     """All rows of one region of one suite; an empty cell was not measured."""
-    table = [
-        TableRow("GP, exact", _measured(suite, region, "", "gp")),
-        TableRow("T(1)-GeomNDP", _measured(suite, region, "", "log_prob")),
-        TableRow("regret of T(1)", _measured(suite, region, "", "regret")),
-    ]
+    table = [TableRow("GP, exact", _measured(suite, region, "", "gp"))]
+    table += _own(suite, region, "T(1)-GeomNDP", "", regret=True)
     if suite == "paper":
-        table.append(TableRow("NDP*", _measured(suite, region, "-ndp", "log_prob")))
+        table += _own(suite, region, "NDP*", "-ndp", regret=False)
     published = PAPER if suite == "paper" else QUOTED
     for label, values in published[region].items():
         table.append(TableRow(label, tuple("*" if v is None else number(v) for v in values)))

@@ -1,0 +1,65 @@
+"""All that is measured of a 1D model, part by part, into one file of results."""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+
+from geomndp.data import REGIONS
+from geomndp.experiments import results
+from geomndp.experiments.calibration1d import calibration
+from geomndp.experiments.regression1d import Experiment, experiment
+from geomndp.experiments.samplers1d import exact_rows, sampler_rows
+from geomndp.experiments.score1d import score
+from geomndp.experiments.score_gap import score_gaps
+from geomndp.model import Model
+from geomndp.model.model import ROUTES
+
+
+def measure(
+    name: str,
+    model: Model,
+    path: str | PathLike,
+    *,
+    num: int = 1024,
+    this: Experiment | None = None,
+    routes: tuple[str, ...] = ROUTES,
+    regions: tuple[str, ...] = tuple(REGIONS),
+    probes: int | None = None,
+    calibrate: int = 1024,
+    directory: str | PathLike | None = None,
+    **options,
+) -> None:
+    """Scores by both routes, calibration and, for Gaussian data, score gaps of one model.
+
+    Every part is written to `path` as soon as it is known, and not measured again where it stands
+    there already. `directory` keeps blocks of unfinished parts. Options go to `score`.
+    """
+    this = experiment(name) if this is None else this
+
+    def part(place: tuple[str, ...], function, *arguments, **settings):
+        if results.found(results.read(path), *place) is None:
+            results.update(path, place, function(*arguments, **settings))
+
+    def blocks(*names: str) -> Path | None:
+        return None if directory is None else Path(directory, name, "-".join(names))
+
+    for region in regions:
+        for route in routes:
+            settings = {"num": num, "region": region, "route": route, "probes": probes, **options}
+            kept = blocks(region, route)
+            part(("scores", name, region, route), score, model, this, **settings, directory=kept)
+        if calibrate:
+            settings = {"num": calibrate, "region": region, "directory": blocks(region, "samples")}
+            part(("calibration", name, region), calibration, model, this, **settings)
+    if this.problem.process.gp is not None:
+        part(("gaps", name), score_gaps, model, this.problem, test=True)
+
+
+def measure_samplers(name: str, model: Model, path: str | PathLike, **options) -> None:
+    """Conditional samplers with the learnt and with the exact score; options of `sampler_rows`."""
+    problem = experiment(name).problem
+    learnt = sampler_rows(model, problem, **options)
+    results.update(path, ("samplers", name, "learnt"), learnt)
+    shared = {k: v for k, v in options.items() if k in ("num", "contexts", "targets", "samplers")}
+    results.update(path, ("samplers", name, "exact"), exact_rows(model, problem, **shared))

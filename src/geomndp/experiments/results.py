@@ -1,0 +1,91 @@
+"""Measured results as JSON: gathered while they are measured, shipped with the package.
+
+Layout of `measured/regression1d.json`; every part may be missing:
+
+| part | holds |
+|---|---|
+| scores | model -> region -> route -> what `score1d.score` gives |
+| calibration | model -> region -> what `calibration1d.calibration` gives |
+| gaps | model -> what `score_gap.score_gaps` gives |
+| curve | model -> list of {steps, seconds, and any of gap_joint, gap_conditional, regret} |
+| ablation | experiment -> rows of `ablation1d.ablation` |
+| samplers | model -> {learnt, exact: rows of `samplers1d`, num_samples, ...} |
+
+A pair [mean, standard error] is a measurement. Shipped models carry their own scores (`ship`).
+Plain Python: printing tables needs no JAX.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from importlib.resources import files
+from pathlib import Path
+
+from geomndp import _shipped
+
+
+def shipped(table: str) -> Path:
+    """Where the results of a table lie in the package."""
+    return Path(str(files("geomndp"))) / "experiments" / "measured" / f"{table}.json"
+
+
+def read(path: str | os.PathLike) -> dict:
+    """Results of a file; none if there is no file."""
+    path = Path(path)
+    if not path.exists():
+        return {}
+    try:
+        content = json.loads(path.read_bytes())
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"expected results in {path}, got a damaged file") from error
+    if not isinstance(content, dict):
+        raise ValueError(f"expected results in {path}, got a foreign file")
+    return content
+
+
+def write(path: str | os.PathLike, content: dict) -> None:
+    """Write JSON under a temporary name, then rename."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        temporary.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", "utf-8")
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def found(content: dict, *place: str):
+    """What stands at a place, None if nothing does."""
+    for name in place:
+        content = content.get(name, {})
+    return content or None
+
+
+def update(path: str | os.PathLike, place: tuple[str, ...], value) -> None:
+    """Put one result at its place in a file, such as ("scores", model, region, route)."""
+    content = read(path)
+    inner = content
+    for name in place[:-1]:
+        inner = inner.setdefault(name, {})
+    inner[place[-1]] = value
+    write(path, content)
+
+
+def ship(path: str | os.PathLike, table: str, models: Path | None = None) -> None:
+    """Move results into the package: scores to their models' files, all else to the table's.
+
+    In a model's metrics the conditional route stands for a region, the joint route inside it.
+    """
+    content, target = read(path), shipped(table)
+    models = _shipped.folder() if models is None else models
+    for name, regions in content.pop("scores", {}).items():
+        document = _shipped.document(models / name)
+        for region, routes in regions.items():
+            metrics = dict(routes["conditional"])
+            if "joint" in routes:
+                metrics["joint"] = routes["joint"]
+            document["metadata"].setdefault("metrics", {})[region] = metrics
+        write(_shipped.sibling(models / name, ".json"), document)
+    write(target, read(target) | content)

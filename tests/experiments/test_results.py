@@ -1,0 +1,103 @@
+"""Results from measurement to print: written part by part, shipped, shown as tables."""
+
+import json
+
+import pytest
+
+from geomndp import Model, _shipped
+from geomndp.cli import main
+from geomndp.experiments import measure1d, report1d, results, table1d
+from geomndp.experiments.figure1d import curve_figure
+from geomndp.score import GaussianScore
+
+from .helper import NOISING, RIGHT, experiment
+
+SCORE = {"log_prob": [0.5, 0.1], "solver_error": 1e-5, "regret": [0.004, 0.001], "num": 8}
+SCORES = {"conditional": SCORE, "joint": SCORE | {"log_prob": [0.48, 0.1]}}
+SUMMARY = {"pit": [0.9, 1.1], "pit_error": [0.1, 0.1], "crps": [0.3, 0.01]}
+SUMMARY |= {"coverage50": [0.49, 0.01], "coverage90": [0.91, 0.01]}
+CURVE = [
+    {"steps": 100, "seconds": 1.5, "gap_joint": [0.03, 0.01], "regret": [0.04, 0.01]},
+    {"steps": 1000, "gap_joint": [0.01, 0.001]},
+]
+ROW = {"limit": "white", "parametrisation": "K", "steps": 10, "regret": [0.1, 0.01]}
+LEARNT = [
+    {"sampler": "Langevin", "evaluations": 1000, "kl": [0.02, 0.001], "kl_error": 0.0005},
+    {"sampler": "RePaint", "evaluations": 1000, "kl": None, "kl_tasks": [None]},
+]
+FILE = {
+    "calibration": {"regression1d/se": {"interpolation": {"model": SUMMARY, "gp": SUMMARY}}},
+    "gaps": {
+        "regression1d/se": {"joint": {"gap": [0.01, 0.001]}, "conditional": {"gap": [0.02, 0]}}
+    },
+    "curve": {"regression1d/se": CURVE},
+    "ablation": {"regression1d/se": [ROW, {**ROW, "parametrisation": "none", "diverged": 7}]},
+    "samplers": {
+        "regression1d/se": {"learnt": LEARNT, "exact": [{**LEARNT[0], "kl": [0.01, 0.0]}]}
+    },
+}
+
+
+def test_parts_are_written_at_once_and_not_measured_again(tmp_path):
+    path, model = tmp_path / "results.json", Model(NOISING, GaussianScore(RIGHT))
+    options = {"num": 4, "this": experiment(), "regions": ("interpolation",), "calibrate": 0}
+    measure1d.measure("tiny", model, path, **options, directory=tmp_path / "blocks")
+    content = results.read(path)
+    assert set(content["scores"]["tiny"]["interpolation"]) == {"conditional", "joint"}
+    assert abs(content["scores"]["tiny"]["interpolation"]["joint"]["regret"][0]) < 0.02
+    assert content["gaps"]["tiny"]["joint"]["gap"][0] < 1e-6
+    stamp = path.stat().st_mtime_ns
+    measure1d.measure("tiny", model, path, **options)
+    assert path.stat().st_mtime_ns == stamp
+
+
+def test_scores_ship_with_their_models_and_the_rest_with_the_table(tmp_path, monkeypatch):
+    name = "regression1d/se"
+    models = tmp_path / "models"
+    document = _shipped.document(_shipped.folder() / name)
+    results.write(models / f"{name}.json", document)
+    monkeypatch.setattr(results, "shipped", lambda table: tmp_path / f"{table}.json")
+    path = tmp_path / "results.json"
+    results.write(path, {"scores": {name: {"interpolation": SCORES}}, "curve": {"a": CURVE}})
+    results.ship(path, "regression1d", models)
+    metrics = _shipped.document(models / name)["metadata"]["metrics"]["interpolation"]
+    assert metrics == SCORE | {"joint": SCORES["joint"]}
+    assert results.read(tmp_path / "regression1d.json") == {"curve": {"a": CURVE}}
+    monkeypatch.setattr(_shipped, "folder", lambda: models)
+    rows = {row.label: row.cells[0] for row in table1d.rows("paper", "interpolation")}
+    assert rows["T(1)-GeomNDP"] == "0.500 ± 0.100"
+    assert rows["T(1)-GeomNDP, joint route"] == "0.480 ± 0.100"
+    assert rows["regret of T(1)-GeomNDP"] == "0.004 ± 0.001"
+
+
+def test_damaged_results_are_refused(tmp_path):
+    path = tmp_path / "results.json"
+    assert results.read(path) == {}
+    for text in ("{", "[1]"):
+        path.write_text(text)
+        with pytest.raises(ValueError, match="expected results in"):
+            results.read(path)
+
+
+def test_reproduce_writes_every_table_that_has_results(tmp_path, capsys):
+    path = tmp_path / "results.json"
+    path.write_text(json.dumps(FILE))
+    command = ["reproduce", "regression1d", "--out", str(tmp_path), "--results", str(path)]
+    assert main([*command, "--no-figures"]) == 0
+    text = (tmp_path / "regression1d.md").read_text()
+    assert "| T(1)-GeomNDP, paper | 0.72 |" in text
+    assert "| GNP, quoted |" in text
+    assert "| white | none | 10 |  |  | diverged at step 7 |" in text
+    assert "| Langevin | 1000 | 0.0200 ± 0.0010 | 0.0005 | 0.0100 ± 0.0000 |" in text
+    assert "| RePaint | 1000 | not finite |" in text
+    assert "| regression1d/se | 1000 |  | 0.0100 ± 0.0010 |  |  |" in text
+    assert "Calibration of posterior samples" in capsys.readouterr().out
+
+
+def test_no_results_no_tables():
+    assert report1d.tables({}) == []
+
+
+def test_curve_figure(tmp_path):
+    path = curve_figure({"se": CURVE, "matern": CURVE}, tmp_path / "curve.png")
+    assert path.stat().st_size > 1000
