@@ -32,7 +32,6 @@ class TinyStream(data.AbstractStream):
     batch_size: int = eqx.field(default=8, static=True)
     contexts: data.Contexts | None = data.Contexts()
     dtype: str | None = eqx.field(default=None, static=True)
-    paired = False
 
     def draw(self, key):
         x_key, y_key, noise_key, points_key, context_key = jr.split(key, 5)

@@ -21,7 +21,7 @@ NETS = {
     "absolute": lambda key: nets.BiDimensionalAttention(1, 1, **SIZES, key=key),
     "centred": lambda key: nets.BiDimensionalAttention(1, 1, inputs="centred", **SIZES, key=key),
 }
-STREAM = data.regression1d("paper", "se").stream(batch_size=6, paired=True)
+STREAM = data.regression1d("paper", "se").stream(batch_size=6, in_pairs=True)
 
 
 def stirred(net, key):
@@ -37,7 +37,7 @@ def test_join_and_part_are_inverse():
     first, second = jnp.arange(1.0, 6.0)[:, None], jnp.arange(11.0, 16.0)[:, None]
     for count in range(1, 6):
         mask = (jnp.arange(5) < count).astype(float)
-        one, two = part(join(first, second, mask))
+        one, two = part(join(first, second, mask), 5)
         assert_array_equal(one[:count], first[:count])
         assert_array_equal(two[: 6 - count], second[: 6 - count])
 
@@ -57,7 +57,7 @@ def test_loss_is_that_of_functions_alone(name, kernel, getkey):
 
 
 def test_pairs_fill_their_rows_and_sizes_stay_uniform():
-    stream = data.regression1d("paper", "se").stream(batch_size=20_000, paired=True)
+    stream = data.regression1d("paper", "se").stream(batch_size=20_000, in_pairs=True)
     points = jnp.sum(stream.draw(jr.key(0)).mask, axis=1)
     assert_array_equal(points[0::2] + points[1::2], 61.0)
     shares = jnp.bincount(points.astype(int), length=61)[1:] / len(points)
@@ -66,7 +66,7 @@ def test_pairs_fill_their_rows_and_sizes_stay_uniform():
 
 def test_odd_batches_are_refused(getkey):
     with pytest.raises(ValueError, match="expected an even batch_size to pair, got 7"):
-        data.regression1d("paper", "se").stream(batch_size=7, paired=True)
+        data.regression1d("paper", "se").stream(batch_size=7, in_pairs=True)
     batch = jax.tree.map(lambda v: v[:3], STREAM.draw(getkey()))
     with pytest.raises(ValueError, match="expected an even number of functions"):
         in_pairs(NETS["relative"](getkey()), batch.mask, batch.x, batch.y, batch.mask)

@@ -55,10 +55,11 @@ def train(command: Train) -> None:
     model = experiments.make_model(this, key=init_key, compute_dtype=command.compute_dtype)
     model, history = fit(
         model,
-        this.problem.stream(command.batch_size),
+        experiments.make_stream(this, command.batch_size),
         steps=command.steps,
         key=train_key,
         loss=experiments.make_loss(),
+        optimiser=experiments.make_optimiser(this, command.steps),
         directory=command.out,
         checkpoint_every=command.checkpoint_every,
         quiet=command.quiet,

@@ -42,19 +42,22 @@ class Contexts(eqx.Module):
 
 
 class AbstractStream(eqx.Module):
-    """Source of training batches; `conditional` says whether they have contexts.
-
-    `paired`: the numbers of points of functions 2i and 2i + 1 add up to the most plus one, and the
-    real points come first, so that a network can take both in one row.
-    """
+    """Source of training batches; `conditional` says whether they have contexts."""
 
     batch_size: eqx.AbstractVar[int]
     contexts: eqx.AbstractVar[Contexts | None]
-    paired: eqx.AbstractVar[bool]
 
     @property
     def conditional(self) -> bool:
         return self.contexts is not None and self.contexts.share > 0
+
+    @property
+    def paired(self) -> bool:
+        """Whether functions 2i and 2i + 1 fill one row of points together.
+
+        Their numbers of points then add up to the most plus one, and real points come first.
+        """
+        return False
 
     @abc.abstractmethod
     def draw(self, key: PRNGKeyArray) -> Batch:
@@ -80,7 +83,8 @@ class Stream(AbstractStream):
     """Fresh functions of a process at uniform inputs, 1 to `max_points` points each.
 
     The inputs are independent, so the first c points are as random a subset as any: they are the
-    context.
+    context. With `in_pairs` the sizes of neighbours in the batch complement each other, and a
+    training step does no work on padding.
     """
 
     process: AbstractProcess
@@ -90,14 +94,18 @@ class Stream(AbstractStream):
     high: float = eqx.field(default=2.0, static=True)
     contexts: Contexts | None = Contexts()
     dtype: str | None = eqx.field(default=None, static=True)
-    paired: bool = eqx.field(default=False, static=True)
+    in_pairs: bool = eqx.field(default=False, static=True)
 
     def __check_init__(self):
         _checks.at_least(1, batch_size=self.batch_size, max_points=self.max_points)
         if not self.low < self.high:
             raise ValueError(f"expected low < high, got {self.low} and {self.high}")
-        if self.paired and self.batch_size % 2:
+        if self.in_pairs and self.batch_size % 2:
             raise ValueError(f"expected an even batch_size to pair, got {self.batch_size}")
+
+    @property
+    def paired(self) -> bool:
+        return self.in_pairs
 
     def draw(self, key):
         """Make a batch of fresh functions."""
@@ -113,7 +121,7 @@ class Stream(AbstractStream):
     def _points(self, key: PRNGKeyArray) -> Int[Array, " b"]:
         """Numbers of points, uniform on 1..n; a pair has n + 1 together."""
         b, n = self.batch_size, self.max_points
-        if not self.paired:
+        if not self.in_pairs:
             return jr.randint(key, (b,), 1, n + 1, jnp.int32)
         first = jr.randint(key, (b // 2,), 1, n + 1, jnp.int32)
         return jnp.stack([first, n + 1 - first], axis=1).reshape(b)
@@ -128,7 +136,6 @@ class Resampled(AbstractStream):
     functions: Batch
     batch_size: int = eqx.field(default=256, static=True)
     contexts: Contexts | None = Contexts()
-    paired = False
 
     def __check_init__(self):
         _checks.at_least(1, batch_size=self.batch_size)

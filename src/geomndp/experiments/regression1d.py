@@ -11,10 +11,11 @@ import dataclasses
 from typing import NamedTuple
 
 import equinox as eqx
+import optax
 
 from geomndp import _checks
 from geomndp._types import PRNGKeyArray
-from geomndp.data import NAMES, Regression1D, regression1d
+from geomndp.data import NAMES, Regression1D, Stream, regression1d
 from geomndp.gp import Constant
 from geomndp.kernels import White
 from geomndp.model import Model
@@ -22,7 +23,7 @@ from geomndp.nets import AbstractNet, BiDimensionalAttention, RelativeAttention,
 from geomndp.noising import LinearSchedule, OrnsteinUhlenbeck
 from geomndp.score import NetworkScore
 from geomndp.solve import Power
-from geomndp.train import DenoisingLoss
+from geomndp.train import DenoisingLoss, adam
 
 FOLDERS = {"regression1d": "paper", "regression1d-gnp2020": "gnp2020"}
 PAPER_STEPS = 19_200  # 300 epochs of 64 batches
@@ -82,6 +83,16 @@ def make_model(this: Experiment, *, key: PRNGKeyArray, compute_dtype: str | None
 def make_loss() -> DenoisingLoss:
     """The recipe that won: times dense near zero, likelihood weights, every point alike."""
     return DenoisingLoss(times=Power(2.0), weight=Likelihood(), average="point")
+
+
+def make_stream(this: Experiment, batch_size: int = 256) -> Stream:
+    """Training functions; two share a row of points."""
+    return this.problem.stream(batch_size, in_pairs=batch_size % 2 == 0)
+
+
+def make_optimiser(this: Experiment, steps: int) -> optax.GradientTransformation:
+    """Adam; the normalised network bears, and gains from, three times the paper's rate."""
+    return adam(steps, peak=3e-3 if this.invariant else 1e-3)
 
 
 def in_full_precision(model: Model) -> Model:

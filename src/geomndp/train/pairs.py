@@ -1,9 +1,9 @@
 """Two functions in one row of points, so that none of a network's work goes to padding.
 
-Functions 2i and 2i + 1 of a batch whose numbers of points add up to n + 1 fill a row of n + 1
-points together: the first from its start, the second backwards from its end. The row's mask holds
-1 and 2, the number of the function that a point belongs to, which keeps them apart in a network.
-Numbers of points that are uniform on {1..n} stay so, and the work of attention halves.
+Functions 2i and 2i + 1 of a batch whose numbers of points add up to n + 1 fill one row together:
+the first from its start, the second backwards from its end. The row's mask holds 1 and 2, the
+number of the function that a point belongs to, which keeps them apart in a network. Numbers of
+points that are uniform on {1..n} stay so, and the work of attention halves.
 """
 
 from __future__ import annotations
@@ -14,9 +14,16 @@ import jax.numpy as jnp
 from geomndp import _checks
 from geomndp._types import Array, Float, Mask, Outputs
 
+TILE = 16  # matrix units work on blocks of so many points
+
+
+def row_length(points: int) -> int:
+    """Points of a row that holds two functions with `points` + 1 of them together."""
+    return -(-(points + 1) // TILE) * TILE
+
 
 def _longer(v: Array) -> Array:
-    return jnp.pad(v, [(0, 1)] + [(0, 0)] * (v.ndim - 1))
+    return jnp.pad(v, [(0, row_length(len(v)) - len(v))] + [(0, 0)] * (v.ndim - 1))
 
 
 def join(first: Array, second: Array, mask: Mask) -> Array:
@@ -25,9 +32,9 @@ def join(first: Array, second: Array, mask: Mask) -> Array:
     return jnp.where(own, _longer(first), jnp.flip(_longer(second), 0))
 
 
-def part(row: Float[Array, "m p"]) -> tuple[Outputs, Outputs]:
+def part(row: Float[Array, "m p"], points: int) -> tuple[Outputs, Outputs]:
     """Values of both functions, at their own places; what stands beyond their points is garbage."""
-    return row[:-1], jnp.flip(row, 0)[:-1]
+    return row[:points], jnp.flip(row, 0)[:points]
 
 
 def in_pairs(net, t, x, y, mask) -> Float[Array, "b n p"]:
@@ -39,7 +46,7 @@ def in_pairs(net, t, x, y, mask) -> Float[Array, "b n p"]:
     def pair(t, x, y, mask):
         row = [join(*values, mask[0]) for values in (t, x, y)]
         outputs = net(*row, join(mask[0], 2.0 * mask[1], mask[0]))
-        return jnp.stack(part(outputs))
+        return jnp.stack(part(outputs, x.shape[1]))
 
     halves = [v.reshape(len(v) // 2, 2, *v.shape[1:]) for v in (t, x, y, mask)]
     outputs = jax.vmap(pair)(*halves)
