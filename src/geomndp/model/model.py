@@ -13,7 +13,7 @@ from geomndp._types import Array, Inputs, Mask, Outputs, PRNGKeyArray, Scalar
 from geomndp.data import Normaliser
 from geomndp.likelihood import Exact, Flow, Hutchinson, LogProb
 from geomndp.model.checks import as_float, as_observations, finite_log_prob, finite_samples
-from geomndp.noising import OrnsteinUhlenbeck
+from geomndp.noising import AbstractNoising
 from geomndp.samplers import (
     AbstractSampler,
     Amortised,
@@ -36,7 +36,7 @@ class Model(eqx.Module):
     `normaliser` changes between the data's units, which every method speaks, and the model's.
     """
 
-    noising: OrnsteinUhlenbeck
+    noising: AbstractNoising
     score: AbstractScore
     eps: float = eqx.field(default=5e-4, static=True)
     normaliser: Normaliser | None = None

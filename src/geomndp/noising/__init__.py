@@ -1,10 +1,14 @@
 """How functions are turned into noise."""
 
-from geomndp.noising.ornstein_uhlenbeck import OrnsteinUhlenbeck, Perturbed, per_point
+from geomndp.noising.base import AbstractNoising, Perturbed, per_point
+from geomndp.noising.brownian import Brownian
+from geomndp.noising.ornstein_uhlenbeck import OrnsteinUhlenbeck
 from geomndp.noising.schedule import AbstractSchedule, CosineSchedule, LinearSchedule
 
 __all__ = [
+    "AbstractNoising",
     "AbstractSchedule",
+    "Brownian",
     "CosineSchedule",
     "LinearSchedule",
     "OrnsteinUhlenbeck",

@@ -7,64 +7,58 @@ $dY = \frac12 (m - Y) \beta dt + \sqrt\beta S dB$ (the paper's equation for the 
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
 
 from geomndp import _checks
-from geomndp._linalg import AbstractGram, zero_masked
-from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray, Scalar, Times
+from geomndp._linalg import AbstractGram, DiagonalGram, zero_masked
+from geomndp._types import Inputs, Mask, Outputs, PRNGKeyArray, Scalar, Times
+from geomndp.geometry import Euclidean
 from geomndp.gp import Mean, mean_values
 from geomndp.kernels import AbstractKernel
+from geomndp.noising.base import AbstractNoising, Perturbed, per_point, root
 from geomndp.noising.schedule import AbstractSchedule
 
 
-def per_point(t: Times, n: int) -> Float[Array, " n"]:
-    """One time a point; a scalar stands for all."""
-    if jnp.shape(t) not in ((), (n,)):
-        raise ValueError(f"expected t of shape () or ({n},), got shape {jnp.shape(t)}")
-    return jnp.broadcast_to(t, (n,))
-
-
-class Perturbed(NamedTuple):
-    """Noised values, with the noise that made them: y = A y_0 + (1 - A) m + D xi, xi = S z."""
-
-    y: Outputs
-    xi: Outputs
-    z: Outputs
-
-
-class OrnsteinUhlenbeck(eqx.Module):
-    """Noising with limiting law GP(mean, kernel)."""
+class OrnsteinUhlenbeck(AbstractNoising):
+    """Noising with limiting law GP(mean, kernel); values in flat space."""
 
     kernel: AbstractKernel
     schedule: AbstractSchedule
     mean: Mean | None = None
 
     @property
-    def dim(self) -> int:
-        """Number of outputs."""
-        return self.kernel.dim
+    def manifold(self) -> Euclidean:
+        """Flat space."""
+        return Euclidean(self.dim)
 
-    def alpha(self, t: Array) -> Array:
-        """Factor that is left of the clean values, exp(-B/2)."""
-        return jnp.exp(-0.5 * self.schedule.integral(t))
+    def log_decay(self, gap):
+        return -0.5 * gap
 
-    def sigma(self, t: Array) -> Array:
-        """Standard deviation of the noise relative to the limiting law, sqrt(1 - exp(-B))."""
-        variance = -jnp.expm1(-self.schedule.integral(t))
-        safe = jnp.where(variance > 0, variance, 1.0)
-        return jnp.where(variance > 0, jnp.sqrt(safe), 0.0)
+    def spread(self, gap):
+        """Standard deviation of the noise relative to the limiting law, sqrt(1 - exp(-gap))."""
+        return root(-jnp.expm1(-gap))
 
     def mean_at(self, x: Inputs) -> Outputs:
         """Mean of the limiting law."""
         return mean_values(self.mean, x, self.dim)
 
-    def gram(self, x: Inputs, mask: Mask | None = None) -> AbstractGram:
-        """Covariance K of the limiting law."""
-        return self.kernel.gram(x, mask)
+    def pull(self, x, y):
+        return self.mean_at(x) - y
+
+    def noised(self, gap, x, y, xi):
+        gap, m = per_point(gap, len(x))[:, None], self.mean_at(x)
+        return m + jnp.exp(self.log_decay(gap)) * (y - m) + self.spread(gap) * xi
+
+    def limit(self, x, xi):
+        return self.mean_at(x) + xi
+
+    def time_of(self, x, noise):
+        r"""With white K of variance v, where $\sigma^2 / a^2 = e^B - 1$ is noise / v."""
+        gram = self.gram(x)
+        if not isinstance(gram, DiagonalGram):
+            raise ValueError(f"expected a white kernel, got {type(self.kernel).__name__}")
+        return jnp.log1p(noise / gram.variance)
 
     def marginal(self, t: Times, x: Inputs, y0: Outputs) -> tuple[Outputs, AbstractGram]:
         """Mean A y_0 + (1 - A) m and covariance D K D of the noised values given the clean."""
@@ -81,13 +75,12 @@ class OrnsteinUhlenbeck(eqx.Module):
         t, x = per_point(t, len(x)), zero_masked(x, mask)
         z = zero_masked(jr.normal(key, y0.shape, dtype=y0.dtype), mask)
         xi = zero_masked(self.gram(x, mask).root_mv(z), mask)
-        a, m = self.alpha(t)[:, None], self.mean_at(x)
-        y = m + a * (y0 - m) + self.sigma(t)[:, None] * xi
+        y = self.noised(self.schedule.integral(t), x, y0, xi)
         return Perturbed(zero_masked(y, mask), xi, z)
 
     def drift(self, t: Scalar, x: Inputs, y: Outputs) -> Outputs:
         """Forward drift (m - y) beta / 2."""
-        return 0.5 * self.schedule.beta(t) * (self.mean_at(x) - y)
+        return 0.5 * self.schedule.beta(t) * self.pull(x, y)
 
     def diffusion(self, t: Scalar, x: Inputs, v: Outputs) -> Outputs:
         """Forward diffusion sqrt(beta) S applied to v."""

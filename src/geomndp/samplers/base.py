@@ -10,7 +10,7 @@ import jax.random as jr
 
 from geomndp._linalg import DiagonalGram
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray
-from geomndp.noising import OrnsteinUhlenbeck
+from geomndp.noising import AbstractNoising
 from geomndp.samplers.program import Info, Program, run
 from geomndp.score import AbstractScore
 from geomndp.solve import AbstractGrid, Context, Field, join_masks
@@ -33,7 +33,7 @@ class Observations(eqx.Module):
     noisy: bool = eqx.field(static=True)
     mask: Mask | None = None
 
-    def as_context(self, noising: OrnsteinUhlenbeck) -> Context:
+    def as_context(self, noising: AbstractNoising) -> Context:
         r"""The same observations as points at their own diffusion times.
 
         Noise of variance r on top of white limiting variance v is what noising does up to the time
@@ -51,7 +51,7 @@ class Observations(eqx.Module):
 class Problem(eqx.Module):
     """Sample the values at x given observations (there may be none), down to time eps."""
 
-    noising: OrnsteinUhlenbeck
+    noising: AbstractNoising
     score: AbstractScore
     x: Inputs
     observations: Observations

@@ -9,7 +9,7 @@ import equinox as eqx
 from geomndp import _checks
 from geomndp._linalg import AbstractGram
 from geomndp._types import Outputs, Scalar
-from geomndp.noising import OrnsteinUhlenbeck
+from geomndp.noising import AbstractNoising
 from geomndp.samplers.base import Problem
 from geomndp.solve import ancestral
 
@@ -19,7 +19,7 @@ SCHEMES = ("inner", "outer", "path", "none")
 class ContextRule(eqx.Module):
     """Observed values at a noise level, from noise xi that is given, a draw from N(0, K_cc)."""
 
-    noising: OrnsteinUhlenbeck
+    noising: AbstractNoising
     y: Outputs
     mean: Outputs
     root: AbstractGram

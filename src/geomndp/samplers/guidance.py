@@ -17,7 +17,7 @@ from jax.scipy.sparse.linalg import cg
 
 from geomndp._linalg import LOG_2PI, AbstractGram
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, Scalar
-from geomndp.noising import OrnsteinUhlenbeck
+from geomndp.noising import AbstractNoising
 from geomndp.samplers.base import Problem
 from geomndp.solve import AbstractField, Field
 
@@ -33,7 +33,7 @@ class Guess(NamedTuple):
 class GuidedField(AbstractField):
     """All points of a problem, observed ones first, under the guided score."""
 
-    noising: OrnsteinUhlenbeck
+    noising: AbstractNoising
     x: Inputs
     mask: Mask | None
     base: Field

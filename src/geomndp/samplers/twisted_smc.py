@@ -17,7 +17,7 @@ import jax.random as jr
 from geomndp import _checks
 from geomndp._linalg import AbstractGram
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray, Scalar
-from geomndp.noising import OrnsteinUhlenbeck
+from geomndp.noising import AbstractNoising
 from geomndp.samplers.base import AbstractSampler, Problem, Samples, refuse_padding
 from geomndp.samplers.guidance import Guess, GuidedField, evaluations, guided
 from geomndp.samplers.program import Info, Program
@@ -145,7 +145,7 @@ def resample(state: Weighted, *, key: PRNGKeyArray) -> Weighted:
 class Known(AbstractField):
     """A field whose score at the present values is known."""
 
-    noising: OrnsteinUhlenbeck
+    noising: AbstractNoising
     x: Inputs
     mask: Mask | None
     value: Outputs

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import equinox as eqx
 
 from geomndp._types import Inputs, Mask, Outputs, Times
-from geomndp.noising import OrnsteinUhlenbeck
+from geomndp.noising import AbstractNoising
 
 if TYPE_CHECKING:  # to pyright an AbstractVar is a field, the first of every subclass
     from typing import ClassVar as AbstractVar
@@ -26,6 +26,6 @@ class AbstractScore(eqx.Module):
 
     @abc.abstractmethod
     def __call__(
-        self, noising: OrnsteinUhlenbeck, t: Times, x: Inputs, y: Outputs, mask: Mask | None = None
+        self, noising: AbstractNoising, t: Times, x: Inputs, y: Outputs, mask: Mask | None = None
     ) -> Outputs:
         """Return u (n, p)."""

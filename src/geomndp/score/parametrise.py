@@ -24,7 +24,7 @@ import jax.numpy as jnp
 
 from geomndp._linalg import AbstractGram
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, Times
-from geomndp.noising import OrnsteinUhlenbeck, Perturbed, per_point
+from geomndp.noising import AbstractNoising, Perturbed, per_point
 
 if TYPE_CHECKING:  # to pyright an AbstractVar is a field, the first of every subclass
     from typing import ClassVar as AbstractVar
@@ -45,7 +45,7 @@ class Moment(NamedTuple):
     gain: Float[Array, "n 1"]
 
 
-def moment(noising: OrnsteinUhlenbeck, t: Times, x: Inputs, mask: Mask | None = None) -> Moment:
+def moment(noising: AbstractNoising, t: Times, x: Inputs, mask: Mask | None = None) -> Moment:
     """Gather the coefficients that all parametrisations share."""
     t = per_point(t, len(x))
     sigma, gram = noising.sigma(t)[:, None], noising.gram(x, mask)

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 
 from geomndp._linalg import AbstractGram, join_masks, zero_masked
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, Scalar
-from geomndp.noising import OrnsteinUhlenbeck
+from geomndp.noising import AbstractNoising
 from geomndp.score import AbstractScore
 
 if TYPE_CHECKING:  # to pyright an AbstractVar is a field, the first of every subclass
@@ -34,7 +34,7 @@ class Context(eqx.Module):
 class AbstractField(eqx.Module):
     """Free points x of one function, and the score u of their noised law."""
 
-    noising: AbstractVar[OrnsteinUhlenbeck]
+    noising: AbstractVar[AbstractNoising]
     x: AbstractVar[Inputs]
     mask: AbstractVar[Mask | None]
 
@@ -64,7 +64,7 @@ class AbstractField(eqx.Module):
 class Field(AbstractField):
     """The law that a score describes, given a context or none."""
 
-    noising: OrnsteinUhlenbeck
+    noising: AbstractNoising
     score: AbstractScore
     x: Inputs
     mask: Mask | None = None

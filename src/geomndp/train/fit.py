@@ -17,7 +17,7 @@ import optax
 from geomndp import _checks
 from geomndp._types import PRNGKeyArray
 from geomndp.data import AbstractStream
-from geomndp.noising import OrnsteinUhlenbeck
+from geomndp.noising import AbstractNoising
 from geomndp.score import NetworkScore
 from geomndp.train.checkpoint import Checkpoints
 from geomndp.train.log import History, Log
@@ -29,7 +29,7 @@ from geomndp.train.step import Trainer, TrainState, divisor, init
 
 def fit_score(
     score: NetworkScore,
-    noising: OrnsteinUhlenbeck,
+    noising: AbstractNoising,
     stream: AbstractStream,
     *,
     steps: int,

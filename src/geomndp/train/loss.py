@@ -19,13 +19,13 @@ import jax.random as jr
 from geomndp import _checks
 from geomndp._linalg import zero_masked
 from geomndp._types import Array, Batch, Float, PRNGKeyArray, Scalar
-from geomndp.noising import OrnsteinUhlenbeck
+from geomndp.noising import AbstractNoising
 from geomndp.score import NetworkScore
 from geomndp.solve import AbstractGrid, Uniform
 from geomndp.train.pairs import in_pairs
 from geomndp.train.times import ContextTimes, spread, stratified
 
-Weight = Callable[[OrnsteinUhlenbeck, Float[Array, " b"]], Float[Array, " b"]]
+Weight = Callable[[AbstractNoising, Float[Array, " b"]], Float[Array, " b"]]
 
 
 class LossInfo(NamedTuple):
@@ -37,7 +37,7 @@ class LossInfo(NamedTuple):
 
 def squared_errors(
     score: NetworkScore,
-    noising: OrnsteinUhlenbeck,
+    noising: AbstractNoising,
     t: Float[Array, "b n"],
     batch: Batch,
     *,
@@ -85,7 +85,7 @@ class DenoisingLoss(eqx.Module):
         _checks.one_of("average", self.average, ("function", "point"))
 
     def draw_times(
-        self, noising: OrnsteinUhlenbeck, batch: Batch, *, key: PRNGKeyArray
+        self, noising: AbstractNoising, batch: Batch, *, key: PRNGKeyArray
     ) -> tuple[Float[Array, " b"], Float[Array, "b n"]]:
         """Times of the functions, and from them those of all points."""
         time_key, context_key = jr.split(key)
@@ -98,7 +98,7 @@ class DenoisingLoss(eqx.Module):
     def __call__(
         self,
         score: NetworkScore,
-        noising: OrnsteinUhlenbeck,
+        noising: AbstractNoising,
         batch: Batch,
         *,
         key: PRNGKeyArray,

@@ -15,7 +15,7 @@ from jax.sharding import Mesh
 
 from geomndp._types import Array, Batch, Float, Int, PRNGKeyArray, Scalar
 from geomndp.data import AbstractStream
-from geomndp.noising import OrnsteinUhlenbeck
+from geomndp.noising import AbstractNoising
 from geomndp.score import NetworkScore
 from geomndp.train.loss import DenoisingLoss, LossInfo
 from geomndp.train.parallel import batch_mesh, replicate, spread_batch
@@ -45,7 +45,7 @@ class Trainer(eqx.Module):
     """The fixed part of a run: data, loss, optimiser, and the score without its parameters."""
 
     skeleton: NetworkScore
-    noising: OrnsteinUhlenbeck
+    noising: AbstractNoising
     stream: AbstractStream
     loss: DenoisingLoss
     optimiser: optax.GradientTransformation = eqx.field(static=True)
@@ -93,7 +93,7 @@ def _worst_time(info: LossInfo) -> Scalar:
 
 def init(
     score: NetworkScore,
-    noising: OrnsteinUhlenbeck,
+    noising: AbstractNoising,
     stream: AbstractStream,
     loss: DenoisingLoss,
     optimiser: optax.GradientTransformation,

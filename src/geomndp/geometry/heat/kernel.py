@@ -103,7 +103,7 @@ class Independent(AbstractHeatKernel):
 
     def log_prob(self, s, centre, y):
         logs = [kernel.log_prob(s, a, b) for kernel, a, b in self._parts(centre, y)]
-        return sum(logs[1:], logs[0])
+        return jnp.sum(jnp.stack(logs), axis=0)
 
     def score(self, s, centre, y):
         parts = [kernel.score(s, a, b) for kernel, a, b in self._parts(centre, y)]

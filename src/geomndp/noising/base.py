@@ -1,0 +1,113 @@
+r"""What every noising gives, in one vocabulary for flat space and manifolds.
+
+After the integrated time $\Delta B$ the values y have become $e^{-c \Delta B} y$ with noise of
+standard deviation `spread`; every step of a solver is an `exp` of the manifold, y + v in flat
+space.
+"""
+
+import abc
+from typing import TYPE_CHECKING, NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from geomndp._linalg import AbstractGram
+from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray, Scalar, Times
+from geomndp.geometry import AbstractManifold
+from geomndp.kernels import AbstractKernel
+from geomndp.noising.schedule import AbstractSchedule
+
+if TYPE_CHECKING:  # to pyright an AbstractVar is a field, the first of every subclass
+    from typing import ClassVar as AbstractVar
+else:
+    from equinox import AbstractVar
+
+
+def per_point(t: Times, n: int) -> Float[Array, " n"]:
+    """One time a point; a scalar stands for all."""
+    if jnp.shape(t) not in ((), (n,)):
+        raise ValueError(f"expected t of shape () or ({n},), got shape {jnp.shape(t)}")
+    return jnp.broadcast_to(t, (n,))
+
+
+class Perturbed(NamedTuple):
+    """Noised values y, the noise xi whose mean given y is -u, and the white noise behind it.
+
+    In flat space y = A y_0 + (1 - A) m + D xi with xi = S z.
+    """
+
+    y: Outputs
+    xi: Outputs
+    z: Outputs
+
+
+class AbstractNoising(eqx.Module):
+    """Noising of a function with values in a manifold."""
+
+    schedule: AbstractVar[AbstractSchedule]
+    kernel: AbstractVar[AbstractKernel]
+    manifold: AbstractVar[AbstractManifold]
+
+    @property
+    def dim(self) -> int:
+        """Number of outputs, the coordinates of a value."""
+        return self.kernel.dim
+
+    @abc.abstractmethod
+    def log_decay(self, gap: Array) -> Array:
+        """Logarithm of the factor that is left of values after the integrated time `gap`."""
+
+    @abc.abstractmethod
+    def spread(self, gap: Array) -> Array:
+        """Standard deviation of the noise that came in that time, relative to K."""
+
+    def alpha(self, t: Array) -> Array:
+        """Factor that is left of the clean values, exp(-B/2) in flat space."""
+        return jnp.exp(self.log_decay(self.schedule.integral(t)))
+
+    def sigma(self, t: Array) -> Array:
+        """Standard deviation of the noise: u = sigma K grad log p at equal times."""
+        return self.spread(self.schedule.integral(t))
+
+    @abc.abstractmethod
+    def mean_at(self, x: Inputs) -> Outputs:
+        """Mean of the limiting law, in the coordinates of a value."""
+
+    def gram(self, x: Inputs, mask: Mask | None = None) -> AbstractGram:
+        """Covariance K of the noise."""
+        return self.kernel.gram(x, mask)
+
+    @abc.abstractmethod
+    def pull(self, x: Inputs, y: Outputs) -> Outputs:
+        """Direction in which values decay; the forward drift is half of it times beta."""
+
+    @abc.abstractmethod
+    def noised(self, gap: Array, x: Inputs, y: Outputs, xi: Outputs) -> Outputs:
+        """Values after the integrated time `gap` (a number, or one a point), from xi ~ N(0, K)."""
+
+    @abc.abstractmethod
+    def limit(self, x: Inputs, xi: Outputs) -> Outputs:
+        """Draw from the limiting law as a function of xi ~ N(0, K)."""
+
+    @abc.abstractmethod
+    def time_of(self, x: Inputs, noise: Float[Array, " n"]) -> Float[Array, " n"]:
+        """Integrated time after which clean values are as noisy as observations with `noise`."""
+
+    @abc.abstractmethod
+    def perturb(
+        self, t: Times, x: Inputs, y0: Outputs, *, key: PRNGKeyArray, mask: Mask | None = None
+    ) -> Perturbed:
+        """Draw noised values; zero in masked rows."""
+
+    @abc.abstractmethod
+    def prior_sample(self, x: Inputs, *, key: PRNGKeyArray, mask: Mask | None = None) -> Outputs:
+        """Draw from the limiting law."""
+
+    @abc.abstractmethod
+    def prior_log_prob(self, x: Inputs, y: Outputs, mask: Mask | None = None) -> Scalar:
+        """Log-density of the limiting law with respect to volume."""
+
+
+def root(value: Array) -> Array:
+    """Square root with gradient zero, not NaN, at zero."""
+    return jnp.where(value > 0, jnp.sqrt(jnp.where(value > 0, value, 1.0)), 0.0)
