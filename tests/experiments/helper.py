@@ -12,7 +12,7 @@ from geomndp.nets import RelativeAttention
 from geomndp.noising import LinearSchedule, OrnsteinUhlenbeck
 from geomndp.score import NetworkScore
 
-RIGHT, WRONG = (GP(SquaredExponential(scale), noise=0.01) for scale in (0.5, 2.0))
+RIGHT = GP(SquaredExponential(0.5), noise=0.01)
 NOISING = OrnsteinUhlenbeck(White(), LinearSchedule(0.0, 10.0))
 SMALL = {"width": 8, "num_layers": 1, "num_heads": 2, "bias_width": 4, "num_frequencies": 2}
 

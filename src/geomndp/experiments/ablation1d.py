@@ -24,14 +24,20 @@ import numpy as np
 
 from geomndp.data import Regression1D
 from geomndp.evaluate import exact_log_prob, model_log_prob, score_gap, summarise
-from geomndp.experiments.regression1d import Experiment, experiment, make_model
+from geomndp.experiments.regression1d import (
+    Experiment,
+    experiment,
+    make_model,
+    make_optimiser,
+    make_stream,
+)
 from geomndp.experiments.settings1d import Setting, measurable, settings, with_setting
 from geomndp.gp import GP
 from geomndp.likelihood import Flow
 from geomndp.model import Model
 from geomndp.score import GaussianScore, NetworkScore
 from geomndp.solve import Power
-from geomndp.train import DenoisingLoss, Log, TrainingDiverged, adam, advance, init, run
+from geomndp.train import DenoisingLoss, Log, TrainingDiverged, advance, init, run
 from geomndp.train.step import divisor
 
 EXACT = "exact score"
@@ -64,7 +70,8 @@ def ablation(
         model = make_model(this, key=init_key, compute_dtype=compute_dtype)
     loss = DenoisingLoss(times=Power(2.0), average="point") if loss is None else loss
     chosen = settings() if chosen is None else chosen
-    stream, rate = this.problem.stream(batch_size, dtype="float32"), adam(steps)
+    stream = dataclasses.replace(make_stream(this, batch_size), dtype="float32")
+    rate = make_optimiser(this, steps)
     models = {setting: with_setting(model, this, setting) for setting in chosen}
     runs = {
         setting: init(_learnt(m), m.noising, stream, loss, rate, key=train_key)

@@ -23,9 +23,9 @@ def figure1d(path: str | Path, *, suite: str = "paper", seed: int = 0, points: i
         raise ValueError(f"expected shipped models of suite {suite!r}, got none")
     figure, axes = plt.subplots(len(names), 3, figsize=(11, 2.4 * len(names)), squeeze=False)
     x = jnp.linspace(-2, 2, points, dtype=jnp.float32)[:, None]
-    for row, name in zip(axes, names, strict=True):
+    for row, name, key in zip(axes, names, jr.split(jr.key(seed), len(names)), strict=True):
         model = load(f"{FOLDERS[suite]}/{name}")
-        _draw_row(row, name, model, regression1d(suite, name).process, x, jr.key(seed))
+        _draw_row(row, name, model, regression1d(suite, name).process, x, key)
     figure.tight_layout()
     return save_figure(figure, path)
 
@@ -39,9 +39,9 @@ def _draw_row(axes, name: str, model: Model, process: AbstractProcess, x, key) -
     if process.gp is not None:
         prior, posterior = (_band(gp, x) for gp in (process.gp, process.gp.condition(*context)))
     functions_1d(x, data, exact=prior, title=f"{name}: data", ax=axes[0])
-    drawn = model.sample(x, key=prior_key, num_samples=64)
+    drawn = model.sample(x, key=prior_key, num_samples=256)
     functions_1d(x, drawn, exact=prior, title="model", ax=axes[1])
-    drawn = model.condition(*context).sample(x, key=posterior_key, num_samples=64)
+    drawn = model.condition(*context).sample(x, key=posterior_key, num_samples=256)
     title = "model given five points"
     functions_1d(x, drawn, context=context, exact=posterior, title=title, ax=axes[2])
 

@@ -41,7 +41,8 @@ from geomndp.score import GaussianScore
 SAMPLERS: dict[str, AbstractSampler] = {
     "amortised, 30 steps": Amortised(30),
     "amortised, 100 steps": Amortised(100),
-    "amortised, flow by RK4": flow(25),
+    "amortised, flow by RK4, 7 steps": flow(7),
+    "amortised, flow by RK4, 25 steps": flow(25),
     "Langevin": Langevin(20, 49),
     "kinetic Langevin": KineticLangevin(20, 12),
     "kinetic Langevin, long": KineticLangevin(20, 49),
