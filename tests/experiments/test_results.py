@@ -53,6 +53,20 @@ def test_parts_are_written_at_once_and_not_measured_again(tmp_path, monkeypatch)
     assert path.stat().st_mtime_ns == stamp
 
 
+def test_ablation_goes_on_with_the_next_limit(tmp_path, monkeypatch):
+    path, called = tmp_path / "results.json", []
+    results.write(path, {"ablation": {"a": [{"limit": "white"}, {"limit": "periodic"}]}})
+
+    def ablation(name, *, steps, chosen):
+        called.append({setting.limit for setting in chosen})
+        return [{"limit": chosen[0].limit}]
+
+    monkeypatch.setattr(measure1d, "ablation", ablation)
+    measure1d.measure_ablation("a", path, steps=3)
+    assert called == [{"SE(1)"}, {"SE(0.1)"}]
+    assert len(results.read(path)["ablation"]["a"]) == 4
+
+
 def test_scores_ship_with_their_models_and_the_rest_with_the_table(tmp_path, monkeypatch):
     name = "regression1d/se"
     models = tmp_path / "models"
@@ -64,7 +78,9 @@ def test_scores_ship_with_their_models_and_the_rest_with_the_table(tmp_path, mon
     results.ship(path, "regression1d", models)
     metrics = _shipped.document(models / name)["metadata"]["metrics"]["interpolation"]
     assert metrics == SCORE | {"joint": SCORES["joint"]}
-    assert results.read(tmp_path / "regression1d.json") == {"curve": {"a": CURVE}}
+    results.write(path, {"curve": {"b": CURVE}})
+    results.ship(path, "regression1d", models)
+    assert results.read(tmp_path / "regression1d.json") == {"curve": {"a": CURVE, "b": CURVE}}
     monkeypatch.setattr(_shipped, "folder", lambda: models)
     rows = {row.label: row.cells[0] for row in table1d.rows("paper", "interpolation")}
     assert rows["T(1)-GeomNDP"] == "0.500 ± 0.100"

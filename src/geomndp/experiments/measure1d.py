@@ -1,4 +1,4 @@
-"""All that is measured of a 1D model, part by part, into one file of results."""
+"""All that is measured of the 1D models, part by part, into one file of results."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from pathlib import Path
 
 from geomndp.data import REGIONS
 from geomndp.experiments import results
+from geomndp.experiments.ablation1d import ablation
 from geomndp.experiments.calibration1d import calibration
 from geomndp.experiments.regression1d import Experiment, experiment
 from geomndp.experiments.samplers1d import exact_rows, sampler_rows
 from geomndp.experiments.score1d import score
 from geomndp.experiments.score_gap import score_gaps
+from geomndp.experiments.settings1d import LIMITS, settings
 from geomndp.model import Model
 from geomndp.model.model import ROUTES
 
@@ -56,10 +58,29 @@ def measure(
         part(("gaps", name), score_gaps, model, this.problem, test=True)
 
 
-def measure_samplers(name: str, model: Model, path: str | PathLike, **options) -> None:
-    """Conditional samplers with the learnt and with the exact score; options of `sampler_rows`."""
+def measure_samplers(
+    name: str, model: Model, path: str | PathLike, *, exact: bool = True, **options
+) -> None:
+    """Conditional samplers with the learnt score and, if `exact`, with the exact one.
+
+    Options are those of `sampler_rows`. The exact part needs no accelerator.
+    """
     problem = experiment(name).problem
-    learnt = sampler_rows(model, problem, **options)
-    results.update(path, ("samplers", name, "learnt"), learnt)
-    shared = {k: v for k, v in options.items() if k in ("num", "contexts", "targets", "samplers")}
-    results.update(path, ("samplers", name, "exact"), exact_rows(model, problem, **shared))
+    results.update(path, ("samplers", name, "learnt"), sampler_rows(model, problem, **options))
+    if exact:
+        shared = ("num", "contexts", "targets", "samplers")
+        kept = {option: options[option] for option in shared if option in options}
+        results.update(path, ("samplers", name, "exact"), exact_rows(model, problem, **kept))
+
+
+def measure_ablation(name: str, path: str | PathLike, *, steps: int, **options) -> None:
+    """The ablation, limiting kernel by limiting kernel; those in the file are not made again.
+
+    Options are those of `ablation`.
+    """
+    rows: list[dict] = results.read(path).get("ablation", {}).get(name, [])
+    for limit in LIMITS:
+        if limit not in {row["limit"] for row in rows}:
+            chosen = [setting for setting in settings() if setting.limit == limit]
+            rows = rows + ablation(name, steps=steps, chosen=chosen, **options)
+            results.update(path, ("ablation", name), rows)

@@ -88,4 +88,13 @@ def ship(path: str | os.PathLike, table: str, models: Path | None = None) -> Non
                 metrics["joint"] = routes["joint"]
             document["metadata"].setdefault("metrics", {})[region] = metrics
         write(_shipped.sibling(models / name, ".json"), document)
-    write(target, read(target) | content)
+    write(target, merged(read(target), content))
+
+
+def merged(old: dict, new: dict) -> dict:
+    """Both, parts within parts; where they disagree, the new."""
+    result = dict(old)
+    for name, value in new.items():
+        both = isinstance(value, dict) and isinstance(old.get(name), dict)
+        result[name] = merged(old[name], value) if both else value
+    return result

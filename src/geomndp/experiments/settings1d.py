@@ -16,6 +16,7 @@ from geomndp.noising import OrnsteinUhlenbeck
 from geomndp.score import PARAMETRISATIONS, AbstractParametrisation, NetworkScore
 
 NUGGET = 0.05
+LIMITS = ("white", "SE(1)", "SE(0.1)", "periodic")
 SAME = "none = K = root"  # for a white limit: one setting
 
 
@@ -28,20 +29,15 @@ class Setting(NamedTuple):
 
 def limits(variance: float) -> dict[str, AbstractKernel]:
     """The paper's limiting kernels, by name: white, SE with longer and shorter scales, periodic."""
-    white = White(NUGGET)
-    return {
-        "white": White(variance),
-        "SE(1)": SquaredExponential(1.0) + white,
-        "SE(0.1)": SquaredExponential(0.1) + white,
-        "periodic": Periodic(1.0, 1.0) + white,
-    }
+    smooth = (SquaredExponential(1.0), SquaredExponential(0.1), Periodic(1.0, 1.0))
+    kernels = (White(variance), *(kernel + White(NUGGET) for kernel in smooth))
+    return dict(zip(LIMITS, kernels, strict=True))
 
 
 def settings() -> list[Setting]:
     """All settings; the three that coincide for a white limit are one."""
     white = [Setting("white", name) for name in (SAME, "data", "velocity")]
-    others = [name for name in limits(1.0) if name != "white"]
-    return white + [Setting(limit, name) for limit in others for name in PARAMETRISATIONS]
+    return white + [Setting(limit, name) for limit in LIMITS[1:] for name in PARAMETRISATIONS]
 
 
 class AnyParametrisation(AbstractParametrisation):
