@@ -1,8 +1,8 @@
 r"""Log-densities by the probability flow (Chen et al. 2018; Song et al. 2021).
 
 $\log p_\epsilon(y) = \log p_1(y_1) + \int_\epsilon^1 \mathrm{div} f(t, y_t) dt$ along $dy/dt = f$
-from $y_\epsilon = y$. Given a context the field is that of the conditional law, and so is the
-density: one solve.
+from $y_\epsilon = y$, on a manifold with respect to its volume. Given a context the field is that
+of the conditional law, and so is the density: one solve.
 
 The error of the solve is estimated from a second, coarser one. With fixed steps of order q the
 coarse error is $2^q$ times the fine one, so their difference is $2^q - 1$ times the latter
@@ -83,14 +83,19 @@ class Flow(eqx.Module):
         law = _prior(field) if self.terminal == "prior" else _exact(field)
         directions = self.divergence.prepare(y, field.mask, key=key)
 
+        manifold = field.noising.manifold
+
+        def onto(state):
+            return manifold.onto(state[0]), state[1]
+
         @jax.jit  # traced once, not once for every stage of both solves
         def velocity(t, state):
-            return self.divergence(lambda y: field.flow(t, y), state[0], directions)
+            return self.divergence(lambda y: field.flow(t, y), state[0], directions, manifold)
 
         def solve(solver, steps):
             times = self.grid(field.noising.schedule, steps, eps, y.dtype)
             start = (y, jnp.zeros(len(directions), dtype=y.dtype))
-            (y1, volumes), evaluations = solver.integrate(velocity, times, start)
+            (y1, volumes), evaluations = solver.integrate(velocity, times, start, onto)
             return law(y1), jnp.mean(volumes), volumes, evaluations
 
         solver, steps, multiple = self._coarser()

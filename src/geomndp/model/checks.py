@@ -6,6 +6,7 @@ import numpy as np
 
 from geomndp import _checks
 from geomndp._types import Array
+from geomndp.geometry import AbstractManifold
 from geomndp.likelihood import LogProb
 from geomndp.samplers import Observations, Samples
 
@@ -24,10 +25,10 @@ def as_float(name: str, value) -> Array:
     return array.astype(jnp.result_type(float))
 
 
-def as_observations(x, y, noise, dim: int) -> Observations:
+def as_observations(x, y, noise, manifold: AbstractManifold) -> Observations:
     """Check observations; `noise` is one variance or one a point."""
     x, y = as_float("x", x), as_float("y", y)
-    _checks.function(x, y, dim=dim, name=" of the context")
+    _checks.function(x, y, dim=manifold.ambient_dim, name=" of the context")
     _checks.not_negative(noise=noise)
     if np.ndim(noise) > 1 or (np.ndim(noise) == 1 and np.shape(noise) != (len(x),)):
         raise ValueError(

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from geomndp import _shipped, kernels, nets, noising, score
+from geomndp import _shipped, geometry, kernels, nets, noising, score
 from geomndp.data import Normaliser
 from geomndp.gp import Constant
 from geomndp.model.model import Model
@@ -28,8 +28,14 @@ _KNOWN = {
     for module in _MODULES
     for name in module.__all__
     if isinstance(getattr(module, name), type) and not name.startswith("Abstract")
-} | {"Constant": Constant, "Normaliser": Normaliser}
-_NOT_PLAIN = ("NetworkScore", "GaussianScore", "MixtureScore")
+} | {
+    "Constant": Constant,
+    "Normaliser": Normaliser,
+    "Sphere": geometry.Sphere,
+    "Torus": geometry.Torus,
+    "SO3": geometry.SO3,
+}
+_NOT_PLAIN = ("NetworkScore", "GaussianScore", "MixtureScore", "HeatMixtureScore")
 
 
 def save(model: Model, path: str | os.PathLike, metadata: dict | None = None) -> None:

@@ -44,6 +44,10 @@ class Model(eqx.Module):
     def __check_init__(self):
         if not 0 < self.eps < 1:
             raise ValueError(f"expected 0 < eps < 1, got {self.eps}")
+        normaliser = self.normaliser
+        if not self.noising.manifold.flat and normaliser is not None:
+            if any(normaliser.y_shift) or any(scale != 1 for scale in normaliser.y_scale):
+                raise ValueError("expected a normaliser that leaves y on its manifold")
 
     def sample(
         self, x, *, key: PRNGKeyArray, num_samples: int = 16, sampler: AbstractSampler | None = None
@@ -63,8 +67,12 @@ class Model(eqx.Module):
         return self._unconditioned(x).log_prob_info(x, y, key=key, mask=mask, flow=flow)
 
     def condition(self, x, y, noise=0.0) -> Posterior:
-        """Law given values y at x, any number of them; `noise` is a variance, or one a point."""
-        observations = as_observations(x, y, noise, self.noising.dim)
+        """Law given values y at x, any number of them; `noise` is a variance, or one a point.
+
+        On a manifold it is the time of the heat kernel around the true value.
+        """
+        observations = as_observations(x, y, noise, self.noising.manifold)
+        self.noising.manifold.check("y of the context", observations.y)
         if self.normaliser is None:
             return Posterior(self, observations)
         scaled = dataclasses.replace(
@@ -134,6 +142,7 @@ class Posterior(eqx.Module):
         x, y = as_float("x", x), as_float("y", y)
         mask = None if mask is None else as_float("mask", mask)
         _checks.function(x, y, dim=self.model.noising.dim, mask=mask)
+        self.model.noising.manifold.check("y", y, mask)
         if flow is None:
             flow = Flow(divergence=Exact() if key is None else Hutchinson())
         route = self._route(route)

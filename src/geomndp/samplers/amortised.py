@@ -7,7 +7,6 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from geomndp import _checks
-from geomndp._linalg import DiagonalGram
 from geomndp.samplers.base import AbstractSampler, Problem
 from geomndp.samplers.program import Phase, Program
 from geomndp.samplers.reverse import reverse_pass, start
@@ -69,19 +68,21 @@ def check_amortised(problem: Problem) -> None:
     observations, noising = problem.observations, problem.noising
     if not observations.noisy:
         return
-    gram = noising.gram(observations.x)
-    if not isinstance(gram, DiagonalGram):
+    if not noising.kernel.white:
         raise ValueError(
             "expected a white limiting kernel for observation noise in amortised conditioning, "
             f"got {type(noising.kernel).__name__}; use Langevin or MomentMatching"
         )
     if _checks.concrete(observations.noise):
-        total = noising.schedule.integral(jnp.ones((), dtype=gram.variance.dtype))
-        largest = jnp.max(observations.noise / gram.variance)
-        if jnp.log1p(largest) > total:
+        total = noising.schedule.integral(jnp.ones((), dtype=observations.noise.dtype))
+        level = jnp.max(noising.time_of(observations.x, observations.noise))
+        if level > total:
+            most, got = (
+                (noising.spread(b) / jnp.exp(noising.log_decay(b))) ** 2 for b in (total, level)
+            )
             raise ValueError(
-                f"expected noise at most {float(jnp.expm1(total)):.3g} times the limiting "
-                f"variance, got {float(largest):.3g} times"
+                f"expected noise at most {float(most):.3g} times the limiting "
+                f"variance, got {float(got):.3g} times"
             )
 
 
@@ -101,7 +102,8 @@ class AdaptiveFlow(AbstractSampler):
 
         def step(y, times, noise):
             _, t, s = times
-            return self.solver.integrate(field.flow, jnp.stack([t, s]), y)[0]
+            onto = field.noising.manifold.onto
+            return self.solver.integrate(field.flow, jnp.stack([t, s]), y, onto)[0]
 
         return Program(
             init=lambda noise: start(field, root, noise[0]),

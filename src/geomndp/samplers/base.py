@@ -8,7 +8,6 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 
-from geomndp._linalg import DiagonalGram
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray
 from geomndp.noising import AbstractNoising
 from geomndp.samplers.program import Info, Program, run
@@ -37,15 +36,15 @@ class Observations(eqx.Module):
         r"""The same observations as points at their own diffusion times.
 
         Noise of variance r on top of white limiting variance v is what noising does up to the time
-        with $\sigma^2 / a^2 = r / v$, where the value is $m + a (y - m)$.
+        with $\sigma^2 / a^2 = r / v$, where the value is $m + a (y - m)$. On a manifold it is the
+        heat kernel's own time, and the value stays.
         """
         zeros = jnp.zeros(len(self.x), dtype=self.x.dtype)
         if not self.noisy:
             return Context(self.x, self.y, zeros, self.mask)
-        gram, m = noising.gram(self.x), noising.mean_at(self.x)
-        assert isinstance(gram, DiagonalGram)
-        t = noising.schedule.inverse(jnp.log1p(self.noise / gram.variance))
-        return Context(self.x, m + noising.alpha(t)[:, None] * (self.y - m), t, self.mask)
+        t = noising.schedule.inverse(noising.time_of(self.x, self.noise))
+        pull = (1 - noising.alpha(t)[:, None]) * noising.pull(self.x, self.y)
+        return Context(self.x, noising.manifold.exp(self.y, pull), t, self.mask)
 
 
 class Problem(eqx.Module):
@@ -112,6 +111,15 @@ def refuse_noise(sampler: AbstractSampler, problem: Problem) -> None:
         raise ValueError(
             f"expected observations without noise for {type(sampler).__name__}, which holds their "
             "values exactly; Langevin, MomentMatching and TwistedSMC take noise"
+        )
+
+
+def refuse_manifold(sampler: AbstractSampler, problem: Problem) -> None:
+    """For samplers that are right in flat space only."""
+    if not problem.noising.manifold.flat:
+        raise ValueError(
+            f"expected values in flat space for {type(sampler).__name__}, got values in "
+            f"{problem.noising.manifold}; use Amortised, Langevin, RePaint or MomentMatching"
         )
 
 

@@ -8,7 +8,7 @@ import equinox as eqx
 
 from geomndp import _checks
 from geomndp._linalg import AbstractGram
-from geomndp._types import Outputs, Scalar
+from geomndp._types import Inputs, Outputs, Scalar
 from geomndp.noising import AbstractNoising
 from geomndp.samplers.base import Problem
 from geomndp.solve import ancestral
@@ -20,6 +20,7 @@ class ContextRule(eqx.Module):
     """Observed values at a noise level, from noise xi that is given, a draw from N(0, K_cc)."""
 
     noising: AbstractNoising
+    x: Inputs
     y: Outputs
     mean: Outputs
     root: AbstractGram
@@ -38,8 +39,7 @@ class ContextRule(eqx.Module):
         """Draw from the noised law at time t."""
         if self.scheme == "none":
             return self.y
-        a, sigma = self.noising.alpha(t), self.noising.sigma(t)
-        return self.mean + a * (self.y - self.mean) + sigma * xi
+        return self.noising.noised(self.noising.schedule.integral(t), self.x, self.y, xi)
 
     def back(self, t: Scalar, s: Scalar, y_t: Outputs, xi: Outputs) -> Outputs:
         """Values at s < t given those at t: the bridge to the clean values, or fresh noise."""
@@ -60,5 +60,7 @@ def context_rule(problem: Problem, scheme: str) -> ContextRule:
     _checks.one_of("context", scheme, SCHEMES)
     x = problem.observations.x
     noising = problem.noising
+    if scheme == "path" and not noising.manifold.flat:
+        raise ValueError("expected context 'inner', 'outer' or 'none' on a manifold, got 'path'")
     root = noising.gram(x).root() if len(x) else noising.gram(x)
-    return ContextRule(noising, problem.observations.y, noising.mean_at(x), root, scheme)
+    return ContextRule(noising, x, problem.observations.y, noising.mean_at(x), root, scheme)

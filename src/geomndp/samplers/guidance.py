@@ -5,7 +5,8 @@ $C = (\sigma^2 / a) J K$ its covariance, observations with noise R have
 $\log p \approx \log N(y_c; \hat y_{0,c}, C_{cc} + R)$, whose gradient adds
 $\sigma K J_c^T (C_{cc} + R)^{-1} (y_c - \hat y_{0,c})$ to u. Exact for Gaussian data.
 J enters by vector-Jacobian products: one a context coordinate, or a few dozen in conjugate
-gradients for large contexts; never as a matrix.
+gradients for large contexts; never as a matrix. On a manifold the residual is the velocity towards
+the observation, and all is done with tangent parts: right for small noise, a guide for large.
 """
 
 from typing import NamedTuple
@@ -47,8 +48,8 @@ class GuidedField(AbstractField):
         return self._guided_by_cg(t, y) if not self.dense else self.guess(t, y).guided
 
     def _linearised(self, t: Scalar, y: Outputs):
-        """Score, clean estimate at the observations, and the map v -> K J_c^T v."""
-        m = len(self.y)
+        """Score, clean estimate at the observations, residual there, and the map v -> K J_c^T v."""
+        m, manifold = len(self.y), self.noising.manifold
 
         def clean(y):
             u = self.base.u(t, y)
@@ -57,9 +58,10 @@ class GuidedField(AbstractField):
         estimate, transpose, u = jax.vjp(clean, y, has_aux=True)
 
         def carried(v: Float[Array, "m p"]) -> Outputs:
-            return self.limit.mv(transpose(v)[0])
+            v = transpose(manifold.project(estimate, v))[0]
+            return manifold.project(y, self.limit.mv(v))
 
-        return u, estimate, carried
+        return u, estimate, manifold.log(estimate, self.y), carried
 
     def _floor(self, t: Scalar) -> Scalar:
         """Smallest variance granted to an estimate: of the order of its rounding."""
@@ -68,7 +70,7 @@ class GuidedField(AbstractField):
 
     def guess(self, t: Scalar, y: Outputs) -> Guess:
         """Guided score by one vector-Jacobian product a context coordinate."""
-        u, estimate, carried = self._linearised(t, y)
+        u, _, residual, carried = self._linearised(t, y)
         a, sigma, size = self.noising.alpha(t), self.noising.sigma(t), self.y.size
         basis = jnp.eye(size, dtype=y.dtype).reshape(size, *self.y.shape)
         columns = jax.vmap(carried)(basis)
@@ -77,7 +79,7 @@ class GuidedField(AbstractField):
         covariance = jax.lax.stop_gradient((covariance + covariance.T) / 2)
         values, vectors = jnp.linalg.eigh(covariance + jnp.diag(self._noise()))
         values = jnp.maximum(values, self._floor(t))
-        white = vectors.T @ (self.y - estimate).reshape(-1)
+        white = vectors.T @ residual.reshape(-1)
         pull = jnp.tensordot(vectors @ (white / values), columns, 1)
         log_twist = -0.5 * jnp.sum(white**2 / values + jnp.log(values) + LOG_2PI)
         return Guess(u, u + sigma * pull, log_twist)
@@ -86,15 +88,16 @@ class GuidedField(AbstractField):
         return jnp.repeat(self.noise, self.y.shape[1])
 
     def _guided_by_cg(self, t: Scalar, y: Outputs) -> Outputs:
-        u, estimate, carried = self._linearised(t, y)
+        u, estimate, residual, carried = self._linearised(t, y)
         a, sigma, m = self.noising.alpha(t), self.noising.sigma(t), len(self.y)
 
         def apply(v):
             noise = (self.noise + self._floor(t))[:, None] * v
-            return sigma**2 / a * carried(v)[:m] + noise
+            here = self.noising.manifold.project(estimate, carried(v)[:m])
+            return sigma**2 / a * here + noise
 
         tolerance = float(jnp.finfo(y.dtype).eps) ** 0.5
-        weights, _ = cg(apply, self.y - estimate, tol=tolerance, maxiter=self.iterations)
+        weights, _ = cg(apply, residual, tol=tolerance, maxiter=self.iterations)
         return u + sigma * carried(weights)
 
 

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from geomndp._types import Outputs, Scalar
+from geomndp.geometry import heat_kernel
 from geomndp.gp import GP
 from geomndp.samplers.base import Observations, Problem
 from geomndp.samplers.context import context_rule
@@ -70,7 +71,7 @@ def replacement(problem: Problem, scheme: str, rule: AbstractReverse, *, coupled
     def init(noise):
         one = jnp.ones((), dtype=problem.x.dtype)
         xi = root.mv(noise[0])
-        return Split(context.fresh(one, xi[:m]), mean[m:] + xi[m:])
+        return Split(context.fresh(one, xi[:m]), problem.noising.limit(problem.x, xi[m:]))
 
     def predict(state, times, noise):
         before, t, s = times
@@ -86,7 +87,8 @@ class Pulled(AbstractScore):
     r"""Score of all points, tilted by noisy observations of the first of them.
 
     The noised values at the observed points tell of the observations as
-    $N(y; m + (y_c - m) / a, R + (\sigma / a)^2 K_{cc})$, which becomes exact as t goes to zero.
+    $N(y; m + (y_c - m) / a, R + (\sigma / a)^2 K_{cc})$, which becomes exact as t goes to zero; on
+    a manifold as the heat kernel at the time $R + \sigma^2$ around the observation.
     """
 
     score: AbstractScore
@@ -95,6 +97,12 @@ class Pulled(AbstractScore):
 
     def __call__(self, noising, t, x, y, mask=None):
         seen = self.observations
+        if not noising.manifold.flat:
+            sigma = noising.sigma(t)
+            heat = heat_kernel(noising.manifold).score(
+                seen.noise + sigma**2, seen.y, y[: len(seen.y)]
+            )
+            return self.score(noising, t, x, y, mask).at[: len(seen.y)].add(sigma * heat)
         a, sigma, m = noising.alpha(t), noising.sigma(t), noising.mean_at(seen.x)
         spread = ((sigma / a) ** 2 * noising.gram(seen.x)).add_diagonal(seen.noise)
         residual = seen.y - m - (y[: len(m)] - m) / a

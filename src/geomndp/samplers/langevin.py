@@ -14,7 +14,7 @@ import jax.numpy as jnp
 
 from geomndp import _checks
 from geomndp._types import Outputs
-from geomndp.samplers.base import AbstractSampler, Problem, refuse_padding
+from geomndp.samplers.base import AbstractSampler, Problem, refuse_manifold, refuse_padding
 from geomndp.samplers.context import SCHEMES, context_rule
 from geomndp.samplers.held import Split, held_force, latent, replacement
 from geomndp.samplers.program import Phase, Program
@@ -51,8 +51,8 @@ class Langevin(AbstractSampler):
             gap = noising.schedule.integral(t) - noising.schedule.integral(s)
             largest = 3 * self.temperature * noising.sigma(s) ** 2
             delta = pace * jnp.minimum(self.psi * gap, largest)
-            y = y + delta / (2 * self.temperature) * drift(y) + jnp.sqrt(delta) * kick
-            return y, velocity
+            v = delta / (2 * self.temperature) * drift(y) + jnp.sqrt(delta) * kick
+            return noising.manifold.exp(y, noising.manifold.project(y, v)), velocity
 
         return predictor_corrector(self, problem, move, inert=True)
 
@@ -82,6 +82,7 @@ class KineticLangevin(AbstractSampler):
             raise ValueError(f"expected stride < 2, where steps are stable, got {self.stride}")
 
     def check(self, problem):
+        refuse_manifold(self, problem)
         refuse_padding(self, problem)
 
     def program(self, problem):

@@ -28,20 +28,19 @@ class RePaint(AbstractSampler):
     def program(self, problem):
         field, noising, m = problem.joint(), problem.noising, problem.num_observed
         init, (reverse, reverse_noise, _) = replacement(problem, "outer", self.rule, coupled=True)
-        mean, root = field.mean(), field.gram().root()
+        shape, root = field.mean().shape, field.gram().root()
 
         def again(state, times, noise):
             _, t, s = times
             y = jnp.concatenate(reverse(state, times, noise[:2]))
             gap = noising.schedule.integral(t) - noising.schedule.integral(s)
-            y = mean + jnp.exp(-0.5 * gap) * (y - mean)
-            y = y + jnp.sqrt(-jnp.expm1(-gap)) * root.mv(noise[2])
+            y = noising.noised(gap, field.x, y, root.mv(noise[2]))
             return Split(y[:m], y[m:])
 
-        repeats = Phase(again, (*reverse_noise, mean.shape), self.inner - 1)
+        repeats = Phase(again, (*reverse_noise, shape), self.inner - 1)
         return Program(
             init=init,
-            init_noise=(mean.shape,),
+            init_noise=(shape,),
             phases=(repeats, Phase(reverse, reverse_noise))[0 if self.inner > 1 else 1 :],
             inputs=problem.times(self.grid, self.steps),
             finish=lambda state: state.y,

@@ -18,7 +18,7 @@ from geomndp import _checks
 from geomndp._linalg import AbstractGram
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray, Scalar
 from geomndp.noising import AbstractNoising
-from geomndp.samplers.base import AbstractSampler, Problem, Samples, refuse_padding
+from geomndp.samplers.base import AbstractSampler, Problem, Samples, refuse_manifold, refuse_padding
 from geomndp.samplers.guidance import Guess, GuidedField, evaluations, guided
 from geomndp.samplers.program import Info, Program
 from geomndp.solve import AbstractField, AbstractGrid, Multistep, Power, ReverseState, ancestral
@@ -67,6 +67,7 @@ class TwistedSMC(AbstractSampler):
         _checks.at_least(2, particles=self.particles)
 
     def check(self, problem):
+        refuse_manifold(self, problem)
         refuse_padding(self, problem)
         if problem.observations.y.size > MOST_OBSERVED:
             raise ValueError(

@@ -2,6 +2,7 @@
 
 from geomndp.score.base import AbstractScore
 from geomndp.score.exact import GaussianScore, MixtureScore
+from geomndp.score.heat import HeatMixtureScore
 from geomndp.score.network import NetworkScore
 from geomndp.score.parametrise import (
     PARAMETRISATIONS,
@@ -18,6 +19,7 @@ __all__ = [
     "AbstractParametrisation",
     "AbstractScore",
     "GaussianScore",
+    "HeatMixtureScore",
     "MixtureScore",
     "NetworkScore",
     "PreconditionK",

@@ -17,9 +17,9 @@ else:
 class AbstractScore(eqx.Module):
     r"""Preconditioned score $u = -E[\xi | Y] = K D \nabla \log p(Y)$, times one a point.
 
-    At equal times u = sigma K grad log p_t. Masked rows of u are zero. `conditional` says whether
-    points may sit at different times, so that u given a context at time zero is the score of the
-    conditional law.
+    At equal times u = sigma K grad log p_t; on a manifold sqrt(s) grad log p, a tangent vector.
+    Masked rows of u are zero. `conditional` says whether points may sit at different times, so
+    that u given a context at time zero is the score of the conditional law.
     """
 
     conditional: AbstractVar[bool]

@@ -18,6 +18,8 @@ from geomndp.score.parametrise import AbstractParametrisation, Velocity, moment
 class NetworkScore(AbstractScore):
     """`net(t, x, y, mask)` sees values scaled to the limiting law's unit variance.
 
+    On a manifold it sees their coordinates as they are, and the tangent part of its output counts.
+
     `conditional` is true once the network was trained with contexts at their own times.
     """
 
@@ -34,9 +36,11 @@ class NetworkScore(AbstractScore):
 
     def __call__(self, noising, t, x, y, mask=None):
         _checks.shapes(x, y, dim=noising.dim, mask=mask)
+        self._check_parametrisation(noising)
         output = self.net(*self.net_inputs(noising, t, x, y, mask))
         at = moment(noising, per_point(t, len(x)), zero_masked(x, mask), mask)
-        return zero_masked(self.parametrisation.to_u(at, y, output), mask)
+        u = self.parametrisation.to_u(at, y, output)
+        return zero_masked(noising.manifold.project(y, u), mask)
 
     def error(
         self,
@@ -53,7 +57,14 @@ class NetworkScore(AbstractScore):
         `output` is that of the network if it was computed elsewhere.
         """
         _checks.shapes(x, y0, dim=noising.dim, mask=mask)
+        self._check_parametrisation(noising)
         if output is None:
             output = self.net(*self.net_inputs(noising, t, x, noised.y, mask))
         at = moment(noising, per_point(t, len(x)), zero_masked(x, mask), mask)
-        return self.parametrisation.error(at, y0, noised, output)
+        error = self.parametrisation.error(at, y0, noised, output)
+        return noising.manifold.project(noised.y, error)
+
+    def _check_parametrisation(self, noising) -> None:
+        if not noising.manifold.flat and not self.parametrisation.curved:
+            name = type(self.parametrisation).__name__
+            raise ValueError(f"expected PreconditionK on a manifold, got {name}")

@@ -67,6 +67,8 @@ class AbstractParametrisation(eqx.Module):
     """
 
     pointwise: AbstractVar[bool]
+    curved = False
+    """Whether it holds on manifolds too, where the tangent part of u and of the error counts."""
 
     @abc.abstractmethod
     def to_u(self, at: Moment, y: Outputs, output: Outputs) -> Outputs:
@@ -97,9 +99,10 @@ class Unconditioned(AbstractParametrisation):
 
 
 class PreconditionK(AbstractParametrisation):
-    """Predict K grad log p: the noise itself."""
+    """Predict K grad log p: the noise itself. On a manifold, -xi: u of unit scale."""
 
     pointwise = True
+    curved = True
 
     def to_u(self, at, y, output):
         return at.gain * at.scale * output

@@ -11,6 +11,7 @@ from geomndp.solve.reverse import (
     Ode,
     ReverseState,
     ancestral,
+    moved,
 )
 
 __all__ = [
@@ -35,4 +36,5 @@ __all__ = [
     "Uniform",
     "ancestral",
     "join_masks",
+    "moved",
 ]

@@ -43,14 +43,21 @@ class AbstractField(eqx.Module):
         """Score u of the free points at time t."""
 
     def clean(self, t: Scalar, y: Outputs, u: Outputs) -> Outputs:
-        r"""Tweedie's mean of the clean values, $m + (y - m + \sigma u) / a$."""
-        m = self.mean()
-        return m + (y - m + self.noising.sigma(t) * u) / self.noising.alpha(t)
+        r"""Tweedie's mean of the clean values, $m + (y - m + \sigma u) / a$.
+
+        On a manifold that is $\exp_y(\sigma u)$, right to first order in $\sigma^2$.
+        """
+        a, sigma, pull = self.noising.alpha(t), self.noising.sigma(t), self.pull(y)
+        return self.noising.manifold.exp(y, (sigma * u - (1 - a) * pull) / a)
 
     def flow(self, t: Scalar, y: Outputs) -> Outputs:
-        r"""Probability flow, $\frac12 \beta (m - y - u / \sigma)$."""
-        drift = self.mean() - y - self.u(t, y) / self.noising.sigma(t)
+        r"""Probability flow, $\frac12 \beta (m - y - u / \sigma)$; on a manifold without m - y."""
+        drift = self.pull(y) - self.u(t, y) / self.noising.sigma(t)
         return zero_masked(0.5 * self.noising.schedule.beta(t) * drift, self.mask)
+
+    def pull(self, y: Outputs) -> Outputs:
+        """Direction in which values decay, m - y in flat space."""
+        return self.noising.pull(self.x, y)
 
     def mean(self) -> Outputs:
         """Mean of the limiting law at the free points."""

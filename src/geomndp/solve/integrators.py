@@ -1,4 +1,9 @@
-"""Solvers of dy/dt = f(t, y) over a fixed grid, as one scan; y may be any pytree of arrays."""
+"""Solvers of dy/dt = f(t, y) over a fixed grid, as one scan; y may be any pytree of arrays.
+
+On a manifold the field is extended to all of R^p as f(t, onto(y)), and every step ends with `onto`:
+the flow of that field stays on the manifold, so a method keeps its order (Hairer, Lubich and Wanner
+2006, IV.4).
+"""
 
 import abc
 from collections.abc import Callable
@@ -17,6 +22,7 @@ else:
 
 State = Any
 VectorField = Callable[[Array, State], State]
+Onto = Callable[[State], State]
 
 
 def _axpy(y: State, *terms: tuple[Any, State]) -> State:
@@ -31,9 +37,12 @@ class AbstractSolver(eqx.Module):
 
     @abc.abstractmethod
     def integrate(
-        self, field: VectorField, times: Float[Array, " m"], y: State
+        self, field: VectorField, times: Float[Array, " m"], y: State, onto: Onto | None = None
     ) -> tuple[State, Array]:
-        """Value at the last time, and how often the field was evaluated."""
+        """Value at the last time, and how often the field was evaluated.
+
+        `onto` brings a state back to its manifold.
+        """
 
 
 class AbstractFixed(AbstractSolver):
@@ -45,12 +54,19 @@ class AbstractFixed(AbstractSolver):
     def step(self, field: VectorField, t0: Array, t1: Array, y: State) -> State:
         """Advance from t0 to t1."""
 
-    def integrate(self, field, times, y):
+    def integrate(self, field, times, y, onto=None):
         def body(y, interval):
-            return self.step(field, interval[0], interval[1], y), None
+            return on_manifold(self.step, onto)(field, interval[0], interval[1], y), None
 
         y, _ = jax.lax.scan(body, y, (times[:-1], times[1:]))
         return y, jnp.asarray(self.evaluations * (len(times) - 1))
+
+
+def on_manifold(step: Callable, onto: Onto | None) -> Callable:
+    """The same step for a field that is known on a manifold only."""
+    if onto is None:
+        return step
+    return lambda field, t0, t1, y: onto(step(lambda t, y: field(t, onto(y)), t0, t1, y))
 
 
 class Euler(AbstractFixed):
@@ -96,11 +112,13 @@ class Adaptive(AbstractSolver):
     atol: float = 1e-6
     max_steps: int = eqx.field(default=4096, static=True)
 
-    def integrate(self, field, times, y):
+    def integrate(self, field, times, y, onto=None):
         import diffrax
 
+        onto = (lambda y: y) if onto is None else onto
+
         solution = diffrax.diffeqsolve(
-            diffrax.ODETerm(lambda t, y, _: field(jnp.asarray(t), y)),
+            diffrax.ODETerm(lambda t, y, _: field(jnp.asarray(t), onto(y))),
             diffrax.Tsit5(),
             times[0],
             times[-1],
@@ -109,7 +127,7 @@ class Adaptive(AbstractSolver):
             stepsize_controller=diffrax.PIDController(rtol=self.rtol, atol=self.atol),
             max_steps=self.max_steps,
         )
-        y = jax.tree.map(lambda leaf: leaf[-1], solution.ys)
+        y = onto(jax.tree.map(lambda leaf: leaf[-1], solution.ys))
         return y, 6 * solution.stats[
             "num_steps"
         ] + 1  # the first of seven stages is the last before

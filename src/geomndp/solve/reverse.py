@@ -3,7 +3,8 @@ r"""One step of the reversed noising, from time t to an earlier time s.
 Every rule takes its noise xi, a draw from the centred limiting law N(0, K), as an argument: a step
 is a deterministic map of (state, xi), the root of K is found once outside the loop, and the law of
 a sampler can be propagated exactly. Below, $\Delta B = B(t) - B(s)$ and $\hat y_0$ is Tweedie's
-mean.
+mean. Formulae are those of flat space; every rule writes its step as a vector at y and ends with
+the manifold's `exp`, so that on a manifold it is a geodesic random walk (De Bortoli et al. 2022).
 """
 
 import abc
@@ -14,7 +15,7 @@ import jax.numpy as jnp
 
 from geomndp._types import Outputs, Scalar
 from geomndp.solve.field import AbstractField
-from geomndp.solve.integrators import RK4, AbstractFixed
+from geomndp.solve.integrators import RK4, AbstractFixed, on_manifold
 
 if TYPE_CHECKING:  # to pyright an AbstractVar is a field, the first of every subclass
     from typing import ClassVar as AbstractVar
@@ -61,9 +62,8 @@ class EulerMaruyama(AbstractReverse):
         y, u = state.y, field.u(t, state.y)
         root_t, root_s = (jnp.sqrt(field.noising.schedule.integral(w)) for w in (t, s))
         delta = 2 * root_t * (root_t - root_s)
-        drift = 0.5 * (field.mean() - y) - u / field.noising.sigma(t)
-        y = y - delta * drift + jnp.sqrt(delta) * xi
-        return ReverseState(y, state.clean)
+        drift = 0.5 * field.pull(y) - u / field.noising.sigma(t)
+        return ReverseState(moved(field, y, jnp.sqrt(delta) * xi - delta * drift), state.clean)
 
 
 class Exponential(AbstractReverse):
@@ -83,12 +83,12 @@ class Exponential(AbstractReverse):
 
     def step(self, field, before, t, s, state, xi):
         u = field.u(t, state.y)
-        clean = field.clean(t, state.y, u)
-        m, (a_s, kept, fresh) = field.mean(), ancestral(field.noising, t, s, self.eta)
-        y = m + a_s * (clean - m) - kept * u
+        a_s, kept, fresh = ancestral(field.noising, t, s, self.eta)
+        grown = a_s / field.noising.alpha(t)
+        v = (1 - grown) * field.pull(state.y) + (grown * field.noising.sigma(t) - kept) * u
         if self.eta > 0:
-            y = y + fresh * xi
-        return ReverseState(y, clean)
+            v = v + fresh * xi
+        return ReverseState(moved(field, state.y, v), field.clean(t, state.y, u))
 
 
 class Multistep(AbstractReverse):
@@ -103,21 +103,23 @@ class Multistep(AbstractReverse):
     evaluations = 1
 
     def step(self, field, before, t, s, state, xi):
-        noising, m = field.noising, field.mean()
-        a_s, sigma_s, sigma_t = noising.alpha(s), noising.sigma(s), noising.sigma(t)
+        noising, manifold, y = field.noising, field.noising.manifold, state.y
+        sigma_s, sigma_t, u = noising.sigma(s), noising.sigma(t), field.u(t, y)
         b_before, b_t, b_s = (noising.schedule.integral(w) for w in (before, t, s))
-        h = 0.5 * (b_t - b_s) + jnp.log(sigma_t) - jnp.log(sigma_s)
-        h_before = 0.5 * (b_before - b_t) + jnp.log(noising.sigma(before)) - jnp.log(sigma_t)
-        clean = field.clean(t, state.y, field.u(t, state.y))
+        grown = jnp.exp(-noising.log_decay(b_t - b_s))
+        h = jnp.log(sigma_t) - jnp.log(sigma_s) - noising.log_decay(b_t - b_s)
+        h_before = jnp.log(noising.sigma(before)) - jnp.log(sigma_t)
+        h_before = h_before - noising.log_decay(b_before - b_t)
+        clean = field.clean(t, y, u)
         remember = (h_before > 0) & jnp.isfinite(h)
         ratio = jnp.where(remember, h / jnp.where(remember, 2 * h_before, 1.0), 0.0)
-        ahead = clean + ratio * (clean - state.clean)
-        if not self.stochastic:
-            y = m + sigma_s / sigma_t * (state.y - m) - a_s * jnp.expm1(-h) * (ahead - m)
-            return ReverseState(y, clean)
-        fresh = -jnp.expm1(-2 * h)
-        y = m + sigma_s / sigma_t * jnp.exp(-h) * (state.y - m) + a_s * fresh * (ahead - m)
-        return ReverseState(y + sigma_s * jnp.sqrt(fresh) * xi, clean)
+        change = manifold.log(y, clean) - manifold.log(y, state.clean)
+        share = -jnp.expm1(-(2 * h if self.stochastic else h))
+        v = (1 - grown) * field.pull(y) + grown * share * sigma_t * u
+        v = v + noising.alpha(s) * share * ratio * change
+        if self.stochastic:
+            v = v + sigma_s * jnp.sqrt(share) * xi
+        return ReverseState(moved(field, y, v), clean)
 
 
 class Ode(AbstractReverse):
@@ -130,7 +132,14 @@ class Ode(AbstractReverse):
         return self.solver.evaluations
 
     def step(self, field, before, t, s, state, xi):
-        return ReverseState(self.solver.step(field.flow, t, s, state.y), state.clean)
+        step = on_manifold(self.solver.step, field.noising.manifold.onto)
+        return ReverseState(step(field.flow, t, s, state.y), state.clean)
+
+
+def moved(field: AbstractField, y: Outputs, v: Outputs) -> Outputs:
+    """End of the geodesic that leaves y along the tangent part of v: y + v in flat space."""
+    manifold = field.noising.manifold
+    return manifold.exp(y, manifold.project(y, v))
 
 
 def ancestral(noising, t, s, eta=1.0):
@@ -140,8 +149,8 @@ def ancestral(noising, t, s, eta=1.0):
     $\sigma_s^2 - v = \sigma_s^2 (1 - \eta^2 + \eta^2 q^2)$ with
     $q = \sigma_s a_t / (\sigma_t a_s)$.
     """
-    a_s, sigma_s, sigma_t = noising.alpha(s), noising.sigma(s), noising.sigma(t)
+    sigma_s, sigma_t = noising.sigma(s), noising.sigma(t)
     gap = noising.schedule.integral(t) - noising.schedule.integral(s)
-    q = sigma_s / sigma_t * jnp.exp(-0.5 * gap)
+    q = sigma_s / sigma_t * jnp.exp(noising.log_decay(gap))
     kept = sigma_s * jnp.sqrt(1 - eta**2 + eta**2 * q**2)
-    return a_s, kept, eta * sigma_s / sigma_t * jnp.sqrt(-jnp.expm1(-gap))
+    return noising.alpha(s), kept, eta * sigma_s / sigma_t * noising.spread(gap)
