@@ -1,38 +1,62 @@
 """Places on the Earth: latitude and longitude in degrees, and unit vectors.
 
 The axes are those of geocentric coordinates: x through (0, 0), y through 90 degrees east, z north.
+Arrays of JAX stay such, everything else becomes an array of NumPy.
 """
 
 from __future__ import annotations
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+
+from geomndp import _checks
 
 EARTH_RADIUS_KM = 6371.0088
 """Mean radius of the Earth (IUGG): one radian of a great circle."""
 
 
-def to_unit(lat, lon) -> np.ndarray:
+def _namespace(*values):
+    return jnp if any(isinstance(value, jax.Array) for value in values) else np
+
+
+def to_unit(lat, lon):
     """Unit vectors (..., 3) of places; longitudes may run past 180."""
-    lat, lon = np.radians(np.asarray(lat)), np.radians(np.asarray(lon))
-    if lat.size and not np.nanmax(np.abs(lat)) <= np.pi / 2 + 1e-9:
-        raise ValueError(
-            f"expected latitudes from -90 to 90, got {np.degrees(np.nanmax(np.abs(lat)))}"
-        )
-    level = np.cos(lat)
-    return np.stack([level * np.cos(lon), level * np.sin(lon), np.sin(lat)], axis=-1)
+    xp = _namespace(lat, lon)
+    if _checks.concrete(lat) and np.any(np.abs(lat) > 90 + 1e-6):
+        raise ValueError(f"expected latitudes from -90 to 90, got {np.max(np.abs(lat))}")
+    lat, lon = xp.radians(xp.asarray(lat)), xp.radians(xp.asarray(lon))
+    level = xp.cos(lat)
+    return xp.stack([level * xp.cos(lon), level * xp.sin(lon), xp.sin(lat)], axis=-1)
 
 
-def to_latlon(y) -> tuple[np.ndarray, np.ndarray]:
+def to_latlon(y):
     """Latitudes and longitudes in [-180, 180) of unit vectors (..., 3)."""
-    y = np.asarray(y)
+    xp = _namespace(y)
+    y = xp.asarray(y)
     if y.shape[-1:] != (3,):
         raise ValueError(f"expected unit vectors of shape (..., 3), got shape {y.shape}")
-    lat = np.degrees(np.arctan2(y[..., 2], np.hypot(y[..., 0], y[..., 1])))
-    return lat, wrap(np.degrees(np.arctan2(y[..., 1], y[..., 0])))
+    lat = xp.degrees(xp.arctan2(y[..., 2], xp.hypot(y[..., 0], y[..., 1])))
+    return lat, wrap(xp.degrees(xp.arctan2(y[..., 1], y[..., 0])))
 
 
-def wrap(lon) -> np.ndarray:
+def wrap(lon):
     """Longitudes in [-180, 180)."""
-    lon = np.asarray(lon)
+    xp = _namespace(lon)
+    lon = xp.asarray(lon)
     # Untouched where it is in range already: the remainder would round it.
-    return np.where((lon >= -180) & (lon < 180), lon, (lon + 180) % 360 - 180)
+    return xp.where((lon >= -180) & (lon < 180), lon, (lon + 180) % 360 - 180)
+
+
+def east_and_north(y):
+    """Orthonormal frame (..., 2, 3) of the tangent planes: a row to the east, one to the north.
+
+    At the poles, where every direction is the same, east is that of the meridian of Greenwich.
+    """
+    xp = _namespace(y)
+    level = xp.hypot(y[..., 0], y[..., 1])
+    pole = level == 0
+    length = xp.where(pole, 1.0, level)
+    across = xp.where(pole, 1.0, y[..., 0] / length)
+    east = xp.stack([-y[..., 1] / length, across, xp.zeros_like(across)], axis=-1)
+    return xp.stack([east, xp.cross(y, east)], axis=-2)

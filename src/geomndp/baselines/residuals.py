@@ -1,0 +1,82 @@
+"""Residuals of a regression: Gaussian, or Gaussian with sizes that differ from storm to storm."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+from scipy.special import logsumexp
+
+from geomndp._types import Array, Float, Int, PRNGKeyArray, Scalar, ScalarLike
+from geomndp.data.globe import EARTH_RADIUS_KM
+
+FLOOR = (1 / EARTH_RADIUS_KM) ** 2
+"""Residuals below 1 km mean nothing: positions are given to a tenth of a degree."""
+ROUGH = (30 / EARTH_RADIUS_KM) ** 2
+"""Directions below 30 km are the roughness of a track, those above its course."""
+SCALES = 2.0 ** np.arange(-6, 7)
+"""Multiples of the variances that the sizes of a storm's residuals are chosen from."""
+ROUNDS = 40
+
+
+class ScaleMixture(eqx.Module):
+    r"""$r = U \sqrt{\tau_b \lambda} z$: every band b of directions has a random scale $\tau_b$.
+
+    One band and one scale are a Gaussian; several scales are a discrete Student law (Andrews and
+    Mallows 1974). Noise only adds to the variances, so that the density is exact at any noise.
+    """
+
+    basis: Float[Array, "d d"]
+    variances: Float[Array, " d"]
+    band: Int[Array, " d"]
+    scales: Float[Array, " m"]
+    log_weights: Float[Array, "bands m"]
+
+    def sample(self, *, key: PRNGKeyArray, num_samples: int) -> Float[Array, "s d"]:
+        """Draw residuals."""
+        scale_key, noise_key = jr.split(key)
+        shape = (num_samples, len(self.log_weights))
+        scales = self.scales[jr.categorical(scale_key, self.log_weights[None], shape=shape)]
+        z = jr.normal(noise_key, (num_samples, len(self.variances)), self.variances.dtype)
+        return (jnp.sqrt(scales[:, self.band] * self.variances[None]) * z) @ self.basis.T
+
+    def log_density(self, r: Float[Array, " d"], noise: ScalarLike = 0.0) -> Scalar:
+        """Log-density of a residual to which noise of this variance was added."""
+        spread = self.scales[:, None] * self.variances[None] + noise
+        terms = -0.5 * (((r @ self.basis) ** 2)[None] / spread + jnp.log(2 * jnp.pi * spread))
+        member = jax.nn.one_hot(self.band, len(self.log_weights), dtype=terms.dtype)
+        odds = self.log_weights + (terms @ member).T
+        return jnp.sum(jax.scipy.special.logsumexp(odds, axis=1))
+
+
+def fit_residuals(r: np.ndarray, parameters: int, *, heavy_tailed: bool, dtype) -> ScaleMixture:
+    """Law of residuals (storms, d) of a regression with this number of parameters."""
+    variances, basis = np.linalg.eigh(r.T @ r / (len(r) - parameters))
+    variances = np.maximum(variances, FLOOR)
+    scales, band = np.ones(1), np.zeros(len(variances), dtype=int)
+    log_weights = np.zeros((1, 1))
+    if heavy_tailed:
+        scales, band = SCALES, np.unique(variances > ROUGH, return_inverse=True)[1]
+        square, inflation = (r @ basis) ** 2, len(r) / (len(r) - parameters)
+        log_weights = np.empty((band.max() + 1, len(scales)))
+        for b in range(len(log_weights)):
+            fitted = _expectation_maximisation(inflation * square[:, band == b])
+            variances[band == b], log_weights[b] = fitted
+    law = (basis, variances, scales, log_weights)
+    basis, variances, scales, log_weights = (jnp.asarray(part, dtype=dtype) for part in law)
+    return ScaleMixture(basis, variances, jnp.asarray(band), scales, log_weights)
+
+
+def _expectation_maximisation(square: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Variances and log-weights of scales for squared residuals (storms, k) of one band."""
+    variances = np.maximum(square.mean(axis=0), FLOOR)
+    weights = np.full(len(SCALES), 1 / len(SCALES))
+    for _ in range(ROUNDS):
+        size = np.sum(square / variances, axis=1)
+        odds = np.log(weights) - 0.5 * (square.shape[1] * np.log(SCALES) + size[:, None] / SCALES)
+        share = np.exp(odds - logsumexp(odds, axis=1, keepdims=True))
+        # A weight that has vanished may come back.
+        weights = np.maximum(share.mean(axis=0), 1e-10)
+        precision = np.sum(share / SCALES, axis=1)
+        variances = np.maximum(np.mean(precision[:, None] * square, axis=0), FLOOR)
+    return variances, np.log(weights / weights.sum())

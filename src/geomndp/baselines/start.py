@@ -1,0 +1,60 @@
+"""Where tracks begin: a mixture of von Mises-Fisher laws, one around every known beginning."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+
+from geomndp._types import Array, Float, PRNGKeyArray, Scalar, ScalarLike
+from geomndp.baselines.base import SPHERE
+from geomndp.data.globe import east_and_north
+
+CONCENTRATIONS = 10.0 ** np.linspace(1, 5, 17)
+JUDGES = 1000
+"""At most so many beginnings choose the concentration."""
+
+
+def _log_kernel(cosine, concentration):
+    r"""$\log \frac{\kappa}{2 \pi (1 - e^{-2 \kappa})} + \kappa (\cos \theta - 1)$."""
+    xp = jnp if isinstance(cosine, jax.Array) else np
+    scale = xp.log(concentration) - np.log(2 * np.pi) - xp.log1p(-xp.exp(-2 * concentration))
+    return scale + concentration * (cosine - 1)
+
+
+class Beginnings(eqx.Module):
+    """Kernel density of the first points of tracks."""
+
+    centres: Float[Array, "m 3"]
+    concentration: Float[Array, ""]
+
+    @classmethod
+    def fit(cls, y: Float[Array, "m 3"]) -> "Beginnings":
+        """Choose the concentration by the likelihood of beginnings that are left out in turn."""
+        centres = np.asarray(y, dtype=float)
+        judges = np.unique(np.linspace(0, len(centres) - 1, JUDGES).round().astype(int))
+        cosine = np.clip(centres[judges] @ centres.T, -1, 1)
+        cosine[np.arange(len(judges)), judges] = -np.inf
+        quality = [
+            np.logaddexp.reduce(_log_kernel(cosine, k), axis=1).sum() for k in CONCENTRATIONS
+        ]
+        best = CONCENTRATIONS[int(np.argmax(quality))]
+        return cls(y, jnp.asarray(best, dtype=y.dtype))
+
+    def log_prob(self, y: Float[Array, " 3"], noise: ScalarLike = 0.0) -> Scalar:
+        """Log-density with respect to area; noise widens every kernel by its variance."""
+        concentration = 1 / (1 / self.concentration + noise)
+        terms = _log_kernel(self.centres @ y, concentration)
+        return jax.scipy.special.logsumexp(terms) - np.log(len(self.centres))
+
+    def sample(self, *, key: PRNGKeyArray, num_samples: int) -> Float[Array, "s 3"]:
+        """Draw beginnings: the law of the angle has a closed inverse on S^2 (Ulrich 1984)."""
+        centre_key, angle_key, turn_key = jr.split(key, 3)
+        dtype = self.centres.dtype
+        centre = self.centres[jr.randint(centre_key, (num_samples,), 0, len(self.centres))]
+        u = jr.uniform(angle_key, (num_samples,), dtype)
+        fall = -jnp.log(u + (1 - u) * jnp.exp(-2 * self.concentration)) / self.concentration
+        angle = 2 * jnp.arcsin(jnp.sqrt(jnp.clip(fall / 2, 0, 1)))
+        turn = 2 * jnp.pi * jr.uniform(turn_key, (num_samples,), dtype)
+        v = angle[:, None] * jnp.stack([jnp.cos(turn), jnp.sin(turn)], axis=-1)
+        return SPHERE.exp(centre, jnp.einsum("sk,ska->sa", v, east_and_north(centre)))

@@ -1,0 +1,171 @@
+"""Regression in a local frame and processes in charts, against what is known of them."""
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from geomndp import baselines
+from geomndp.baselines import linear
+from geomndp.geometry import Sphere
+from geomndp.gp import GP
+from geomndp.kernels import SquaredExponential
+
+from .helper import KNOWN, TARGETS, TIMES, tracks
+
+SPHERE = Sphere(2)
+CHARTS = (baselines.LatLon(), baselines.Stereographic())
+chart = pytest.mark.parametrize("chart", CHARTS, ids=lambda value: type(value).__name__)
+
+
+def about_the_axis(angle):
+    c, s = np.cos(angle), np.sin(angle)
+    return jnp.array([[c, s, 0.0], [-s, c, 0.0], [0.0, 0.0, 1.0]])
+
+
+def test_local_coordinates_there_and_back(getkey):
+    anchor, y = SPHERE.uniform(1, key=getkey())[0], SPHERE.uniform(6, key=getkey())
+    c = linear.to_local(anchor, y)
+    assert_allclose(linear.from_local(anchor, c), y, atol=1e-9)
+    assert_allclose(jnp.linalg.norm(c, axis=1), SPHERE.distance(jnp.stack([anchor] * 6), y))
+
+
+def test_area_of_local_coordinates_is_that_of_their_jacobian(getkey):
+    anchor, c = SPHERE.uniform(1, key=getkey())[0], jr.normal(getkey(), (1, 2))
+    jacobian = jax.jacfwd(lambda c: linear.from_local(anchor, c[None])[0])(c[0])
+    area = 0.5 * jnp.linalg.slogdet(jacobian.T @ jacobian)[1]
+    assert_allclose(linear.log_area(c)[0], area, atol=1e-9)
+
+
+def test_north_is_up():
+    here = jnp.array([[0.0, 1.0, 0.0]])
+    north_east = jnp.array([[-0.01, 1.0, 0.02]])
+    found = linear.to_local(here[0], SPHERE.onto(north_east))
+    assert_allclose(found, [[0.01, 0.02]], rtol=1e-3)
+
+
+def test_longitude_does_not_matter_to_the_regression():
+    x, y = (jnp.asarray(value) for value in tracks(300))
+    baseline = baselines.LinearGaussian.fit(x, y)
+    forecast = baseline.forecast(x[0][KNOWN], x[0][TARGETS])
+    turn = about_the_axis(2.0)
+
+    @jax.jit
+    def both(v):
+        return forecast.log_prob(v[KNOWN], v[TARGETS]), forecast.mean(v[KNOWN])
+
+    (here, mean), (there, turned) = both(y[0]), both(y[0] @ turn)
+    assert_allclose(here, there, atol=1e-6)
+    assert_allclose(turned, mean @ turn, atol=1e-12)
+
+
+def test_regression_finds_a_linear_law(getkey):
+    """Targets that are linear in the features with Gaussian noise: coefficients and spread."""
+    rng = np.random.default_rng(0)
+    features = np.c_[np.ones(4000), rng.normal(size=(4000, 3))]
+    truth = rng.normal(size=(4, 2))
+    spread = np.array([0.02, 0.01])
+    targets = features @ truth + spread * rng.normal(size=(4000, 2))
+    found = linear.fit_linear(0, features, targets, heavy_tailed=False, dtype=jnp.float64)
+    assert_allclose(found.coefficients, truth, atol=1e-3)
+    assert_allclose(np.sort(found.residuals.variances), np.sort(spread**2), rtol=0.1)
+
+
+def held_out_log_prob(heavy, heavy_tailed):
+    x, y = (jnp.asarray(value) for value in tracks(900, heavy=heavy))
+    baseline = baselines.LinearGaussian.fit(x[:600], y[:600], heavy_tailed=heavy_tailed)
+    forecast = baseline.forecast(x[0][KNOWN], x[0][TARGETS])
+    log_prob = jax.jit(jax.vmap(lambda v: forecast.log_prob(v[KNOWN], v[TARGETS], 1e-9)))(y[600:])
+    return float(jnp.mean(log_prob))
+
+
+def test_scales_help_where_storms_differ_and_cost_little_where_not():
+    assert held_out_log_prob(True, True) > held_out_log_prob(True, False) + 0.5
+    assert abs(held_out_log_prob(False, True) - held_out_log_prob(False, False)) < 0.1
+
+
+def test_scale_mixture_samples_have_its_variances():
+    x, y = (jnp.asarray(value) for value in tracks(600, heavy=True))
+    baseline = baselines.LinearGaussian.fit(x, y, heavy_tailed=True)
+    law = baseline.forecast(x[0][KNOWN], x[0][TARGETS]).residuals
+    draws = law.sample(key=jr.key(0), num_samples=20_000) @ law.basis
+    scale = jnp.sum(jnp.exp(law.log_weights) * law.scales[None], axis=1)[law.band]
+    assert_allclose(jnp.mean(draws**2, axis=0), scale * law.variances, rtol=0.15)
+
+
+def test_beginnings_integrate_to_one(getkey):
+    law = baselines.Beginnings.fit(SPHERE.uniform(30, key=getkey()))
+    places = SPHERE.uniform(20_000, key=jr.key(0))
+    density = np.exp(np.asarray(jax.jit(jax.vmap(law.log_prob))(places))) * 4 * np.pi
+    assert abs(density.mean() - 1) < 4 * density.std() / np.sqrt(len(density))
+
+
+def test_beginnings_are_drawn_from_their_density():
+    from scipy.stats import kstest
+
+    law = baselines.Beginnings(jnp.array([[0.0, 0.0, 1.0]]), jnp.asarray(3.0))
+    height = np.asarray(law.sample(key=jr.key(1), num_samples=4000)[:, 2])
+    # On S^2 the height has density proportional to exp(3 z).
+    result = kstest(height, lambda z: np.expm1(3 * (z + 1)) / np.expm1(6))
+    assert result.pvalue > 1e-3
+
+
+@chart
+def test_chart_there_and_back_and_its_stretch(chart, getkey):
+    y = SPHERE.uniform(7, key=getkey())
+    u = chart.to_plane(y)
+    assert_allclose(chart.from_plane(u), y, atol=1e-9)
+    jacobian = jax.jit(jax.vmap(jax.jacfwd(lambda u: chart.from_plane(u[None])[0])))(u)
+    metric = jnp.einsum("nai,naj->nij", jacobian, jacobian)
+    expected = jax.vmap(jnp.diag)(chart.stretch(u) ** -2)
+    assert_allclose(metric, expected, rtol=1e-6, atol=1e-12)
+
+
+def test_latitude_beyond_a_pole_goes_down_the_other_side():
+    u = jnp.array([[95.0, 10.0], [85.0, -170.0]])
+    over, there = baselines.LatLon().from_plane(u)
+    assert_allclose(over, there, atol=1e-12)
+
+
+@chart
+def test_densities_of_a_process_chain(chart):
+    """log p(all) = log p(known) + log p(targets given known)."""
+    x, y = (jnp.asarray(value) for value in tracks(200))
+    process, path = baselines.ChartGP.fit(x, y, chart=chart), y[3]
+    nothing, times = (x[0][:0], path[:0]), jnp.asarray(TIMES)
+    everything = process.log_prob(nothing, times, path)
+    known = process.log_prob(nothing, times[KNOWN], path[KNOWN])
+    rest = process.log_prob((times[KNOWN], path[KNOWN]), times[TARGETS], path[TARGETS])
+    assert_allclose(known + rest, everything, rtol=1e-5)
+
+
+def test_marginal_likelihood_finds_the_process():
+    truth = GP(SquaredExponential(0.4, 2.0), noise=1e-3)
+    x = jnp.asarray(TIMES)
+    u = truth.sample(x, key=jr.key(0), num_samples=3000)[..., 0]
+    found = baselines.chart_gp.fit_gp(TIMES[:, 0], np.asarray(u))
+    assert_allclose(found.kernel.lengthscale, 0.4, rtol=0.05)
+    assert_allclose(found.kernel.variance, 2.0, rtol=0.1)
+    assert_allclose(found.noise, 1e-3, rtol=0.3)
+
+
+def test_the_date_line_is_no_edge_to_a_process():
+    x, y = (jnp.asarray(value) for value in tracks(200))
+    process = baselines.ChartGP.fit(x, y)
+    times, lon = x[0], 179 + 0.3 * np.arange(len(x[0]))
+    path = baselines.LatLon().from_plane(jnp.asarray(np.stack([0 * lon + 10, lon], axis=-1)))
+    mean = process.mean((times[KNOWN], path[KNOWN]), times[TARGETS])
+    assert jnp.max(SPHERE.distance(mean, path[TARGETS])) < 0.02
+
+
+def test_regression_refuses_what_it_was_not_fitted_to():
+    x, y = (jnp.asarray(value) for value in tracks(40))
+    baseline = baselines.LinearGaussian.fit(x, y)
+    with pytest.raises(ValueError, match="times of the tracks that were fitted"):
+        baseline.forecast(x[0][:2], x[0][3:5] + 0.01)
+    with pytest.raises(ValueError, match=r"expected more than \d+ tracks to fit"):
+        baseline.forecast(x[0][KNOWN], x[0][TARGETS])
+    with pytest.raises(ValueError, match="tracks that share their times"):
+        baselines.LinearGaussian.fit(x.at[0].add(1.0), y)
