@@ -2,5 +2,14 @@
 
 from geomndp.plot.files import save_figure
 from geomndp.plot.line import calibration, functions_1d, training_curve
+from geomndp.plot.map import fan_map, land_map, track_map
 
-__all__ = ["calibration", "functions_1d", "save_figure", "training_curve"]
+__all__ = [
+    "calibration",
+    "fan_map",
+    "functions_1d",
+    "land_map",
+    "save_figure",
+    "track_map",
+    "training_curve",
+]

@@ -1,0 +1,116 @@
+"""Tracks on a map of the Earth: longitude and latitude as they are, land in grey."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from geomndp.data.globe import to_latlon
+from geomndp.plot.land import rings
+
+BLUE, GREEN, RED, LAND, COAST = "#1f77b4", "#2ca02c", "#d62728", "#e8e6e1", "#a8a49c"
+TURNS = (-360, 0, 360)
+
+
+def land_map(*, ax=None, central_longitude: float = 180.0, extent=None):
+    """Draw an empty map of the Earth, or of an `extent` (west, east, south, north) in degrees.
+
+    Longitudes of the extent may run past 180. Returns axes.
+    """
+    import matplotlib.pyplot as plt
+    from matplotlib.collections import PolyCollection
+
+    ax = plt.gca() if ax is None else ax
+    if extent is None:
+        extent = (central_longitude - 180, central_longitude + 180, -90, 90)
+        first = np.ceil(extent[0] / 60) * 60
+        ax.set(xticks=first + 60 * np.arange(7), yticks=range(-60, 61, 30))
+    west, east, south, north = map(float, extent)
+    if not (west < east <= west + 360 and -90 <= south < north <= 90):
+        raise ValueError(f"expected an extent (west, east, south, north) in degrees, got {extent}")
+    shapes = [ring + np.array([turn, 0]) for ring in rings() for turn in (*TURNS, -720, 720)]
+    ax.add_collection(
+        PolyCollection(shapes, facecolor=LAND, edgecolor=COAST, lw=0.5, zorder=0), autolim=False
+    )
+    ax.set(xlim=(west, east), ylim=(south, north))
+    ax.set_aspect(1 / max(np.cos(np.radians((south + north) / 2)), 0.2))
+    ax.xaxis.set_major_formatter(lambda lon, _: _degrees((lon + 180) % 360 - 180, "E", "W"))
+    ax.yaxis.set_major_formatter(lambda lat, _: _degrees(lat, "N", "S"))
+    ax.tick_params(labelsize="small")
+    return ax
+
+
+def _degrees(value: float, positive: str, negative: str) -> str:
+    letter = "" if value in (0, -180) else positive if value > 0 else negative
+    return f"{abs(value):g}°{letter}"
+
+
+def _lines(ax, y, **style):
+    """Draw paths (s, n, 3) without a break at the date line, wherever the map shows them."""
+    from matplotlib.collections import LineCollection
+
+    lat, lon = to_latlon(np.asarray(y, dtype=float))
+    path = np.stack([np.unwrap(lon, period=360, axis=-1), lat], axis=-1)
+    label = style.pop("label", None)
+    shown = LineCollection([one + np.array([turn, 0]) for one in path for turn in TURNS], **style)
+    shown.set_label(label)
+    ax.add_collection(shown, autolim=False)
+
+
+def track_map(y, *, ax=None, colors=None, title: str = "", **options):
+    """Draw tracks (s, n, 3), data or samples; `colors` one value a track, such as its season.
+
+    Further options are those of `land_map`. Returns axes.
+    """
+    y = np.asarray(y)
+    if y.ndim != 3 or y.shape[-1] != 3:
+        raise ValueError(f"expected tracks of shape (s, n, 3), got shape {y.shape}")
+    ax = land_map(ax=ax, **options)
+    style: dict = {"color": BLUE}
+    if colors is not None:
+        style = {"array": np.repeat(np.asarray(colors, dtype=float), len(TURNS))}
+    _lines(ax, y, lw=0.5, alpha=0.6, **style)
+    ax.set_title(title)
+    return ax
+
+
+def fan_map(
+    context, x, samples, truth=None, *, ax=None, title: str = "", margin: float = 4.0, **options
+):
+    """Draw forecasts (s, k, 3) at times x from a `context` (times, points), and the truth.
+
+    Blue is known, red are samples, green is the truth, as in the paper. The map shows the tracks
+    with a `margin` in degrees unless an `extent` is given. Returns axes.
+    """
+    xc, yc = (np.asarray(value, dtype=float) for value in context)
+    samples, times = np.asarray(samples, dtype=float), np.r_[xc[:, 0], np.asarray(x)[:, 0]]
+    if samples.ndim != 3 or samples.shape[1:] != (len(x), 3):
+        expected = f"(s, {len(x)}, 3)"
+        raise ValueError(f"expected samples of shape {expected}, got shape {samples.shape}")
+    order = np.argsort(times)
+    known = np.broadcast_to(yc[None], (len(samples), *yc.shape))
+    paths = np.concatenate([known, samples], axis=1)[:, order]
+    whole = None if truth is None else np.concatenate([yc, np.asarray(truth)])[order]
+    options.setdefault("extent", _extent(paths if whole is None else [*paths, whole], margin))
+    ax = land_map(ax=ax, **options)
+    _lines(ax, paths, color=RED, lw=0.7, alpha=0.5, label="samples")
+    if whole is not None:
+        _lines(ax, whole[None], color=GREEN, lw=1.8, label="truth")
+    lat, lon = to_latlon(yc)
+    for turn in TURNS:
+        label = "known" if turn == 0 else None
+        ax.plot(lon + turn, lat, "o", color=BLUE, ms=3, label=label, zorder=3)
+    ax.set_title(title)
+    return ax
+
+
+def _extent(paths, margin: float) -> tuple[float, float, float, float]:
+    """Box around most of the paths, square enough to be read."""
+    lat, lon = to_latlon(np.asarray(paths))
+    lon = np.unwrap(lon, period=360, axis=-1)
+    # All paths start at one point, but each is unwrapped by itself.
+    lon = lon - 360 * np.round((lon[:, :1] - lon[0, 0]) / 360)
+    west, east = np.quantile(lon, [0.005, 0.995])
+    south, north = np.quantile(lat, [0.005, 0.995])
+    centre, half = (west + east) / 2, max(east - west, north - south) / 2 + margin
+    half = min(half, 180.0)
+    return centre - half, centre + half, max(south - margin, -90), min(north + margin, 90)
