@@ -44,7 +44,7 @@ def in_pairs(net, t, x, y, mask) -> Float[Array, "b n p"]:
     _checks.shape("mask", mask, x.shape[:2])
 
     def pair(t, x, y, mask):
-        row = [join(*values, mask[0]) for values in (t, x, y)]
+        row = [join(v[0], v[1], mask[0]) for v in (t, x, y)]
         outputs = net(*row, join(mask[0], 2.0 * mask[1], mask[0]))
         return jnp.stack(part(outputs, x.shape[1]))
 
