@@ -22,6 +22,7 @@ _SUBMODULES = (
     "samplers",
     "likelihood",
     "law",
+    "baselines",
     "evaluate",
     "plot",
     "experiments",
@@ -38,6 +39,7 @@ _NAMES = {
 
 if TYPE_CHECKING:
     from . import (
+        baselines as baselines,
         data as data,
         evaluate as evaluate,
         experiments as experiments,

@@ -2,6 +2,16 @@
 
 from geomndp.evaluate.blocks import AbstractMeasurement, in_blocks
 from geomndp.evaluate.calibration import ExactSampleScores, SampleScores, covered
+from geomndp.evaluate.geodesic import (
+    PathScores,
+    ball_coverage,
+    central_rank,
+    energy_score,
+    frechet_mean,
+    mean_error,
+    path_scores,
+    sample_distance,
+)
 from geomndp.evaluate.moments import fitted_kl
 from geomndp.evaluate.paired import (
     LogProbs,
@@ -19,17 +29,25 @@ __all__ = [
     "AbstractMeasurement",
     "ExactSampleScores",
     "LogProbs",
+    "PathScores",
     "PerTarget",
     "SampleScores",
     "ScoreGap",
     "Summary",
+    "ball_coverage",
+    "central_rank",
     "covered",
     "crps",
+    "energy_score",
     "exact_log_prob",
     "fitted_kl",
+    "frechet_mean",
     "in_blocks",
+    "mean_error",
     "model_log_prob",
+    "path_scores",
     "pit",
+    "sample_distance",
     "score_gap",
     "split",
     "summarise",
