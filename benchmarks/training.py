@@ -21,16 +21,14 @@ from geomndp.noising import LinearSchedule, OrnsteinUhlenbeck
 from geomndp.score import NetworkScore
 
 BF16 = {"compute_dtype": "bfloat16"}
-CASES = {
-    "relative, MLP bias": (nets.RelativeAttention, {}),
-    "relative, MLP bias, bfloat16": (nets.RelativeAttention, BF16),
-    "relative, Fourier bias": (nets.RelativeAttention, {"bias": "fourier"}),
-    "relative, Fourier bias, bfloat16": (nets.RelativeAttention, {"bias": "fourier", **BF16}),
-    "bi-dimensional, centred": (nets.BiDimensionalAttention, {"inputs": "centred"}),
-    "bi-dimensional, centred, bfloat16": (
-        nets.BiDimensionalAttention,
-        {"inputs": "centred", **BF16},
-    ),
+RELATIVE, BIDIMENSIONAL = nets.RelativeAttention, nets.BiDimensionalAttention
+CASES = {  # network, options, whether functions go in pairs
+    "relative, one function a row": (RELATIVE, {}, False),
+    "relative": (RELATIVE, {}, True),
+    "relative, bfloat16, one function a row": (RELATIVE, BF16, False),
+    "relative, bfloat16": (RELATIVE, BF16, True),
+    "bi-dimensional": (BIDIMENSIONAL, {}, True),
+    "bi-dimensional, bfloat16": (BIDIMENSIONAL, BF16, True),
 }
 
 
@@ -47,10 +45,17 @@ def milliseconds(net, stream, noising, steps: int) -> float:
 
 
 def step_flops(net, batch: int, points: int) -> float:
-    """Three passes of 2 x parameters x tokens, and of the attention's two products."""
+    """Useful work of a step: three passes over real points and pairs, none over padding.
+
+    Numbers of points are uniform on 1..n: (n + 1) / 2 of them, (n + 1) (2 n + 1) / 6 pairs. A pair
+    costs the attention's two products in each layer and, if there is one, the bias.
+    """
     parameters = sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(net, eqx.is_array)))
-    attention = 4 * points * net.width * net.num_layers
-    return 3 * batch * points * (2 * parameters + attention)
+    bias = getattr(net, "bias", None)
+    shared = sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(bias, eqx.is_array)))
+    tokens, pairs = (points + 1) / 2, (points + 1) * (2 * points + 1) / 6
+    of_token, of_pair = parameters - shared, 2 * net.width * net.num_layers + shared
+    return 3 * 2 * batch * (tokens * of_token + pairs * of_pair)
 
 
 def main() -> None:
@@ -62,9 +67,9 @@ def main() -> None:
     options = parser.parse_args()
     problem = regression1d("paper", "se")
     noising = OrnsteinUhlenbeck(White(problem.process.variance), LinearSchedule(0.0, 10.0))
-    stream = problem.stream(options.batch)
     rows, first = [], None
-    for name, (kind, extra) in CASES.items():
+    for name, (kind, extra, in_pairs) in CASES.items():
+        stream = problem.stream(options.batch, in_pairs=in_pairs)
         net = kind(1, 1, **extra, dtype="float32", key=jr.key(0))
         cost = milliseconds(net, stream, noising, options.steps)
         first = first or cost

@@ -15,8 +15,7 @@ TINY = {"width": 8, "num_layers": 2, "num_heads": 2}
 NETS = {
     "absolute": (nets.BiDimensionalAttention, {}),
     "centred": (nets.BiDimensionalAttention, {"inputs": "centred"}),
-    "relative-mlp": (nets.RelativeAttention, {"bias_width": 8, "num_frequencies": 4}),
-    "relative-fourier": (nets.RelativeAttention, {"bias": "fourier", "num_frequencies": 4}),
+    "relative": (nets.RelativeAttention, {"bias_width": 8, "num_frequencies": 4}),
 }
 INVARIANT = [name for name in NETS if name != "absolute"]
 DTYPES = ("float32", "float64")

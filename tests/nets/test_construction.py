@@ -8,7 +8,6 @@ from numpy.testing import assert_allclose
 
 from geomndp import nets
 from geomndp.nets.base import clean
-from geomndp.nets.bias import FourierBias, Scales
 from geomndp.nets.embeddings import TimeEmbedding, centred
 
 from .helper import NETS, TINY, awake, draw
@@ -37,7 +36,6 @@ def test_bad_options(name, options, message):
     ("make", "message"),
     [
         (lambda key: nets.RelativeAttention(1, 0, key=key), "expected output_dim"),
-        (lambda key: nets.RelativeAttention(1, 1, bias="rbf", key=key), "expected bias"),
         (lambda key: nets.RelativeAttention(1, 1, bias_width=0, key=key), "expected bias_width"),
         (
             lambda key: nets.RelativeAttention(1, 1, min_wavelength=20.0, key=key),
@@ -72,23 +70,12 @@ def test_scalar_time_and_no_mask(getkey):
 
 
 def test_reconfigure_keeps_the_parameters(getkey):
-    net = awake("relative-mlp", key=getkey())
+    net = awake("relative", key=getkey())
     other = nets.reconfigure(net, implementation="xla")
     assert other.config() == net.config() | {"implementation": "xla"}
     assert all(a is b for a, b in zip(jax.tree.leaves(net), jax.tree.leaves(other), strict=True))
     with pytest.raises(ValueError, match="expected changes that keep"):
         nets.reconfigure(net, width=16)
-
-
-def test_fourier_bias_is_its_series(getkey):
-    scales = Scales(3, 0.5, 4.0)
-    bias = FourierBias(2, 1, 2, scales, dtype="float64", key=getkey())
-    x = jr.normal(getkey(), (5, 2))
-    (value,) = bias(x, jnp.ones(5), x.dtype)
-    angles = scales.angles(x.T[:, :, None] - x.T[:, None, :])
-    series = jnp.einsum("hk,kij->hij", bias.cosines, jnp.cos(angles))
-    series += jnp.einsum("hk,kij->hij", bias.sines, jnp.sin(angles))
-    assert_allclose(value, series - scales.decay(x, 2), atol=1e-12)
 
 
 def test_time_features_tell_small_times_apart(getkey):

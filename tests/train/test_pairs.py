@@ -17,7 +17,6 @@ from geomndp.train.pairs import in_pairs, join, part
 SIZES: dict[str, Any] = {"width": 8, "num_layers": 2, "num_heads": 2}
 NETS = {
     "relative": lambda key: nets.RelativeAttention(1, 1, **SIZES, key=key),
-    "fourier": lambda key: nets.RelativeAttention(1, 1, bias="fourier", **SIZES, key=key),
     "absolute": lambda key: nets.BiDimensionalAttention(1, 1, **SIZES, key=key),
     "centred": lambda key: nets.BiDimensionalAttention(1, 1, inputs="centred", **SIZES, key=key),
 }

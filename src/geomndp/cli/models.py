@@ -20,27 +20,33 @@ def list_models(command: List) -> None:
     if command.json:
         print(json.dumps(rows, indent=1))
         return
-    table = Table(
-        title="Shipped models (log-likelihood in nats per target; regret to the exact GP)"
-    )
+    title = "Nats per target and regret to the exact GP, inside and outside the training range"
+    table = Table(title=title, box=None, pad_edge=False)
     table.add_column("model", no_wrap=True)
-    table.add_column("steps", justify="right")
-    for region in REGIONS:
-        table.add_column(region, justify="right")
-        table.add_column("regret", justify="right")
+    for region in ("inside", "outside"):
+        table.add_column(region, justify="right", no_wrap=True)
+        table.add_column("regret", justify="right", no_wrap=True)
     for name, notes in rows.items():
-        cells = [cell for region in REGIONS for cell in _cells(notes["metrics"].get(region))]
-        table.add_row(name, str(notes["steps"]), *cells)
+        table.add_row(name, *(c for r in REGIONS for c in _cells(notes["metrics"].get(r))))
     Console().print(table)
 
 
 def _cells(metrics: dict | None) -> tuple[str, str]:
+    """Log-likelihood and regret."""
     if metrics is None:
         return "", ""
-    mean, error = metrics["log_prob"]
-    regret = metrics.get("regret")
-    value = f"{mean:.3f} ± {error:.3f}" if mean > -10 else "below -10"
-    return value, "" if regret is None or mean <= -10 else f"{regret[0]:.4f} ± {regret[1]:.4f}"
+    if metrics["log_prob"][0] <= -10:
+        return "below -10", ""
+    return _brief(metrics["log_prob"], 3), _brief(metrics.get("regret"), 4)
+
+
+def _brief(pair: list[float] | None, digits: int) -> str:
+    """A number with its standard error in units of its last digit: 0.726(5)."""
+    if pair is None:
+        return ""
+    mean, error = pair
+    digits = digits if error * 10**digits < 10 else digits - 1
+    return f"{mean:.{digits}f}({round(error * 10**digits)})"
 
 
 def train(command: Train) -> None:

@@ -7,8 +7,6 @@ any seen in training are forgotten rather than guessed.
 
 from __future__ import annotations
 
-import abc
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -16,8 +14,8 @@ import jax.random as jr
 import numpy as np
 
 from geomndp import _checks
-from geomndp._types import Array, Float, Inputs, Mask, PRNGKeyArray
-from geomndp.nets.embeddings import centred, fourier_angles
+from geomndp._types import Array, Float, Inputs, PRNGKeyArray
+from geomndp.nets.embeddings import fourier_angles
 from geomndp.nets.layers import linear_first
 
 
@@ -56,16 +54,11 @@ def differences(x: Inputs) -> Float[Array, "d n n"]:
     return x.T[:, :, None] - x.T[:, None, :]
 
 
-class AbstractBias(eqx.Module):
-    """Biases of all layers at once, since they depend on the inputs alone."""
+class RelativeBias(eqx.Module):
+    r"""One MLP of Fourier features of $x_i - x_j$, with an output for every layer and head.
 
-    @abc.abstractmethod
-    def __call__(self, x: Inputs, mask: Mask, dtype: np.dtype) -> list[Float[Array, "h n n"]]:
-        """Return one array a layer; large intermediates may be in `dtype`."""
-
-
-class MLPBias(AbstractBias):
-    r"""One MLP of Fourier features of $x_i - x_j$, with an output for every layer and head."""
+    The biases of all layers come at once, since they depend on the inputs alone.
+    """
 
     inner: eqx.nn.Linear
     outer: eqx.nn.Linear
@@ -91,43 +84,9 @@ class MLPBias(AbstractBias):
         self.scales = scales
         self.num_layers = layers
 
-    def __call__(self, x, mask, dtype):
-        """Return one array a layer; masked pairs hold nonsense that attention never reads."""
+    def __call__(self, x: Inputs, dtype: np.dtype) -> list[Float[Array, "h n n"]]:
+        """Return one array a layer in `dtype`; attention never reads those of masked pairs."""
         angles = self.scales.angles(differences(x))
         features = jnp.concatenate([jnp.cos(angles), jnp.sin(angles)]).astype(dtype)
         hidden = jax.nn.relu(linear_first(self.inner, features))
         return self.scales.per_layer(linear_first(self.outer, hidden), x, self.num_layers)
-
-
-class FourierBias(AbstractBias):
-    r"""Trigonometric polynomial $\sum_k a_k \cos w_k (x_i - x_j) + b_k \sin w_k (x_i - x_j)$.
-
-    By the addition theorem it is a matrix product of features of x_i and of x_j: no features of
-    pairs are formed. In d dimensions it is a sum of such functions, one a coordinate.
-    """
-
-    cosines: Float[Array, "lh k"]
-    sines: Float[Array, "lh k"]
-    scales: Scales
-    num_layers: int = eqx.field(static=True)
-
-    def __init__(
-        self, dim: int, layers: int, heads: int, scales: Scales, *, dtype: str, key: PRNGKeyArray
-    ):
-        cos_key, sin_key = jr.split(key)
-        shape = (layers * heads, dim * scales.num)
-        size = 1 / np.sqrt(shape[1]).item()
-        self.cosines = size * jr.normal(cos_key, shape, dtype)
-        self.sines = size * jr.normal(sin_key, shape, dtype)
-        self.scales = scales
-        self.num_layers = layers
-
-    def __call__(self, x, mask, dtype):
-        """Return one array a layer, all in the dtype of x: rounded phases break invariance."""
-        angles = self.scales.angles(centred(x, mask).T)
-        c, s = jnp.cos(angles), jnp.sin(angles)
-        a, b = (v.astype(x.dtype)[:, :, None] for v in (self.cosines, self.sines))
-        left = jnp.concatenate([a * c[None] + b * s[None], a * s[None] - b * c[None]], axis=1)
-        right = jnp.concatenate([c, s])
-        biases = jnp.einsum("oki,kj->oij", left, right, precision="highest")
-        return self.scales.per_layer(biases, x, self.num_layers)

@@ -14,7 +14,7 @@ from geomndp._linalg import zero_masked
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray, Times
 from geomndp.nets.attention import SelfAttention
 from geomndp.nets.base import AbstractNet, check_compute, clean, float_name
-from geomndp.nets.bias import FourierBias, MLPBias, Scales
+from geomndp.nets.bias import RelativeBias, Scales
 from geomndp.nets.embeddings import TimeEmbedding
 from geomndp.nets.layers import linear, rms_norm, zeroed
 
@@ -57,7 +57,7 @@ class RelativeAttention(AbstractNet):
 
     embed: eqx.nn.Linear
     time: TimeEmbedding
-    bias_module: MLPBias | FourierBias
+    bias: RelativeBias
     blocks: list[Block]
     head: eqx.nn.Linear
     input_dim: int = eqx.field(static=True)
@@ -66,7 +66,6 @@ class RelativeAttention(AbstractNet):
     num_layers: int = eqx.field(static=True)
     num_heads: int = eqx.field(static=True)
     expansion: int = eqx.field(static=True)
-    bias: str = eqx.field(static=True)
     bias_width: int = eqx.field(static=True)
     num_frequencies: int = eqx.field(static=True)
     min_wavelength: float = eqx.field(static=True)
@@ -85,7 +84,6 @@ class RelativeAttention(AbstractNet):
         num_layers: int = 5,
         num_heads: int = 8,
         expansion: int = 2,
-        bias: str = "mlp",
         bias_width: int = 32,
         num_frequencies: int = 16,
         min_wavelength: float = 0.1,
@@ -97,16 +95,16 @@ class RelativeAttention(AbstractNet):
     ):
         """Make a network; wavelengths are in units of the inputs.
 
-        `bias` is "mlp" (general) or "fourier" (cheaper). `compute_dtype` "bfloat16" keeps float32
-        parameters and residuals; None follows y. `implementation` is that of
-        jax.nn.dot_product_attention; "cudnn" has no forward-mode derivative.
+        `compute_dtype` "bfloat16" keeps float32 parameters and residuals; None follows y.
+        `implementation` is that of jax.nn.dot_product_attention; "cudnn" has no forward-mode
+        derivative.
         """
         _checks.at_least(1, input_dim=input_dim, output_dim=output_dim)
         _checks.at_least(1, num_layers=num_layers, expansion=expansion)
         check_compute(compute_dtype, implementation)
         self.input_dim, self.output_dim = input_dim, output_dim
         self.width, self.num_layers, self.num_heads = width, num_layers, num_heads
-        self.expansion, self.bias, self.bias_width = expansion, bias, bias_width
+        self.expansion, self.bias_width = expansion, bias_width
         self.num_frequencies = num_frequencies
         self.min_wavelength, self.max_wavelength = min_wavelength, max_wavelength
         self.compute_dtype, self.implementation = compute_dtype, implementation
@@ -119,23 +117,17 @@ class RelativeAttention(AbstractNet):
             Block(width, num_heads, expansion, dtype=dtype, key=key)
             for key in jr.split(block_key, num_layers)
         ]
-        self.bias_module = self._make_bias(bias_key)
+        scales = Scales(num_frequencies, min_wavelength, max_wavelength)
+        sizes = (input_dim, num_layers, num_heads, bias_width)
+        self.bias = RelativeBias(*sizes, scales, dtype=dtype, key=bias_key)
         self.head = zeroed(eqx.nn.Linear(width, output_dim, dtype=dtype, key=head_key))
-
-    def _make_bias(self, key: PRNGKeyArray) -> MLPBias | FourierBias:
-        _checks.one_of("bias", self.bias, ("mlp", "fourier"))
-        scales = Scales(self.num_frequencies, self.min_wavelength, self.max_wavelength)
-        sizes = (self.input_dim, self.num_layers, self.num_heads)
-        if self.bias == "fourier":
-            return FourierBias(*sizes, scales, dtype=self.dtype, key=key)
-        return MLPBias(*sizes, self.bias_width, scales, dtype=self.dtype, key=key)
 
     def __call__(self, t: Times, x: Inputs, y: Outputs, mask: Mask | None = None) -> Outputs:
         """Return the outputs at the points, in the dtype of y."""
         t, x, y, mask = clean(self, t, x, y, mask)
         dtype = jnp.dtype(self.compute_dtype or y.dtype)
         h = linear(self.embed, y) + self.time(t)
-        biases = self.bias_module(x, mask, dtype)
+        biases = self.bias(x, dtype)
         for block, bias in zip(self.blocks, biases, strict=True):
             h = block(h, bias, mask, dtype, self.implementation)
         return zero_masked(linear(self.head, rms_norm(h)), mask)
