@@ -19,7 +19,7 @@ LAYERS = (
     ("_types", "_shipped"),
     ("_checks",),
     ("_linalg",),
-    ("geometry",),
+    ("geometry", "groups"),
     ("kernels",),
     ("gp",),
     ("data",),

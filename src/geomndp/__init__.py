@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 
 _SUBMODULES = (
     "geometry",
+    "groups",
     "kernels",
     "gp",
     "data",
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
         experiments as experiments,
         geometry as geometry,
         gp as gp,
+        groups as groups,
         kernels as kernels,
         law as law,
         likelihood as likelihood,

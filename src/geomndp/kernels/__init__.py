@@ -9,6 +9,7 @@ from geomndp.kernels.stationary import (
     SquaredExponential,
     White,
 )
+from geomndp.kernels.tensor import Hessian
 from geomndp.kernels.vector import CurlFree, DivergenceFree
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "CurlFree",
     "Diagonal",
     "DivergenceFree",
+    "Hessian",
     "Matern12",
     "Matern32",
     "Matern52",

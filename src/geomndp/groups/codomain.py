@@ -1,0 +1,92 @@
+r"""What the values of a field are, and how they turn when space is turned.
+
+An orthogonal matrix R acts on a value of p components by an orthogonal matrix D(R):
+
+| kind | components | D(R) |
+|---|---|---|
+| scalar | 1 | 1 |
+| pseudoscalar | 1 | det R |
+| vector | d | R |
+| pseudovector | d | det(R) R |
+| tensor | d^2, row by row | $R \otimes R$ |
+| symmetric | d (d + 1) / 2 | $R \otimes R$ on symmetric matrices |
+
+Symmetric tensors are written in an orthonormal basis (Mandel 1965): the diagonal, then the other
+entries times $\sqrt 2$. Only so is D(R) orthogonal, and white noise on the components invariant.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+
+from geomndp import _checks
+from geomndp._types import Array, Float
+
+KINDS = ("scalar", "pseudoscalar", "vector", "pseudovector", "tensor", "symmetric")
+
+
+def symmetric_basis(dim: int) -> np.ndarray:
+    """Orthonormal basis of the symmetric matrices: (d, d, d (d + 1) / 2), the diagonal first."""
+    pairs = [(i, i) for i in range(dim)] + list(itertools.combinations(range(dim), 2))
+    basis = np.zeros((dim, dim, len(pairs)))
+    for column, (i, j) in enumerate(pairs):
+        basis[i, j, column] = basis[j, i, column] = 1.0 if i == j else math.sqrt(0.5)
+    return basis
+
+
+class Codomain(eqx.Module):
+    """Values of a field over R^dim: parts of the given kinds, one after the other."""
+
+    dim: int = eqx.field(static=True)
+    kinds: tuple[str, ...] = eqx.field(static=True)
+
+    def __init__(self, dim: int, *kinds: str):
+        """List the parts of a value, such as `Codomain(2, "scalar", "vector")`."""
+        _checks.one_of("dim", dim, (2, 3))
+        if not kinds:
+            raise ValueError("expected at least one kind of value, got none")
+        for kind in kinds:
+            _checks.one_of("kind", kind, KINDS)
+        self.dim, self.kinds = dim, kinds
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Components of every part."""
+        d = self.dim
+        known = dict(zip(KINDS, (1, 1, d, d, d * d, d * (d + 1) // 2), strict=True))
+        return tuple(known[kind] for kind in self.kinds)
+
+    @property
+    def size(self) -> int:
+        """Components of a value."""
+        return sum(self.sizes)
+
+    def action(self, matrix: Float[Array, "d d"]) -> Float[Array, "p p"]:
+        """D(R), with one block a part."""
+        _checks.shape("matrix", matrix, (self.dim, self.dim))
+        rows, start = [], 0
+        for kind, size in zip(self.kinds, self.sizes, strict=True):
+            block = _block(kind, matrix)
+            rows.append(jnp.pad(block, ((0, 0), (start, self.size - start - size))))
+            start += size
+        return jnp.concatenate(rows)
+
+
+def _block(kind: str, matrix: Array) -> Array:
+    if kind in ("scalar", "pseudoscalar"):
+        value = jnp.linalg.det(matrix) if kind == "pseudoscalar" else jnp.ones((), matrix.dtype)
+        return value[None, None]
+    if kind == "vector":
+        return matrix
+    if kind == "pseudovector":
+        return jnp.linalg.det(matrix) * matrix
+    both = jnp.kron(matrix, matrix)
+    if kind == "tensor":
+        return both
+    basis = jnp.asarray(symmetric_basis(len(matrix)).reshape(len(both), -1), matrix.dtype)
+    return jnp.linalg.multi_dot([basis.T, both, basis], precision="highest")
