@@ -59,7 +59,7 @@ def calibration(part: dict) -> Table:
 def gaps(part: dict) -> Table:
     """Integrated error of the score."""
     rows = [
-        (name, pair(found["joint"]["gap"]), pair(found["conditional"]["gap"]))
+        (name, pair(found["joint"]["gap"], 5), pair(found["conditional"]["gap"], 5))
         for name, found in part.items()
     ]
     header = ("model", "joint", "conditional")

@@ -22,7 +22,10 @@ def number(value: float, error: float | None = None) -> str:
     """A log-likelihood as the paper prints it: a star below -10."""
     if not value > -10:
         return "*"
-    return f"{value:.2f}" if error is None else f"{value:.3f} ± {error:.3f}"
+    if error is None:
+        return f"{value:.2f}"
+    digits = 3 if error >= 1e-3 else 4
+    return f"{value:.{digits}f} ± {error:.{digits}f}"
 
 
 def shipped(suite: str) -> list[str]:
@@ -53,13 +56,14 @@ def _own(suite: str, region: str, label: str, suffix: str, *, regret: bool) -> l
         if regret:
             cells = _measured(suite, region, suffix, "regret", joint)
             lines.append(TableRow(f"regret of {label}{route}", cells))
-        table += [line for line in lines if any(line.cells) or not joint]
+        table += [line for line in lines if any(line.cells)]
     return table
 
 
 def rows(suite: str, region: str) -> list[TableRow]:
     """All rows of one region of one suite; an empty cell was not measured."""
-    table = [TableRow("GP, exact", _measured(suite, region, "", "gp"))]
+    exact = TableRow("GP, exact", _measured(suite, region, "", "gp"))
+    table = [exact] if any(exact.cells) else []
     table += _own(suite, region, "T(1)-GeomNDP", "", regret=True)
     if suite == "paper":
         table += _own(suite, region, "NDP*", "-ndp", regret=False)
