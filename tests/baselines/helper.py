@@ -10,16 +10,14 @@ TIMES = np.arange(POINTS)[:, None] / 8
 KNOWN = np.array([0, 1, 2, 7, 8, 9])
 TARGETS = np.array([3, 4, 5, 6])
 
+# One of a kind: other curves, charts and residuals differ in a formula with tests of its own.
 FITS = {
     "persistence": baselines.Persistence.fit,
-    "great circle": baselines.GreatCircle.fit,
     "hermite": baselines.Hermite.fit,
-    "linear": baselines.LinearGaussian.fit,
-    "heavy-tailed": lambda x, y: baselines.LinearGaussian.fit(x, y, heavy_tailed=True),
-    "lat-lon": baselines.ChartGP.fit,
-    "stereographic": lambda x, y: baselines.ChartGP.fit(x, y, chart=baselines.Stereographic()),
+    "linear": lambda x, y: baselines.LinearGaussian.fit(x, y, heavy_tailed=True),
+    "process": baselines.ChartGP.fit,
 }
-LAWS = tuple(FITS)[3:]
+LAWS = ("linear", "process")
 
 
 def tracks(count, seed=0, heavy=False):

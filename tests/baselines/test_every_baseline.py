@@ -32,17 +32,15 @@ def storm(dtype="float64", seed=1):
 
 
 @every
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_means_and_samples_are_on_the_sphere(name, dtype):
-    context, x, _ = storm(dtype)
-    baseline = fitted(name, dtype)
+def test_means_and_samples_are_on_the_sphere_in_float32(name):
+    context, x, _ = storm("float32")
+    baseline = fitted(name, "float32")
     mean = baseline.mean(context, x)
     samples = baseline.sample(context, x, key=jr.key(0), num_samples=3)
     assert mean.shape == (4, 3) and samples.shape == (3, 4, 3)
-    assert mean.dtype == samples.dtype == dtype
-    tolerance = 1e-5 if dtype == "float32" else 1e-12
+    assert mean.dtype == samples.dtype == jnp.float32
     for found in (mean, samples):
-        assert_allclose(jnp.sum(found**2, axis=-1), 1, atol=tolerance)
+        assert_allclose(jnp.sum(found**2, axis=-1), 1, atol=1e-5)
     assert_array_equal(samples, baseline.sample(context, x, key=jr.key(0), num_samples=3))
 
 

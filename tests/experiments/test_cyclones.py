@@ -68,6 +68,18 @@ def test_rows_there_and_back():
     assert text.count("linear-Gaussian, local frame") == 3
 
 
+def test_measured_rows_lie_in_the_package():
+    rows = table.measured()
+    assert {row.label for row in rows} == set(table.BASELINES)
+    assert all(len(row.measures) == 5 for row in rows)
+    (linear,) = (
+        row for row in rows if (row.label, row.task) == ("linear-Gaussian, local frame", "joint")
+    )
+    assert_allclose(linear.summary("log_prob")[0], 460, atol=3)
+    with pytest.raises(ValueError, match="one of 'storms', 'seasons', got 'months'"):
+        table.measured("months")
+
+
 def test_a_single_track_has_no_coverage():
     part = synthetic(5, 2)
     x, y = jnp.asarray(part.x[0]), jnp.asarray(part.y)

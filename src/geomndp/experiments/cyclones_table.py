@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
+from geomndp import _checks
 from geomndp.baselines import (
     AbstractBaseline,
     ChartGP,
@@ -144,6 +145,13 @@ def from_json(data: Iterable[dict]) -> list[Row]:
     return [
         Row(item["label"], item["task"], tuple(map(_measures, item["measures"]))) for item in data
     ]
+
+
+def measured(split: str = "storms") -> list[Row]:
+    """Rows that were measured before and lie in the package, on `storms` or `seasons`."""
+    content = results.read(results.shipped("cyclones"))
+    _checks.one_of("split", split, tuple(content))
+    return from_json(content[split])
 
 
 def _measures(data: dict) -> Measures:
