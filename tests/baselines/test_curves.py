@@ -1,5 +1,6 @@
 """Curves through known points."""
 
+import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
@@ -14,6 +15,7 @@ CURVES = (baselines.Persistence(), baselines.GreatCircle(), baselines.Hermite())
 curve = pytest.mark.parametrize("baseline", CURVES, ids=lambda value: type(value).__name__)
 
 
+@jax.jit
 def steady(times, key):
     """A storm at constant speed on a great circle."""
     start_key, way_key = jr.split(key)

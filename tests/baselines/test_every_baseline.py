@@ -55,16 +55,8 @@ def test_the_order_of_points_does_not_matter(name):
         first = baseline.log_prob((xc, yc), x, y, 1e-6)
         second = baseline.log_prob((xc[shuffle], yc[shuffle]), x[turn], y[turn], 1e-6)
         assert_allclose(first, second, rtol=1e-6)
-
-
-@every
-def test_a_forecast_can_be_mapped_over_storms(name):
-    (xc, _), x, _ = storm()
-    _, y = tracks(3, seed=5)
-    baseline = fitted(name)
-    together = jax.jit(jax.vmap(baseline.forecast(xc, x).mean))(jnp.asarray(y[:, KNOWN]))
-    for one, mean in zip(y, together, strict=True):
-        assert_allclose(baseline.mean((xc, jnp.asarray(one[KNOWN])), x), mean, atol=1e-9)
+        # Noise bounds the density.
+        assert baseline.log_prob((xc, yc), x, y, 1e-2) < -len(x) * np.log(2 * np.pi * 1e-2)
 
 
 @eqx.filter_jit
@@ -77,6 +69,7 @@ def density_at_samples(forecast, proposal, yc):
     return at_own, at_other, jax.vmap(proposal.log_prob)(other)
 
 
+@pytest.mark.slow
 @with_a_law
 def test_the_density_is_that_of_the_samples(name):
     """It integrates to one, and gives one entropy at its samples and at weighted other ones."""
@@ -93,14 +86,6 @@ def test_the_density_is_that_of_the_samples(name):
     entropy = ratio * other
     error = entropy.std() / np.sqrt(len(ratio)) + own.std() / np.sqrt(len(own))
     assert abs(entropy.mean() - own.mean()) < 4 * error
-
-
-@with_a_law
-def test_noise_bounds_the_density(name):
-    context, x, y = storm()
-    sharp, dull = (float(fitted(name).log_prob(context, x, y, noise)) for noise in (1e-9, 1e-2))
-    assert np.isfinite(sharp)
-    assert dull < -len(x) * np.log(2 * np.pi * 1e-2) + 1e-6
 
 
 @with_a_law

@@ -22,6 +22,11 @@ def around(centre, spread, shape, *, key):
     return SPHERE.exp(centre, SPHERE.project(centre, spread * jr.normal(key, centre.shape)))
 
 
+@jax.jit
+def scores(samples, y, key):
+    return geodesic.path_scores(SPHERE, samples, y, key=key)
+
+
 def rotation(key):
     return jnp.linalg.qr(jr.normal(key, (3, 3)))[0]
 
@@ -35,8 +40,7 @@ def ensemble(getkey):
 def test_rotation_changes_nothing(ensemble, getkey):
     samples, y = ensemble
     turn, key = rotation(getkey()), getkey()
-    here = geodesic.path_scores(SPHERE, samples, y, key=key)
-    there = geodesic.path_scores(SPHERE, samples @ turn, y @ turn, key=key)
+    here, there = scores(samples, y, key), scores(samples @ turn, y @ turn, key)
     for first, second in zip(here, there, strict=True):
         assert_allclose(first, second, atol=1e-9)
 
@@ -111,8 +115,7 @@ def test_coverage_tells_too_narrow_from_too_wide():
 
 def test_float32_and_vmap(ensemble, getkey):
     samples, y = (value.astype(jnp.float32)[None] for value in ensemble)
-    scores = jax.vmap(lambda s, y, key: geodesic.path_scores(SPHERE, s, y, key=key))
-    found = scores(samples, y, jr.split(getkey(), 1))
+    found = jax.jit(jax.vmap(scores))(samples, y, jr.split(getkey(), 1))
     assert all(value.shape == (1, 4) and value.dtype == jnp.float32 for value in found)
 
 

@@ -79,7 +79,8 @@ class AbstractBaseline(eqx.Module):
         """Joint log-density of y with respect to area, blurred by tangent noise."""
         xc, yc = checked(context, x)
         SPHERE.check("y", y)
-        return _log_prob(self.forecast(xc, x), yc, y, noise)
+        # As an array: a number would be compiled in.
+        return _log_prob(self.forecast(xc, x), yc, y, jnp.asarray(noise, dtype=y.dtype))
 
 
 @eqx.filter_jit

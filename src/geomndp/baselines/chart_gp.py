@@ -121,7 +121,7 @@ class ChartGP(AbstractBaseline):
     def fit(cls, x, y, *, chart: AbstractChart | None = None):
         """Fit processes in latitude and longitude, or in another chart."""
         chart = LatLon() if chart is None else chart
-        u = np.asarray(jax.vmap(chart.to_plane)(y), dtype=float)
+        u = np.asarray(jax.jit(jax.vmap(chart.to_plane))(y), dtype=float)
         centre, spread, times = u.mean(axis=(0, 1)), u.std(axis=(0, 1)), shared_times(x)
         first, second = (fit_gp(times, (u[..., i] - centre[i]) / spread[i]) for i in (0, 1))
         centre, spread = (jnp.asarray(value, dtype=y.dtype) for value in (centre, spread))
