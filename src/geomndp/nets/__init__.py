@@ -4,11 +4,13 @@ from geomndp.nets.base import AbstractNet
 from geomndp.nets.bidimensional import BiDimensionalAttention
 from geomndp.nets.build import build, reconfigure
 from geomndp.nets.relative import RelativeAttention
+from geomndp.nets.tracks import TrackAttention
 
 __all__ = [
     "AbstractNet",
     "BiDimensionalAttention",
     "RelativeAttention",
+    "TrackAttention",
     "build",
     "reconfigure",
 ]

@@ -14,9 +14,10 @@ from geomndp._types import PRNGKeyArray
 from geomndp.nets.base import AbstractNet
 from geomndp.nets.bidimensional import BiDimensionalAttention
 from geomndp.nets.relative import RelativeAttention
+from geomndp.nets.tracks import TrackAttention
 
 _KINDS: dict[str, Callable[..., AbstractNet]] = {
-    net.kind: net for net in (BiDimensionalAttention, RelativeAttention)
+    net.kind: net for net in (BiDimensionalAttention, RelativeAttention, TrackAttention)
 }
 
 

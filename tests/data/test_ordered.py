@@ -1,0 +1,47 @@
+"""Contexts of functions whose points have an order."""
+
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+
+from geomndp.data.ordered import Ordered
+
+N = 50
+
+
+def stream(**options):
+    x = jnp.broadcast_to(jnp.arange(N, dtype=float)[None, :, None] / 8, (5, N, 1))
+    y = jnp.arange(5.0)[:, None, None] + x
+    return Ordered(x=x, y=y, **options)
+
+
+def test_four_kinds_of_context():
+    batch = stream(batch_size=400, thinned=0.0).draw(jr.key(0))
+    joint, start, ends, some = (np.asarray(batch.context[k::4]) for k in range(4))
+    assert joint.sum() == 0
+    assert (
+        np.all(np.diff(start, axis=1) <= 0) and start[:, 0].min() == 1 and start[:, -1].max() == 0
+    )
+    assert abs((start.sum(1) == 20).mean() - 0.5) < 0.2
+    assert ends[:, 0].min() == 1 and ends[:, -1].min() == 1 and ends[:, N // 2 - 1].max() == 0
+    assert np.abs(np.diff(ends, axis=1)).sum(1).max() == 2
+    both = (ends[:, :25].sum(1) == 10) & (ends[:, 25:].sum(1) == 10)
+    assert abs(both.mean() - 0.5) < 0.2
+    assert len(np.unique(some.sum(1))) > 20
+    assert np.all(np.asarray(batch.mask) == 1)
+    assert np.all(np.diff(np.asarray(batch.x[:, :, 0]), axis=1) > 0)
+
+
+def test_thinned_functions_keep_some_points():
+    mask = np.asarray(stream(batch_size=400, thinned=0.5).draw(jr.key(1)).mask)
+    whole = (mask == 1).all(1)
+    assert abs(whole.mean() - 0.5) < 0.15
+    assert len(np.unique(mask[~whole].sum(1))) > 20
+
+
+def test_bad_settings_are_refused():
+    with pytest.raises(ValueError, match="expected fixed contexts shorter than 50"):
+        stream(fixed=(50, 10))
+    with pytest.raises(ValueError, match="expected 0 <= thinned <= 1"):
+        stream(thinned=2.0)
