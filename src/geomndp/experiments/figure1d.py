@@ -54,7 +54,8 @@ def curve_figure(curves: dict[str, list[dict]], path: str | Path) -> Path:
     """Regret and score gaps against training steps, one panel a model."""
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, len(curves), figsize=(4 * len(curves), 3.2), squeeze=False)
+    size = (4 * len(curves), 3.2)
+    figure, axes = plt.subplots(1, len(curves), figsize=size, squeeze=False, sharey=True)
     names = {"regret": "regret", "gap_conditional": "score gap", "gap_joint": "score gap, joint"}
     for ax, (title, points) in zip(axes[0], curves.items(), strict=True):
         for key, label in names.items():
@@ -62,7 +63,13 @@ def curve_figure(curves: dict[str, list[dict]], path: str | Path) -> Path:
             if some:
                 steps, means, errors = zip(*some, strict=True)
                 ax.errorbar(steps, means, errors, marker="o", ms=3, capsize=2, label=label)
-        ax.set(title=title, xlabel="steps", ylabel="nats per target", xscale="log", yscale="log")
+        ax.set(title=title, xlabel="steps", xscale="log", yscale="log")
+        ax.set_xticks([point["steps"] for point in points])
+        ax.xaxis.set_major_formatter(lambda steps, _: f"{steps / 1000:.0f}k")
+        ax.minorticks_off()
+        ax.set_yticks([0.002, 0.005, 0.01, 0.02], labels=["0.002", "0.005", "0.01", "0.02"])
+        ax.grid(alpha=0.3)
+    axes[0, 0].set_ylabel("nats per target")
     axes[0, 0].legend(fontsize=7)
     figure.tight_layout()
     return save_figure(figure, path)
