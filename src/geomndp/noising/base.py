@@ -99,6 +99,12 @@ class AbstractNoising(eqx.Module):
     ) -> Perturbed:
         """Draw noised values; zero in masked rows."""
 
+    def diffuse(
+        self, t: Times, x: Inputs, y0: Outputs, *, key: PRNGKeyArray, mask: Mask | None = None
+    ) -> Outputs:
+        """Draw noised values alone."""
+        return self.perturb(t, x, y0, key=key, mask=mask).y
+
     @abc.abstractmethod
     def prior_sample(self, x: Inputs, *, key: PRNGKeyArray, mask: Mask | None = None) -> Outputs:
         """Draw from the limiting law."""

@@ -70,11 +70,14 @@ class GuidedField(AbstractField):
 
     def guess(self, t: Scalar, y: Outputs) -> Guess:
         """Guided score by one vector-Jacobian product a context coordinate."""
-        u, _, residual, carried = self._linearised(t, y)
+        u, estimate, residual, carried = self._linearised(t, y)
         a, sigma, size = self.noising.alpha(t), self.noising.sigma(t), self.y.size
         basis = jnp.eye(size, dtype=y.dtype).reshape(size, *self.y.shape)
         columns = jax.vmap(carried)(basis)
-        covariance = sigma**2 / a * columns[:, : len(self.y)].reshape(size, size)
+        here = jax.vmap(lambda v: self.noising.manifold.project(estimate, v))(
+            columns[:, : len(self.y)]
+        )
+        covariance = sigma**2 / a * here.reshape(size, size)
         # The moments are matched at the present y: the covariance is not differentiated.
         covariance = jax.lax.stop_gradient((covariance + covariance.T) / 2)
         values, vectors = jnp.linalg.eigh(covariance + jnp.diag(self._noise()))

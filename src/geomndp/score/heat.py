@@ -49,7 +49,7 @@ class HeatMixtureScore(AbstractScore):
     def _components(self, noising, t, x, y, mask):
         """Centres, total times and values of all components, each with the component first."""
         _checks.shapes(x, y, dim=noising.dim, mask=mask)
-        centres = self.centres(zero_masked(x, mask))
+        centres, y = self.centres(zero_masked(x, mask)), zero_masked(y, mask)
         _checks.shape("centres", centres, (len(self.spreads), *y.shape))
         s = noising.schedule.integral(per_point(t, len(x)))
         spreads = jnp.asarray(self.spreads, dtype=y.dtype)

@@ -19,9 +19,11 @@ import jax.random as jr
 from geomndp import _checks
 from geomndp._linalg import zero_masked
 from geomndp._types import Array, Batch, Float, PRNGKeyArray, Scalar
+from geomndp.geometry import AbstractDivergence
 from geomndp.noising import AbstractNoising
 from geomndp.score import NetworkScore
 from geomndp.solve import AbstractGrid, Uniform
+from geomndp.train.implicit import implicit_errors
 from geomndp.train.pairs import in_pairs
 from geomndp.train.times import ContextTimes, spread, stratified
 
@@ -70,7 +72,9 @@ class DenoisingLoss(eqx.Module):
     `times` is any of the solvers' grids: times are as dense as its points. `weight(noising, t)`
     multiplies the loss of a function at time t. (With the velocity parametrisation, `LogSnr`
     times and the weight a^2 give the likelihood's own weighting, beta / sigma^2 on u.) `average`
-    "point" gives every target of the batch the same weight, instead of every function.
+    "point" gives every target of the batch the same weight, instead of every function. With a
+    rule for divergences as `implicit` the score is matched without the noise's own density, as on
+    manifolds where that is not known (see `geomndp.train.implicit`).
     """
 
     eps: float = eqx.field(default=5e-4, static=True)
@@ -78,6 +82,7 @@ class DenoisingLoss(eqx.Module):
     context_times: ContextTimes = ContextTimes()
     weight: Weight | None = None
     average: str = eqx.field(default="function", static=True)
+    implicit: AbstractDivergence | None = None
 
     def __check_init__(self):
         if not 0 < self.eps < 1:
@@ -107,11 +112,15 @@ class DenoisingLoss(eqx.Module):
         """Loss of a batch, and of each of its functions; `paired` as the stream says."""
         time_key, noise_key = jr.split(key)
         t, point_t = self.draw_times(noising, batch, key=time_key)
-        squares = squared_errors(score, noising, point_t, batch, key=noise_key, paired=paired)
         # Where one point's error stands for all of them, leaving the context out moves the minimum.
         counted = batch.mask
         if score.parametrisation.pointwise:
             counted = counted * (1.0 - batch.context)
+        if self.implicit is None:
+            squares = squared_errors(score, noising, point_t, batch, key=noise_key, paired=paired)
+        else:
+            rule = self.implicit
+            squares = implicit_errors(score, noising, point_t, batch, counted, rule, key=noise_key)
         sums, counts = jnp.sum(counted * squares, axis=1), jnp.sum(counted, axis=1)
         losses = sums / jnp.maximum(counts, 1.0)
         if self.weight is not None:

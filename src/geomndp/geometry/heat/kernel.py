@@ -68,19 +68,23 @@ class Radial(AbstractHeatKernel):
     log_area: Callable | None = eqx.field(static=True)
     radius: float = eqx.field(static=True)
 
+    @eqx.filter_jit
     def log_prob(self, s, centre, y):
         return self.log_density(s, self.manifold.distance(centre, y))
 
+    @eqx.filter_jit
     def slope(self, s: HeatTimes, r: Lengths) -> Lengths:
         """Derivative of the log-density in the distance."""
         return jax.jvp(lambda r: self.log_density(s, r), (r,), (jnp.ones_like(r),))[1]
 
+    @eqx.filter_jit
     def score(self, s, centre, y):
         # slope / r is even and smooth in r: below `small` its value there is as good.
         small = 1e-3 if y.dtype == jnp.float32 else 1e-5
         r = jnp.maximum(self.manifold.distance(centre, y), small)
         return (-self.slope(s, r) / r)[..., None] * self.manifold.log(y, centre)
 
+    @eqx.filter_jit
     def displace(self, s, centre, z):
         g = self.manifold.project(centre, z)
         if self.log_area is None:
