@@ -58,7 +58,8 @@ class Codomain(eqx.Module):
     def sizes(self) -> tuple[int, ...]:
         """Components of every part."""
         d = self.dim
-        known = dict(zip(KINDS, (1, 1, d, d, d * d, d * (d + 1) // 2), strict=True))
+        sizes = (1, 1, d, d, d * d, d * (d + 1) // 2)
+        known: dict[str, int] = dict(zip(KINDS, sizes, strict=True))
         return tuple(known[kind] for kind in self.kinds)
 
     @property

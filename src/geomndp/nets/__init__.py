@@ -4,13 +4,18 @@ from geomndp.nets.base import AbstractNet
 from geomndp.nets.bidimensional import BiDimensionalAttention
 from geomndp.nets.build import build, reconfigure
 from geomndp.nets.relative import RelativeAttention
+from geomndp.nets.steerable2 import Steerable2, missed_neighbours
+from geomndp.nets.steerable3 import Steerable3
 from geomndp.nets.tracks import TrackAttention
 
 __all__ = [
     "AbstractNet",
     "BiDimensionalAttention",
     "RelativeAttention",
+    "Steerable2",
+    "Steerable3",
     "TrackAttention",
     "build",
+    "missed_neighbours",
     "reconfigure",
 ]

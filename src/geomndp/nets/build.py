@@ -14,11 +14,12 @@ from geomndp._types import PRNGKeyArray
 from geomndp.nets.base import AbstractNet
 from geomndp.nets.bidimensional import BiDimensionalAttention
 from geomndp.nets.relative import RelativeAttention
+from geomndp.nets.steerable2 import Steerable2
+from geomndp.nets.steerable3 import Steerable3
 from geomndp.nets.tracks import TrackAttention
 
-_KINDS: dict[str, Callable[..., AbstractNet]] = {
-    net.kind: net for net in (BiDimensionalAttention, RelativeAttention, TrackAttention)
-}
+_NETS = (BiDimensionalAttention, RelativeAttention, Steerable2, Steerable3, TrackAttention)
+_KINDS: dict[str, Callable[..., AbstractNet]] = {net.kind: net for net in _NETS}
 
 
 def build(config: Mapping[str, Any], *, key: PRNGKeyArray) -> AbstractNet:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
 from geomndp._types import Array, Bool, Float, Mask
+
+Layer = TypeVar("Layer", bound=eqx.Module)
 
 
 def linear(layer: eqx.nn.Linear, x: Float[Array, "*m i"]) -> Float[Array, "*m o"]:
@@ -22,7 +26,7 @@ def linear_first(layer: eqx.nn.Linear, x: Float[Array, "i n m"]) -> Float[Array,
     return jnp.einsum("oi,inm->onm", layer.weight.astype(x.dtype), x)
 
 
-def zeroed(layer: eqx.nn.Linear) -> eqx.nn.Linear:
+def zeroed(layer: Layer) -> Layer:
     """Return the layer with all parameters zero."""
     return jax.tree.map(jnp.zeros_like, layer)
 

@@ -1,0 +1,114 @@
+r"""Learnt maps along the edges of a planar graph: every one that turns and reflects with it.
+
+With $z = (x_j - x_i) / \sqrt{r^2 + \delta^2}$ as a complex number, channel by channel
+
+$m_{i,m} = \sum_{j,m'} w^+_{m m'}(r) z^{m - m'} h_{j,m'} + w^-_{m m'}(r) z^{m + m'} \bar h_{j,m'}$
+
+with real weights (a negative power is one of $\bar z$). For a vector in and out, $w^+ \pm w^-$ act
+on its components along and across the edge. $z$ and the weights are smooth also at r = 0, where
+only $z^0$ remains, and the weights vanish smoothly at the radius.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+
+from geomndp._types import Array, Bool, Float, PRNGKeyArray
+from geomndp.nets.circular import PARTS
+from geomndp.nets.layers import linear
+
+SOFT = 0.1  # delta over the radius
+POWERS = 5
+WEIGHTS = 18  # w+ and w- for every pair of orders
+
+
+def _table() -> np.ndarray:
+    """Matrix (2 x 36 entries, 5 x 2 powers) of multiplication by z^(m - m') and conjugations."""
+    table = np.zeros((2, 3, 2, 3, 2, POWERS, 2))
+    for m in range(3):
+        for k in range(3):
+            power, sign = abs(m - k), 1 if m >= k else -1
+            plain = (((0, 0, 0), 1), ((1, 1, 0), 1), ((0, 1, 1), -sign), ((1, 0, 1), sign))
+            turned = (((0, 0, 0), 1), ((1, 1, 0), -1), ((0, 1, 1), 1), ((1, 0, 1), 1))
+            for (p, q, part), value in plain:
+                table[0, m, p, k, q, power, part] = value
+            for (p, q, part), value in turned:
+                table[1, m, p, k, q, m + k, part] = value
+    return table.reshape(2 * PARTS**2, 2 * POWERS)
+
+
+TABLE = _table()
+
+
+class Edges(NamedTuple):
+    """What all layers know of the edges."""
+
+    hidden: Float[Array, "n k w"]
+    envelope: Float[Array, "n k"]
+    turns: Float[Array, "n k 72"]
+
+
+def turns(offset: Float[Array, "n k 2"], soft: float) -> Float[Array, "n k 72"]:
+    """Entries of the 6 x 6 real matrices that stand for powers of z, without and with conjugate."""
+    size = jnp.sqrt(jnp.sum(offset**2, axis=-1) + soft**2)
+    a, b = offset[..., 0] / size, offset[..., 1] / size
+    powers = [(jnp.ones_like(a), jnp.zeros_like(a))]
+    for _ in range(POWERS - 1):
+        c, s = powers[-1]
+        powers.append((a * c - b * s, a * s + b * c))
+    parts = jnp.stack([part for power in powers for part in power], axis=-1)
+    return jnp.matmul(parts, jnp.asarray(TABLE.T, parts.dtype), precision="highest")
+
+
+class EdgeEmbedding(eqx.Module):
+    """Radial basis of smooth bumps, then one hidden layer that all layers of a network share."""
+
+    inner: eqx.nn.Linear
+    outer: eqx.nn.Linear
+    radius: float = eqx.field(static=True)
+    num: int = eqx.field(static=True)
+
+    def __init__(self, radius: float, num: int, width: int, *, dtype: str, key: PRNGKeyArray):
+        """Place `num` Gaussian bumps between 0 and the radius."""
+        inner_key, outer_key = jr.split(key)
+        self.inner = eqx.nn.Linear(num, width, dtype=dtype, key=inner_key)
+        self.outer = eqx.nn.Linear(width, width, dtype=dtype, key=outer_key)
+        self.radius, self.num = radius, num
+
+    def __call__(
+        self, offset: Float[Array, "n k 2"], real: Bool[Array, "n k"], dtype: jnp.dtype
+    ) -> Edges:
+        """Describe the edges; free slots have no envelope."""
+        soft = SOFT * self.radius
+        square = jnp.sum(offset**2, axis=-1)
+        distance = jnp.sqrt(square + soft**2) / self.radius
+        centres = jnp.linspace(0.0, 1.0, self.num, dtype=offset.dtype)
+        bumps = jnp.exp(-0.5 * ((distance[..., None] - centres[None, None]) * self.num) ** 2)
+        envelope = jnp.where(real, jnp.maximum(1 - square / self.radius**2, 0.0) ** 3, 0.0)
+        hidden = jax.nn.silu(linear(self.inner, bumps.astype(dtype)))
+        hidden = jax.nn.silu(linear(self.outer, hidden))
+        return Edges(hidden, envelope.astype(dtype), turns(offset, soft).astype(dtype))
+
+
+def edge_matrices(weight: eqx.nn.Linear, edges: Edges) -> Float[Array, "n k 6 6 c"]:
+    """Matrices that take the features of a neighbour to its message, channel by channel."""
+    n, k = edges.envelope.shape
+    radial = linear(weight, edges.hidden) * edges.envelope[..., None]
+    plain, turned = jnp.split(radial.reshape(n, k, 6, 1, 3, 1, -1), 2, axis=2)
+    by, conjugate = jnp.split(edges.turns.reshape(n, k, 6, 2, 3, 2, 1), 2, axis=2)
+    return (plain * by + turned * conjugate).reshape(n, k, PARTS, PARTS, -1)
+
+
+def messages(
+    matrices: Float[Array, "n k 6 6 c"], values: Float[Array, "n k f"]
+) -> Float[Array, "n f"]:
+    """Sum over neighbours of their matrix times their features."""
+    n, k = values.shape[:2]
+    values = values.reshape(n, k, PARTS, -1)
+    return jnp.einsum("ikabc,ikbc->iac", matrices, values).reshape(n, -1)

@@ -1,0 +1,162 @@
+r"""O(2)-equivariant message passing for fields over the plane, native in circular harmonics."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+
+from geomndp import _checks
+from geomndp._linalg import zero_masked
+from geomndp._types import Array, Inputs, Mask, Outputs, PRNGKeyArray, Times
+from geomndp.groups import Codomain, circular_basis
+from geomndp.nets.base import AbstractNet, check_compute, clean, float_name
+from geomndp.nets.circular import KINDS, Mix, add_scalars, per_part
+from geomndp.nets.edges import EdgeEmbedding
+from geomndp.nets.embeddings import TimeEmbedding
+from geomndp.nets.graph import Graph, radius_graph
+from geomndp.nets.layers import linear, rms_norm, zeroed
+from geomndp.nets.steerable2_layer import Attention, Layer, passed
+
+
+class Steerable2(AbstractNet):
+    r"""Complex channels of angular orders 0, 1, 2 on a radius graph, for values of any `kinds`.
+
+    Rotations multiply channels of order m by a phase, reflections conjugate them, and every layer
+    commutes with both. Inputs are a place in the plane and, with `side_dim`, further columns that
+    do not turn with it (height, land or sea, or the place itself): invariant side information,
+    which softens the symmetry. Everything that depends on the inputs alone (graph, angles, radial
+    weights) is computed once for all functions that share them under `vmap`.
+    """
+
+    embed: Mix
+    side: eqx.nn.Linear
+    time: TimeEmbedding
+    gate: eqx.nn.Linear
+    edge: EdgeEmbedding
+    layers: list[Layer]
+    attentions: list[Attention]
+    head: Mix
+    kinds: tuple[str, ...] = eqx.field(static=True)
+    side_dim: int = eqx.field(static=True)
+    channels: int = eqx.field(static=True)
+    width: int = eqx.field(static=True)
+    num_layers: int = eqx.field(static=True)
+    radius: float = eqx.field(static=True)
+    max_neighbours: int = eqx.field(static=True)
+    num_radial: int = eqx.field(static=True)
+    num_heads: int = eqx.field(static=True)
+    compute_dtype: str | None = eqx.field(static=True)
+    implementation: str | None = eqx.field(static=True)
+    dtype: str = eqx.field(static=True)
+    kind: ClassVar[str] = "steerable2"
+
+    def __init__(
+        self,
+        kinds=("vector",),
+        *,
+        side_dim: int = 0,
+        channels: int = 24,
+        width: int = 64,
+        num_layers: int = 5,
+        radius: float = 2.0,
+        max_neighbours: int = 24,
+        num_radial: int = 12,
+        num_heads: int = 0,
+        compute_dtype: str | None = None,
+        implementation: str | None = None,
+        dtype: str | None = None,
+        key: PRNGKeyArray,
+    ):
+        """Make a network; `radius` in units of the inputs.
+
+        `channels` of every order; `width` of the times' and the non-linearities' MLPs. `num_heads`
+        adds attention over all points to every layer, which costs memory quadratic in the points.
+        `compute_dtype` "bfloat16" keeps float32 parameters and residuals; None follows y.
+        """
+        _checks.at_least(0, side_dim=side_dim, num_heads=num_heads)
+        _checks.at_least(1, channels=channels, width=width, num_layers=num_layers)
+        _checks.at_least(1, max_neighbours=max_neighbours)
+        _checks.at_least(2, num_radial=num_radial)
+        _checks.positive(radius=radius)
+        check_compute(compute_dtype, implementation)
+        if num_heads and channels % num_heads:
+            raise ValueError(
+                f"expected channels divisible by num_heads={num_heads}, got {channels}"
+            )
+        self.kinds, self.side_dim = tuple(kinds), side_dim
+        self.channels, self.width, self.num_layers = channels, width, num_layers
+        self.radius, self.max_neighbours, self.num_radial = radius, max_neighbours, num_radial
+        self.num_heads, self.dtype = num_heads, float_name(dtype)
+        self.compute_dtype, self.implementation = compute_dtype, implementation
+        self._make(key)
+
+    def _make(self, key: PRNGKeyArray) -> None:
+        keys = jr.split(key, 8)
+        c, w, half = self.channels, self.width, max(self.width // 2, 1)
+        options: dict[str, Any] = {"dtype": self.dtype}
+        own = circular_basis(self.codomain).shape[2]
+        self.embed = Mix(own, c, **options, key=keys[0])
+        self.side = eqx.nn.Linear(1 + self.side_dim + w, c, **options, key=keys[1])
+        self.time = TimeEmbedding(w, **options, key=keys[2])
+        self.gate = eqx.nn.Linear(w, KINDS * c, **options, key=keys[3])
+        self.edge = EdgeEmbedding(self.radius, self.num_radial, half, **options, key=keys[4])
+        layer_keys, attention_keys = (jr.split(k, self.num_layers) for k in keys[5:7])
+        self.layers = [Layer(c, w, half, **options, key=k) for k in layer_keys]
+        heads = self.num_heads
+        self.attentions = [Attention(c, heads, **options, key=k) for k in attention_keys if heads]
+        self.head = zeroed(Mix(c, own, **options, key=keys[7]))
+
+    @property
+    def codomain(self) -> Codomain:
+        """What the values are."""
+        return Codomain(2, *self.kinds)
+
+    @property
+    def input_dim(self) -> int:
+        return 2 + self.side_dim
+
+    @property
+    def output_dim(self) -> int:
+        return self.codomain.size
+
+    def graph(self, x: Inputs, mask: Mask) -> Graph:
+        """Neighbours of every point."""
+        return radius_graph(x[:, :2], mask, self.radius, self.max_neighbours)
+
+    def __call__(self, t: Times, x: Inputs, y: Outputs, mask: Mask | None = None) -> Outputs:
+        """Return the outputs at the points, in the dtype of y."""
+        t, x, y, mask = clean(self, t, x, y, mask)
+        dtype = jnp.dtype(self.compute_dtype or y.dtype)
+        exact = jax.default_matmul_precision("highest")
+        with exact if dtype != jnp.bfloat16 else contextlib.nullcontext():
+            return zero_masked(self._outputs(t, x, y, mask, dtype), mask)
+
+    def _outputs(self, t, x, y, mask, dtype) -> Outputs:
+        graph = self.graph(x, mask)
+        share, send = passed(self.edge, graph, dtype)
+        basis = jnp.asarray(circular_basis(self.codomain).reshape(-1, self.output_dim), y.dtype)
+        time = self.time(t)
+        h = self.embed(jnp.matmul(y, basis.T)) * (1 + per_part(linear(self.gate, time)))
+        h = add_scalars(h, linear(self.side, jnp.concatenate([share, x[:, 2:], time], axis=1)))
+        time = time.astype(dtype)
+        for i, layer in enumerate(self.layers):
+            h = h + layer(rms_norm(h).astype(dtype), time, send).astype(h.dtype)
+            if self.attentions:
+                tokens = rms_norm(h).astype(dtype)
+                seen = self.attentions[i](tokens, x[:, :2], self.radius, mask, self.implementation)
+                h = h + seen.astype(h.dtype)
+        return jnp.matmul(self.head(rms_norm(h)), basis)
+
+
+def missed_neighbours(net, x: Inputs, mask: Mask | None = None) -> Array:
+    """Pairs of points within the radius for which `max_neighbours` leaves no room.
+
+    Zero on data for which the graph is exact: then the network is equivariant to rounding.
+    """
+    mask = jnp.ones(len(x), dtype=x.dtype) if mask is None else mask
+    return net.graph(zero_masked(x, mask), mask).missed

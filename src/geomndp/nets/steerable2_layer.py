@@ -1,0 +1,119 @@
+"""One layer of the planar steerable network: messages from neighbours, then a gated update."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+
+from geomndp._types import Array, Float, Inputs, Mask, PRNGKeyArray
+from geomndp.nets.attention import attend
+from geomndp.nets.bias import Scales
+from geomndp.nets.circular import KINDS, PARTS, Features, Gated, Mix, per_part
+from geomndp.nets.edges import WEIGHTS, EdgeEmbedding, edge_matrices, messages
+from geomndp.nets.gather import neighbour_values
+from geomndp.nets.graph import Graph
+from geomndp.nets.layers import linear
+
+BLOCK = 4096  # more points than these are treated in blocks of as many
+Send = Callable[[eqx.nn.Linear, Features], Features]
+
+
+def passed(edge: EdgeEmbedding, graph: Graph, dtype: jnp.dtype) -> tuple[Float[Array, "n 1"], Send]:
+    """Weight of each point's neighbours together, and the function that sends features to them.
+
+    Messages are divided by that weight plus one: averages, whatever the density of the points.
+    """
+    if len(graph.index) > BLOCK:
+        return _in_blocks(edge, graph, dtype)
+    edges = edge(graph.offset, graph.real, dtype)
+    weight = jnp.sum(edges.envelope, axis=1, keepdims=True)
+
+    def send(radial, h):
+        values = neighbour_values(h, graph.index, graph.reverse)
+        return messages(edge_matrices(radial, edges), values) / (1 + weight)
+
+    return jnp.log1p(weight).astype(graph.offset.dtype), send
+
+
+def _in_blocks(edge: EdgeEmbedding, graph: Graph, dtype: jnp.dtype):
+    """The same with nothing of the size of all edges but the list of neighbours."""
+    rows = (graph.index, graph.offset, graph.real)
+
+    def envelope(row):
+        _, offset, real = row
+        return jnp.sum(edge(offset[None], real[None], dtype).envelope, axis=1)
+
+    weight = jax.lax.map(envelope, rows, batch_size=BLOCK)
+
+    def send(radial, h):
+        def one(row):
+            index, offset, real = row
+            edges = edge(offset[None], real[None], dtype)
+            return messages(edge_matrices(radial, edges), h[index][None])[0]
+
+        return jax.lax.map(jax.checkpoint(one), rows, batch_size=BLOCK) / (1 + weight)
+
+    return jnp.log1p(weight).astype(graph.offset.dtype), send
+
+
+class Layer(eqx.Module):
+    """What to add to the features of every point; times act on what is sent and on the gates."""
+
+    condition: eqx.nn.Linear
+    outgoing: Mix
+    radial: eqx.nn.Linear
+    own: Mix
+    incoming: Mix
+    gated: Gated
+    merge: Mix
+
+    def __init__(
+        self, channels: int, width: int, edge_width: int, *, dtype: str, key: PRNGKeyArray
+    ):
+        keys = jr.split(key, 7)
+        c = channels
+        self.condition = eqx.nn.Linear(width, KINDS * c, dtype=dtype, key=keys[0])
+        self.outgoing = Mix(c, c, dtype=dtype, key=keys[1])
+        self.radial = eqx.nn.Linear(edge_width, WEIGHTS * c, dtype=dtype, key=keys[2])
+        self.own = Mix(c, c, dtype=dtype, key=keys[3])
+        self.incoming = Mix(c, c, dtype=dtype, key=keys[4])
+        self.gated = Gated(c, 2 * width, width, dtype=dtype, key=keys[5])
+        self.merge = Mix(c, c, dtype=dtype, key=keys[6])
+
+    def __call__(self, h: Features, time: Float[Array, "n w"], send: Send) -> Features:
+        """Send, receive, transform."""
+        sent = self.outgoing(h) * (1 + per_part(linear(self.condition, time)))
+        seen = self.own(h) + self.incoming(send(self.radial, sent))
+        return self.merge(self.gated(seen, time))
+
+
+class Attention(eqx.Module):
+    """All points see all: logits are inner products of features, invariant, less the distance."""
+
+    project: Mix
+    merge: Mix
+    num_heads: int = eqx.field(static=True)
+
+    def __init__(self, channels: int, heads: int, *, dtype: str, key: PRNGKeyArray):
+        project_key, merge_key = jr.split(key)
+        self.project = Mix(channels, 3 * channels, dtype=dtype, key=project_key)
+        self.merge = Mix(channels, channels, dtype=dtype, key=merge_key)
+        self.num_heads = heads
+
+    def __call__(
+        self, h: Features, place: Inputs, radius: float, mask: Mask, implementation: str | None
+    ) -> Features:
+        """Return what each point sees; heads start at ranges between one radius and ten."""
+        n = len(h)
+        parts = self.project(h).reshape(n, PARTS, 3, self.num_heads, -1)
+        query, key, value = (
+            jnp.swapaxes(parts[:, :, i], 1, 2).reshape(1, n, self.num_heads, -1) for i in range(3)
+        )
+        bias = -Scales(1, radius, 10 * radius).decay(place, self.num_heads).astype(h.dtype)
+        seen = attend(query, key, value, bias=bias, mask=mask, implementation=implementation)
+        seen = jnp.swapaxes(seen.reshape(n, self.num_heads, PARTS, -1), 1, 2)
+        return self.merge(seen.reshape(n, -1))

@@ -1,0 +1,144 @@
+"""One layer of the e3nn network, and the door to e3nn, which wants JAX's usual promotion rules."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+
+from geomndp._types import Array, Bool, Float, PRNGKeyArray
+from geomndp.nets.edges import SOFT
+from geomndp.nets.gather import neighbour_values
+from geomndp.nets.graph import Graph
+from geomndp.nets.layers import linear
+
+
+def require_e3nn() -> Any:
+    """Return e3nn-jax; an extra of the package."""
+    try:
+        import e3nn_jax
+    except ImportError as error:
+        raise ImportError("networks over R^3 need e3nn: pip install 'geomndp[groups]'") from error
+    return e3nn_jax
+
+
+@contextlib.contextmanager
+def standard() -> Iterator[None]:
+    """Let ranks and dtypes promote, as e3nn assumes."""
+    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+        yield
+
+
+class Equivariant(eqx.Module):
+    """Linear map between irreps, without offset.
+
+    e3nn's own module holds objects that are equal only to themselves: every copy would compile.
+    """
+
+    weight: Float[Array, " w"]
+    irreps_in: str = eqx.field(static=True)
+    irreps_out: str = eqx.field(static=True)
+
+    def __init__(self, irreps_in, irreps_out, *, dtype: str, key: PRNGKeyArray):
+        """Take anything that e3nn reads as irreps."""
+        e3nn = require_e3nn()
+        self.irreps_in = str(e3nn.Irreps(irreps_in).regroup())
+        self.irreps_out = str(e3nn.Irreps(irreps_out))
+        parts = self._map().instructions
+        keys = jr.split(key, max(len(parts), 1))
+        drawn = [
+            part.weight_std * jr.normal(k, (math.prod(part.path_shape),), dtype)
+            for part, k in zip(parts, keys, strict=False)
+        ]
+        self.weight = jnp.concatenate([jnp.zeros(0, dtype), *drawn])
+
+    def _map(self) -> Any:
+        e3nn = require_e3nn()
+        return e3nn.FunctionalLinear(e3nn.Irreps(self.irreps_in), e3nn.Irreps(self.irreps_out))
+
+    def __call__(self, h: Any) -> Any:
+        """Map an array of irreps whose last axis but one counts points."""
+        e3nn, function = require_e3nn(), self._map()
+        weight = self.weight.astype(h.dtype)
+        out = e3nn.utils.vmap(lambda row: function(weight, row))(h.regroup())
+        return e3nn.IrrepsArray(out.irreps, out.array)  # zeros like other numbers from now on
+
+
+class EdgeFeatures(NamedTuple):
+    """Smooth functions of the relative inputs."""
+
+    radial: Float[Array, "n k q"]
+    envelope: Float[Array, "n k 1"]
+    harmonics: Any
+    """Spherical harmonics of the direction up to order 2, times r^l near zero."""
+
+
+def edge_features(
+    offset: Float[Array, "n k 3"], real: Bool[Array, "n k"], radius: float, num: int
+) -> EdgeFeatures:
+    """Describe the edges; free slots have no envelope."""
+    e3nn = require_e3nn()
+    square = jnp.sum(offset**2, axis=-1, keepdims=True)
+    size = jnp.sqrt(square + (SOFT * radius) ** 2)
+    centres = jnp.linspace(0.0, 1.0, num, dtype=offset.dtype)
+    radial = jnp.exp(-0.5 * ((size / radius - centres) * num) ** 2)
+    envelope = jnp.where(real[..., None], jnp.maximum(1 - square / radius**2, 0.0) ** 3, 0.0)
+    # Not normalised by e3nn, whose direction at r = 0 has no derivative.
+    harmonics = e3nn.spherical_harmonics("0e+1o+2e", offset / size, normalize=False)
+    return EdgeFeatures(radial, envelope, harmonics)
+
+
+class Layer(eqx.Module):
+    """Messages by weighted tensor products, then a gated update."""
+
+    outgoing: Equivariant
+    inner: eqx.nn.Linear
+    outer: eqx.nn.Linear
+    incoming: Equivariant
+    own: Equivariant
+    gates: Equivariant
+    gate_time: eqx.nn.Linear
+    hidden: str = eqx.field(static=True)
+
+    def __init__(self, hidden: str, width: int, num_radial: int, *, dtype: str, key: PRNGKeyArray):
+        e3nn = require_e3nn()
+        keys = jr.split(key, 7)
+        irreps = e3nn.Irreps(hidden)
+        product = e3nn.tensor_product(irreps, "0e+1o+2e", filter_ir_out=_kinds(irreps))
+        options: dict[str, Any] = {"dtype": dtype}
+        self.hidden = hidden
+        self.outgoing = Equivariant(irreps, irreps, **options, key=keys[0])
+        self.inner = eqx.nn.Linear(num_radial + 2 * width, width, **options, key=keys[1])
+        self.outer = eqx.nn.Linear(width, product.num_irreps, **options, key=keys[2])
+        self.incoming = Equivariant(product, irreps, **options, key=keys[3])
+        self.own = Equivariant(irreps, irreps, **options, key=keys[4])
+        gates = f"{irreps.num_irreps}x0e"
+        self.gates = Equivariant(irreps, gates, **options, key=keys[5])
+        self.gate_time = eqx.nn.Linear(width, irreps.num_irreps, **options, key=keys[6])
+
+    def __call__(self, h: Any, time: Float[Array, "n w"], edges: EdgeFeatures, graph: Graph) -> Any:
+        """Return what to add to the features."""
+        e3nn = require_e3nn()
+        sent = self.outgoing(h)
+        both = jnp.concatenate([sent.array, time], axis=1)
+        seen = neighbour_values(both, graph.index, graph.reverse)
+        values = e3nn.IrrepsArray(sent.irreps, seen[..., : sent.irreps.dim])
+        here = jnp.broadcast_to(time[:, None], (*graph.index.shape, time.shape[1]))
+        known = jnp.concatenate([edges.radial, here, seen[..., sent.irreps.dim :]], axis=-1)
+        weights = linear(self.outer, jax.nn.silu(linear(self.inner, known))) * edges.envelope
+        kinds = _kinds(h.irreps)
+        product = e3nn.tensor_product(values, edges.harmonics, filter_ir_out=kinds) * weights
+        total = 1 + jnp.sum(edges.envelope, axis=1)
+        update = self.own(h) + self.incoming(e3nn.sum(product, axis=1) / total)
+        gates: Array = self.gates(update).array + linear(self.gate_time, time)
+        return update * jax.nn.sigmoid(gates)
+
+
+def _kinds(irreps) -> list:
+    return sorted({irrep for _, irrep in irreps})

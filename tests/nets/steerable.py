@@ -1,0 +1,64 @@
+"""The equivariant networks that every check of symmetry runs on; a new one joins the list."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+
+from geomndp import nets
+
+from .helper import Function, random
+
+PLANE = {"channels": 4, "width": 8, "num_layers": 2, "num_radial": 4, "radius": 1.3}
+SPACE = {
+    "hidden": "2x0e+1x0o+1x1e+2x1o",
+    "width": 8,
+    "num_layers": 1,
+    "num_radial": 4,
+    "radius": 1.3,
+    "max_neighbours": 40,
+}
+STEERABLE = {
+    "plane-vector": (nets.Steerable2, {**PLANE}),
+    "plane-tensor": (nets.Steerable2, {**PLANE, "kinds": ("scalar", "tensor")}),
+    "plane-attention": (
+        nets.Steerable2,
+        {**PLANE, "kinds": ("symmetric", "pseudoscalar", "vector"), "num_heads": 2},
+    ),
+    "plane-side": (nets.Steerable2, {**PLANE, "kinds": ("pseudovector",), "side_dim": 1}),
+    "space-vector": (nets.Steerable3, {**SPACE}),
+    "space-tensor": (nets.Steerable3, {**SPACE, "kinds": ("pseudoscalar", "symmetric")}),
+    "embedded-plane": (nets.Steerable3, {**SPACE, "kinds": ("scalar", "vector"), "space": 2}),
+}
+
+
+def fresh(name, dtype="float64", **options):
+    """A new network, as its constructor leaves it."""
+    cls, own = STEERABLE[name]
+    return cls(**own | options, dtype=dtype, key=jr.key(0))
+
+
+def awake(name, *, key, **options):
+    """All parameters drawn at random, so that the zero-initialised output says something."""
+    rng = random(key)
+
+    def fill(leaf):
+        return jnp.asarray(0.4 * rng.standard_normal(leaf.shape), leaf.dtype)
+
+    return jax.tree.map(fill, eqx.filter_eval_shape(fresh, name, **options))
+
+
+def draw(net, *, key, grid=False, masked=2, n=27):
+    """Values at n random places within reach of each other, or on a regular grid."""
+    rng, d = random(key), net.codomain.dim
+    if grid:
+        axis = np.arange(round(n ** (1 / d)) + 1e-9) * 0.6
+        x = np.stack(np.meshgrid(*[axis] * d), axis=-1).reshape(-1, d)
+    else:
+        x = rng.uniform(-1.2, 1.2, size=(n, d))
+    n = len(x)
+    x = np.concatenate([x, rng.standard_normal((n, net.input_dim - d))], axis=1)
+    t, y = np.append(0.0, rng.uniform(size=n - 1)), rng.standard_normal((n, net.output_dim))
+    mask = np.arange(n) < n - masked
+    return Function(*(jnp.asarray(value, net.dtype) for value in (t, x, y, mask)))

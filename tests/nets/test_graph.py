@@ -1,0 +1,89 @@
+"""Radius graphs: both searches, truncation, and the gather that is its own kind of transpose."""
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from geomndp.nets import graph
+from geomndp.nets.gather import neighbour_values
+
+
+def cloud(d, n=120, *, key):
+    x = 4 * jr.uniform(key, (n, d))
+    return x, jnp.asarray((np.arange(n) % 7 != 0) * (1.0 + np.arange(n) % 2))
+
+
+def pairs(found):
+    return {
+        (i, j)
+        for i, (row, real) in enumerate(zip(found.index.tolist(), found.real.tolist(), strict=True))
+        for j, is_real in zip(row, real, strict=True)
+        if is_real
+    }
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_both_searches_find_all_pairs(d, getkey, monkeypatch):
+    x, mask = cloud(d, key=getkey())
+    radius = {1: 0.2, 2: 0.7, 3: 1.2}[d]
+    dense = jax.jit(lambda x: graph.radius_graph(x, mask, radius, 60))(x)
+    monkeypatch.setattr(graph, "DENSE", 10)
+    cells = jax.jit(lambda x: graph.radius_graph(x, mask, radius, 60))(x)
+    distance = np.linalg.norm(x[:, None] - x[None], axis=-1)
+    same = (mask[:, None] == mask[None]) & (mask[:, None] > 0)
+    expected = np.argwhere((distance < radius) & same & ~np.eye(len(x), dtype=bool))
+    assert pairs(dense) == pairs(cells) == set(map(tuple, expected.tolist()))
+    assert int(dense.missed) == int(cells.missed) == 0
+
+
+@pytest.mark.parametrize("most", [10, 1024])
+def test_truncation_is_counted_and_mutual(most, getkey, monkeypatch):
+    monkeypatch.setattr(graph, "DENSE", most)
+    x, mask = cloud(2, key=getkey())
+    whole, cut = (graph.radius_graph(x, mask, 0.9, slots) for slots in (60, 4))
+    kept = pairs(cut)
+    assert kept < pairs(whole)
+    assert {(j, i) for i, j in kept} == kept
+    assert int(cut.missed) >= len(pairs(whole)) - len(kept) > 0
+
+
+def test_reverse_is_an_involution(getkey):
+    x, mask = cloud(2, key=getkey())
+    found = graph.radius_graph(x, mask, 0.5, 6)
+    flat = np.asarray(found.reverse).ravel()
+    assert_allclose(flat[flat], np.arange(flat.size))
+    own = np.repeat(np.arange(len(x)), 6)
+    assert_allclose(np.asarray(found.index).ravel()[flat], own)
+
+
+def test_gather_has_every_derivative(getkey):
+    x, mask = cloud(2, n=30, key=getkey())
+    places = jnp.stack([x, 1.1 * x])
+    h, v = jr.normal(getkey(), (2, 2, 30, 3))
+    w = jr.normal(getkey(), (30, 5, 3))
+
+    def loss(x, h, gather):
+        found = graph.radius_graph(x, mask, 0.9, 5)
+        return jnp.sum(w * gather(h, found) ** 3)
+
+    def ours(h, found):
+        return neighbour_values(h, found.index, found.reverse)
+
+    def plain(h, found):
+        return h[found.index]
+
+    def results(gather):
+        def slope(x, h):
+            return jax.grad(lambda h: loss(x, h, gather))(h)
+
+        def second(x, h, v):
+            return jax.jvp(lambda h: slope(x, h), (h,), (v,))[1]
+
+        shared = jax.vmap(second, in_axes=(None, 0, 0))(places[0], h, v)
+        return jax.vmap(slope)(places, h), jax.vmap(second)(places, h, v), shared
+
+    for a, b in zip(jax.jit(results, static_argnums=0)(ours), results(plain), strict=True):
+        assert_allclose(a, b, atol=1e-11)

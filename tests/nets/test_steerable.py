@@ -1,0 +1,166 @@
+"""Networks that turn with their inputs, on scattered points and on regular grids."""
+
+import json
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from geomndp import nets
+from geomndp.groups import random_motion
+from geomndp.nets import steerable2_layer
+
+from ..cases import largest
+from .helper import gradients, quick, run
+from .steerable import STEERABLE, awake, draw, fresh
+
+every = pytest.mark.parametrize("name", STEERABLE)
+PLANAR = [name for name in STEERABLE if name.startswith("plane")]
+BOUNDS = {"float32": 1e-4, "float64": 1e-10}
+
+
+def relative(found, expected):
+    return float(jnp.linalg.norm(found - expected) / jnp.linalg.norm(expected))
+
+
+@every
+@pytest.mark.parametrize("dtype", BOUNDS)
+def test_equivariance(name, dtype, getkey):
+    net = awake(name, key=getkey(), dtype=dtype)
+    for grid in (False, True):
+        function = draw(net, key=getkey(), grid=grid, masked=2 - 2 * grid)
+        assert int(nets.missed_neighbours(net, function.x, function.mask)) == 0
+        plain = run(net, *function)
+        assert float(jnp.std(plain)) > 1e-4
+        for reflect in (False, True):
+            g = random_motion(net.codomain.dim, key=getkey(), reflect=reflect, dtype=dtype)
+            x, y = g.on_inputs(function.x), g.on_outputs(function.y, net.codomain)
+            moved = run(net, *function._replace(x=x, y=y))
+            assert relative(moved, g.on_outputs(plain, net.codomain)) < BOUNDS[dtype]
+
+
+@every
+def test_masks_permutations_and_packing(name, getkey):
+    net = awake(name, key=getkey())
+    function = draw(net, key=getkey())
+    plain = run(net, *function)
+    order = jr.permutation(getkey(), len(function.x))
+    assert_allclose(run(net, *(v[order] for v in function)), plain[order], atol=1e-11)
+    assert_allclose(run(net, *(v[:-2] for v in function)), plain[:-2], atol=1e-11)
+    dirty = jax.tree.map(lambda v: v.at[-1].set(jnp.nan), function)._replace(mask=function.mask)
+    assert_allclose(run(net, *dirty), plain, atol=0)
+    assert_allclose(plain[-2:], 0.0, atol=0)
+    numbers = function.mask.at[-13:].multiply(2.0)  # two functions in one row
+    both = run(net, *function._replace(mask=numbers))
+    for number in (1, 2):
+        alone = run(net, *function._replace(mask=(numbers == number).astype(numbers.dtype)))
+        assert_allclose(both[numbers == number], alone[numbers == number], atol=1e-11)
+
+
+@every
+def test_output_starts_at_zero_and_config_rebuilds(name, getkey):
+    net = fresh(name, dtype="float32")
+    assert_allclose(run(net, *draw(net, key=getkey())), 0.0, atol=0)
+    again = nets.build(json.loads(json.dumps(net.config())), key=jr.key(0))
+    assert bool(eqx.tree_equal(net, again))
+
+
+@pytest.mark.parametrize("name", ["plane-vector", "plane-attention", "space-vector"])
+def test_derivatives(name, getkey):
+    net = awake(name, key=getkey())
+    function = draw(net, key=getkey(), n=8)
+    # A repeated place has no direction, but all derivatives.
+    function = function._replace(x=function.x.at[1].set(function.x[0]))
+    t, x, y, mask = function
+    v = draw(net, key=getkey(), n=8).y
+
+    @quick
+    def products(y):
+        slope = jax.jvp(lambda y: net(t, x, y, mask), (y,), (v,))[1]
+        back = jax.vjp(lambda y: net(t, x, y, mask), y)[1](v)[0]
+        return jnp.sum(slope * v), jnp.sum(back * v), slope
+
+    forward, reverse, slope = products(y)
+    assert_allclose(forward, reverse, rtol=1e-9)
+    h = 1e-5
+    ahead, behind = (run(net, t, x, y + step * v, mask) for step in (h, -h))
+    assert_allclose(slope, (ahead - behind) / (2 * h), atol=1e-6, rtol=1e-6)
+    assert all(bool(jnp.all(jnp.isfinite(g))) for g in jax.tree.leaves(gradients(net, function)))
+
+
+@pytest.mark.parametrize("name", ["plane-vector", "space-vector"])
+def test_shared_and_separate_inputs_agree(name, getkey):
+    net = awake(name, key=getkey())
+    first, second = (draw(net, key=getkey(), n=8) for _ in range(2))
+    t, y = jnp.stack([first.t, second.t]), jnp.stack([first.y, second.y])
+
+    @quick
+    def both(net, t, x, y):
+        def loss(net, axis, x):
+            outputs = jax.vmap(net, in_axes=(0, axis, 0))(t, x, y)
+            return jnp.sum(outputs**2), outputs
+
+        shared = jax.grad(lambda net: loss(net, None, x), has_aux=True)(net)
+        copies = jnp.stack([x, x])
+        return shared, jax.grad(lambda net: loss(net, 0, copies), has_aux=True)(net)
+
+    shared, separate = both(net, t, first.x, y)
+    assert_allclose(shared[1][0], run(net, first.t, first.x, first.y), atol=1e-11)
+    for a, b in zip(jax.tree.leaves(shared), jax.tree.leaves(separate), strict=True):
+        assert_allclose(a, b, atol=1e-9)
+
+
+def test_blocks_change_nothing(getkey, monkeypatch):
+    net = awake("plane-vector", key=getkey())
+    function = draw(net, key=getkey(), n=30)
+    plain = run(net, *function)
+    monkeypatch.setattr(steerable2_layer, "BLOCK", 8)
+    assert_allclose(quick(lambda *f: net(*f))(*function), plain, atol=1e-11)
+
+
+def test_memory_is_linear():
+    net = fresh("plane-vector", max_neighbours=24)
+    sizes = []
+    for n in (10_000, 20_000):
+        x = jnp.asarray(np.random.default_rng(0).uniform(0, 0.2 * n**0.5, (n, 2)))
+        sizes.append(largest(net, jnp.zeros(n), x, x))
+    assert sizes[1] < 2.2 * sizes[0] < 20_000**2 / 10
+
+
+def test_side_information_is_seen_and_softens(getkey):
+    net = awake("plane-side", key=getkey())
+    function = draw(net, key=getkey())
+    other = function._replace(x=function.x.at[:, 2].add(1.0))
+    assert relative(run(net, *other), run(net, *function)) > 1e-3
+
+
+def test_bfloat16_is_near(getkey):
+    net = awake("plane-vector", key=getkey(), dtype="float32")
+    half = nets.reconfigure(net, compute_dtype="bfloat16")
+    function = draw(net, key=getkey())
+    out, exact = run(half, *function), run(net, *function)
+    assert out.dtype == jnp.float32
+    assert 0 < relative(out, exact) < 0.1
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda key: nets.Steerable2(("spinor",), key=key), "expected kind to be one of"),
+        (lambda key: nets.Steerable2(radius=0.0, key=key), "expected radius > 0"),
+        (lambda key: nets.Steerable2(num_heads=5, key=key), "expected channels divisible by"),
+        (lambda key: nets.Steerable2(max_neighbours=0, key=key), "expected max_neighbours"),
+        (lambda key: nets.Steerable3(space=4, key=key), "expected space to be one of 2, 3"),
+        (
+            lambda key: nets.Steerable3(("tensor",), space=2, key=key),
+            "expected scalars and vectors in an embedded plane",
+        ),
+    ],
+)
+def test_refusals(make, message):
+    with pytest.raises(ValueError, match=message):
+        make(jr.key(0))
