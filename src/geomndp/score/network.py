@@ -58,10 +58,10 @@ class NetworkScore(AbstractScore):
         """
         _checks.shapes(x, y0, dim=noising.dim, mask=mask)
         self._check_parametrisation(noising)
-        if output is None:
-            output = self.net(*self.net_inputs(noising, t, x, noised.y, mask))
+        inputs = self.net_inputs(noising, t, x, noised.y, mask)
+        values: Outputs = self.net(*inputs) if output is None else output
         at = moment(noising, per_point(t, len(x)), zero_masked(x, mask), mask)
-        error = self.parametrisation.error(at, y0, noised, output)
+        error = self.parametrisation.error(at, y0, noised, values)
         return noising.manifold.project(noised.y, error)
 
     def _check_parametrisation(self, noising) -> None:

@@ -65,7 +65,7 @@ def _place(raw: RawTable, ledger: _Ledger) -> tuple[np.ndarray, np.ndarray]:
         ledger.drop(np.isnan(values), f"no {label}", cells)
         ledger.drop(~((values >= low) & (values <= high)), f"{label} out of range", cells)
         found.append(values)
-    return found[0], wrap(found[1])
+    return found[0], np.asarray(wrap(found[1]))
 
 
 def _drop_repeated(frame, ledger: _Ledger) -> None:
