@@ -65,7 +65,7 @@ def test_exact_score_has_no_gap_and_streams_serve():
 def test_refusals():
     problem = regression1d("paper", "sawtooth")
     model = Model(OrnsteinUhlenbeck(White(), LinearSchedule(0.0, 10.0)), TRUE)
-    with pytest.raises(ValueError, match="expected Gaussian data, whose score is known"):
+    with pytest.raises(ValueError, match="expected Gaussian data, whose law is known"):
         score_gaps(model, problem)
     with pytest.raises(ValueError, match="in each of 64 cells"):
         score_gap(model, TRUE, functions(16), key=jr.key(0), batches=1, cells=64)

@@ -47,5 +47,5 @@ def test_rows_without_a_kl():
     assert summary([0.1, float("nan")]) == {"kl": None, "kl_tasks": [0.1, None]}
     assert np.isnan(fitted_kl(np.full((3, 2), np.nan), (np.zeros(2), np.eye(2)))[0])
     wave = experiment(Sawtooth(terms=(2, 3))).problem
-    with pytest.raises(ValueError, match="expected Gaussian data, whose posterior is known"):
+    with pytest.raises(ValueError, match="expected Gaussian data, whose law is known"):
         sampler_rows(Model(NOISING, GaussianScore(RIGHT)), wave, samplers=SAMPLERS)

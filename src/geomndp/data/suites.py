@@ -70,6 +70,13 @@ class Regression1D(NamedTuple):
         sizes = {"batch_size": batch_size, "max_points": self.max_points}
         return Stream(process=self.process, **sizes, **options)
 
+    def exact(self) -> GP:
+        """The Gaussian process that the data follow; refused where they follow none."""
+        gp = self.process.gp
+        if gp is None:
+            raise ValueError(f"expected Gaussian data, whose law is known, got {self.name!r}")
+        return gp
+
     def tasks(self, num: int, *, region="interpolation", seed: int = 0, dtype=None) -> Batch:
         """Fixed test functions on [-2, 2] (interpolation) or [2, 6] (generalisation)."""
         _checks.one_of("region", region, tuple(REGIONS))

@@ -22,7 +22,6 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from geomndp.data import Regression1D
 from geomndp.evaluate import exact_log_prob, model_log_prob, score_gap, summarise
 from geomndp.experiments.regression1d import (
     Experiment,
@@ -32,7 +31,6 @@ from geomndp.experiments.regression1d import (
     make_stream,
 )
 from geomndp.experiments.settings1d import Setting, measurable, settings, with_setting
-from geomndp.gp import GP
 from geomndp.likelihood import Flow
 from geomndp.model import Model
 from geomndp.score import GaussianScore, NetworkScore
@@ -125,7 +123,7 @@ class Measures(NamedTuple):
         """Score gap of one kind, on functions like the test's."""
         problem = self.this.problem
         tasks = problem.tasks(256, seed=1, dtype="float32")
-        exact = GaussianScore(_process(problem))
+        exact = GaussianScore(problem.exact())
         gap = score_gap(model, exact, tasks, key=jr.key(2), kind=kind, batches=self.batches)
         return {f"gap_{kind}": [gap.value, gap.standard_error]}
 
@@ -134,19 +132,12 @@ class Measures(NamedTuple):
         problem = self.this.problem
         tasks, contexts = problem.tasks(self.num, seed=1234, dtype="float32"), problem.contexts[1]
         found = model_log_prob(model, tasks, Flow(), contexts=contexts)
-        exact = exact_log_prob(_process(problem), tasks, contexts=contexts)
+        exact = exact_log_prob(problem.exact(), tasks, contexts=contexts)
         return {
             "log_prob": list(summarise(found.value)),
             "regret": list(summarise(exact - found.value)),
             "solver_error": float(jnp.mean(found.solver_error)),
         }
-
-
-def _process(problem: Regression1D) -> GP:
-    gp = problem.process.gp
-    if gp is None:
-        raise ValueError(f"expected Gaussian data, whose score is known, got {problem.name!r}")
-    return gp
 
 
 def measure_all(
@@ -162,7 +153,7 @@ def measure_all(
         jobs[setting, "joint"] = partial(measures.gap, model, "joint")
         jobs[setting, "conditional"] = partial(measures.gap, model, "conditional")
         jobs[setting, "likelihood"] = partial(measures.likelihood, model)
-        reference = dataclasses.replace(model, score=GaussianScore(_process(measures.this.problem)))
+        reference = dataclasses.replace(model, score=GaussianScore(measures.this.problem.exact()))
         place = Setting(setting.limit, EXACT), "likelihood"
         jobs.setdefault(place, partial(measures.likelihood, reference))
     kinds = {(s.limit, s.parametrisation == EXACT, what): (s, what) for s, what in reversed(jobs)}

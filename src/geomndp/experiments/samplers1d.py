@@ -86,7 +86,7 @@ def sampler_rows(
     `kl_error` is the mean's standard error from sampling alone (bootstrap); None in place of a KL
     means samples that are not finite. Programs are compiled side by side on `workers` threads.
     """
-    gp, samplers = _process(problem), SAMPLERS if samplers is None else samplers
+    gp, samplers = problem.exact(), SAMPLERS if samplers is None else samplers
     batch = make_tasks(problem, num, contexts=contexts, targets=targets, dtype="float32")
     truths = exact_posteriors(gp, batch, contexts)
     keys, sizes = jr.split(jr.key(seed), num), Sizes(contexts, num_samples, at_once)
@@ -123,7 +123,7 @@ def exact_rows(
     samplers: dict[str, AbstractSampler] | None = None,
 ) -> list[dict]:
     """The same samplers on the same tasks with the exact score: no samples, no error; float64."""
-    gp, samplers = _process(problem), SAMPLERS if samplers is None else samplers
+    gp, samplers = problem.exact(), SAMPLERS if samplers is None else samplers
     with jax.enable_x64(True):
         batch = make_tasks(problem, num, contexts=contexts, targets=targets, dtype="float64")
         exact = eqx.tree_at(lambda m: m.score, model, GaussianScore(gp))
@@ -184,10 +184,3 @@ def _draw(sampler: AbstractSampler, model: Model, task: Batch, sizes: Sizes, key
 
     y = jax.lax.map(part, jr.split(key, parts))
     return y.reshape(parts * each, -1)[: sizes.num_samples]
-
-
-def _process(problem: Regression1D) -> GP:
-    gp = problem.process.gp
-    if gp is None:
-        raise ValueError(f"expected Gaussian data, whose posterior is known, got {problem.name!r}")
-    return gp
