@@ -1,5 +1,7 @@
 """What models learn from: random functions, training streams, fixed test sets, units."""
 
+from geomndp.data.fields import FIELDS, FieldProblem, field_problem
+from geomndp.data.grids import GridSampler, GridStream, covariance, disc, grid_tasks
 from geomndp.data.normalise import Normaliser
 from geomndp.data.stream import AbstractStream, Contexts, Resampled, Stream, mark
 from geomndp.data.suites import NAMES, REGIONS, SUITES, Regression1D, regression1d
@@ -7,19 +9,27 @@ from geomndp.data.synthetic import AbstractProcess, Gaussian, Mixture, Sawtooth
 from geomndp.data.tasks import tasks
 
 __all__ = [
+    "FIELDS",
     "NAMES",
     "REGIONS",
     "SUITES",
     "AbstractProcess",
     "AbstractStream",
     "Contexts",
+    "FieldProblem",
     "Gaussian",
+    "GridSampler",
+    "GridStream",
     "Mixture",
     "Normaliser",
     "Regression1D",
     "Resampled",
     "Sawtooth",
     "Stream",
+    "covariance",
+    "disc",
+    "field_problem",
+    "grid_tasks",
     "mark",
     "regression1d",
     "tasks",

@@ -59,6 +59,11 @@ class AbstractStream(eqx.Module):
         """
         return False
 
+    @property
+    def shared(self) -> bool:
+        """Whether all functions of a batch have the same inputs and the same mask."""
+        return False
+
     @abc.abstractmethod
     def draw(self, key: PRNGKeyArray) -> Batch:
         """Make a batch: the same key gives the same functions."""

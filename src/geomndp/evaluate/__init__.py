@@ -13,6 +13,7 @@ from geomndp.evaluate.geodesic import (
     sample_distance,
 )
 from geomndp.evaluate.moments import fitted_kl
+from geomndp.evaluate.on_grid import GridLogProbs, InPlace, gaussian_rows
 from geomndp.evaluate.paired import (
     LogProbs,
     PerTarget,
@@ -28,6 +29,8 @@ from geomndp.evaluate.score_gap import ScoreGap, score_gap
 __all__ = [
     "AbstractMeasurement",
     "ExactSampleScores",
+    "GridLogProbs",
+    "InPlace",
     "LogProbs",
     "PathScores",
     "PerTarget",
@@ -42,6 +45,7 @@ __all__ = [
     "exact_log_prob",
     "fitted_kl",
     "frechet_mean",
+    "gaussian_rows",
     "in_blocks",
     "mean_error",
     "model_log_prob",

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
@@ -26,6 +26,7 @@ from geomndp._types import Array, Int, Outputs, PRNGKeyArray, Scalar
 from geomndp.geometry import AbstractDivergence, Exact
 from geomndp.solve import (
     RK4,
+    AbstractField,
     AbstractGrid,
     AbstractSolver,
     Adaptive,
@@ -38,6 +39,7 @@ from geomndp.solve import (
 
 TERMINALS = ("prior", "exact")
 EndLaw = Callable[[Outputs], Scalar]
+AnyField = TypeVar("AnyField", bound=AbstractField)
 # A fixed-step solver that is not listed counts as first order, which never understates its error.
 ORDERS = {Euler: 1, Heun: 2, RK4: 4}
 
@@ -73,7 +75,7 @@ class Flow(eqx.Module):
         _checks.one_of("terminal", self.terminal, TERMINALS)
 
     def log_prob(
-        self, field: Field, y: Outputs, eps: float, *, key: PRNGKeyArray | None = None
+        self, field: AbstractField, y: Outputs, eps: float, *, key: PRNGKeyArray | None = None
     ) -> LogProb:
         """Log-density at time eps of the field's free points, given its context if it has one."""
         _checks.function(field.x, y, dim=field.noising.dim, mask=field.mask)
@@ -115,18 +117,21 @@ class Flow(eqx.Module):
         return self.solver, steps, (self.steps / steps) ** ORDERS.get(type(self.solver), 1) - 1
 
 
-def _blank(field: Field, y: Outputs) -> tuple[Field, Outputs]:
+def _blank(field: AnyField, y: Outputs) -> tuple[AnyField, Outputs]:
     """Zeros in masked rows: whatever stands there reaches neither values nor gradients."""
     mask = field.mask
     return dataclasses.replace(field, x=zero_masked(field.x, mask)), zero_masked(y, mask)
 
 
-def _prior(field: Field) -> EndLaw:
+def _prior(field: AbstractField) -> EndLaw:
     return lambda y: field.noising.prior_log_prob(field.x, y, field.mask)
 
 
-def _exact(field: Field) -> EndLaw:
+def _exact(field: AbstractField) -> EndLaw:
     """Noised law at time 1; given a context, a quotient of two joint densities."""
+    if not isinstance(field, Field):
+        name = type(field).__name__
+        raise ValueError(f"expected a plain Field for terminal 'exact', got {name}")
     log_prob = getattr(field.score, "log_prob", None)
     if log_prob is None:
         name = type(field.score).__name__

@@ -35,7 +35,13 @@ _KNOWN = {
     "Torus": geometry.Torus,
     "SO3": geometry.SO3,
 }
-_NOT_PLAIN = ("NetworkScore", "GaussianScore", "MixtureScore", "HeatMixtureScore")
+_NOT_PLAIN = (
+    "NetworkScore",
+    "GaussianScore",
+    "GridGaussianScore",
+    "MixtureScore",
+    "HeatMixtureScore",
+)
 
 
 def save(model: Model, path: str | os.PathLike, metadata: dict | None = None) -> None:

@@ -4,6 +4,7 @@ from geomndp.score.base import AbstractScore
 from geomndp.score.exact import GaussianScore, MixtureScore
 from geomndp.score.heat import HeatMixtureScore
 from geomndp.score.network import NetworkScore
+from geomndp.score.on_grid import GridGaussianScore
 from geomndp.score.parametrise import (
     PARAMETRISATIONS,
     AbstractParametrisation,
@@ -19,6 +20,7 @@ __all__ = [
     "AbstractParametrisation",
     "AbstractScore",
     "GaussianScore",
+    "GridGaussianScore",
     "HeatMixtureScore",
     "MixtureScore",
     "NetworkScore",

@@ -45,13 +45,17 @@ def squared_errors(
     *,
     key: PRNGKeyArray,
     paired: bool = False,
+    shared: bool = False,
 ) -> Float[Array, "b n"]:
     """Square of the score's residual at every point, mean over outputs.
 
-    `paired` functions go through the network two at a time (see `geomndp.train.pairs`).
+    `paired` functions go through the network two at a time (see `geomndp.train.pairs`). Functions
+    that `shared` their inputs and masks share what a network computes from these alone.
     """
     mask = batch.mask
     x, y0 = (jax.vmap(zero_masked)(v, mask) for v in (batch.x, batch.y))
+    if shared:
+        return _on_shared_inputs(score, noising, t, x[0], y0, mask[0], key)
 
     def perturb(t, x, y0, mask, key):
         noised = noising.perturb(t, x, y0, key=key, mask=mask)
@@ -64,6 +68,14 @@ def squared_errors(
         return jnp.mean(score.error(noising, t, x, y0, noised, mask, output) ** 2, axis=1)
 
     return jax.vmap(error)(t, x, y0, noised, mask, outputs)
+
+
+def _on_shared_inputs(score, noising, t, x, y0, mask, key) -> Float[Array, "b n"]:
+    def one(t, y0, key):
+        noised = noising.perturb(t, x, y0, key=key, mask=mask)
+        return jnp.mean(score.error(noising, t, x, y0, noised, mask) ** 2, axis=1)
+
+    return jax.vmap(one)(t, y0, jr.split(key, len(t)))
 
 
 class DenoisingLoss(eqx.Module):
@@ -108,8 +120,9 @@ class DenoisingLoss(eqx.Module):
         *,
         key: PRNGKeyArray,
         paired: bool = False,
+        shared: bool = False,
     ) -> tuple[Scalar, LossInfo]:
-        """Loss of a batch, and of each of its functions; `paired` as the stream says."""
+        """Loss of a batch, and of each of its functions; `paired`, `shared` as the stream says."""
         time_key, noise_key = jr.split(key)
         t, point_t = self.draw_times(noising, batch, key=time_key)
         # Where one point's error stands for all of them, leaving the context out moves the minimum.
@@ -117,7 +130,8 @@ class DenoisingLoss(eqx.Module):
         if score.parametrisation.pointwise:
             counted = counted * (1.0 - batch.context)
         if self.implicit is None:
-            squares = squared_errors(score, noising, point_t, batch, key=noise_key, paired=paired)
+            ways = {"paired": paired, "shared": shared}
+            squares = squared_errors(score, noising, point_t, batch, key=noise_key, **ways)
         else:
             rule = self.implicit
             squares = implicit_errors(score, noising, point_t, batch, counted, rule, key=noise_key)

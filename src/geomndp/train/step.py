@@ -68,8 +68,8 @@ class Trainer(eqx.Module):
 
         def objective(params):
             score = eqx.combine(params, self.skeleton)
-            paired = self.stream.paired
-            return self.loss(score, self.noising, batch, key=key, paired=paired)
+            ways = {"paired": self.stream.paired, "shared": self.stream.shared}
+            return self.loss(score, self.noising, batch, key=key, **ways)
 
         tree = self.unravel(state.params)
         (loss, info), gradients = jax.value_and_grad(objective, has_aux=True)(tree)

@@ -1,0 +1,107 @@
+"""A training step of the planar steerable network beside the plain e3nn one, and its memory.
+
+python benchmarks/steerable.py [--batch 32] [--steps 20] [--most 20000]
+
+The paper's setting: 648 points of a grid, 20 neighbours, 5 layers; "paper's size" has the 48
+features a point of 12x0e + 12x0o + 4x1e + 4x1o. Data, noise and optimiser are part of a step. The
+second table is one network evaluation against the number of scattered points at one density;
+"memory" is what XLA says the compiled program needs besides its inputs.
+"""
+
+import argparse
+import time
+
+import _threads  # noqa: F401
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+from _table import markdown
+
+from geomndp import nets, train
+from geomndp.experiments import vector_fields
+from geomndp.score import NetworkScore
+
+PAPER = {"channels": 8}
+HALF = {"compute_dtype": "bfloat16"}
+CASES = {
+    "e3nn in 3D, paper's size": ("e3nn", {}),
+    "O(2), paper's size": ("plane", PAPER),
+    "O(2), paper's size, bfloat16": ("plane", PAPER | HALF),
+    "O(2), 24 channels": ("plane", {}),
+    "O(2), 24 channels, bfloat16": ("plane", HALF),
+    "O(2), 24 channels, bfloat16, attention": ("plane", HALF | {"num_heads": 8}),
+    "NDP*, bfloat16": ("ndp", HALF),
+}
+
+
+def milliseconds(kind: str, options: dict, batch: int, steps: int) -> float:
+    """Time of a step after compilation."""
+    suffix = "-ndp" if kind == "ndp" else ""
+    this = vector_fields.experiment(f"vector-fields/div-free{suffix}")
+    model = vector_fields.make_model(this, key=jr.key(0), **{} if kind == "e3nn" else options)
+    score = model.score
+    if kind == "e3nn":
+        net = nets.Steerable3(
+            space=2, radius=vector_fields.RADIUS, max_neighbours=20, dtype="float32", key=jr.key(0)
+        )
+        score = NetworkScore(net)
+    stream, loss = vector_fields.make_stream(this, batch), vector_fields.make_loss()
+    optimiser = vector_fields.make_optimiser(this, 1000)
+    trainer, state = train.init(score, model.noising, stream, loss, optimiser, key=jr.key(1))
+    state, seen = train.advance(trainer, state, steps)
+    jax.block_until_ready(seen)
+    start = time.perf_counter()
+    state, seen = train.advance(trainer, state, steps)
+    jax.block_until_ready(seen)
+    return 1e3 * (time.perf_counter() - start) / steps
+
+
+def evaluation(n: int) -> tuple[float, float]:
+    """Seconds of one evaluation and mebibytes of scratch memory, ten neighbours on average."""
+    net = nets.Steerable2(radius=1.0, max_neighbours=24, dtype="float32", key=jr.key(0))
+    x = (n * jnp.pi / 10) ** 0.5 * jr.uniform(jr.key(1), (n, 2), jnp.float32)
+    y, t = jr.normal(jr.key(2), (n, 2), jnp.float32), jnp.full(n, 0.5, jnp.float32)
+    arrays, static = eqx.partition(net, eqx.is_array)
+    call = jax.jit(lambda arrays, t, x, y: eqx.combine(arrays, static)(t, x, y))
+    compiled = call.lower(arrays, t, x, y).compile()
+    compiled(arrays, t, x, y).block_until_ready()
+    start = time.perf_counter()
+    compiled(arrays, t, x, y).block_until_ready()
+    seconds = time.perf_counter() - start
+    memory = compiled.memory_analysis()
+    return seconds, 0.0 if memory is None else memory.temp_size_in_bytes / 2**20
+
+
+def main() -> None:
+    """Read the arguments, measure, print."""
+    cpu = jax.default_backend() == "cpu"
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--batch", type=int, default=2 if cpu else 32)
+    parser.add_argument("--steps", type=int, default=1 if cpu else 100)
+    parser.add_argument("--most", type=int, default=20_000)
+    parser.add_argument("--only", nargs="*", default=None, help="cases that contain these words")
+    options = parser.parse_args()
+    rows, first = [], None
+    for name, (kind, extra) in CASES.items():
+        if options.only and not any(word in name for word in options.only):
+            continue
+        if cpu and "compute_dtype" in extra:  # a CPU has no such units
+            continue
+        cost = milliseconds(kind, extra, options.batch, options.steps)
+        first = first or cost
+        rows.append([name, f"{cost:.2f}", f"{first / cost:.2f}"])
+        print(*rows[-1], flush=True)
+    print(f"{jax.devices()[0].device_kind}, batch {options.batch} x 648 points")
+    print(markdown(["network", "ms a step", "times faster than the first"], rows))
+    rows, last = [], None
+    for n in (n for n in (1_250, 5_000, 10_000, 20_000) if n <= options.most):
+        seconds, memory = evaluation(n)
+        ratio = "" if last is None else f"{memory / last:.1f}"
+        rows.append([str(n), f"{seconds:.3f}", f"{memory:.1f}", ratio])
+        last = memory
+    print(markdown(["points", "seconds", "memory (MiB)", "ratio"], rows))
+
+
+if __name__ == "__main__":
+    main()

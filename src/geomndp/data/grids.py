@@ -1,0 +1,127 @@
+"""Random fields on one fixed set of places, which all functions of a batch share."""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+
+from geomndp import _checks
+from geomndp._types import Array, Batch, Float, Inputs, Int, PRNGKeyArray
+from geomndp.data.stream import AbstractStream, Contexts
+from geomndp.gp import GP
+
+
+def disc(points: int = 30, half_width: float = 10.0, dim: int = 2) -> np.ndarray:
+    """Places of a regular grid on [-w, w]^d within distance w of the origin: 648 for 30 x 30."""
+    _checks.at_least(2, points=points)
+    _checks.positive(half_width=half_width)
+    axis = np.linspace(-half_width, half_width, points)
+    places = np.stack(np.meshgrid(*[axis] * dim, indexing="ij"), axis=-1).reshape(-1, dim)
+    return places[np.linalg.norm(places, axis=1) <= half_width]
+
+
+class GridSampler(eqx.Module):
+    """Draws of a zero-mean process at fixed places: one factorisation, then matrix products."""
+
+    grid: Inputs
+    factor: Float[Array, "m m"]
+    dim: int = eqx.field(static=True)
+
+    def __init__(self, gp: GP, grid: Float[np.ndarray, "n d"], dtype=None):
+        """Factorise once, in double precision on the host."""
+        dtype = jnp.dtype(dtype or jnp.result_type(float))
+        matrix = covariance(gp, grid)
+        self.factor = jnp.asarray(np.linalg.cholesky(matrix), dtype)
+        self.grid, self.dim = jnp.asarray(grid, dtype), gp.dim
+
+    def __call__(self, z: Float[Array, "b n p"]) -> Float[Array, "b n p"]:
+        """Colour white noise."""
+        b, n, p = z.shape
+        columns = z if len(self.factor) == n else z.reshape(b, n * p, 1)
+        drawn = jnp.einsum("ij,bjp->bip", self.factor, columns, precision="highest")
+        return drawn.reshape(b, n, p)
+
+
+def covariance(gp: GP, grid: Float[np.ndarray, "n d"]) -> np.ndarray:
+    """Covariance of y on the grid in double precision, whatever JAX's own; noise included.
+
+    (n, n) where the outputs are independent copies, else (n p, n p).
+    """
+    with jax.enable_x64(True), jax.default_device(jax.local_devices(backend="cpu")[0]):
+        x = jnp.asarray(grid, jnp.float64)
+        matrix = np.asarray(gp.kernel.cross(x, x))
+    return matrix + gp.noise * np.eye(len(matrix))
+
+
+class GridStream(AbstractStream):
+    """Training fields on a grid, the context a random part of it.
+
+    With `num_functions` there is a finite set of so many: function r is always made from the same
+    noise, so that nothing needs to be stored.
+    """
+
+    sampler: GridSampler
+    batch_size: int = eqx.field(default=32, static=True)
+    contexts: Contexts | None = Contexts(few=50)
+    num_functions: int | None = eqx.field(default=None, static=True)
+    seed: int = eqx.field(default=0, static=True)
+
+    def __check_init__(self):
+        _checks.at_least(1, batch_size=self.batch_size)
+        if self.num_functions is not None:
+            _checks.at_least(1, num_functions=self.num_functions)
+
+    @property
+    def shared(self) -> bool:
+        return True
+
+    def draw(self, key):
+        """Make a batch; all its functions have the same inputs."""
+        function_key, mark_key, count_key = jr.split(key, 3)
+        n, b, dtype = len(self.sampler.grid), self.batch_size, self.sampler.grid.dtype
+        y = self._fields(function_key)
+        x = jnp.broadcast_to(self.sampler.grid[None], (b, *self.sampler.grid.shape))
+        mask, context = jnp.ones((b, n), dtype), jnp.zeros((b, n), dtype)
+        if self.contexts is not None:
+            counts = self.contexts.counts(jnp.full((b,), n, jnp.int32), key=count_key)
+            context = random_marks(counts, n, dtype, key=mark_key)
+        return Batch(x, y, mask, context)
+
+    def _fields(self, key: PRNGKeyArray) -> Float[Array, "b n p"]:
+        if self.num_functions is None:
+            keys = jr.split(key, self.batch_size)
+        else:
+            rows = jr.randint(key, (self.batch_size,), 0, self.num_functions, jnp.int32)
+            keys = jax.vmap(lambda row: jr.fold_in(jr.key(self.seed), row))(rows)
+        return self.sampler(white(self.sampler, keys))
+
+
+def white(sampler: GridSampler, keys) -> Float[Array, "b n p"]:
+    """White noise for one field a key."""
+    shape = (len(sampler.grid), sampler.dim)
+    return jax.vmap(lambda key: jr.normal(key, shape, sampler.grid.dtype))(keys)
+
+
+def random_marks(
+    counts: Int[Array, " b"], size: int, dtype, *, key: PRNGKeyArray
+) -> Float[Array, "b n"]:
+    """Mark `counts` of `size` points of each function, chosen at random."""
+    ranks = jr.uniform(key, (len(counts), size), jnp.float32)
+    order = jnp.argsort(jnp.argsort(ranks, axis=1), axis=1)
+    return (order.astype(counts.dtype) < counts[:, None]).astype(dtype)
+
+
+def grid_tasks(sampler: GridSampler, *, num: int, contexts: int, seed: int) -> Batch:
+    """Fixed test fields, each with `contexts` random places marked as observed."""
+    _checks.at_least(1, num=num)
+    _checks.at_least(0, contexts=contexts)
+    _checks.at_least(contexts + 1, points=len(sampler.grid))
+    field_key, mark_key = jr.split(jr.key(seed))
+    y = jax.jit(lambda keys: sampler(white(sampler, keys)))(jr.split(field_key, num))
+    n, dtype = len(sampler.grid), sampler.grid.dtype
+    marks = random_marks(jnp.full((num,), contexts, jnp.int32), n, dtype, key=mark_key)
+    x = jnp.broadcast_to(sampler.grid[None], (num, *sampler.grid.shape))
+    return Batch(x, y, jnp.ones((num, n), dtype), marks)

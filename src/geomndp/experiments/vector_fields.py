@@ -1,0 +1,102 @@
+"""The vector-field experiment: what is trained, and how.
+
+Names follow the shipped models: `vector-fields/curl-free` is the E(2)-equivariant process,
+`vector-fields/curl-free-ndp` the same without symmetry (NDP*).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import optax
+
+from geomndp import _checks
+from geomndp._types import PRNGKeyArray
+from geomndp.data import FIELDS, Contexts, FieldProblem, GridStream, field_problem
+from geomndp.experiments.regression1d import Likelihood
+from geomndp.kernels import Diagonal, White
+from geomndp.model import Model
+from geomndp.nets import AbstractNet, BiDimensionalAttention, Steerable2, missed_neighbours
+from geomndp.noising import LinearSchedule, OrnsteinUhlenbeck
+from geomndp.score import NetworkScore
+from geomndp.solve import Power
+from geomndp.train import DenoisingLoss, adam
+
+FOLDER = "vector-fields"
+TABLE = ("se", "curl-free", "div-free")
+PAPER_STEPS = 80_000
+PAPER_FUNCTIONS = 80_000
+# Beyond the fifth ring of neighbours (20 points) and below the next of the grid of spacing 20 / 29.
+RADIUS = 1.95
+
+
+class FieldExperiment(NamedTuple):
+    """One model to train: its problem, and whether it turns with its inputs."""
+
+    name: str
+    problem: FieldProblem
+    equivariant: bool
+
+
+def experiment(name: str) -> FieldExperiment:
+    """Look up an experiment by the name of its shipped model."""
+    _checks.one_of("model", name, names())
+    short = name.removeprefix(f"{FOLDER}/")
+    problem = field_problem(short.removesuffix("-ndp"))
+    return FieldExperiment(name, problem, not short.endswith("-ndp"))
+
+
+def names() -> tuple[str, ...]:
+    """The table's models of both kinds, then the equivariant one of tensor fields."""
+    both = (f"{FOLDER}/{field}{kind}" for field in TABLE for kind in ("", "-ndp"))
+    return (*both, *(f"{FOLDER}/{field}" for field in FIELDS if field not in TABLE))
+
+
+def make_model(
+    this: FieldExperiment,
+    *,
+    key: PRNGKeyArray,
+    compute_dtype: str | None = None,
+    implementation: str | None = None,
+    **options,
+) -> Model:
+    """Untrained model: white limit with the data's variance, beta from 1e-4 to 15.
+
+    Options go to the network, such as `num_heads=8` for attention over all points.
+    """
+    problem = this.problem
+    options |= {"compute_dtype": compute_dtype, "implementation": implementation}
+    net: AbstractNet
+    if this.equivariant:
+        sizes = {"radius": RADIUS, "max_neighbours": 20}
+        net = Steerable2(problem.codomain.kinds, **sizes | options, dtype="float32", key=key)
+        missed = int(missed_neighbours(net, jnp.asarray(problem.grid, jnp.float32)))
+        if missed:
+            raise ValueError(f"expected room for all neighbours on the grid, got {missed} too many")
+    else:
+        net = BiDimensionalAttention(
+            problem.codomain.dim, problem.codomain.size, **options, dtype="float32", key=key
+        )
+    kernel = Diagonal(White(problem.variance), problem.codomain.size)
+    return Model(OrnsteinUhlenbeck(kernel, LinearSchedule(1e-4, 15.0)), NetworkScore(net))
+
+
+def make_loss() -> DenoisingLoss:
+    """The recipe of the 1D models: times dense near zero, likelihood weights."""
+    return DenoisingLoss(times=Power(2.0), weight=Likelihood(), average="point")
+
+
+def make_stream(
+    this: FieldExperiment, batch_size: int = 32, functions: int | None = None
+) -> GridStream:
+    """Training fields: fresh ones, or a finite set of `functions` (the paper: 80,000)."""
+    contexts = Contexts(few=2 * this.problem.contexts, few_share=0.75)
+    return this.problem.stream(
+        batch_size, dtype="float32", contexts=contexts, num_functions=functions
+    )
+
+
+def make_optimiser(this: FieldExperiment, steps: int) -> optax.GradientTransformation:
+    """Adam; the normalised network bears a higher rate than the paper's 5e-4."""
+    return adam(steps, peak=2e-3 if this.equivariant else 5e-4)

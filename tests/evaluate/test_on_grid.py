@@ -1,0 +1,61 @@
+"""Likelihoods with the context in place: those of the general code, and of the exact process."""
+
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from geomndp.data import covariance, disc, field_problem
+from geomndp.evaluate import GridLogProbs, gaussian_rows, in_blocks, score_gap
+from geomndp.kernels import Diagonal, White
+from geomndp.likelihood import Flow
+from geomndp.model import Model
+from geomndp.noising import LinearSchedule, OrnsteinUhlenbeck
+from geomndp.score import GaussianScore, GridGaussianScore
+
+CONTEXTS = 3
+
+
+@pytest.fixture(scope="module", params=["se", "curl-free"])
+def problem(request):
+    return field_problem(request.param)._replace(grid=disc(5, 3.0), contexts=CONTEXTS)
+
+
+def exact_model(problem):
+    noising = OrnsteinUhlenbeck(Diagonal(White(1.02), 2), LinearSchedule(1e-4, 15.0))
+    return Model(noising, GaussianScore(problem.gp))
+
+
+def test_rows_are_those_of_the_process(problem):
+    tasks = problem.tasks(2)
+    exact, diagonal = gaussian_rows(problem.gp, tasks)
+    for i in range(2):
+        known = np.asarray(tasks.context[i]) > 0
+        x, y = tasks.x[i], tasks.y[i]
+        posterior = problem.gp.condition(x[known], y[known])
+        targets = int((~known).sum())
+        assert_allclose(exact[i], posterior.log_prob(x[~known], y[~known]) / targets, rtol=1e-6)
+        mean, cov = posterior.mean_and_covariance(x[~known])
+        scale = jnp.diag(cov).reshape(mean.shape)
+        terms = (y[~known] - mean) ** 2 / scale + jnp.log(2 * jnp.pi * scale)
+        assert_allclose(diagonal[i], -0.5 * jnp.sum(terms) / targets, rtol=1e-6)
+
+
+@pytest.mark.parametrize("route", ["conditional", "joint"])
+def test_both_routes_give_the_exact_process(problem, route):
+    tasks, model = problem.tasks(2), exact_model(problem)
+    measurement = GridLogProbs(tasks.x[0], Flow(steps=24), CONTEXTS, route)
+    items = (tasks.y, tasks.context, jr.split(jr.key(0), 2))
+    found = in_blocks(measurement, model, items, block=2)
+    exact, _ = gaussian_rows(problem.gp, tasks)
+    assert_allclose(found["value"], exact, atol=5e-3)
+    assert found["solver_error"].max() < 1e-3
+
+
+def test_gap_of_the_exact_score_vanishes(problem):
+    tasks, model = problem.tasks(8), exact_model(problem)
+    fast = GridGaussianScore(covariance(problem.gp, problem.grid), 2, CONTEXTS)
+    for kind in ("joint", "conditional"):
+        gap = score_gap(model, fast, tasks, key=jr.key(0), kind=kind, batches=1, cells=2)
+        assert 0 <= gap.value < 1e-9

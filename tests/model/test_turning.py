@@ -1,0 +1,122 @@
+"""Models that turn with their inputs: samples, posterior samples, likelihoods; unseen places.
+
+Noise is turned too, so that a sample must turn into the sample of the turned problem.
+"""
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+
+from geomndp import samplers
+from geomndp.groups import random_motion
+from geomndp.kernels import Diagonal, White
+from geomndp.likelihood import Flow, Hutchinson
+from geomndp.model import Model
+from geomndp.noising import LinearSchedule, OrnsteinUhlenbeck
+from geomndp.score import NetworkScore
+from geomndp.solve import Field, Heun
+
+from ..nets.steerable import STEERABLE, awake
+from ..samplers.helper import hurried, noise_for, run_with
+
+BOUNDS = {"float32": 1e-3, "float64": 1e-8}
+SAMPLERS = {"amortised": samplers.Amortised(3), "langevin": samplers.Langevin(2, 1)}
+M = 4
+# The side information of "plane-side" belongs to its places and needs no test of its own here.
+FAST = ("plane-vector-float32", "plane-vector-float64", "space-tensor-float64")
+CASES = [
+    pytest.param(name, dtype, id=f"{name}-{dtype}", marks=mark)
+    for name in STEERABLE
+    if name != "plane-side"
+    for dtype in BOUNDS
+    for mark in [() if f"{name}-{dtype}" in FAST else pytest.mark.slow]
+]
+
+
+def places(net, dtype):
+    """A small regular grid, observed points first."""
+    d = net.codomain.dim
+    axis = 0.6 * np.arange(3 if d == 2 else 2)
+    x = np.stack(np.meshgrid(*[axis] * d), axis=-1).reshape(-1, d)
+    return jnp.asarray(np.random.default_rng(0).permutation(x), dtype)
+
+
+def make(name, dtype, key):
+    net = awake(name, key=key, dtype=dtype)
+    kernel = Diagonal(White(1.1), net.output_dim)
+    noising = OrnsteinUhlenbeck(kernel, LinearSchedule(1e-4, 15.0))
+    return net, Model(noising, NetworkScore(net, conditional=True))
+
+
+def relative(found, expected):
+    return float(jnp.linalg.norm(found - expected) / jnp.linalg.norm(expected))
+
+
+@pytest.mark.parametrize(("name", "dtype"), CASES)
+def test_samples_and_likelihoods_turn(name, dtype, getkey):
+    net, model = make(name, dtype, getkey())
+    x = places(net, dtype)
+    y = jr.normal(getkey(), (len(x), net.output_dim), dtype)
+    probe = jr.rademacher(getkey(), (1, *y[M:].shape), dtype)
+    g = random_motion(net.codomain.dim, key=getkey(), dtype=dtype)
+    sampler = SAMPLERS["amortised" if name.startswith("plane") else "langevin"]
+
+    def problem(x, y, observed):
+        noise = jnp.zeros(observed, dtype)
+        seen = samplers.Observations(x[:observed], y[:observed], noise, False)
+        return samplers.Problem(model.noising, model.score, x[observed:], seen, model.eps)
+
+    def run(x, y, noises, probe):
+        """A prior sample, a posterior sample, and a divergence estimate of the likelihood."""
+        prior = run_with(SAMPLERS["amortised"].program(problem(x, y, 0)), noises[0])
+        posterior = run_with(sampler.program(problem(x, y, M)), noises[1])
+        field = Field(model.noising, model.score, x[M:])
+        flow = Flow(Heun(), 2, divergence=Fixed(probe))
+        return prior, posterior, flow.log_prob(field, y[M:], model.eps).value
+
+    programs = SAMPLERS["amortised"].program(problem(x, y, 0)), sampler.program(problem(x, y, M))
+    noises = [
+        [tuple(z.astype(dtype) for z in group) for group in noise_for(program, key=getkey())]
+        for program in programs
+    ]
+    plain = hurried(run, x, y, noises, probe)
+
+    def turn(v):
+        return jax.vmap(lambda v: g.on_outputs(v, net.codomain))(v.reshape(-1, *v.shape[-2:]))
+
+    turned = jax.tree.map(lambda z: turn(z).reshape(z.shape), noises)
+    moved = hurried(
+        run, g.on_inputs(x), g.on_outputs(y, net.codomain), turned, turn(probe).reshape(probe.shape)
+    )
+    for found, expected in zip(moved[:2], plain[:2], strict=True):
+        assert bool(jnp.all(jnp.isfinite(expected)))
+        assert relative(found, g.on_outputs(expected, net.codomain)) < BOUNDS[dtype]
+    assert relative(moved[2], plain[2]) < BOUNDS[dtype]
+
+
+class Fixed(Hutchinson):
+    """Probes that are given, so that they can be turned."""
+
+    directions: jax.Array
+
+    def __init__(self, directions):
+        self.probes, self.kind, self.directions = len(directions), "rademacher", directions
+
+    def prepare(self, y, mask, *, key=None):
+        return self.directions
+
+
+@pytest.mark.parametrize("shape", ["finer", "coarser", "scattered", "one"])
+def test_unseen_places(shape, getkey):
+    _, model = make("plane-vector", "float32", getkey())
+    side = {"finer": 7, "coarser": 3, "scattered": 4, "one": 1}[shape]
+    axis = np.linspace(-1.0, 1.0, side)
+    x = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+    if shape == "scattered":
+        x = np.random.default_rng(0).uniform(-1, 1, x.shape)
+    x = jnp.asarray(x, jnp.float32)
+    posterior = model.condition(x[:1] + 0.1, jnp.ones((1, 2), jnp.float32))
+    draws = posterior.sample(x, key=getkey(), num_samples=2, sampler=samplers.Amortised(2))
+    assert draws.shape == (2, len(x), 2)
