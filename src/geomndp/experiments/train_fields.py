@@ -1,7 +1,7 @@
 """Train a vector-field model, then measure score gaps and the log-likelihood of test fields.
 
-python -m geomndp.experiments.train_fields vector-fields/div-free --steps 40000 --out runs/div-free
-python -m geomndp.experiments.train_fields vector-fields/div-free --functions 8000 --out runs/div-free-tenth
+python -m geomndp.experiments.train_fields vector-fields/div-free --steps 40000 --out runs/df
+python -m geomndp.experiments.train_fields vector-fields/div-free --functions 8000 --out runs/tenth
 
 The same command goes on where a stopped run was. Writes log, checkpoints, `model` and
 `results.json` to the folder. `--heads 8` adds attention over all points.
@@ -22,7 +22,7 @@ from geomndp.model import fit
 
 def arguments() -> argparse.Namespace:
     """Read the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="Train and measure a vector-field model.")
     parser.add_argument("name", choices=vector_fields.names())
     parser.add_argument("--out", required=True)
     parser.add_argument("--steps", type=int, default=vector_fields.PAPER_STEPS)

@@ -18,7 +18,7 @@ from geomndp.nets.gather import neighbour_values
 from geomndp.nets.graph import Graph
 from geomndp.nets.layers import linear
 
-BLOCK = 4096  # more points than these are treated in blocks of as many
+BLOCK = 1024  # more points than these are treated in blocks of as many
 Send = Callable[[eqx.nn.Linear, Features], Features]
 
 
