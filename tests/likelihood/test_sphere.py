@@ -68,6 +68,7 @@ def test_rotated_tracks_are_as_likely_under_an_invariant_law():
     assert abs(plain - turned) < 1e-4
 
 
+@pytest.mark.slow
 def test_probes_and_padding():
     y = drawn(X, key=jr.key(0))
     exact = LAW.log_prob_info(X, y, flow=FLOW).value
@@ -79,6 +80,7 @@ def test_probes_and_padding():
     assert_allclose(padded, expected, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_single_precision():
     y = drawn(X, key=jr.key(0))
     found = LAW.log_prob(X.astype(jnp.float32), y.astype(jnp.float32))

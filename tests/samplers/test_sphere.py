@@ -68,6 +68,7 @@ def test_the_context_matters():
     assert gap(free) > 0.33
 
 
+@pytest.mark.slow
 def test_moment_matching_is_right_for_concentrated_data():
     """One component is left: its law is nearly Gaussian in the tangent space."""
     spreads, yc = (0.05, 0.04, 0.06), between(XC, (0.9, 0.05, 0.05))
