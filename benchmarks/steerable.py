@@ -16,9 +16,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
+from _steps import milliseconds
 from _table import markdown
 
-from geomndp import nets, train
+from geomndp import nets
 from geomndp.experiments import vector_fields
 from geomndp.score import NetworkScore
 
@@ -35,8 +36,8 @@ CASES = {
 }
 
 
-def milliseconds(kind: str, options: dict, batch: int, steps: int) -> float:
-    """Time of a step after compilation."""
+def step_cost(kind: str, options: dict, batch: int, steps: int) -> float:
+    """Milliseconds of a training step."""
     suffix = "-ndp" if kind == "ndp" else ""
     this = vector_fields.experiment(f"vector-fields/div-free{suffix}")
     model = vector_fields.make_model(this, key=jr.key(0), **{} if kind == "e3nn" else options)
@@ -48,13 +49,7 @@ def milliseconds(kind: str, options: dict, batch: int, steps: int) -> float:
         score = NetworkScore(net)
     stream, loss = vector_fields.make_stream(this, batch), vector_fields.make_loss()
     optimiser = vector_fields.make_optimiser(this, 1000)
-    trainer, state = train.init(score, model.noising, stream, loss, optimiser, key=jr.key(1))
-    state, seen = train.advance(trainer, state, steps)
-    jax.block_until_ready(seen)
-    start = time.perf_counter()
-    state, seen = train.advance(trainer, state, steps)
-    jax.block_until_ready(seen)
-    return 1e3 * (time.perf_counter() - start) / steps
+    return milliseconds(score, model.noising, stream, loss, optimiser, steps)
 
 
 def evaluation(n: int) -> tuple[float, float]:
@@ -88,7 +83,7 @@ def main() -> None:
             continue
         if cpu and "compute_dtype" in extra:  # a CPU has no such units
             continue
-        cost = milliseconds(kind, extra, options.batch, options.steps)
+        cost = step_cost(kind, extra, options.batch, options.steps)
         first = first or cost
         rows.append([name, f"{cost:.2f}", f"{first / cost:.2f}"])
         print(*rows[-1], flush=True)

@@ -7,11 +7,11 @@ that the network's matrix products make up when `--peak-tflops` is given.
 """
 
 import argparse
-import time
 
 import equinox as eqx
 import jax
 import jax.random as jr
+from _steps import milliseconds
 from _table import markdown
 
 from geomndp import nets, train
@@ -30,18 +30,6 @@ CASES = {  # network, options, whether functions go in pairs
     "bi-dimensional": (BIDIMENSIONAL, {}, True),
     "bi-dimensional, bfloat16": (BIDIMENSIONAL, BF16, True),
 }
-
-
-def milliseconds(net, stream, noising, steps: int) -> float:
-    """Time of a step, data and optimiser included, after compilation."""
-    loss, optimiser = train.DenoisingLoss(), train.adam(1000)
-    trainer, state = train.init(NetworkScore(net), noising, stream, loss, optimiser, key=jr.key(1))
-    state, seen = train.advance(trainer, state, steps)
-    jax.block_until_ready(seen)
-    start = time.perf_counter()
-    state, seen = train.advance(trainer, state, steps)
-    jax.block_until_ready(seen)
-    return 1e3 * (time.perf_counter() - start) / steps
 
 
 def step_flops(net, batch: int, points: int) -> float:
@@ -71,7 +59,9 @@ def main() -> None:
     for name, (kind, extra, in_pairs) in CASES.items():
         stream = problem.stream(options.batch, in_pairs=in_pairs)
         net = kind(1, 1, **extra, dtype="float32", key=jr.key(0))
-        cost = milliseconds(net, stream, noising, options.steps)
+        loss, optimiser = train.DenoisingLoss(), train.adam(1000)
+        score = NetworkScore(net)
+        cost = milliseconds(score, noising, stream, loss, optimiser, options.steps)
         first = first or cost
         row = [name, f"{cost:.2f}", f"{cost / first:.2f}"]
         if options.peak_tflops:

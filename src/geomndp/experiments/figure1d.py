@@ -39,9 +39,9 @@ def _draw_row(axes, name: str, model: Model, process: AbstractProcess, x, key) -
     if process.gp is not None:
         prior, posterior = (_band(gp, x) for gp in (process.gp, process.gp.condition(*context)))
     functions_1d(x, data, exact=prior, title=f"{name}: data", ax=axes[0])
-    drawn = model.sample(x, key=prior_key, num_samples=256)
+    drawn = model.sample(x, key=prior_key, num_samples=64)
     functions_1d(x, drawn, exact=prior, title="model", ax=axes[1])
-    drawn = model.condition(*context).sample(x, key=posterior_key, num_samples=256)
+    drawn = model.condition(*context).sample(x, key=posterior_key, num_samples=64)
     title = "model given five points"
     functions_1d(x, drawn, context=context, exact=posterior, title=title, ax=axes[2])
 

@@ -1,0 +1,19 @@
+"""Time of a training step, data and optimiser included, after compilation."""
+
+import time
+
+import jax
+import jax.random as jr
+
+from geomndp import train
+
+
+def milliseconds(score, noising, stream, loss, optimiser, steps: int) -> float:
+    """Mean over `steps` steps that went to the device at once."""
+    trainer, state = train.init(score, noising, stream, loss, optimiser, key=jr.key(1))
+    state, seen = train.advance(trainer, state, steps)
+    jax.block_until_ready(seen)
+    start = time.perf_counter()
+    state, seen = train.advance(trainer, state, steps)
+    jax.block_until_ready(seen)
+    return 1e3 * (time.perf_counter() - start) / steps
