@@ -1,50 +1,41 @@
-"""`geomndp reproduce`."""
+"""`geomndp reproduce`: which module makes which table, and what they share."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import importlib
+import os
+from collections.abc import Iterable
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Table as RichTable
 
-from geomndp import _checks, _shipped
+from geomndp import _checks
 from geomndp.cli.commands import Reproduce
-from geomndp.experiments import report1d, results, table1d
+from geomndp.experiments.report import Table
 
+TABLES = {
+    "regression1d": "table_regression1d",
+}
+"""Modules of `geomndp.cli`; each has a function `reproduce(command)`."""
 WIDTH = 160  # where the output is no terminal
 
 
 def reproduce(command: Reproduce) -> None:
     """Print tables, write them as Markdown, and draw their figures."""
-    _checks.one_of("table", command.table, ("regression1d",))
-    console, out = Console(), Path(command.out)
-    if not console.is_terminal:
-        console = Console(width=WIDTH)
-    found = results.read(command.results or results.shipped(command.table))
-    measured = {suite: _measure(suite, command.num) for suite in table1d.FOLDERS}
-    out.mkdir(parents=True, exist_ok=True)
-    document = ["# 1D regression", "Log-likelihood, nats per target.", ""]
-    for suite in table1d.FOLDERS:
-        for region in table1d.REGIONS:
-            console.print(_table(suite, region))
-        document.append(table1d.markdown(suite))
-    for table in report1d.tables(found):
-        console.print(_rich(table))
-        document.append(report1d.markdown(table))
-    for name, metrics in (pair for part in measured.values() for pair in part.items()):
-        console.print(name, metrics)
-        document.append(f"- {name}, measured now: {metrics}")
-    path = out / "regression1d.md"
-    path.write_text("\n".join(document), encoding="utf-8")
-    console.print(f"tables: {path}")
-    if command.figures:
-        for figure in _figures(out, found):
-            console.print(f"figure: {figure}")
+    _checks.one_of("table", command.table, tuple(TABLES))
+    importlib.import_module(f"geomndp.cli.{TABLES[command.table]}").reproduce(command)
 
 
-def _rich(content: report1d.Table) -> Table:
-    table = Table(title=content.title)
+def console_of_tables() -> Console:
+    """A console wide enough for tables wherever the output goes."""
+    console = Console()
+    return console if console.is_terminal else Console(width=WIDTH)
+
+
+def shown(content: Table) -> RichTable:
+    """A table for the console."""
+    table = RichTable(title=content.title)
     for name in content.header:
         table.add_column(name)
     for row in content.rows:
@@ -52,48 +43,13 @@ def _rich(content: report1d.Table) -> Table:
     return table
 
 
-def _table(suite: str, region: str) -> Table:
-    table = Table(title=f"suite {suite}, {region}: log-likelihood, nats per target")
-    table.add_column("")
-    for name in table1d.COLUMNS:
-        table.add_column(name, justify="right")
-    for row in table1d.rows(suite, region):
-        table.add_row(row.label, *row.cells)
-    return table
-
-
-def _measure(suite: str, num: int) -> dict:
-    """Measure the suite's shipped models anew on `num` functions; nothing for zero."""
-    if not num:
-        return {}
-    from geomndp.experiments.regression1d import experiment
-    from geomndp.experiments.score1d import score
-    from geomndp.model import load
-
-    names = [n for n in _shipped.names() if n.startswith(table1d.FOLDERS[suite] + "/")]
-    return {
-        f"{name} {region}": score(load(name), experiment(name), num=num, region=region, probes=8)
-        for name in names
-        for region in table1d.REGIONS
-    }
-
-
-def _figures(out: Path, found: dict) -> Iterator[Path]:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from geomndp.experiments.calibration1d import calibration_figure
-    from geomndp.experiments.figure1d import curve_figure, figure1d
-
-    histograms = {
-        f"{name.partition('/')[2]}, {region}": part
-        for name, regions in found.get("calibration", {}).items()
-        for region, part in regions.items()
-    }
-    if histograms:
-        yield calibration_figure(histograms, out / "regression1d-calibration.png")
-    if found.get("curve"):
-        yield curve_figure(found["curve"], out / "regression1d-curve.png")
-    for suite in table1d.FOLDERS:
-        if table1d.shipped(suite):
-            yield figure1d(out / f"regression1d-{suite}.png", suite=suite)
+def write_document(path: Path, parts: Iterable[str]) -> Path:
+    """Write Markdown under a temporary name, then rename."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        temporary.write_text("\n".join(parts), encoding="utf-8")
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return path
