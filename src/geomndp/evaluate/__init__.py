@@ -23,6 +23,7 @@ from geomndp.evaluate.paired import (
     split,
     summarise,
 )
+from geomndp.evaluate.physics import field_physics
 from geomndp.evaluate.samples import crps, pit
 from geomndp.evaluate.score_gap import ScoreGap, score_gap
 
@@ -43,6 +44,7 @@ __all__ = [
     "crps",
     "energy_score",
     "exact_log_prob",
+    "field_physics",
     "fitted_kl",
     "frechet_mean",
     "gaussian_rows",
