@@ -2,6 +2,7 @@
 
 `cyclones/ibtracs` is a diffusion on S^2 whose network turns with rotations about the Earth's axis
 and sees latitudes; `cyclones/ibtracs-absolute` also sees longitudes and the storm's age.
+`cyclones/ibtracs-latlon` knows no geometry: a diffusion of latitude and longitude in flat space.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from geomndp._types import Array, Batch, Float, PRNGKeyArray
 from geomndp.data.ibtracs import Split, Tracks
 from geomndp.data.ordered import Ordered
 from geomndp.evaluate import model_log_prob, split as split_task
+from geomndp.experiments import cyclones_latlon as latlon
 from geomndp.experiments.cyclones_protocol import (
     EPS,
     SCHEDULE,
@@ -27,6 +29,7 @@ from geomndp.experiments.cyclones_protocol import (
     Measures,
     Task,
     score_samples,
+    task,
 )
 from geomndp.likelihood import Exact, Flow, Hutchinson
 from geomndp.model import Model
@@ -37,17 +40,21 @@ from geomndp.score import NetworkScore, PreconditionK
 from geomndp.solve import Power
 from geomndp.train import ContextTimes, DenoisingLoss, adam
 
-NAMES = {"cyclones/ibtracs": 0.0, "cyclones/ibtracs-absolute": 0.5}
-"""Experiments, with the shortest wavelength of absolute features (zero: none)."""
+ON_SPHERE = {"cyclones/ibtracs": 0.0, "cyclones/ibtracs-absolute": 0.5}
+"""Experiments on the sphere, with the shortest wavelength of absolute features (zero: none)."""
+FLAT = "cyclones/ibtracs-latlon"
+NAMES = (*ON_SPHERE, FLAT)
 
 
 def make_model(
     name: str, *, key: PRNGKeyArray, compute_dtype: str | None = None, **options
 ) -> Model:
-    """Untrained model; options are those of `TrackAttention`."""
-    _checks.one_of("model", name, tuple(NAMES))
+    """Untrained model; options are those of its network."""
+    _checks.one_of("model", name, NAMES)
+    if name == FLAT:
+        return latlon.make_latlon(key=key, compute_dtype=compute_dtype, **options)
     net = TrackAttention(
-        absolute=NAMES[name],
+        absolute=ON_SPHERE[name],
         noise_rate=math.sqrt(SCHEDULE.beta1 / 2),  # sigma^2 = B(t), about beta1 t^2 / 2
         compute_dtype=compute_dtype,
         dtype="float32",
@@ -57,9 +64,11 @@ def make_model(
     return Model(Brownian(SPHERE, SCHEDULE), NetworkScore(net, PreconditionK()), EPS)
 
 
-def make_stream(train: Tracks, batch_size: int = 512) -> Ordered:
-    """Training tracks on the device, observed as in the tasks and otherwise."""
-    x, y = (jnp.asarray(v, jnp.float32) for v in (train.x, train.y))
+def make_stream(train: Tracks, batch_size: int = 512, name: str = "cyclones/ibtracs") -> Ordered:
+    """Training tracks on the device in the units of a model, observed as in the tasks and else."""
+    _checks.one_of("model", name, NAMES)
+    tracks = task_batch(task("joint"), train)
+    x, y, _, _ = latlon.to_units(tracks) if name == FLAT else tracks
     return Ordered(x=x, y=y, batch_size=batch_size)
 
 
@@ -75,7 +84,7 @@ def make_optimiser(steps: int, peak: float = 1e-3) -> optax.GradientTransformati
 
 
 def task_batch(which: Task, tracks: Tracks) -> Batch:
-    """Known points of every track first, then those to be told."""
+    """Known points of every track on the sphere first, then those to be told."""
     order = [*which.known.tolist(), *which.targets.tolist()]
     x, y = (jnp.asarray(v[:, order], jnp.float32) for v in (tracks.x, tracks.y))
     marks = (jnp.arange(x.shape[1]) < len(which.known)).astype(x.dtype)
@@ -92,14 +101,18 @@ def draw_tracks(
     at_once: int,
     key: PRNGKeyArray,
 ) -> Float[Array, "b s k 3"]:
-    """Posterior samples of the targets of every task."""
+    """Posterior samples of the targets of every task, tracks on the sphere."""
+    flat = model.noising.manifold.flat
+    tasks = latlon.to_units(tasks) if flat else tasks
 
     def one(item):
         task, key = item
         observed, x, _ = split_task(task, contexts)
+        observed = dataclasses.replace(observed, mask=None)
         problem = Problem(model.noising, model.score, x, observed, model.eps)
         sampler.check(problem)
-        return sampler.draw(problem, key=key, num_samples=num_samples).y
+        drawn = sampler.draw(problem, key=key, num_samples=num_samples).y
+        return latlon.to_sphere(drawn) if flat else drawn
 
     keys = jr.split(key, len(tasks.x))
     return jax.lax.map(one, (tasks, keys), batch_size=min(at_once, len(tasks.x)))
@@ -117,10 +130,12 @@ def log_probs(
     """Log-density of the targets of every track, nats by area, and the solver's error."""
     divergence = Exact() if probes is None else Hutchinson(probes=probes)
     flow = dataclasses.replace(Flow(divergence=divergence), steps=steps)
-    tasks = task_batch(which, tracks)
-    contexts = len(which.known)
+    tasks, contexts = task_batch(which, tracks), len(which.known)
+    flat = model.noising.manifold.flat
+    tasks = latlon.to_units(tasks) if flat else tasks
     found = model_log_prob(model, tasks, flow, contexts=contexts, key=jr.key(7), **options)
-    return found.value * len(which.targets), found.solver_error * len(which.targets)
+    value, error = (v * len(which.targets) for v in (found.value, found.solver_error))
+    return value + jax.vmap(latlon.log_area)(tasks.y[:, contexts:]) if flat else value, error
 
 
 def measure(
