@@ -26,6 +26,7 @@ from geomndp.evaluate.paired import (
 from geomndp.evaluate.physics import field_physics
 from geomndp.evaluate.samples import crps, pit
 from geomndp.evaluate.score_gap import ScoreGap, score_gap
+from geomndp.evaluate.whitened import whitened
 
 __all__ = [
     "AbstractMeasurement",
@@ -57,4 +58,5 @@ __all__ = [
     "score_gap",
     "split",
     "summarise",
+    "whitened",
 ]

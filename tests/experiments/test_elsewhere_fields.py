@@ -1,0 +1,76 @@
+"""Models at unseen places: the exact score has no regret there, no neighbour is missed."""
+
+import equinox as eqx
+import jax.random as jr
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.spatial.distance import pdist
+
+from geomndp.data import disc
+from geomndp.evaluate import gaussian_rows, whitened
+from geomndp.experiments import elsewhere_fields, vector_fields
+from geomndp.experiments.elsewhere_fields import ELSEWHERE, places, unseen_grids, with_room
+from geomndp.kernels import Diagonal, White
+from geomndp.likelihood import Flow
+from geomndp.model import Model
+from geomndp.nets import Steerable2
+from geomndp.noising import LinearSchedule, OrnsteinUhlenbeck
+from geomndp.samplers import Amortised
+from geomndp.score import GaussianScore, NetworkScore
+
+NOISING = OrnsteinUhlenbeck(Diagonal(White(1.02), 2), LinearSchedule(1e-4, 15.0))
+
+
+def small(name):
+    this = vector_fields.experiment(f"vector-fields/{name}")
+    return this._replace(problem=this.problem._replace(grid=disc(5, 2.0), contexts=3))
+
+
+def test_places_are_what_their_names_say():
+    problem = vector_fields.experiment("vector-fields/se").problem
+    found = {name: places(name, problem) for name in ELSEWHERE}
+    sizes = {name: len(grid) for name, grid in found.items()}
+    assert sizes.pop("half") == 324 and sizes.pop("wider") > 1000 and set(sizes.values()) == {648}
+    step = 20 / 29
+    for name, factor in {"finer": 0.8, "coarser": 1.25, "wider": 1, "moved": 1}.items():
+        assert pdist(found[name]).min() == pytest.approx(factor * step, rel=1e-4)
+    assert np.linalg.norm(found["scattered"], axis=1).max() <= 10
+    assert np.linalg.norm(found["moved"].mean(axis=0)) > 10
+
+
+def test_there_is_room_for_all_neighbours():
+    this = vector_fields.experiment("vector-fields/se")
+    net = eqx.filter_eval_shape(
+        lambda key: Steerable2(radius=vector_fields.RADIUS, max_neighbours=20, key=key), jr.key(0)
+    )
+    model, grid = Model(NOISING, NetworkScore(net)), places("scattered", this.problem)
+    assert elsewhere_fields._missed(model, grid) > 0
+    assert elsewhere_fields._missed(with_room(model, grid), grid) == 0
+    assert with_room(model, places("half", this.problem)) is model
+    other = Model(NOISING, GaussianScore(this.problem.gp))
+    assert with_room(other, this.problem.grid) is other
+
+
+def test_the_exact_score_loses_nothing_elsewhere():
+    this = small("curl-free")
+    model = Model(NOISING, GaussianScore(this.problem.gp))
+    options = {"tasks": 2, "samples": 64, "sampler": Amortised(30), "flow": Flow(steps=16)}
+    rows = unseen_grids(model, this, names=("scattered",), num=2, at_once=2, **options)
+    assert rows["scattered"]["points"] == len(this.problem.grid)
+    assert abs(rows["scattered"]["regret"][0]) < 0.01
+    assert rows["scattered"]["whitened"][0] == pytest.approx(1, abs=0.1)
+
+
+@pytest.mark.parametrize("name", ["se", "div-free"])
+def test_whitening_has_the_density_of_the_posterior(name):
+    problem = small(name).problem
+    tasks = problem.tasks(1)
+    y, known = np.asarray(tasks.y[0]), np.asarray(tasks.context[0]) > 0
+    size = 2 * int((~known).sum())
+    samples = np.concatenate([y[~known].reshape(1, -1), np.zeros((1, size)), np.eye(size)])
+    white = whitened(problem.gp, problem.grid, y, known, samples.reshape(size + 2, -1, 2))
+    _, volume = np.linalg.slogdet(white[2:] - white[1:2])
+    density = volume - 0.5 * np.sum(white[0] ** 2) - 0.5 * size * np.log(2 * np.pi)
+    exact, _ = gaussian_rows(problem.gp, tasks)
+    assert_allclose(density / (size / 2), exact[0], rtol=1e-6)
