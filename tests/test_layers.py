@@ -23,6 +23,7 @@ LAYERS = (
     ("kernels",),
     ("gp",),
     ("data",),
+    ("tables",),
     ("noising",),
     ("nets",),
     ("score",),

@@ -15,6 +15,7 @@ _SUBMODULES = (
     "kernels",
     "gp",
     "data",
+    "tables",
     "noising",
     "nets",
     "score",
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
         samplers as samplers,
         score as score,
         solve as solve,
+        tables as tables,
         train as train,
     )
     from .model import (

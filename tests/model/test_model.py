@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 from geomndp import Model
 from geomndp.data import Normaliser
 from geomndp.likelihood import Flow
-from geomndp.model import model as implementation
+from geomndp.model import log_prob
 from geomndp.samplers import Amortised, Langevin, MomentMatching, RePaint
 from geomndp.score import GaussianScore
 
@@ -150,7 +150,7 @@ def test_nan_is_an_error_that_says_when(learnt, function):
 def test_functional_log_prob_is_the_public_one(exact, function):
     x, y = function
     problem = exact.condition(x[:2], y[:2]).problem(x[2:])
-    value = implementation.log_prob(Flow(), problem, y[2:], None, None, "conditional").value
+    value = log_prob(Flow(), problem, y[2:], None, None, "conditional").value
     assert_allclose(value, exact.condition(x[:2], y[:2]).log_prob(x[2:], y[2:]), atol=1e-12)
 
 

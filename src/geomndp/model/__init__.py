@@ -1,9 +1,10 @@
 """A model in the hand: sample, condition, log-density, fit, save, load."""
 
 from geomndp.likelihood import LogProb
+from geomndp.model.compiled import log_prob
 from geomndp.model.files import load, save
 from geomndp.model.fit import fit
-from geomndp.model.model import Model, Posterior, log_prob
+from geomndp.model.model import Model, Posterior
 
 __all__ = [
     "LogProb",

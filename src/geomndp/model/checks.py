@@ -6,9 +6,11 @@ import numpy as np
 
 from geomndp import _checks
 from geomndp._types import Array
-from geomndp.geometry import AbstractManifold
+from geomndp.geometry import AbstractManifold, Sphere
 from geomndp.likelihood import LogProb
+from geomndp.noising import AbstractNoising
 from geomndp.samplers import Observations, Samples
+from geomndp.tables import Variables
 
 
 def as_float(name: str, value) -> Array:
@@ -37,6 +39,30 @@ def as_observations(x, y, noise, manifold: AbstractManifold) -> Observations:
     variances = jnp.broadcast_to(jnp.asarray(noise, dtype=x.dtype), (len(x),))
     noisy = bool(np.any(np.asarray(noise) > 0)) and len(x) > 0
     return Observations(x, y, variances, noisy)
+
+
+def check_names(variables: Variables | None, noising: AbstractNoising) -> None:
+    """Refuse names that do not fit the values of a model."""
+    if variables is None:
+        return
+    manifold = noising.manifold
+    codomain = "sphere" if manifold == Sphere(2) else "real"
+    if variables.codomain != codomain or (codomain == "real" and not manifold.flat):
+        kind = type(manifold).__name__
+        raise ValueError(f"expected names of values on {kind}, got codomain {variables.codomain!r}")
+    if variables.dim != noising.dim:
+        names = ", ".join(map(repr, variables.output_names))
+        raise ValueError(f"expected {noising.dim} outputs, got {len(variables.outputs)}: {names}")
+
+
+def names_of(model) -> Variables:
+    """Names under which a model's inputs and outputs stand in tables."""
+    if model.variables is None:
+        raise ValueError(
+            "expected arrays, got a table; to read tables name the model's inputs and outputs: "
+            "model.named(inputs=..., outputs=...)"
+        )
+    return model.variables
 
 
 def finite_samples(samples: Samples) -> Array:

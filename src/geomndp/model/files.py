@@ -21,6 +21,7 @@ from geomndp import _shipped, geometry, kernels, nets, noising, score
 from geomndp.data import Normaliser
 from geomndp.gp import Constant
 from geomndp.model.model import Model
+from geomndp.tables import Variable, Variables
 
 _MODULES = (kernels, noising, score)
 _KNOWN = {
@@ -34,6 +35,8 @@ _KNOWN = {
     "Sphere": geometry.Sphere,
     "Torus": geometry.Torus,
     "SO3": geometry.SO3,
+    "Variable": Variable,
+    "Variables": Variables,
 }
 _NOT_PLAIN = (
     "NetworkScore",
@@ -63,6 +66,7 @@ def save(model: Model, path: str | os.PathLike, metadata: dict | None = None) ->
         "parametrisation": _describe(model.score.parametrisation),
         "conditional": model.score.conditional,
         "normaliser": None if model.normaliser is None else _describe(model.normaliser),
+        "variables": None if model.variables is None else _describe(model.variables),
         "metadata": metadata or {},
     }
     _write(_shipped.sibling(path, ".safetensors"), weights)
@@ -78,13 +82,9 @@ def load(name: str | os.PathLike) -> Model:
     learnt = score.NetworkScore(
         net, _rebuild(document["parametrisation"]), conditional=document["conditional"]
     )
-    normaliser = document["normaliser"]
-    return Model(
-        _rebuild(document["noising"]),
-        learnt,
-        document["eps"],
-        None if normaliser is None else _rebuild(normaliser),
-    )
+    # Models of earlier versions have no names.
+    normaliser, variables = (_rebuild(document.get(part)) for part in ("normaliser", "variables"))
+    return Model(_rebuild(document["noising"]), learnt, document["eps"], normaliser, variables)
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
 
 from geomndp import _checks
-from geomndp._types import Array, Inputs, Mask, Outputs, PRNGKeyArray, Scalar
+from geomndp._types import Inputs, PRNGKeyArray, Scalar
 from geomndp.data import Normaliser
 from geomndp.likelihood import Exact, Flow, Hutchinson, LogProb
-from geomndp.model.checks import as_float, as_observations, finite_log_prob, finite_samples
+from geomndp.model.checks import (
+    as_float,
+    as_observations,
+    check_names,
+    finite_log_prob,
+    finite_samples,
+    names_of,
+)
+from geomndp.model.compiled import compiled_log_prob, draw
 from geomndp.noising import AbstractNoising
 from geomndp.samplers import (
     AbstractSampler,
@@ -22,10 +31,17 @@ from geomndp.samplers import (
     Problem,
     Samples,
     check_amortised,
-    conditional_field,
 )
 from geomndp.score import AbstractScore
-from geomndp.solve import Field, join_masks
+from geomndp.tables import (
+    Variables,
+    is_table,
+    name_variables,
+    read_inputs,
+    read_observations,
+    read_rows,
+    write_samples,
+)
 
 ROUTES = ("conditional", "joint")
 
@@ -34,14 +50,18 @@ class Model(eqx.Module):
     """Law of functions: a noising and the score of what it noised.
 
     `normaliser` changes between the data's units, which every method speaks, and the model's.
+    With `variables` (names and units, see `named`) every method also takes a DataFrame or Dataset
+    in the place of x and y.
     """
 
     noising: AbstractNoising
     score: AbstractScore
     eps: float = eqx.field(default=5e-4, static=True)
     normaliser: Normaliser | None = None
+    variables: Variables | None = None
 
     def __check_init__(self):
+        check_names(self.variables, self.noising)
         if not 0 < self.eps < 1:
             raise ValueError(f"expected 0 < eps < 1, got {self.eps}")
         normaliser = self.normaliser
@@ -51,30 +71,34 @@ class Model(eqx.Module):
 
     def sample(
         self, x, *, key: PRNGKeyArray, num_samples: int = 16, sampler: AbstractSampler | None = None
-    ) -> Array:
-        """Draw (num_samples, n, p) functions at x."""
+    ) -> Any:
+        """Draw (num_samples, n, p) functions at x; a table at the places of a table."""
         return self._unconditioned(x).sample(x, key=key, num_samples=num_samples, sampler=sampler)
 
-    def log_prob(self, x, y, key: PRNGKeyArray | None = None, mask=None) -> Scalar:
+    def log_prob(self, x, y=None, key: PRNGKeyArray | None = None, mask=None) -> Scalar:
         """Joint log-density of y at x in nats, in the data's units.
 
         Without a key the divergence is exact; with one it is estimated from random probes.
         """
         return self.log_prob_info(x, y, key=key, mask=mask).value
 
-    def log_prob_info(self, x, y, key=None, mask=None, flow: Flow | None = None) -> LogProb:
+    def log_prob_info(self, x, y=None, key=None, mask=None, flow: Flow | None = None) -> LogProb:
         """Log-density with its solver and probe errors."""
         return self._unconditioned(x).log_prob_info(x, y, key=key, mask=mask, flow=flow)
 
-    def condition(self, x, y, noise=0.0) -> Posterior:
-        """Law given values y at x, any number of them; `noise` is a variance, or one a point.
+    def condition(self, x, y=None, noise=0.0) -> Posterior:
+        """Law given values y at x, any number of them, or a table; `noise` is a variance.
 
-        On a manifold it is the time of the heat kernel around the true value.
+        One for all points, one a point, or the name of a table's column. On a manifold it is the
+        time of the heat kernel around the true value.
         """
+        origin = None
+        if is_table(x):
+            x, y, noise, origin = read_observations(names_of(self), x, noise)
         observations = as_observations(x, y, noise, self.noising.manifold)
         self.noising.manifold.check("y of the context", observations.y)
         if self.normaliser is None:
-            return Posterior(self, observations)
+            return Posterior(self, observations, origin)
         scaled = dataclasses.replace(
             observations,
             x=self.normaliser.forward_x(observations.x),
@@ -83,7 +107,17 @@ class Model(eqx.Module):
             if observations.noisy
             else observations.noise,
         )
-        return Posterior(self, scaled)
+        return Posterior(self, scaled, origin)
+
+    def named(self, inputs, outputs, units: dict[str, str] | None = None) -> Model:
+        """Give inputs and outputs the names (and units) under which tables have them.
+
+        On the sphere the outputs are latitude and longitude in degrees. Units of time make a model
+        read datetimes: "days" counts from the first observation, "days since 2000-01-01" does not.
+        """
+        codomain = "real" if self.noising.manifold.flat else "sphere"
+        names = name_variables(inputs, outputs, codomain, units)
+        return dataclasses.replace(self, variables=names)
 
     def save(self, path: str | os.PathLike, metadata: dict | None = None) -> None:
         """Write `path`.safetensors and `path`.json; `metadata` (JSON) travels along."""
@@ -92,7 +126,7 @@ class Model(eqx.Module):
         save(self, path, metadata)
 
     def _unconditioned(self, x) -> Posterior:
-        x = as_float("x", x)
+        x = as_float("x", read_inputs(names_of(self), x).x if is_table(x) else x)
         d = x.shape[1] if x.ndim == 2 else 1
         return self.condition(
             jnp.zeros((0, d), dtype=x.dtype), jnp.zeros((0, self.noising.dim), dtype=x.dtype)
@@ -100,18 +134,26 @@ class Model(eqx.Module):
 
 
 class Posterior(eqx.Module):
-    """Law of a model's functions given observations (held in the model's units)."""
+    """Law of a model's functions given observations (held in the model's units).
+
+    `origin` is the moment from which the datetimes of observations were counted.
+    """
 
     model: Model
     observations: Observations
+    origin: int | None = eqx.field(default=None, static=True)
 
     def sample(
         self, x, *, key: PRNGKeyArray, num_samples: int = 16, sampler: AbstractSampler | None = None
-    ) -> Array:
-        """Draw (num_samples, n, p) functions at x."""
-        return finite_samples(
-            self.sample_info(x, key=key, num_samples=num_samples, sampler=sampler)
-        )
+    ) -> Any:
+        """Draw (num_samples, n, p) functions at x.
+
+        At the places of a Dataset: a Dataset with these places' coordinates and a dimension
+        `sample`. At those of a DataFrame: a tidy DataFrame, one row a `sample` and place.
+        """
+        info = self.sample_info(x, key=key, num_samples=num_samples, sampler=sampler)
+        y = finite_samples(info)
+        return write_samples(names_of(self.model), x, y) if is_table(x) else y
 
     def sample_info(
         self, x, *, key: PRNGKeyArray, num_samples: int = 16, sampler: AbstractSampler | None = None
@@ -121,13 +163,15 @@ class Posterior(eqx.Module):
         problem = self.problem(self._inputs(x))
         sampler = self.default_sampler() if sampler is None else sampler
         sampler.check(problem)
-        samples = _draw(sampler, problem, key, num_samples)
+        samples = draw(sampler, problem, key, num_samples)
         normaliser = self.model.normaliser
         if normaliser is None:
             return samples
         return samples._replace(y=normaliser.inverse_y(samples.y))
 
-    def log_prob(self, x, y, key: PRNGKeyArray | None = None, route: str | None = None) -> Scalar:
+    def log_prob(
+        self, x, y=None, key: PRNGKeyArray | None = None, route: str | None = None
+    ) -> Scalar:
         """Log-density of y at x given the observations, in nats, in the data's units.
 
         Route "conditional" holds the observations at time zero: one solve. Route "joint" is
@@ -136,9 +180,11 @@ class Posterior(eqx.Module):
         return self.log_prob_info(x, y, key=key, route=route).value
 
     def log_prob_info(
-        self, x, y, key=None, route: str | None = None, mask=None, flow: Flow | None = None
+        self, x, y=None, key=None, route: str | None = None, mask=None, flow: Flow | None = None
     ) -> LogProb:
         """Log-density with its solver and probe errors."""
+        if is_table(x):
+            x, y = self._read(read_rows, x)
         x, y = as_float("x", x), as_float("y", y)
         mask = None if mask is None else as_float("mask", mask)
         _checks.function(x, y, dim=self.model.noising.dim, mask=mask)
@@ -150,7 +196,7 @@ class Posterior(eqx.Module):
         if normaliser is not None:
             jacobian = normaliser.log_jacobian(y, mask)
             x, y = normaliser.forward_x(x), normaliser.forward_y(y)
-        result = _log_prob(flow, self.problem(x), y, mask, key, route)
+        result = compiled_log_prob(flow, self.problem(x), y, mask, key, route)
         return finite_log_prob(result._replace(value=result.value + jacobian))
 
     def problem(self, x: Inputs) -> Problem:
@@ -184,39 +230,14 @@ class Posterior(eqx.Module):
             raise ValueError("expected observations without noise for route 'joint', got noise")
         return route
 
+    def _read(self, read, table) -> tuple:
+        """Inputs and, by some readers, values of a table, in the dtype of the observations."""
+        own = len(self.observations.x) == 0
+        rows = read(names_of(self.model), table, origin=self.origin, own=own)
+        return tuple(None if v is None else v.astype(self.observations.x.dtype) for v in rows[:2])
+
     def _inputs(self, x) -> Inputs:
-        x = as_float("x", x)
+        x = as_float("x", self._read(read_inputs, x)[0] if is_table(x) else x)
         _checks.function(x, dim=self.model.noising.dim)
         normaliser = self.model.normaliser
         return x if normaliser is None else normaliser.forward_x(x)
-
-
-@eqx.filter_jit
-def _draw(sampler: AbstractSampler, problem: Problem, key, num_samples: int) -> Samples:
-    return sampler.draw(problem, key=key, num_samples=num_samples)
-
-
-@eqx.filter_jit
-def _log_prob(flow: Flow, problem: Problem, y: Outputs, mask: Mask | None, key, route: str):
-    return log_prob(flow, problem, y, mask, key, route)
-
-
-def log_prob(
-    flow: Flow, problem: Problem, y: Outputs, mask: Mask | None, key, route: str
-) -> LogProb:
-    """Log-density of y at the problem's inputs given its observations; masked rows do not count."""
-    field = dataclasses.replace(conditional_field(problem), mask=mask)
-    if route == "conditional" or problem.num_observed == 0:
-        return flow.log_prob(field, y, problem.eps, key=key)
-    observed = problem.observations
-    context = Field(problem.noising, problem.score, observed.x, observed.mask, None)
-    sizes = problem.num_observed, len(problem.x), y.dtype
-    joint = dataclasses.replace(problem.joint(), mask=join_masks(observed.mask, mask, *sizes))
-    whole = flow.log_prob(joint, jnp.concatenate([observed.y, y]), problem.eps, key=key)
-    part = flow.log_prob(context, observed.y, problem.eps, key=key)
-    return LogProb(
-        whole.value - part.value,
-        whole.solver_error + part.solver_error,
-        jnp.hypot(whole.probe_error, part.probe_error),
-        whole.evaluations + part.evaluations,
-    )

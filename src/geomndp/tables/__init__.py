@@ -1,0 +1,24 @@
+"""Tables in, tables out: pandas and xarray at the edges, arrays inside."""
+
+from geomndp.tables.columns import is_table
+from geomndp.tables.rows import (
+    Rows,
+    read_inputs,
+    read_observations,
+    read_rows,
+    write_samples,
+)
+from geomndp.tables.variables import CODOMAINS, Variable, Variables, name_variables
+
+__all__ = [
+    "CODOMAINS",
+    "Rows",
+    "Variable",
+    "Variables",
+    "is_table",
+    "name_variables",
+    "read_inputs",
+    "read_observations",
+    "read_rows",
+    "write_samples",
+]

@@ -1,0 +1,86 @@
+"""xarray: variables over any dimensions in, a Dataset with a dimension `sample` out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from geomndp.tables.units import split_time
+from geomndp.tables.variables import Variable, Variables
+
+SAMPLE = "sample"
+CONVENTIONS = "CF-1.11"
+
+
+def variable(dataset: Any, name: str) -> Any:
+    """Find a variable or coordinate."""
+    if name not in dataset.variables:
+        found = ", ".join(map(repr, dataset.variables)) or "none"
+        raise ValueError(f"expected a variable or coordinate {name!r}, got {found}")
+    return dataset[name]
+
+
+def columns(
+    dataset: Any, inputs: tuple[str, ...], others: tuple[str, ...]
+) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """Variables at all the places that the inputs span together, in the order of their dimensions.
+
+    Inputs on different dimensions make a grid; every other variable has those dimensions.
+    """
+    import xarray as xr
+
+    places = xr.broadcast(*(variable(dataset, name) for name in inputs))
+    found = {name: place.values.reshape(-1) for name, place in zip(inputs, places, strict=True)}
+    dims = places[0].dims
+    for name in others:
+        array = variable(dataset, name)
+        if set(array.dims) != set(dims):
+            raise ValueError(
+                f"expected {name!r} over the dimensions {dims} of the inputs, got {array.dims}"
+            )
+        found[name] = array.transpose(*dims).values.reshape(-1)
+    units = {name: stated_units(dataset[name]) for name in found}
+    return found, units
+
+
+def stated_units(array: Any) -> str:
+    """Units of a variable, in its attributes or as they were in its file."""
+    units = array.attrs.get("units", "")
+    return str(units) if units or array.dtype.kind in "mM" else str(array.encoding.get("units", ""))
+
+
+def write(dataset: Any, variables: Variables, values: np.ndarray) -> Any:
+    """Dataset of values (s, n, q) at the places of `dataset`, whose coordinates it keeps."""
+    import xarray as xr
+
+    places = [variable(dataset, name) for name in variables.input_names]
+    spanned = xr.broadcast(*places)[0]
+    if SAMPLE in spanned.dims:
+        raise ValueError(f"expected places without a dimension {SAMPLE!r}, got {spanned.dims}")
+    kept = dataset.coords.to_dataset().drop_vars(
+        [name for name in (*variables.output_names, SAMPLE) if name in dataset.coords]
+    )
+    kept = kept.drop_dims([dim for dim in kept.dims if dim not in spanned.dims])
+    coords = {name: kept[name] for name in kept.variables} | {
+        part.name: _named(place, part) for place, part in zip(places, variables.inputs, strict=True)
+    }
+    number = {"standard_name": "realization", "long_name": "number of the sample"}
+    coords[SAMPLE] = (SAMPLE, np.arange(len(values)), number)
+    shape = (len(values), *spanned.shape)
+    data = {
+        part.name: ((SAMPLE, *spanned.dims), values[:, :, i].reshape(shape), part.attributes)
+        for i, part in enumerate(variables.outputs)
+    }
+    return xr.Dataset(data, coords, {**dataset.attrs, "Conventions": CONVENTIONS})
+
+
+def _named(place: Any, part: Variable) -> Any:
+    """Coordinate with what the model knows of it where the table says nothing.
+
+    Not the units of times: a reader would take the numbers for datetimes.
+    """
+    known = part.attributes
+    if place.dtype.kind in "mM" or split_time(part.units)[0]:
+        known.pop("units", None)
+    return place.variable.copy(deep=False)._replace(attrs={**known, **place.attrs})

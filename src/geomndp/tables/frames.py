@@ -1,0 +1,64 @@
+"""pandas: rows of a DataFrame in, a tidy DataFrame out.
+
+Units of columns are those of `frame.attrs["units"]`, a dictionary, if there is one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from geomndp.tables.variables import Variables
+
+
+def columns(frame: Any, names: tuple[str, ...]) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """Columns or levels of the index, and their units."""
+    units = frame.attrs.get("units", {})
+    return {name: _values(name, series(frame, name)) for name in names}, {
+        name: str(units.get(name, "")) for name in names
+    }
+
+
+def series(frame: Any, name: str) -> Any:
+    """Find one column, or level of the index."""
+    if name in frame.columns:
+        found = frame[name]
+        if found.ndim > 1:
+            raise ValueError(f"expected one column {name!r}, got {found.shape[1]}")
+        return found
+    if name in frame.index.names:
+        return frame.index.get_level_values(name).to_series()
+    raise ValueError(f"expected a column {name!r}, got {_listed(frame)}")
+
+
+def _listed(frame) -> str:
+    return ", ".join(map(repr, frame.columns)) or "none"
+
+
+def _values(name: str, found: Any) -> np.ndarray:
+    from pandas.api import types
+
+    if getattr(found.dtype, "tz", None) is not None:
+        return found.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy()
+    if types.is_bool_dtype(found.dtype):
+        raise ValueError(f"expected numbers or times in {name!r}, got true and false")
+    if types.is_numeric_dtype(found.dtype):
+        return found.to_numpy(dtype=float, na_value=np.nan)
+    return found.to_numpy()
+
+
+def write(frame: Any, variables: Variables, values: np.ndarray) -> Any:
+    """Tidy DataFrame of values (s, n, q): one row a sample and place, the sample's number first."""
+    import pandas as pd
+
+    s, n, _ = values.shape
+    parts: dict[str, Any] = {"sample": np.repeat(np.arange(s), n)}
+    for name in variables.input_names:
+        parts[name] = np.tile(series(frame, name).to_numpy(), s)
+    for i, name in enumerate(variables.output_names):
+        parts[name] = values[:, :, i].reshape(-1)
+    result = pd.DataFrame(parts)
+    units = {v.name: v.units for v in (*variables.inputs, *variables.outputs) if v.units}
+    result.attrs["units"] = units | frame.attrs.get("units", {})
+    return result

@@ -1,0 +1,170 @@
+"""From the columns of a table to the arrays of a model: times to numbers, degrees to directions."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from geomndp import _checks
+from geomndp.tables import datasets, frames
+from geomndp.tables.columns import Columns, as_dataset, read_columns
+from geomndp.tables.units import SECONDS, check_same, duration, split_time
+from geomndp.tables.variables import Variable, Variables
+
+
+class Rows(NamedTuple):
+    """Inputs (n, d), values (n, p) if asked for, and the moment from which times are counted.
+
+    That is a number of nanoseconds since 1970.
+    """
+
+    x: np.ndarray
+    y: np.ndarray | None
+    noise: Any
+    origin: int | None
+
+
+def read_inputs(
+    variables: Variables, table: Any, origin: int | None = None, *, own: bool = True
+) -> Rows:
+    """Read the places of a table.
+
+    Datetimes count from `origin`; where there is none, from the table's own earliest (if `own`).
+    """
+    columns = read_columns(table, variables.input_names)
+    x, origin = _inputs(variables, columns, origin, own)
+    return Rows(x, None, 0.0, origin)
+
+
+def read_rows(
+    variables: Variables,
+    table: Any,
+    noise: Any = 0.0,
+    origin: int | None = None,
+    *,
+    own: bool = True,
+) -> Rows:
+    """Read places and values; `noise` may name a column of variances."""
+    extra = (noise,) if isinstance(noise, str) else ()
+    names = (*variables.output_names, *extra)
+    columns = read_columns(table, variables.input_names, names)
+    x, origin = _inputs(variables, columns, origin, own)
+    y = read_values(variables, columns)
+    if extra:
+        noise = _numbers(noise, columns.values[noise])
+    return Rows(x, y, noise, origin)
+
+
+def read_observations(variables: Variables, table: Any, noise: Any = 0.0) -> Rows:
+    """Read what a model is conditioned on: at least one row, no row twice."""
+    rows = read_rows(variables, table, noise)
+    if not len(rows.x):
+        raise ValueError("expected a table with at least one row, got an empty one")
+    assert rows.y is not None
+    together = np.concatenate([rows.x, rows.y], axis=1)
+    _, first, counts = np.unique(together, axis=0, return_index=True, return_counts=True)
+    if np.any(counts > 1):
+        one = first[counts > 1][0]
+        same = np.flatnonzero((together == together[one]).all(axis=1))
+        listed = ", ".join(map(str, same[:8]))
+        raise ValueError(f"expected every observation once, got the same one in rows {listed}")
+    return rows
+
+
+def write_samples(variables: Variables, table: Any, y: Any) -> Any:
+    """Samples (s, n, p) as a table of the kind of `table`, at its places."""
+    values = variables.from_values(np.asarray(y))
+    if type(table).__name__ == "DataFrame":
+        return frames.write(table, variables, values)
+    return datasets.write(as_dataset(table), variables, values)
+
+
+def _inputs(variables: Variables, columns: Columns, origin, own: bool):
+    found = []
+    for variable in variables.inputs:
+        values, units = columns.values[variable.name], columns.units[variable.name]
+        if values.dtype.kind in "mM":
+            _refuse_missing(variable.name, np.isnat(values))
+        if values.dtype.kind == "M":
+            if origin is None and own and values.size:
+                origin = int(np.min(values).astype("datetime64[ns]").astype(np.int64))
+            found.append(_since(variable, values, origin))
+        elif values.dtype.kind == "m":
+            found.append(_seconds(values) / SECONDS[_unit_of_time(variable)])
+        else:
+            factor = duration(variable.name, units, variable.units)
+            found.append(_numbers(variable.name, values) * factor)
+    return np.stack(found, axis=1), origin
+
+
+def _since(variable: Variable, values: np.ndarray, origin) -> np.ndarray:
+    """Datetimes as numbers in the variable's units."""
+    unit, date = _unit_of_time(variable), split_time(variable.units)[1]
+    if date is None and origin is None and values.size:
+        raise ValueError(
+            f"expected numbers for {variable.name!r} as in the observations, got datetimes"
+        )
+    start = np.datetime64(origin or 0, "ns") if date is None else date
+    return _seconds(values.astype("datetime64[ns]") - start) / SECONDS[unit]
+
+
+def _unit_of_time(variable: Variable) -> str:
+    unit, _ = split_time(variable.units)
+    if not unit:
+        raise ValueError(
+            f"expected numbers for {variable.name!r} (units {variable.units!r}), got times"
+        )
+    return unit
+
+
+def _seconds(values: np.ndarray) -> np.ndarray:
+    return values.astype("timedelta64[ns]").astype(np.int64) / 1e9
+
+
+def read_values(variables: Variables, columns: Columns) -> np.ndarray:
+    """Values (n, p) of a model from the outputs' columns."""
+    found = []
+    for variable in variables.outputs:
+        check_same(variable.name, columns.units[variable.name], variable.units)
+        found.append(_numbers(variable.name, columns.values[variable.name]))
+    stacked = np.stack(found, axis=1)
+    if variables.codomain == "sphere":
+        check_degrees(variables, stacked, [columns.units[name] for name in variables.output_names])
+    return variables.to_values(stacked)
+
+
+def check_degrees(variables: Variables, places: np.ndarray, stated: list[str]) -> None:
+    """Refuse latitudes beyond the poles, wild longitudes, and what looks like radians."""
+    lat, lon = (name for name in variables.output_names)
+    if np.any(np.abs(places[:, 0]) > 90):
+        row = int(np.argmax(np.abs(places[:, 0])))
+        raise ValueError(
+            f"expected {lat!r} between -90 and 90 degrees, got {places[row, 0]:g} in row {row}"
+        )
+    if np.any(np.abs(places[:, 1]) > 360):
+        row = int(np.argmax(np.abs(places[:, 1])))
+        raise ValueError(
+            f"expected {lon!r} between -360 and 360 degrees, got {places[row, 1]:g} in row {row}"
+        )
+    small = np.all(np.abs(places) <= np.array([np.pi / 2, np.pi]))
+    if len(places) and small and not all(stated):
+        raise ValueError(
+            f"expected {lat!r} and {lon!r} in degrees, got numbers no larger than pi, which look "
+            "like radians; state their units if they are degrees"
+        )
+
+
+def _numbers(name: str, values: np.ndarray) -> np.ndarray:
+    if values.dtype.kind not in "fiu":
+        got = {"M": "datetimes", "m": "durations", "b": "true and false"}
+        kind = got.get(values.dtype.kind, "text or objects")
+        raise ValueError(f"expected numbers in {name!r}, got {kind}")
+    values = values.astype(float)
+    _refuse_missing(name, ~np.isfinite(values))
+    return values
+
+
+def _refuse_missing(name: str, missing: np.ndarray) -> None:
+    """Refuse what is missing, naming the rows."""
+    _checks.finite_rows(repr(name), np.where(missing, np.nan, 0.0))

@@ -1,0 +1,71 @@
+"""Units of columns as words (CF): the same, convertible, or refused.
+
+Durations are the only units that are converted; everything else must be the same words, spelt in
+any of the usual ways. An empty string says nothing, and nothing is then checked.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+SECONDS = {"seconds": 1.0, "minutes": 60.0, "hours": 3600.0, "days": 86400.0}
+LATITUDE, LONGITUDE = "degrees_north", "degrees_east"
+
+_SPELLINGS = {
+    "seconds": ("s", "sec", "secs", "second"),
+    "minutes": ("min", "mins", "minute"),
+    "hours": ("h", "hr", "hrs", "hour"),
+    "days": ("d", "day"),
+    LATITUDE: ("degree_north", "degree_n", "degrees_n", "degreen", "degreesn"),
+    LONGITUDE: ("degree_east", "degree_e", "degrees_e", "degreee", "degreese"),
+    "radians": ("radian", "rad"),
+    "degrees": ("degree", "deg", "°"),
+    "m s-1": ("m/s", "m s^-1", "m s**-1", "meters per second", "metres per second"),
+    "km h-1": ("km/h", "kmh", "km h^-1"),
+    "kelvin": ("k", "degrees_kelvin"),
+    "degc": ("°c", "celsius", "degree_celsius", "degrees_celsius", "deg_c"),
+    "m": ("meter", "meters", "metre", "metres"),
+    "km": ("kilometer", "kilometers", "kilometre", "kilometres"),
+    "1": ("dimensionless", "none", "-"),
+}
+_CANONICAL = {other: name for name, others in _SPELLINGS.items() for other in others}
+
+
+def canonical(units: str) -> str:
+    """One spelling for units that mean the same."""
+    words = " ".join(units.split()).lower()
+    return _CANONICAL.get(words, words)
+
+
+def split_time(units: str) -> tuple[str, np.datetime64 | None]:
+    """Unit and date of "days since 2000-01-01"; no date for "days"; no unit if not of time."""
+    unit, _, date = units.partition(" since ")
+    unit = canonical(unit)
+    if unit not in SECONDS:
+        return "", None
+    if not date:
+        return unit, None
+    try:
+        return unit, np.datetime64(date.strip().removesuffix("Z").strip().replace(" ", "T"), "ns")
+    except ValueError as error:
+        raise ValueError(f"expected a date in the units {units!r}, got {date!r}") from error
+
+
+def check_same(name: str, have: str, want: str) -> None:
+    """Refuse a column in other units than the model's."""
+    have, want = canonical(have), canonical(want)
+    if not have or not want or have == want:
+        return
+    # Degrees without a direction are degrees north or east where the model says so.
+    if have == "degrees" and want in (LATITUDE, LONGITUDE):
+        return
+    raise ValueError(f"expected {name!r} in {want!r}, got {have!r}; convert it first")
+
+
+def duration(name: str, have: str, want: str) -> float:
+    """Factor from units of time `have` to `want`; one for the same units or unknown ones."""
+    first, second = split_time(have), split_time(want)
+    if not have or not want or not first[0] or not second[0] or first[1] != second[1]:
+        check_same(name, have, want)
+        return 1.0
+    return SECONDS[first[0]] / SECONDS[second[0]]

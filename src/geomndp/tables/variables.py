@@ -1,0 +1,109 @@
+"""What the inputs and outputs of a model are called, in which units, and of what kind.
+
+The description travels in the model's file, so that a table can be read by the names of its
+columns and written with the same names.
+"""
+
+from __future__ import annotations
+
+import equinox as eqx
+import numpy as np
+
+from geomndp import _checks
+from geomndp.data.globe import to_latlon, to_unit
+from geomndp.tables.units import LATITUDE, LONGITUDE, canonical
+
+CODOMAINS = ("real", "sphere")
+
+
+class Variable(eqx.Module):
+    """One input or output; `units` as CF writes them, "" for unknown.
+
+    Units of time also take datetimes: "days" counts from the earliest time of the observations,
+    "days since 2000-01-01" from that date.
+    """
+
+    name: str = eqx.field(static=True)
+    units: str = eqx.field(default="", static=True)
+    long_name: str = eqx.field(default="", static=True)
+    standard_name: str = eqx.field(default="", static=True)
+
+    def __check_init__(self):
+        if not self.name:
+            raise ValueError("expected a variable with a name, got ''")
+
+    @property
+    def attributes(self) -> dict[str, str]:
+        """What is known, under the names of CF."""
+        named = {key: getattr(self, key) for key in ("units", "long_name", "standard_name")}
+        return {key: value for key, value in named.items() if value}
+
+
+class Variables(eqx.Module):
+    """Inputs and outputs of a model in their order.
+
+    With codomain "sphere" the outputs are latitude and longitude in degrees, in this order, and
+    the model's values the unit vectors of R^3 there.
+    """
+
+    inputs: tuple[Variable, ...]
+    outputs: tuple[Variable, ...]
+    codomain: str = eqx.field(default="real", static=True)
+
+    def __check_init__(self):
+        _checks.one_of("codomain", self.codomain, CODOMAINS)
+        names = [variable.name for variable in (*self.inputs, *self.outputs)]
+        if not self.inputs or not self.outputs or len(set(names)) < len(names):
+            raise ValueError(f"expected inputs and outputs of different names, got {names}")
+        if self.codomain == "sphere":
+            units = [canonical(variable.units) for variable in self.outputs]
+            if units != [LATITUDE, LONGITUDE]:
+                raise ValueError(
+                    f"expected outputs in {LATITUDE} and {LONGITUDE} on the sphere, got {units}"
+                )
+
+    @property
+    def dim(self) -> int:
+        """Columns of the model's y."""
+        return 3 if self.codomain == "sphere" else len(self.outputs)
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        return tuple(variable.name for variable in self.inputs)
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        return tuple(variable.name for variable in self.outputs)
+
+    def to_values(self, columns: np.ndarray) -> np.ndarray:
+        """Values (..., p) of a model from the columns of a table."""
+        if self.codomain == "real":
+            return columns
+        return np.asarray(to_unit(columns[..., 0], columns[..., 1]))
+
+    def from_values(self, values: np.ndarray) -> np.ndarray:
+        """Columns of a table from the values of a model; longitudes in [-180, 180)."""
+        if self.codomain == "real":
+            return values
+        return np.stack(to_latlon(values), axis=-1)
+
+
+def name_variables(inputs, outputs, codomain: str, units=None) -> Variables:
+    """Describe inputs and outputs by their names and, where known, units."""
+    known = dict(units or {})
+    names = [_names("inputs", inputs), _names("outputs", outputs)]
+    if unknown := sorted(set(known) - {*names[0], *names[1]}):
+        raise ValueError(f"expected units of inputs and outputs, got them for {unknown}")
+    if codomain == "sphere":
+        _checks.shape("outputs (latitude, longitude)", names[1], (2,))
+        known = dict(zip(names[1], (LATITUDE, LONGITUDE), strict=True)) | known
+    parts = [tuple(Variable(name, known.get(name, "")) for name in part) for part in names]
+    return Variables(parts[0], parts[1], codomain)
+
+
+def _names(what: str, names) -> tuple[str, ...]:
+    """One name, or several."""
+    names = (names,) if isinstance(names, str) else tuple(names)
+    if not all(isinstance(name, str) for name in names):
+        raise ValueError(f"expected names of {what}, got {names}")
+    return names

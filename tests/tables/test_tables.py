@@ -1,0 +1,143 @@
+"""Tables in and out: they mean what the arrays mean, and keep what they say of themselves."""
+
+import dataclasses
+
+import equinox as eqx
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from numpy.testing import assert_allclose, assert_array_equal
+
+from geomndp import load
+from geomndp.gp import GP
+from geomndp.kernels import SquaredExponential
+from geomndp.samplers import Amortised
+from geomndp.tables import Variable, Variables, read_inputs
+
+from .conftest import HOURS, SCALE, SHIFT, arrays
+
+KEY = jr.key(1)
+FEW = {"key": KEY, "num_samples": 2, "sampler": Amortised(4)}
+
+
+def test_a_frame_means_its_arrays(stations, readings):
+    x, y = arrays(readings)
+    expected = stations.condition(x, y).sample(x + 1.0, **FEW)
+    later = readings.assign(time=readings.time + pd.Timedelta("1h"))
+    found = stations.condition(readings).sample(later, **FEW)
+    assert list(found) == ["sample", "time", "temperature"]
+    assert found.attrs["units"] == {"time": "hours", "temperature": "degC"}
+    assert_allclose(found.temperature, expected.reshape(-1))
+    assert_array_equal(found["sample"], np.repeat([0, 1], 5))
+    assert_array_equal(found.time[5:], later.time)
+
+
+def test_a_dataset_means_its_arrays_and_keeps_its_attributes(stations, readings, grid):
+    x, y = arrays(readings)
+    posterior = stations.condition(readings.set_index("time").to_xarray())
+    expected = stations.condition(x, y).sample(jnp.asarray([[-6.0], [-2.0], [2.0], [6.0]]), **FEW)
+    found = posterior.sample(grid, **FEW)
+    assert found.temperature.dims == ("sample", "time")
+    assert found.temperature.attrs == {"units": "degC"}
+    assert found.time.attrs == grid.time.attrs and found.height.attrs == {"units": "m"}
+    assert found.attrs == {"title": "mast", "Conventions": "CF-1.11"}
+    assert found["sample"].attrs["standard_name"] == "realization"
+    xr.testing.assert_equal(found.time, grid.time)
+    assert_allclose(found.temperature.values[..., None], expected)
+    assert xr.Dataset.from_dict(found.to_dict()).identical(found)
+
+
+def test_a_grid_of_two_dimensions(stations):
+    """Inputs on different dimensions span a grid, in the order of the inputs."""
+    model = dataclasses.replace(stations, normaliser=None, variables=None)
+    model = model.named(("north", "east"), "depth")
+    grid = xr.Dataset(coords={"east": [0.0, 1.0], "north": ("row", [0.0, 0.5, 1.0])})
+    found = model.sample(grid, **FEW)
+    assert found.depth.dims == ("sample", "row", "east")
+    x = [[n, e] for n in (0.0, 0.5, 1.0) for e in (0.0, 1.0)]
+    expected = model.sample(jnp.asarray(x), **FEW)
+    assert_allclose(found.depth.values.reshape(2, 6, 1), expected)
+    assert_array_equal(found.north, [0.0, 0.5, 1.0])
+    one = found.isel(sample=0).transpose("east", "row")
+    flat = model.condition(jnp.asarray(x), expected[0]).observations
+    assert_allclose(model.condition(one).observations.y, flat.y)
+
+
+def test_log_densities_are_in_the_units_of_the_table(stations, readings):
+    """Those of the process whose lengths are hours and whose values are degrees."""
+    x, y = arrays(readings)
+    kernel = SquaredExponential(1.5 * HOURS, SCALE**2)
+    gp = GP(kernel, mean=lambda x: jnp.full((len(x), 1), SHIFT), noise=0.01 * SCALE**2)
+    assert_allclose(stations.log_prob(readings), gp.log_prob(x, y), atol=0.03)
+    first, rest = readings.iloc[:2], readings.iloc[2:]
+    truth = gp.condition(x[:2], y[:2]).log_prob(x[2:], y[2:])
+    assert_allclose(stations.condition(first).log_prob(rest), truth, atol=0.03)
+    # Without observations times count from the table's own first.
+    assert_allclose(read_inputs(stations.variables, rest).x, x[2:] - x[2:3])
+
+
+@pytest.mark.parametrize("units", ["hours", "h", "minutes", "days", "", "timedelta"])
+def test_times_in_any_unit(stations, readings, units):
+    x, y = arrays(readings)
+    hours = {"hours": 1, "h": 1, "": 1, "minutes": 60, "days": 1 / 24}
+    if units == "timedelta":
+        time = (readings.time - readings.time[0]).to_numpy()
+        table = xr.Dataset({"temperature": ("time", y[:, 0])}, {"time": time})
+    else:
+        table = pd.DataFrame({"time": x[:, 0] * hours[units], "temperature": y[:, 0]})
+        table.attrs["units"] = {"time": units}
+    read = stations.condition(table).observations
+    assert_allclose(read.x, stations.condition(x, y).observations.x, atol=1e-12)
+
+
+def test_absolute_times_count_from_their_date(stations, readings):
+    model = stations.named("time", "temperature", units={"time": "hours since 2024-03-01"})
+    read = model.condition(readings).observations
+    assert_allclose(read.x[:, 0] * HOURS, [6.0, 9.0, 12.0, 15.0, 18.0])
+    zoned = readings.assign(time=readings.time.dt.tz_localize("Europe/Madrid"))
+    assert_allclose(model.condition(zoned).observations.x[:, 0] * HOURS, [5.0, 8.0, 11, 14, 17])
+
+
+def test_tracks_in_degrees(tracks, fixes):
+    posterior = tracks.condition(fixes, noise=1e-5)
+    assert_allclose(posterior.observations.x[:, 0], [0.0, 0.25, 0.5, 0.75])
+    assert_allclose(jnp.linalg.norm(posterior.observations.y, axis=1), 1.0)
+    found = posterior.sample(fixes.to_xarray(), **FEW)
+    assert found.lat.dims == ("sample", "time") and not set(found.coords) & {"lat", "lon"}
+    assert found.lat.attrs["units"] == "degrees_north"
+    assert found.lon.attrs["units"] == "degrees_east"
+    assert np.all(np.abs(found.lat) <= 90) and np.all(found.lon < 180)
+    plain = tracks.condition(posterior.observations.x, posterior.observations.y, noise=1e-5)
+    y = plain.sample(posterior.observations.x, **FEW)
+    assert_allclose(np.sin(np.radians(found.lat)), y[..., 2], atol=1e-12)
+
+
+def test_noise_of_every_row(stations, readings):
+    x, y = arrays(readings)
+    variances = np.linspace(0.1, 1.0, 5)
+    named = stations.condition(readings.assign(error=variances), noise="error")
+    plain = stations.condition(x, y, variances)
+    assert_allclose(named.observations.noise, plain.observations.noise)
+
+
+def test_names_and_units_travel_with_the_model(learnt, readings, tmp_path):
+    learnt.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert eqx.tree_equal(again, learnt) and again.variables == learnt.variables
+    first, second = (m.condition(readings).sample(readings, **FEW) for m in (learnt, again))
+    pd.testing.assert_frame_equal(first, second)
+
+
+def test_round_trip_of_units_and_places_is_the_identity(stations, tracks):
+    y = jnp.linspace(-20.0, 40.0, 7)[:, None]
+    units = stations.normaliser
+    assert_allclose(units.inverse_y(units.forward_y(y)), y, rtol=1e-14)
+    assert_allclose(units.inverse_x(units.forward_x(y)), y, rtol=1e-14)
+    places = np.array([[10.0, -180.0], [-89.0, 179.5], [0.0, 0.0], [55.5, -7.25]])
+    names = tracks.variables
+    assert_allclose(names.from_values(names.to_values(places)), places, atol=1e-12)
+    real = Variables((Variable("x"),), (Variable("y"),))
+    assert real.from_values(real.to_values(places)) is places

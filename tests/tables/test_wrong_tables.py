@@ -1,0 +1,166 @@
+"""Wrong tables: each is refused before any computation, in one sentence that says what to do."""
+
+import jax.random as jr
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+from geomndp.tables import Variable, Variables, name_variables
+
+KEY = jr.key(0)
+
+
+def stated(frame, **units):
+    frame = frame.copy()
+    frame.attrs["units"] = units
+    return frame
+
+
+STATIONS = {
+    "missing column": (
+        lambda m, t: m.condition(t.drop(columns="temperature")),
+        r"expected a column 'temperature', got 'time'$",
+    ),
+    "missing variable": (
+        lambda m, t: m.condition(t[["temperature"]].to_xarray()),
+        "expected a variable or coordinate 'time', got 'temperature', 'index'",
+    ),
+    "missing value": (
+        lambda m, t: m.condition(t.assign(temperature=[1.0, np.nan, 2.0, 3.0, np.inf])),
+        "expected finite 'temperature', got NaN or infinity in rows 1, 4",
+    ),
+    "missing time": (
+        lambda m, t: m.condition(t.assign(time=t.time.where(t.index != 3))),
+        "'time', got NaN or infinity in rows 3",
+    ),
+    "empty": (lambda m, t: m.condition(t.iloc[:0]), "at least one row, got an empty one"),
+    "mixed units": (
+        lambda m, t: m.condition(stated(t, temperature="K")),
+        "expected 'temperature' in 'degc', got 'kelvin'; convert it first",
+    ),
+    "length for time": (
+        lambda m, t: m.condition(stated(t.assign(time=range(5)), time="km")),
+        "expected 'time' in 'hours', got 'km'",
+    ),
+    "repeated row": (
+        lambda m, t: m.condition(pd.concat([t, t.iloc[[2]]])),
+        "expected every observation once, got the same one in rows 2, 5",
+    ),
+    "repeated column": (
+        lambda m, t: m.condition(pd.concat([t, t[["temperature"]]], axis=1)),
+        "expected one column 'temperature', got 2",
+    ),
+    "text": (
+        lambda m, t: m.condition(t.assign(time=t.time.astype(str))),
+        "expected numbers in 'time', got text",
+    ),
+    "booleans": (
+        lambda m, t: m.condition(t.assign(temperature=True)),
+        "expected numbers or times in 'temperature', got true and false",
+    ),
+    "datetimes for values": (
+        lambda m, t: m.condition(t.assign(temperature=t.time)),
+        "expected numbers in 'temperature', got datetimes",
+    ),
+    "too many dimensions": (
+        lambda m, t: m.condition(t.set_index("time").to_xarray().expand_dims(member=2)),
+        r"dimensions \('time',\) of the inputs, got \('member', 'time'\)",
+    ),
+    "a column alone": (
+        lambda m, t: m.condition(t.temperature),
+        "expected a DataFrame, a Dataset or arrays, got a Series",
+    ),
+    "numbers, then datetimes": (
+        lambda m, t: m.condition(t.assign(time=range(5))).sample(t, key=KEY),
+        "expected numbers for 'time' as in the observations, got datetimes",
+    ),
+    "negative noise": (
+        lambda m, t: m.condition(t.assign(error=-1.0), noise="error"),
+        "expected noise >= 0",
+    ),
+    "unknown noise": (
+        lambda m, t: m.condition(t, noise="error"),
+        "expected a column 'error'",
+    ),
+    "a sample dimension": (
+        lambda m, t: m.sample(xr.Dataset(coords={"time": ("sample", [1.0])}), key=KEY),
+        "expected places without a dimension 'sample'",
+    ),
+    "no names": (
+        lambda m, t: m.named("x", "y").condition(t),
+        "expected a column 'x', got 'time', 'temperature'",
+    ),
+    "times for a length": (
+        lambda m, t: m.named("time", "temperature").condition(t),
+        "expected numbers for 'time'",
+    ),
+    "too many outputs": (
+        lambda m, t: m.named("time", ("a", "b")),
+        "expected 1 outputs, got 2: 'a', 'b'",
+    ),
+    "units of nothing": (
+        lambda m, t: m.named("a", "b", units={"c": "m"}),
+        r"units of inputs and outputs, got them for \['c'\]",
+    ),
+}
+TRACKS = {
+    "radians": (
+        lambda m, t: m.condition(np.radians(t)),
+        "which look like radians; state their units",
+    ),
+    "stated radians": (
+        lambda m, t: m.condition(stated(t, lat="radians", lon="rad")),
+        "expected 'lat' in 'degrees_north', got 'radians'",
+    ),
+    "beyond the pole": (
+        lambda m, t: m.condition(t.assign(lat=[0.0, 91.5, 0.0, 0.0])),
+        "between -90 and 90 degrees, got 91.5 in row 1",
+    ),
+    "wild longitude": (
+        lambda m, t: m.condition(t * [1, 100]),
+        "between -360 and 360 degrees",
+    ),
+    "swapped": (
+        lambda m, t: m.condition(stated(t, lat="degrees_east", lon="degrees_north")),
+        "expected 'lat' in 'degrees_north', got 'degrees_east'",
+    ),
+    "degrees as arrays": (
+        lambda m, t: m.condition(np.arange(4.0)[:, None], t.to_numpy()),
+        r"expected y of the context of shape \(4, 3\)",
+    ),
+    "one name for a place": (lambda m, t: m.named("time", "place"), "latitude, longitude"),
+}
+
+
+def refused(call, message, *arguments):
+    with pytest.raises(ValueError, match=message) as error:
+        call(*arguments)
+    text = str(error.value)
+    assert text.startswith("expected") and "\n" not in text and len(text) < 200
+
+
+@pytest.mark.parametrize("case", STATIONS)
+def test_wrong_readings(case, stations, readings):
+    refused(*STATIONS[case], stations, readings)
+
+
+@pytest.mark.parametrize("case", TRACKS)
+def test_wrong_tracks(case, tracks, fixes):
+    refused(*TRACKS[case], tracks, fixes)
+
+
+def test_wrong_names(stations, readings):
+    nameless = type(stations)(stations.noising, stations.score)
+    refused(lambda: nameless.condition(readings), "model.named")
+    refused(lambda: name_variables("x", "x", "real"), "different names")
+    refused(lambda: name_variables("x", "y", "torus"), "codomain")
+    refused(lambda: name_variables("x", (1,), "real"), "names of outputs")
+    places = (Variable("lat", "degrees_north"), Variable("lon"))
+    refused(lambda: Variables((Variable("t"),), places, "sphere"), "degrees_east on the sphere")
+    refused(lambda: Variable(""), "with a name")
+
+
+def test_small_degrees_pass_if_they_are_said_to_be(tracks, fixes):
+    near = stated(fixes / 200, lat="degrees_north", lon="degrees_east")
+    assert tracks.condition(near).observations.y.shape == (4, 3)
