@@ -1,10 +1,12 @@
 """Pictures: the only users of matplotlib; every function returns axes and accepts them."""
 
+from geomndp.plot.field import arrow_scale, vector_field
 from geomndp.plot.files import save_figure
 from geomndp.plot.line import calibration, functions_1d, training_curve
 from geomndp.plot.map import fan_map, land_map, track_map
 
 __all__ = [
+    "arrow_scale",
     "calibration",
     "fan_map",
     "functions_1d",
@@ -12,4 +14,5 @@ __all__ = [
     "save_figure",
     "track_map",
     "training_curve",
+    "vector_field",
 ]
