@@ -32,15 +32,20 @@ def propagate(program: Program, dtype) -> Gaussian:
     root = _columns(jax.jacfwd(flat_init)(zeros), len(state))
     law = (state, root @ root.T)
 
-    def outer(law, inputs):
-        for phase in program.phases:
+    def through(phases, law, inputs):
+        for phase in phases:
             step = _affine(phase, inputs, unravel, len(state), dtype)
             law = jax.lax.fori_loop(
                 0, phase.repeats, lambda _, law, step=step: _push(step, law), law
             )
-        return law, None
+        return law
 
-    (mean, covariance), _ = jax.lax.scan(outer, law, program.inputs)
+    def outer(law, inputs):
+        return through(program.phases, law, inputs), None
+
+    law, _ = jax.lax.scan(outer, law, program.inputs)
+    last = jax.tree.map(lambda rows: rows[-1], program.inputs)
+    mean, covariance = through(program.last, law, last)
 
     def flat_finish(state):
         return program.finish(unravel(state)).reshape(-1)

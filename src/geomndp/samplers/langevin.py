@@ -25,7 +25,8 @@ class Langevin(AbstractSampler):
     r"""The paper's rule, $y_* += \frac{\delta}{2 \tau} f + \sqrt\delta k$, $k \sim N(0, K_{**|c})$.
 
     $\delta = \psi (B(t) - B(s))$ after a step from t to s, at most $3 \tau \sigma_s^2$: from 4 on
-    such steps are unstable. A `temperature` $\tau$ below 1 sharpens and is not exact.
+    such steps are unstable. A `temperature` $\tau$ below 1 sharpens and is not exact. At the end
+    come `final` more steps at the last time.
     """
 
     steps: int = eqx.field(default=20, static=True)
@@ -35,10 +36,12 @@ class Langevin(AbstractSampler):
     temperature: float = 1.0
     rule: AbstractReverse = Exponential()
     grid: AbstractGrid = Power(7.0)
+    final: int = eqx.field(default=0, static=True)
 
     def __check_init__(self):
         _check(self)
         _checks.positive(psi=self.psi, temperature=self.temperature)
+        _checks.at_least(0, final=self.final)
 
     def check(self, problem):
         refuse_padding(self, problem)
@@ -54,7 +57,7 @@ class Langevin(AbstractSampler):
             v = delta / (2 * self.temperature) * drift(y) + jnp.sqrt(delta) * kick
             return noising.manifold.exp(y, noising.manifold.project(y, v)), velocity
 
-        return predictor_corrector(self, problem, move, inert=True)
+        return predictor_corrector(self, problem, move, inert=True, final=self.final)
 
 
 class KineticLangevin(AbstractSampler):
@@ -123,9 +126,17 @@ Move = Callable[[Any, Callable[[Outputs], Outputs], Outputs, Any, Outputs], tupl
 
 
 def predictor_corrector(
-    sampler: Langevin | KineticLangevin, problem: Problem, move: Move, *, inert: bool
+    sampler: Langevin | KineticLangevin,
+    problem: Problem,
+    move: Move,
+    *,
+    inert: bool,
+    final: int = 0,
 ) -> Program:
-    """Reverse steps, `sampler.inner` moves after each; without velocities if `inert`."""
+    """Reverse steps, `sampler.inner` moves after each, `final` moves after all.
+
+    Without velocities if `inert`.
+    """
     targets, problem = len(problem.x), latent(problem)
     context, force = context_rule(problem, sampler.context), held_force(problem)
     start, (predict, predict_noise, _) = replacement(
@@ -149,15 +160,14 @@ def predictor_corrector(
         )
         return Moving(Split(observed, y), velocity)
 
-    phases = (
-        Phase(predicted, predict_noise),
-        Phase(corrected, (context.shape, shape), sampler.inner),
-    )
+    moves = Phase(corrected, (context.shape, shape), sampler.inner)
+    phases = (Phase(predicted, predict_noise), moves)
     return Program(
         init=init,
         init_noise=(whole,) if inert else (whole, shape),
         phases=phases if sampler.inner else phases[:1],
         inputs=problem.times(sampler.grid, sampler.steps),
         finish=lambda state: state.values.y[shape[0] - targets :],
-        evaluations=sampler.steps * (sampler.rule.evaluations + sampler.inner),
+        evaluations=sampler.steps * (sampler.rule.evaluations + sampler.inner) + final,
+        last=(moves._replace(repeats=final),) if final else (),
     )

@@ -29,6 +29,7 @@ class Phase(NamedTuple):
 class Program(NamedTuple):
     """Start, then for every row of `inputs` all phases in turn, then the result.
 
+    The phases of `last` come once more after that, with the last row.
     `evaluations` is the cost of the whole in score evaluations, a vector-Jacobian product
     counting as two.
     """
@@ -39,6 +40,7 @@ class Program(NamedTuple):
     inputs: Any
     finish: Callable[[State], Outputs]
     evaluations: int
+    last: tuple[Phase, ...] = ()
 
 
 class Info(NamedTuple):
@@ -61,16 +63,23 @@ def run(program: Program, dtype, *, key: PRNGKeyArray) -> tuple[Outputs, Array]:
 
     def outer(state, row):
         inputs, key = row
-        for phase, phase_key in zip(
-            program.phases, jr.split(key, len(program.phases)), strict=True
-        ):
-
-            def inner(state, key, phase=phase):
-                return phase.step(state, inputs, normals(phase.noise, dtype, key=key)), None
-
-            state, _ = jax.lax.scan(inner, state, jr.split(phase_key, phase.repeats))
+        state = _through(program.phases, state, inputs, dtype, key=key)
         return state, jnp.sqrt(jnp.mean(program.finish(state) ** 2))
 
     steps = len(jax.tree.leaves(program.inputs)[0])
     state, rms = jax.lax.scan(outer, state, (program.inputs, jr.split(loop_key, steps)))
+    if program.last:
+        inputs = jax.tree.map(lambda rows: rows[-1], program.inputs)
+        last_key = jr.fold_in(loop_key, steps)
+        state = _through(program.last, state, inputs, dtype, key=last_key)
     return program.finish(state), rms
+
+
+def _through(phases: tuple[Phase, ...], state, inputs, dtype, *, key: PRNGKeyArray) -> State:
+    for phase, phase_key in zip(phases, jr.split(key, len(phases)), strict=True):
+
+        def inner(state, key, phase=phase):
+            return phase.step(state, inputs, normals(phase.noise, dtype, key=key)), None
+
+        state, _ = jax.lax.scan(inner, state, jr.split(phase_key, phase.repeats))
+    return state
