@@ -8,8 +8,7 @@ import pytest
 
 from geomndp import _shipped
 from geomndp.cli import main
-from geomndp.experiments import published, table1d
-from geomndp.experiments.regression1d import names
+from geomndp.experiments import published, regression1d, table1d, vector_fields
 
 LAZY = """
 import sys
@@ -75,9 +74,10 @@ def test_unwritable_output_is_one_sentence(tmp_path, capsys):
 
 
 def test_shipped_models_are_experiments_with_measured_metrics():
+    known = {*regression1d.names(), *vector_fields.names()}
     for name in _shipped.names():
         notes = _shipped.metadata(name)
-        assert name in names() and notes["experiment"] == name
+        assert name in known and notes["experiment"] == name
         assert "interpolation" in notes["metrics"]
         for measured in notes["metrics"].values():
             assert measured["num"] > 0 and len(measured["log_prob"]) == 2

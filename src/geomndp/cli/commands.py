@@ -93,7 +93,7 @@ class Reproduce:
     """
 
     table: Positional[str]
-    """Table: "regression1d"."""
+    """Table: "regression1d" or "vector-fields"."""
     out: str = "out"
     """Folder for table and figures."""
     num: int = 0

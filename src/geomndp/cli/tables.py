@@ -16,6 +16,7 @@ from geomndp.experiments.report import Table
 
 TABLES = {
     "regression1d": "table_regression1d",
+    "vector-fields": "table_vector_fields",
 }
 """Modules of `geomndp.cli`; each has a function `reproduce(command)`."""
 WIDTH = 160  # where the output is no terminal

@@ -1,6 +1,6 @@
 """Measured results as JSON: gathered while they are measured, shipped with the package.
 
-Layout of `measured/regression1d.json`; every part may be missing:
+Every part may be missing. Layout of `measured/regression1d.json`:
 
 | part | holds |
 |---|---|
@@ -10,6 +10,17 @@ Layout of `measured/regression1d.json`; every part may be missing:
 | curve | model -> list of {steps, seconds, and any of gap_joint, gap_conditional, regret} |
 | ablation | experiment -> rows of `ablation1d.ablation` |
 | samplers | model -> {learnt, exact: rows of `samplers1d`, num_samples, ...} |
+
+Layout of `measured/vector-fields.json`:
+
+| part | holds |
+|---|---|
+| scores | model -> route -> what `score_fields.score` gives |
+| gaps | model -> what `score_fields.field_score_gaps` gives |
+| efficiency | model -> list of {functions, steps, log_prob, regret}; functions null: fresh ones |
+| physics | model -> what `physics_fields.sample_physics` gives |
+| elsewhere | model -> what `elsewhere_fields.unseen_grids` gives |
+| step_times | list of {case, milliseconds, and any of device, batch} |
 
 A pair [mean, standard error] is a measurement. Shipped models carry their own scores (`ship`).
 Plain Python: printing tables needs no JAX.
@@ -77,11 +88,14 @@ def ship(path: str | os.PathLike, table: str, models: Path | None = None) -> Non
     """Move results into the package: scores to their models' files, all else to the table's.
 
     In a model's metrics the conditional route stands for a region, the joint route inside it.
+    Scores without regions are those of interpolation.
     """
     content, target = read(path), shipped(table)
     models = _shipped.folder() if models is None else models
     for name, regions in content.pop("scores", {}).items():
         document = _shipped.document(models / name)
+        if "conditional" in regions:
+            regions = {"interpolation": regions}
         for region, routes in regions.items():
             metrics = dict(routes["conditional"])
             if "joint" in routes:

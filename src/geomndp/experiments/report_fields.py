@@ -1,0 +1,65 @@
+"""Tables of what was measured of the vector-field models, from the file of results; no JAX."""
+
+from __future__ import annotations
+
+from geomndp.experiments.report import Table, pair
+from geomndp.experiments.report1d import gaps
+
+
+def tables(results: dict) -> list[Table]:
+    """Every table for which there are results."""
+    made = [efficiency(results.get("efficiency", {})), physics(results.get("physics", {}))]
+    made += [elsewhere(results.get("elsewhere", {})), gaps(results.get("gaps", {}))]
+    made.append(step_times(results.get("step_times", [])))
+    return [table for table in made if table.rows]
+
+
+def efficiency(part: dict[str, list[dict]]) -> Table:
+    """Likelihood and regret against the number of training fields."""
+    rows = []
+    for name, points in part.items():
+        # Fresh fields last.
+        for point in sorted(points, key=lambda point: point.get("functions") or float("inf")):
+            functions = point.get("functions")
+            what = "fresh" if functions is None else str(functions)
+            steps = str(point.get("steps", ""))
+            rows.append((name, what, steps, pair(point.get("log_prob"), 3), pair(point["regret"])))
+    header = ("model", "training fields", "steps", "log-likelihood", "regret")
+    return Table("Data efficiency, nats per point", header, rows)
+
+
+def physics(part: dict[str, dict]) -> Table:
+    """Divergence, curl and Helmholtz parts of prior samples beside the exact process."""
+    rows = []
+    for name, found in part.items():
+        cells = [name, str(found["num"])]
+        for key, value in (("divergence", "rms"), ("curl", "rms"), ("gradient_share", "share")):
+            entry = found.get(key)
+            cells += ["", ""] if entry is None else [pair(entry[value]), f"{entry['exact']:.4f}"]
+        rows.append(tuple(cells))
+    header = ("model", "samples", "divergence, rms", "GP's", "curl, rms", "GP's")
+    header += ("energy of the gradient part", "GP's")
+    return Table("Divergence and curl of samples", header, rows)
+
+
+def elsewhere(part: dict[str, dict[str, dict]]) -> Table:
+    """Places that the models never saw."""
+    rows = []
+    for name, grids in part.items():
+        for grid, found in grids.items():
+            cells = [str(found["points"]), str(found["num"]), pair(found["gp"], 3)]
+            cells += [pair(found["regret"]), f"{found['solver_error']:.5f}"]
+            rows.append((name, grid, *cells, pair(found.get("whitened"), 3)))
+    header = ("model", "places", "points", "fields", "GP, exact", "regret", "solver error")
+    header += ("mean square of whitened posterior samples",)
+    return Table("Unseen places, nats per point", header, rows)
+
+
+def step_times(part: list[dict]) -> Table:
+    """Cost of a training step."""
+    header = ("network", "milliseconds", "batch", "device")
+    rows = []
+    for row in part:
+        rest = (str(row.get(key, "")) for key in header[2:])
+        rows.append((row["case"], f"{row['milliseconds']:.1f}", *rest))
+    return Table("Training step, 648 points", header, rows)
