@@ -62,15 +62,12 @@ def test_rows_there_and_back():
     mean, spread = rows[0].summary("mean_error")
     assert mean > 0 and spread == 0
     assert rows[0].summary("log_prob") is None
-    text = table.markdown([*rows, *table.published()])
-    assert "| paper: GeomNDP | 802.0 |" in text
-    assert text.count("linear-Gaussian, local frame") == 3
 
 
 def test_measured_rows_lie_in_the_package():
     rows = table.measured()
-    assert {row.label for row in rows} == set(table.BASELINES)
-    assert all(len(row.measures) == 5 for row in rows)
+    assert {row.label for row in rows} >= set(table.BASELINES)
+    assert all(len(row.measures) == 5 for row in rows if row.label in table.BASELINES)
     (linear,) = (
         row for row in rows if (row.label, row.task) == ("linear-Gaussian, local frame", "joint")
     )

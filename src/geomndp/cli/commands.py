@@ -93,7 +93,7 @@ class Reproduce:
     """
 
     table: Positional[str]
-    """Table: "regression1d" or "vector-fields"."""
+    """Table: "regression1d", "vector-fields" or "cyclones"."""
     out: str = "out"
     """Folder for table and figures."""
     num: int = 0
@@ -102,3 +102,5 @@ class Reproduce:
     """JSON file of results; those that come with the package by default."""
     figures: bool = True
     """Draw the figures too."""
+    data: str | None = None
+    """Archive of tracks, a file or folder, for the maps of "cyclones"; $GEOMNDP_IBTRACS without."""

@@ -16,6 +16,7 @@ from geomndp.experiments.report import Table
 
 TABLES = {
     "regression1d": "table_regression1d",
+    "cyclones": "table_cyclones",
     "vector-fields": "table_vector_fields",
 }
 """Modules of `geomndp.cli`; each has a function `reproduce(command)`."""

@@ -147,44 +147,30 @@ def from_json(data: Iterable[dict]) -> list[Row]:
     ]
 
 
-def measured(split: str = "storms") -> list[Row]:
-    """Rows that were measured before and lie in the package, on `storms` or `seasons`."""
-    content = results.read(results.shipped("cyclones"))
+def measured(split: str = "storms", path: str | os.PathLike | None = None) -> list[Row]:
+    """Rows that were measured before, on `storms` or `seasons`; the package's without a path."""
+    content = results.read(results.shipped("cyclones") if path is None else path)
     _checks.one_of("split", split, tuple(content))
     return from_json(content[split])
+
+
+def add_rows(
+    rows: Iterable[Row], split: str = "storms", path: str | os.PathLike | None = None
+) -> list[Row]:
+    """Put rows into a file of results (the package's without a path), and return all of that split.
+
+    A new row takes the place of an old one with the same label and task. One entry a split, in the
+    order of `SEEDS`: a model trained for fewer splits has fewer entries.
+    """
+    path = results.shipped("cyclones") if path is None else path
+    content = results.read(path)
+    _checks.one_of("split", split, ("storms", "seasons"))
+    found = {(row.label, row.task): row for row in from_json(content.get(split, []))}
+    found |= {(row.label, row.task): row for row in rows}
+    results.write(path, {**content, split: to_json(found.values())})
+    return list(found.values())
 
 
 def _measures(data: dict) -> Measures:
     leads = data.get("lead_errors")
     return Measures(**{**data, "lead_errors": None if leads is None else tuple(leads)})
-
-
-def _cell(row: Row, name: str, digits: int) -> str:
-    found = row.summary(name)
-    if found is None:
-        return ""
-    mean, spread = found
-    return f"{mean:.{digits}f}" + (f" ± {spread:.{digits}f}" if len(row.measures) > 1 else "")
-
-
-_COLUMNS = {
-    "sample distance": ("sample_distance", 0),
-    "mean error": ("mean_error", 0),
-    "energy score": ("energy", 1),
-    "90% coverage": ("coverage", 3),
-    "log-density": ("log_prob", 1),
-}
-
-
-def markdown(rows: Sequence[Row]) -> str:
-    """One table a task; distances and scores in km, log-densities in nats by area."""
-    lines = []
-    for which in TASKS:
-        columns = _COLUMNS if which != "joint" else {"log-density": ("log_prob", 1)}
-        lines += [f"| {which} | " + " | ".join(columns) + " |", "|---" * (1 + len(columns)) + "|"]
-        for row in rows:
-            if row.task == which:
-                cells = [_cell(row, *column) for column in columns.values()]
-                lines.append(f"| {row.label} | " + " | ".join(cells) + " |")
-        lines.append("")
-    return "\n".join(lines)

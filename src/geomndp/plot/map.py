@@ -23,9 +23,9 @@ def land_map(*, ax=None, central_longitude: float = 180.0, extent=None):
     if extent is None:
         extent = (central_longitude - 180, central_longitude + 180, -90, 90)
         first = np.ceil(extent[0] / 60) * 60
-        ax.set(xticks=first + 60 * np.arange(7), yticks=range(-60, 61, 30))
+        ax.set(xticks=first + 60 * np.arange(7), yticks=30.0 * np.arange(-2, 3))
     west, east, south, north = map(float, extent)
-    if not (west < east <= west + 360 and -90 <= south < north <= 90):
+    if not (west < east <= west + 360 + 1e-6 and -90 <= south < north <= 90):
         raise ValueError(f"expected an extent (west, east, south, north) in degrees, got {extent}")
     shapes = [ring + np.array([turn, 0]) for ring in rings() for turn in (*TURNS, -720, 720)]
     ax.add_collection(

@@ -1,0 +1,86 @@
+"""`geomndp reproduce cyclones`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from geomndp import _shipped
+from geomndp.cli.commands import Reproduce
+from geomndp.cli.tables import console_of_tables, shown, write_document
+from geomndp.data.ibtracs import VARIABLE, Split, cyclones, split_by_storm
+from geomndp.experiments import cyclones_report, cyclones_table
+from geomndp.experiments.report import Table, markdown
+
+MODEL = "cyclones/ibtracs"
+TITLES = {"storms": "Splits by storm", "seasons": "Newest seasons held out"}
+
+
+def reproduce(command: Reproduce) -> None:
+    """Print tables, write them as Markdown and, where there are tracks, draw maps."""
+    console, out = console_of_tables(), Path(command.out)
+    missing = _missing(command.data)
+    if command.num and missing:
+        raise ValueError(f"expected a model and tracks to measure, got {missing}")
+    document = ["# Cyclones", "Distances in km, log-densities in nats by area.", ""]
+    for table in _tables(command.results):
+        console.print(shown(table))
+        document.append(markdown(table))
+    parts = None
+    if (command.num or command.figures) and not missing:
+        parts = split_by_storm(cyclones(command.data), _shipped.metadata(MODEL).get("split", 0))
+    for line in _measured(parts, command.num) if parts and command.num else ():
+        console.print(line)
+        document.append(f"- {line}")
+    console.print(f"tables: {write_document(out / 'cyclones.md', document)}")
+    if command.figures and missing:
+        console.print(f"no maps: {missing}")
+    for figure in _figures(out, parts) if parts and command.figures else ():
+        console.print(f"figure: {figure}")
+
+
+def _tables(path: str | None) -> list[Table]:
+    made = []
+    for split, title in TITLES.items():
+        rows = cyclones_table.measured(split, path)
+        rows += cyclones_table.published() if split == "storms" else []
+        made += cyclones_report.tables(rows, title)
+    training = cyclones_report.training()
+    return [*made, training] if training.rows else made
+
+
+def _missing(data: str | None) -> str:
+    """Which of model and tracks is not there; nothing if both are."""
+    if MODEL not in _shipped.names():
+        return f"no model {MODEL} in this package"
+    if data is None and not os.environ.get(VARIABLE):
+        return f"no tracks (give the archive as --data, or set {VARIABLE})"
+    return ""
+
+
+def _measured(parts: Split, num: int) -> Iterator[str]:
+    """Both conditional tasks on the first `num` storms held out, without log-densities."""
+    import jax.random as jr
+
+    from geomndp.experiments.cyclones import measure
+    from geomndp.experiments.cyclones_protocol import task
+    from geomndp.model import load
+
+    some = Split(parts.train, parts.test.take(slice(0, num)))
+    model = load(MODEL)
+    for name in cyclones_table.TASKS[1:]:
+        found = measure(model, task(name), some, key=jr.key(0), density=False)
+        yield f"{MODEL}, {name}, {len(some.test)} storms measured now: {found}"
+
+
+def _figures(out: Path, parts: Split) -> Iterator[Path]:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from geomndp.experiments.figure_cyclones import fans_figure, tracks_figure
+    from geomndp.model import load
+
+    model = load(MODEL)
+    yield tracks_figure(out / "cyclones_tracks.png", model, parts)
+    yield fans_figure(out / "cyclones_fans.png", model, parts)
