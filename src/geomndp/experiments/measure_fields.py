@@ -1,0 +1,83 @@
+"""What is measured of a trained vector-field model besides its scores, into one file of results.
+
+python -m geomndp.experiments.measure_fields runs/df --out results.json
+python -m geomndp.experiments.measure_fields --efficiency runs/df-800 runs/df --out results.json
+
+Folders are those that `train_fields` wrote. A part that stands in the file is not measured again.
+"""
+
+import argparse
+from os import PathLike
+from pathlib import Path
+
+import jax.random as jr
+
+from geomndp import _shipped
+from geomndp.experiments import results
+from geomndp.experiments.elsewhere_fields import ELSEWHERE, unseen_grids
+from geomndp.experiments.physics_fields import sample_physics
+from geomndp.experiments.vector_fields import FieldExperiment, experiment
+from geomndp.model import Model, load
+
+
+def measure(
+    model: Model,
+    this: FieldExperiment,
+    path: str | PathLike,
+    *,
+    num: int = 128,
+    samples: int = 512,
+    **options,
+) -> None:
+    """Physics of `samples` prior samples, and scores at unseen places on `num` fields each.
+
+    Further options are those of `unseen_grids`.
+    """
+    if results.found(results.read(path), "physics", this.name) is None:
+        found = sample_physics(model, this, num=samples, key=jr.key(0))
+        results.update(path, ("physics", this.name), found)
+    for name in options.pop("names", None) or ELSEWHERE:
+        if results.found(results.read(path), "elsewhere", this.name, name) is None:
+            found = unseen_grids(model, this, num=num, names=(name,), **options)
+            results.update(path, ("elsewhere", this.name, name), found[name])
+
+
+def add_efficiency(run: str | PathLike, path: str | PathLike) -> None:
+    """Add the score of one run to the curve of its model, in place of one with as many fields."""
+    notes = _shipped.metadata(Path(run) / "model")
+    name, scores = notes["experiment"], results.read(Path(run) / "results.json")
+    found = results.found(scores, "scores", notes["experiment"], "conditional")
+    if found is None:
+        raise ValueError(f"expected scores of {name} in {Path(run) / 'results.json'}, got none")
+    point = {key: notes[key] for key in ("functions", "steps")}
+    point |= {key: found[key] for key in ("log_prob", "regret", "num", "solver_error")}
+    curve = results.found(results.read(path), "efficiency", name) or []
+    others = [old for old in curve if old["functions"] != point["functions"]]
+    results.update(path, ("efficiency", name), [*others, point])
+
+
+def arguments() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description="Measure trained vector-field models.")
+    parser.add_argument("runs", nargs="+")
+    parser.add_argument("--out", required=True)
+    parser.add_argument("--efficiency", action="store_true", help="points of a curve, no more")
+    parser.add_argument("--num", type=int, default=128, help="test fields at unseen places")
+    parser.add_argument("--samples", type=int, default=512, help="samples of the physical check")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Measure every run."""
+    options = arguments()
+    for run in options.runs:
+        if options.efficiency:
+            add_efficiency(run, options.out)
+            continue
+        path = Path(run) / "model"
+        this = experiment(_shipped.metadata(path)["experiment"])
+        measure(load(path), this, options.out, num=options.num, samples=options.samples)
+
+
+if __name__ == "__main__":
+    main()
