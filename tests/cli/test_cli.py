@@ -53,6 +53,7 @@ WRONG = {
         ["evaluate", "regression1d/se", "--region", "mars"],
         "expected region to be one of 'interpolation'",
     ),
+    "unknown field": (["train", "vector-fields/nope"], "one of 'vector-fields/se'"),
     "no functions": (["evaluate", "regression1d/se", "--num", "0"], "num"),
 }
 

@@ -46,8 +46,8 @@ class Train:
     out: Annotated[str, arg(help="Folder for log, checkpoints and the model.")] = "run"
     steps: int = 19200
     """Training steps; the paper's number by default."""
-    batch_size: int = 256
-    """Functions a step."""
+    batch_size: int | None = None
+    """Functions a step; the paper's number by default."""
     seed: int = 1
     """Seed of parameters and data."""
     compute_dtype: str | None = None
@@ -72,11 +72,11 @@ class Evaluate:
     num: int = 64
     """Test functions."""
     region: str = "interpolation"
-    """"interpolation" (inputs on [-2, 2]) or "generalisation" ([2, 6])."""
+    """"interpolation" or, for 1D regression, "generalisation" (inputs on [2, 6])."""
     route: str = "conditional"
     """"conditional" (one solve) or "joint" (two)."""
     probes: int | None = None
-    """Random probes of the divergence; exact without."""
+    """Random probes of the divergence; exact without (fields: eight)."""
     seed: int = 1234
     """Seed of the test functions."""
     out: str | None = None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -53,15 +55,16 @@ def train(command: Train) -> None:
     """Train an experiment; the same command goes on where a stopped run was."""
     import jax.random as jr
 
-    from geomndp.experiments import regression1d as experiments
+    from geomndp.experiments.regression1d import in_full_precision
     from geomndp.model import fit
 
+    experiments = _experiments(command.name)
     this = experiments.experiment(command.name)
     init_key, train_key = jr.split(jr.key(command.seed))
     model = experiments.make_model(this, key=init_key, compute_dtype=command.compute_dtype)
     model, history = fit(
         model,
-        experiments.make_stream(this, command.batch_size),
+        experiments.make_stream(this, *([command.batch_size] if command.batch_size else [])),
         steps=command.steps,
         key=train_key,
         loss=experiments.make_loss(),
@@ -73,32 +76,41 @@ def train(command: Train) -> None:
     path = Path(command.out) / "model"
     notes = {"experiment": command.name, "steps": command.steps, "seed": command.seed}
     notes |= {"training_seconds": float(history.seconds[-1]), "metrics": {}}
-    experiments.in_full_precision(model).save(path, notes)
+    in_full_precision(model).save(path, notes)
     Console().print(f"loss {history.loss[-1]:.4f} after {command.steps} steps; model: {path}")
 
 
 def evaluate(command: Evaluate) -> None:
     """Score a model on the test functions of an experiment."""
-    from geomndp.experiments import regression1d as experiments
-    from geomndp.experiments.score1d import score
     from geomndp.model import load
 
     model = load(command.name)
     name = command.experiment or _shipped.metadata(command.name).get("experiment", command.name)
+    this = _experiments(name).experiment(name)
+    options: dict[str, Any] = {"num": command.num, "route": command.route, "seed": command.seed}
+    options |= {"probes": command.probes, "directory": command.out}
     with Console(stderr=True).status(f"{command.num} functions..."):
-        metrics = score(
-            model,
-            experiments.experiment(name),
-            num=command.num,
-            region=command.region,
-            route=command.route,
-            probes=command.probes,
-            seed=command.seed,
-            directory=command.out,
-        )
+        if name.startswith("vector-fields/"):
+            from geomndp import _checks
+            from geomndp.experiments.score_fields import score as score_field
+
+            _checks.one_of("region", command.region, REGIONS[:1])
+            options["probes"] = command.probes or 8
+            metrics = score_field(model, this, **options)
+        else:
+            from geomndp.experiments.score1d import score
+
+            metrics = score(model, this, region=command.region, **options)
     if command.json:
         print(json.dumps(metrics))
         return
     for key, value in metrics.items():
         text = f"{value[0]:.4f} ± {value[1]:.4f}" if isinstance(value, list) else str(value)
         Console().print(f"{key}: {text}")
+
+
+def _experiments(name: str):
+    """The module that knows an experiment."""
+    fields = name.startswith("vector-fields/")
+    module = "vector_fields" if fields else "regression1d"
+    return importlib.import_module(f"geomndp.experiments.{module}")
