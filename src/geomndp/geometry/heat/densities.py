@@ -36,15 +36,42 @@ def sphere(s: Any, r: Any, xp: Any = jnp) -> Any:
     r"""$\frac{1}{4 \pi} \sum_l (2 l + 1) e^{-l (l + 1) s / 2} P_l(\cos r)$, or `_sphere_near`."""
     single = r.dtype == np.float32
     join = 1.0 if single else 0.5
-    large, c = xp.maximum(s, join), xp.cos(r)
-    before, legendre, series = xp.zeros_like(c), xp.ones_like(c), xp.zeros_like(c)
-    for n in range(SERIES):
-        series = series + (2 * n + 1) * xp.exp(-n * (n + 1) * large / 2) * legendre
-        following = ((2 * n + 1) * c * legendre - n * before) / (n + 1)
-        before, legendre = legendre, following
+    series = _cosine_series(xp.maximum(s, join), r, _legendre(), xp)
     far = xp.log(xp.maximum(series, 1e-30)) - math.log(4 * PI)
     near = _sphere_near(xp.minimum(s, join), r, 6.0 if single else 8.5, xp)
     return xp.where(s < join, near, far)
+
+
+def _cosine_series(s: Any, r: Any, cosines: np.ndarray, xp: Any) -> Any:
+    r"""$\sum_l (2 l + 1) e^{-l (l + 1) s / 2} f_l(r)$, $f_l(r) = \sum_m$ `cosines[l, m]` cos m r.
+
+    One sum over an axis of its own, not a recursion: a short program, quickly compiled.
+    """
+    n = np.arange(SERIES, dtype=r.dtype).reshape((1,) * r.ndim + (-1,))
+    weights = (2 * n + 1) * xp.exp(-n * (n + 1) * s[..., None] / 2)
+    with jax.default_matmul_precision("highest"):
+        weights = weights @ cosines.astype(r.dtype)
+    return xp.sum(weights * xp.cos(n * r[..., None]), axis=-1)
+
+
+@cache
+def _legendre() -> np.ndarray:
+    r"""$P_l(\cos r) = \sum_k a_k a_{l - k} \cos (l - 2 k) r$, $a_k = \binom{2 k}{k} / 4^k$: none
+    is negative, so nothing is lost."""
+    a = [math.comb(2 * k, k) / 4**k for k in range(SERIES)]
+    cosines = np.zeros((SERIES, SERIES))
+    for n in range(SERIES):
+        for k in range(n + 1):
+            cosines[n, abs(n - 2 * k)] += a[k] * a[n - k]
+    return cosines
+
+
+@cache
+def _dirichlet() -> np.ndarray:
+    r"""$\sin((l + 1/2) \omega) / \sin(\omega / 2) = 1 + 2 \sum_{m = 1}^l \cos m \omega$."""
+    cosines = 2 * np.tril(np.ones((SERIES, SERIES)))
+    cosines[:, 0] = 1.0
+    return cosines
 
 
 @cache
@@ -92,10 +119,7 @@ def rotations(s: Any, r: Any, xp: Any = jnp) -> Any:
     join = 1.0
     tau, angle = s / 2, r / math.sqrt(2)
     small, large = xp.minimum(tau, join), xp.maximum(tau, join)
-    dirichlet, series = xp.ones_like(angle), xp.zeros_like(angle)
-    for n in range(SERIES):
-        series = series + (2 * n + 1) * xp.exp(-n * (n + 1) * large / 2) * dirichlet
-        dirichlet = dirichlet + 2 * xp.cos((n + 1) * angle)
+    series = _cosine_series(large, angle, _dirichlet(), xp)
     # The windings by one turn, in either sense, nearly cancel at the angle zero.
     one = (2 * PI - angle) * xp.exp(-2 * PI * (PI - angle) / small)
     one = one - (2 * PI + angle) * xp.exp(-2 * PI * (PI + angle) / small)

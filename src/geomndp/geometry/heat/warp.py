@@ -75,15 +75,12 @@ def lookup(ratios: np.ndarray, s: Array, length: Array) -> Array:
     position = jnp.log(jnp.clip(s, LOW, HIGH) / LOW) * ((STEPS - 1) / math.log(HIGH / LOW))
     rows, row_weights = _stencil(position, STEPS)
     columns, column_weights = _stencil(jnp.minimum(length, REACH) * (CELLS / REACH), CELLS + 1)
-    total = jnp.zeros_like(length)
-    for i in range(4):
-        line = sum(column_weights[j] * values[rows + i, columns + j] for j in range(4))
-        total = total + row_weights[i] * line
-    return total
+    square = values[rows[..., :, None], columns[..., None, :]]
+    return jnp.sum(row_weights[..., :, None] * column_weights[..., None, :] * square, axis=(-2, -1))
 
 
-def _stencil(position: Array, size: int) -> tuple[Array, list[Array]]:
-    """First of four neighbours, and their weights in Lagrange's interpolation."""
+def _stencil(position: Array, size: int) -> tuple[Array, Array]:
+    """Four neighbours, and their weights in Lagrange's interpolation."""
     first = jnp.clip(jnp.floor(position) - 1, 0, size - 4)
     x = position - first
     weights = [
@@ -92,4 +89,5 @@ def _stencil(position: Array, size: int) -> tuple[Array, list[Array]]:
         -x * (x - 1) * (x - 3) / 2,
         x * (x - 1) * (x - 2) / 6,
     ]
-    return first.astype(jnp.int32), weights
+    places = jnp.stack([first + i for i in range(4)], axis=-1)
+    return places.astype(jnp.int32), jnp.stack(weights, axis=-1)
