@@ -32,6 +32,7 @@ _SUBMODULES = (
 
 # Name -> the submodule that defines it. No name may equal that of a submodule, which would hide it.
 _NAMES = {
+    "build": "_build",
     "Model": "model",
     "Posterior": "model",
     "LogProb": "model",
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
         tables as tables,
         train as train,
     )
+    from ._build import build as build
     from .model import (
         LogProb as LogProb,
         Model as Model,

@@ -99,3 +99,44 @@ def test_bad_settings_are_refused():
         data.Stream(process, batch_size=0)
     with pytest.raises(ValueError, match=r"0 <= share <= 1, got 1.5"):
         data.Contexts(share=1.5)
+
+
+def _numbered(b=6, n=9):
+    """Functions whose values say where they are; odd ones are shorter."""
+    x = jr.uniform(jr.key(0), (b, n, 1))
+    mask = jnp.ones((b, n)).at[1::2, 5:].set(0.0)
+    return Batch(x, 3 * x, mask, jnp.zeros((b, n)))
+
+
+def test_thinned_functions_have_any_number_of_points(getkey):
+    stream = data.Resampled(functions=_numbered(), batch_size=2000, thinned=0.5)
+    batch = stream.draw(getkey())
+    counts = np.asarray(jnp.sum(batch.mask, axis=1)).astype(int)
+    shares = np.bincount(counts, minlength=10) / len(counts)
+    expected = np.array([0] + [0.25 * (1 / 9 + 1 / 5)] * 5 + [0.25 / 9] * 4)
+    expected[[5, 9]] += 0.25
+    assert np.all(np.abs(shares - expected) < 5 * np.sqrt(expected / len(counts)) + 1e-12)
+    assert_array_equal(batch.y, 3 * batch.x)
+
+
+def test_contexts_ahead_come_first(getkey):
+    stream = data.Resampled(functions=_numbered(), batch_size=400, ahead=0.5, thinned=0.5)
+    batch = stream.draw(getkey())
+    first = np.asarray(jnp.max(jnp.where(batch.context > 0, batch.x[..., 0], -1.0), axis=1))
+    target = (batch.mask > 0) & (batch.context == 0)
+    rest = np.asarray(jnp.min(jnp.where(target, batch.x[..., 0], 2.0), axis=1))
+    asked = np.asarray(jnp.sum(batch.context, axis=1)) > 2
+    assert 0.4 < np.mean(first[asked] < rest[asked]) < 0.75
+    assert np.all(np.asarray(batch.x[batch.mask > 0]) > 0)
+    assert_array_equal(batch.y, 3 * batch.x)
+
+
+def test_shared_places(getkey):
+    functions = _numbered()
+    stream = data.SharedPlaces(x=functions.x[0], y=functions.y, batch_size=5)
+    batch = stream.draw(getkey())
+    assert stream.shared and stream.conditional
+    assert_array_equal(batch.x, np.broadcast_to(functions.x[0], (5, 9, 1)))
+    rows = {tuple(row) for row in np.asarray(functions.y[..., 0])}
+    assert {tuple(row) for row in np.asarray(batch.y[..., 0])} <= rows
+    assert np.all(np.sum(batch.context, axis=1) < 9)

@@ -3,6 +3,7 @@
 from geomndp.data.fields import FIELDS, FieldProblem, field_problem
 from geomndp.data.grids import GridSampler, GridStream, covariance, disc, grid_tasks
 from geomndp.data.normalise import Normaliser
+from geomndp.data.shared import SharedPlaces
 from geomndp.data.stream import AbstractStream, Contexts, Resampled, Stream, mark
 from geomndp.data.suites import NAMES, REGIONS, SUITES, Regression1D, regression1d
 from geomndp.data.synthetic import AbstractProcess, Gaussian, Mixture, Sawtooth
@@ -25,6 +26,7 @@ __all__ = [
     "Regression1D",
     "Resampled",
     "Sawtooth",
+    "SharedPlaces",
     "Stream",
     "covariance",
     "disc",

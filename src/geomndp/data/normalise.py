@@ -9,7 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from geomndp import _checks
-from geomndp._types import Array, Batch, Inputs, Mask, Outputs, Scalar
+from geomndp._types import Array, Batch, Float, Mask, Outputs, Scalar
+
+Rows = Float[Array, "*n k"]
+"""Points of one function or of several."""
 
 
 def _floats(value) -> tuple[float, ...]:
@@ -45,19 +48,19 @@ class Normaliser(eqx.Module):
         scales = [math.sqrt(np.mean((v - v.mean(0)) ** 2)) or 1.0 for v in (x, y)]
         return cls(x.mean(0), scales[0], y.mean(0), scales[1])
 
-    def forward_x(self, x: Inputs) -> Inputs:
+    def forward_x(self, x: Rows) -> Rows:
         """Inputs in the model's units."""
         return (x - _row("x", self.x_shift, x)) / _row("x", self.x_scale, x)
 
-    def inverse_x(self, x: Inputs) -> Inputs:
+    def inverse_x(self, x: Rows) -> Rows:
         """Inputs in the data's units."""
         return _row("x", self.x_shift, x) + _row("x", self.x_scale, x) * x
 
-    def forward_y(self, y: Outputs) -> Outputs:
+    def forward_y(self, y: Rows) -> Rows:
         """Outputs in the model's units."""
         return (y - _row("y", self.y_shift, y)) / _row("y", self.y_scale, y)
 
-    def inverse_y(self, y: Array) -> Array:
+    def inverse_y(self, y: Rows) -> Rows:
         """Outputs in the data's units."""
         return _row("y", self.y_shift, y) + _row("y", self.y_scale, y) * y
 

@@ -135,15 +135,23 @@ class Stream(AbstractStream):
 class Resampled(AbstractStream):
     """Functions drawn at random from a finite data set, points in random order.
 
-    `functions.context` is not read: `contexts` marks new ones in every batch.
+    `functions.context` is not read: `contexts` marks new ones in every batch. Of a share `thinned`
+    of the functions only a random number of points is kept, so that a model also learns the law at
+    few places. A share `ahead` has as its context what comes first in the order of the first input:
+    there the model learns to forecast.
     """
 
     functions: Batch
     batch_size: int = eqx.field(default=256, static=True)
     contexts: Contexts | None = Contexts()
+    thinned: float = eqx.field(default=0.0, static=True)
+    ahead: float = eqx.field(default=0.0, static=True)
 
     def __check_init__(self):
         _checks.at_least(1, batch_size=self.batch_size)
+        for name, value in (("thinned", self.thinned), ("ahead", self.ahead)):
+            if not 0 <= value <= 1:
+                raise ValueError(f"expected 0 <= {name} <= 1, got {value}")
         if not len(self.functions.x):
             raise ValueError("expected at least one function, got none")
 
@@ -157,5 +165,24 @@ class Resampled(AbstractStream):
         order = jnp.argsort(ranks, axis=1)
         x, y = (jnp.take_along_axis(v, order[:, :, None], axis=1) for v in (x, y))
         points = jnp.sum(mask > 0, axis=1, dtype=jnp.int32)
+        if self.thinned:
+            points = self._thin(points, key=jr.fold_in(order_key, 1))
         mask, context = mark(points, mask.shape[1], self.contexts, mask.dtype, key=context_key)
+        if self.ahead:
+            x, y = self._in_order(x, y, mask, key=jr.fold_in(order_key, 2))
         return Batch(x, y, mask, context)
+
+    def _thin(self, points: Int[Array, " b"], *, key: PRNGKeyArray) -> Int[Array, " b"]:
+        """Keep U{1..n} points of some functions."""
+        which_key, number_key = jr.split(key)
+        fewer = jr.randint(number_key, points.shape, 1, points + 1, jnp.int32)
+        return jnp.where(jr.bernoulli(which_key, self.thinned, points.shape), fewer, points)
+
+    def _in_order(self, x, y, mask, *, key: PRNGKeyArray):
+        """Sort the kept points of some functions by their first input."""
+        sort = jr.bernoulli(key, self.ahead, (len(x), 1)) & (mask > 0)
+        # Padding stays where it is, at the end.
+        place = jnp.broadcast_to(jnp.arange(x.shape[1], dtype=x.dtype)[None], mask.shape)
+        ranks = jnp.where(mask > 0, jnp.where(sort, x[:, :, 0], place), jnp.inf)
+        order = jnp.argsort(ranks, axis=1)
+        return tuple(jnp.take_along_axis(v, order[:, :, None], axis=1) for v in (x, y))

@@ -5,11 +5,13 @@ from geomndp.model.compiled import log_prob
 from geomndp.model.files import load, save
 from geomndp.model.fit import fit
 from geomndp.model.model import Model, Posterior
+from geomndp.model.recipe import Recipe
 
 __all__ = [
     "LogProb",
     "Model",
     "Posterior",
+    "Recipe",
     "fit",
     "load",
     "log_prob",

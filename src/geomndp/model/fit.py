@@ -7,13 +7,14 @@ import dataclasses
 from geomndp._types import Batch, PRNGKeyArray
 from geomndp.data import AbstractStream, Resampled
 from geomndp.model.model import Model
+from geomndp.model.recipe import Recipe
 from geomndp.score import NetworkScore
 from geomndp.train import DenoisingLoss, History, fit_score
 
 
 def fit(
-    model: Model,
-    data: AbstractStream | Batch,
+    model: Model | Recipe,
+    data: AbstractStream | Batch | None = None,
     *,
     steps: int,
     key: PRNGKeyArray,
@@ -23,8 +24,16 @@ def fit(
     """Train for `steps` steps on a stream of fresh functions, or on those of a batch.
 
     Options as those of `geomndp.train.fit_score`: `directory` for checkpoints and resume,
-    `quiet`, `devices`, `optimiser`, ... A batch is in the data's units.
+    `quiet`, `devices`, `optimiser`, ... A batch is in the data's units. A recipe of `gn.build` has
+    its own data and options: `gn.fit(recipe, steps=..., key=...)`.
     """
+    if isinstance(model, Recipe):
+        options = {**model.options(steps), **options}
+        loss = options.pop("loss") if loss is None else loss
+        options.pop("loss", None)
+        model, data = model.model, model.data if data is None else data
+    if data is None:
+        raise ValueError("expected functions to learn from, got none")
     if not isinstance(model.score, NetworkScore):
         raise ValueError(f"expected a NetworkScore to train, got {type(model.score).__name__}")
     if isinstance(data, Batch):

@@ -1,6 +1,7 @@
 """Tables in, tables out: pandas and xarray at the edges, arrays inside."""
 
 from geomndp.tables.columns import is_table
+from geomndp.tables.functions import Functions, read_functions
 from geomndp.tables.rows import (
     Rows,
     read_inputs,
@@ -12,11 +13,13 @@ from geomndp.tables.variables import CODOMAINS, Variable, Variables, name_variab
 
 __all__ = [
     "CODOMAINS",
+    "Functions",
     "Rows",
     "Variable",
     "Variables",
     "is_table",
     "name_variables",
+    "read_functions",
     "read_inputs",
     "read_observations",
     "read_rows",

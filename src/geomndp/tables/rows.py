@@ -9,6 +9,7 @@ import numpy as np
 from geomndp import _checks
 from geomndp.tables import datasets, frames
 from geomndp.tables.columns import Columns, as_dataset, read_columns
+from geomndp.tables.times import seconds
 from geomndp.tables.units import SECONDS, check_same, duration, split_time
 from geomndp.tables.variables import Variable, Variables
 
@@ -91,7 +92,7 @@ def _inputs(variables: Variables, columns: Columns, origin, own: bool):
                 origin = int(np.min(values).astype("datetime64[ns]").astype(np.int64))
             found.append(_since(variable, values, origin))
         elif values.dtype.kind == "m":
-            found.append(_seconds(values) / SECONDS[_unit_of_time(variable)])
+            found.append(seconds(values) / SECONDS[_unit_of_time(variable)])
         else:
             factor = duration(variable.name, units, variable.units)
             found.append(_numbers(variable.name, values) * factor)
@@ -106,7 +107,7 @@ def _since(variable: Variable, values: np.ndarray, origin) -> np.ndarray:
             f"expected numbers for {variable.name!r} as in the observations, got datetimes"
         )
     start = np.datetime64(origin or 0, "ns") if date is None else date
-    return _seconds(values.astype("datetime64[ns]") - start) / SECONDS[unit]
+    return seconds(values.astype("datetime64[ns]") - start) / SECONDS[unit]
 
 
 def _unit_of_time(variable: Variable) -> str:
@@ -116,10 +117,6 @@ def _unit_of_time(variable: Variable) -> str:
             f"expected numbers for {variable.name!r} (units {variable.units!r}), got times"
         )
     return unit
-
-
-def _seconds(values: np.ndarray) -> np.ndarray:
-    return values.astype("timedelta64[ns]").astype(np.int64) / 1e9
 
 
 def read_values(variables: Variables, columns: Columns) -> np.ndarray:
@@ -147,22 +144,27 @@ def check_degrees(variables: Variables, places: np.ndarray, stated: list[str]) -
         raise ValueError(
             f"expected {lon!r} between -360 and 360 degrees, got {places[row, 1]:g} in row {row}"
         )
-    small = np.all(np.abs(places) <= np.array([np.pi / 2, np.pi]))
+    small = np.all(np.abs(places) <= np.array([np.pi / 2, 2 * np.pi]))
     if len(places) and small and not all(stated):
         raise ValueError(
-            f"expected {lat!r} and {lon!r} in degrees, got numbers no larger than pi, which look "
+            f"expected {lat!r} and {lon!r} in degrees, got numbers no larger than 2 pi, which look "
             "like radians; state their units if they are degrees"
         )
 
 
 def _numbers(name: str, values: np.ndarray) -> np.ndarray:
+    values = numeric(name, values)
+    _refuse_missing(name, ~np.isfinite(values))
+    return values
+
+
+def numeric(name: str, values: np.ndarray) -> np.ndarray:
+    """Floats of a column; what is missing stays NaN."""
     if values.dtype.kind not in "fiu":
         got = {"M": "datetimes", "m": "durations", "b": "true and false"}
         kind = got.get(values.dtype.kind, "text or objects")
         raise ValueError(f"expected numbers in {name!r}, got {kind}")
-    values = values.astype(float)
-    _refuse_missing(name, ~np.isfinite(values))
-    return values
+    return values.astype(float)
 
 
 def _refuse_missing(name: str, missing: np.ndarray) -> None:

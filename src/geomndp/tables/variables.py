@@ -91,19 +91,21 @@ class Variables(eqx.Module):
 def name_variables(inputs, outputs, codomain: str, units=None) -> Variables:
     """Describe inputs and outputs by their names and, where known, units."""
     known = dict(units or {})
-    names = [_names("inputs", inputs), _names("outputs", outputs)]
+    names = [as_names("inputs", inputs), as_names("outputs", outputs)]
     if unknown := sorted(set(known) - {*names[0], *names[1]}):
         raise ValueError(f"expected units of inputs and outputs, got them for {unknown}")
     if codomain == "sphere":
-        _checks.shape("outputs (latitude, longitude)", names[1], (2,))
+        names[1] = as_names("outputs (latitude, longitude)", names[1], 2)
         known = dict(zip(names[1], (LATITUDE, LONGITUDE), strict=True)) | known
     parts = [tuple(Variable(name, known.get(name, "")) for name in part) for part in names]
     return Variables(parts[0], parts[1], codomain)
 
 
-def _names(what: str, names) -> tuple[str, ...]:
-    """One name, or several."""
-    names = (names,) if isinstance(names, str) else tuple(names)
-    if not all(isinstance(name, str) for name in names):
-        raise ValueError(f"expected names of {what}, got {names}")
-    return names
+def as_names(what: str, names, count: int | None = None) -> tuple[str, ...]:
+    """One name, or several; so many if it matters."""
+    found = (names,) if isinstance(names, str) else tuple(names)
+    if not all(isinstance(name, str) for name in found) or not found:
+        raise ValueError(f"expected names of {what}, got {found}")
+    if count is not None and len(found) != count:
+        raise ValueError(f"expected {count} names of {what}, got {found}")
+    return found

@@ -9,6 +9,7 @@ from geomndp.train.optimiser import adam
 from geomndp.train.parallel import batch_mesh
 from geomndp.train.step import StepInfo, Trainer, TrainState, advance, init
 from geomndp.train.times import ContextTimes
+from geomndp.train.weight import Likelihood
 
 __all__ = [
     "CheckpointError",
@@ -16,6 +17,7 @@ __all__ = [
     "ContextTimes",
     "DenoisingLoss",
     "History",
+    "Likelihood",
     "Log",
     "LossInfo",
     "StepInfo",

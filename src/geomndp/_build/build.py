@@ -1,0 +1,103 @@
+"""From a user's own data set to everything that `fit` needs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+
+from geomndp import _checks
+from geomndp._build.choose import (
+    PEAKS,
+    SYMMETRIES,
+    kinds_of,
+    loss_for,
+    network,
+    noising_and_score,
+)
+from geomndp._build.scales import density, normaliser
+from geomndp._build.words import choices
+from geomndp._types import Batch, PRNGKeyArray
+from geomndp.data import AbstractStream, Contexts, Normaliser, Resampled, SharedPlaces
+from geomndp.model import Model, Recipe
+from geomndp.tables import CODOMAINS, Functions, read_functions
+
+
+def build(
+    dataset: Any,
+    symmetry: str = "translation",
+    codomain: str = "real",
+    *,
+    function: Any = None,
+    inputs: Any = None,
+    outputs: Any = None,
+    kinds: Any = None,
+    batch_size: int = 64,
+    key: PRNGKeyArray | None = None,
+    **options: Any,
+) -> Recipe:
+    """Choose network, noising, scaling and training for a Dataset of many functions.
+
+    The dimension(s) `function` (by default the one of that name, or those that none of the named
+    inputs has) count functions, all other dimensions their points. Inputs are all coordinates of
+    the points, outputs all data variables, unless named; on the sphere they are the latitude and
+    longitude in degrees. NaN pads functions that have fewer points. A DataFrame has a column
+    `function` and named inputs.
+
+    `symmetry` is "translation" of all inputs (for tracks on the sphere, of time, with rotations
+    about the Earth's axis), "E(2)" or "E(3)" (motions of the inputs, which outputs of the `kinds`
+    scalar, vector, ... follow, components in the order of the inputs), or "none". Options go to
+    the network. `print` the result to see what was chosen, `gn.fit(result, steps=..., key=...)` to
+    train.
+    """
+    _checks.one_of("symmetry", symmetry, SYMMETRIES)
+    _checks.one_of("codomain", codomain, CODOMAINS)
+    functions = read_functions(
+        dataset,
+        function=function,
+        inputs=inputs,
+        outputs=outputs,
+        codomain=codomain,
+        elapsed=symmetry != "none",
+    )
+    rigid = kinds_of(functions, symmetry, kinds)
+    if rigid is not None and inputs is None and set(rigid.kinds) - {"scalar", "pseudoscalar"}:
+        got = ", ".join(functions.variables.input_names)
+        raise ValueError(
+            f"expected inputs=... in the order of the vectors' components, got none ({got}?)"
+        )
+    units = normaliser(functions, rigid)
+    x = (functions.x - np.asarray(units.x_shift)) / np.asarray(units.x_scale)
+    spaced = density(x, functions.mask)
+    key = jr.key(0) if key is None else key
+    net = network(functions, symmetry, rigid, spaced, options, key=key)
+    noising, score = noising_and_score(net, codomain)
+    model = Model(noising, score, normaliser=units, variables=functions.variables)
+    data = _stream(functions, units, batch_size, rigid is not None)
+    peak = PEAKS.get(type(net), 1e-3)
+    weights = sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(net, eqx.is_array)))
+    words = choices(functions, model, net, data, symmetry, weights, peak)
+    return Recipe(model, data, loss_for(codomain), peak, words)
+
+
+def _stream(
+    functions: Functions, units: Normaliser, batch_size: int, graph: bool
+) -> AbstractStream:
+    """Functions in the model's units, whole and in part, with contexts of all kinds.
+
+    Networks on a `graph` compute it once where all functions are known at the same places.
+    """
+    x, y, mask = (jnp.asarray(v, jnp.result_type(float)) for v in functions[:3])
+    n = mask.shape[1]
+    batch = Batch(units.forward_x(x), units.forward_y(y), mask, jnp.zeros_like(mask))
+    contexts = Contexts(few=int(np.clip(n // 5, 4, 50)))
+    same = functions.mask.all() and np.all(functions.x == functions.x[:1])
+    if graph and same and n > 1:
+        return SharedPlaces(x=batch.x[0], y=batch.y, batch_size=batch_size, contexts=contexts)
+    ahead = 0.25 if x.shape[2] == 1 else 0.0
+    ways = {"contexts": contexts, "thinned": 0.5, "ahead": ahead}
+    return Resampled(functions=batch, batch_size=batch_size, **ways)

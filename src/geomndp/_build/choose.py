@@ -1,0 +1,126 @@
+"""A network and a noising for a symmetry, sized by the data."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from geomndp._build.scales import Density, step_length
+from geomndp._types import PRNGKeyArray
+from geomndp.geometry import Sphere
+from geomndp.groups import Codomain
+from geomndp.kernels import Diagonal, White
+from geomndp.nets import (
+    AbstractNet,
+    BiDimensionalAttention,
+    RelativeAttention,
+    Steerable2,
+    Steerable3,
+    TrackAttention,
+)
+from geomndp.noising import AbstractNoising, Brownian, LinearSchedule, OrnsteinUhlenbeck
+from geomndp.score import NetworkScore, PreconditionK
+from geomndp.solve import Power
+from geomndp.tables import Functions
+from geomndp.train import ContextTimes, DenoisingLoss, Likelihood
+
+SYMMETRIES = ("translation", "E(2)", "E(3)", "none")
+SPACE = {"E(2)": 2, "E(3)": 3}
+FEW, MANY = 3_000, 100_000  # points of all functions together
+PEAKS = {RelativeAttention: 3e-3, Steerable2: 2e-3}
+SPHERE_SCHEDULE = LinearSchedule(1e-4, 15.0)
+
+
+def kinds_of(functions: Functions, symmetry: str, kinds: Any) -> Codomain | None:
+    """What the outputs are under motions of space: one scalar, or one vector, if not said."""
+    about = functions.variables
+    if symmetry not in SPACE:
+        if kinds is not None:
+            raise ValueError(f"expected kinds with E(2) or E(3) only, got them with {symmetry!r}")
+        return None
+    if about.codomain == "sphere":
+        raise ValueError(f"expected 'translation' or 'none' on the sphere, got {symmetry!r}")
+    dim, p = SPACE[symmetry], about.dim
+    if len(about.inputs) != dim:
+        raise ValueError(
+            f"expected {dim} inputs for {symmetry}, got {', '.join(about.input_names)}"
+        )
+    if kinds is None and p not in (1, dim):
+        raise ValueError(
+            "expected kinds=... (scalar, vector, ...), got none, of the outputs "
+            + ", ".join(about.output_names)
+        )
+    kinds = ("scalar" if p == 1 else "vector",) if kinds is None else kinds
+    codomain = Codomain(dim, *((kinds,) if isinstance(kinds, str) else kinds))
+    if codomain.size != p:
+        raise ValueError(f"expected kinds of {p} outputs, got {codomain.size} for {codomain.kinds}")
+    return codomain
+
+
+def network(
+    functions: Functions,
+    symmetry: str,
+    rigid: Codomain | None,
+    spaced: Density,
+    options: dict[str, Any],
+    *,
+    key: PRNGKeyArray,
+) -> AbstractNet:
+    """Untrained network; `options` replace what would be chosen."""
+    d, p = functions.x.shape[2], functions.variables.dim
+    points = int(functions.mask.sum())
+    common = {"dtype": jnp.dtype(jnp.result_type(float)).name, "key": key}
+    sizes: dict[str, Any] = {"width": 32 if points < FEW else 64}
+    sizes["num_layers"] = 3 if points < FEW else 5
+    if functions.variables.codomain == "sphere":
+        sizes |= {"width": 128, "num_layers": 6} if points > MANY else {}
+        sizes |= wavelengths(spaced)
+        sizes["absolute"] = 0.0 if symmetry == "translation" else 0.5
+        sizes["noise_rate"] = math.sqrt(SPHERE_SCHEDULE.beta1 / 2)
+        sizes["resolution"] = _round(0.3 * step_length(functions.y, functions.mask))
+        return TrackAttention(d, **sizes | options, **common)
+    if rigid is not None:
+        sizes |= {"radius": _up(spaced.radius), "max_neighbours": spaced.most}
+        net = Steerable2 if rigid.dim == 2 else Steerable3
+        sizes |= {} if points > FEW else {"width": 32}
+        return net(rigid.kinds, **sizes | options, **common)
+    if symmetry == "translation":
+        return RelativeAttention(d, p, **sizes | wavelengths(spaced) | options, **common)
+    return BiDimensionalAttention(d, p, inputs="absolute", **sizes | options, **common)
+
+
+def wavelengths(spaced: Density) -> dict[str, Any]:
+    """From twice the points' spacing to four times the functions' extent, two an octave."""
+    low = _round(2 * spaced.gap)
+    high = _round(max(4 * spaced.extent, 4 * low))
+    count = int(np.clip(math.ceil(2.2 * math.log2(high / low)), 8, 32))
+    return {"min_wavelength": low, "max_wavelength": high, "num_frequencies": count}
+
+
+def _round(value: float) -> float:
+    """Two digits are enough, and can be read."""
+    return float(f"{value:.2g}")
+
+
+def _up(value: float) -> float:
+    return math.ceil(value * 1e4) / 1e4
+
+
+def noising_and_score(net: AbstractNet, codomain: str) -> tuple[AbstractNoising, NetworkScore]:
+    """White noise of unit variance on R^p, Brownian motion on the sphere."""
+    if codomain == "sphere":
+        return Brownian(Sphere(2), SPHERE_SCHEDULE), NetworkScore(net, PreconditionK())
+    kernel = White() if net.output_dim == 1 else Diagonal(White(), net.output_dim)
+    schedule = LinearSchedule(0.0, 10.0) if net.input_dim == 1 else LinearSchedule(1e-4, 15.0)
+    return OrnsteinUhlenbeck(kernel, schedule), NetworkScore(net)
+
+
+def loss_for(codomain: str) -> DenoisingLoss:
+    """Times dense near zero; on the sphere also observations that are off by a few kilometres."""
+    if codomain == "sphere":
+        context_times = ContextTimes(zero=0.75, low=1e-6, high=1e-3)
+        return DenoisingLoss(times=Power(7.0), context_times=context_times, average="point")
+    return DenoisingLoss(times=Power(2.0), weight=Likelihood(), average="point")

@@ -1,0 +1,94 @@
+"""What a data set shows of its own scales: how dense, how wide, how large."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from geomndp.data import Normaliser
+from geomndp.groups import Codomain
+from geomndp.tables import Functions
+from geomndp.tables.units import canonical
+
+LOOK = 64  # functions that are looked at for distances
+
+
+class Density(NamedTuple):
+    """Distances between the points of a function, in the model's units."""
+
+    gap: float
+    """Median distance to the nearest other point."""
+    extent: float
+    """Largest range of an input within a function."""
+    radius: float
+    """Distance within which the median point has `neighbours` others, or all there are."""
+    most: int
+    """Largest number of others within the radius."""
+
+
+def density(x: np.ndarray, mask: np.ndarray, neighbours: int = 20) -> Density:
+    """Measure some of the functions."""
+    rows = np.linspace(0, len(x) - 1, min(len(x), LOOK)).astype(int)
+    every = [_sorted_distances(x[row][mask[row]]) for row in rows if mask[row].sum() > 1]
+    extent = max((float(np.ptp(x[row][mask[row]], axis=0).max()) for row in rows), default=1.0)
+    if not every or not extent > 0:
+        return Density(1.0, 1.0, 1.0, 1)
+    gaps = np.concatenate([_nearest(distances) for distances in every])
+    gap = float(np.median(gaps))
+    reach = [distances[:, min(neighbours, distances.shape[1] - 1)] for distances in every]
+    # A little more: points of a grid at the same distance are within or without together.
+    radius = 1.02 * float(np.median(np.concatenate(reach))) or extent
+    most = max(int(np.sum(distances <= radius, axis=1).max()) - 1 for distances in every)
+    return Density(gap, extent, radius, max(most, 1))
+
+
+def _sorted_distances(x: np.ndarray) -> np.ndarray:
+    """Distances of every point to all, itself first."""
+    return np.sort(np.linalg.norm(x[:, None] - x[None], axis=-1), axis=1)
+
+
+def _nearest(distances: np.ndarray) -> np.ndarray:
+    """Distance to the nearest point elsewhere; repeated places do not count."""
+    apart = np.where(distances > 0, distances, np.inf).min(axis=1)
+    finite = apart[np.isfinite(apart)]
+    return finite if finite.size else np.ones(1)
+
+
+def step_length(y: np.ndarray, mask: np.ndarray) -> float:
+    """Median angle between neighbouring points of tracks on the sphere."""
+    both = mask[:, 1:] & mask[:, :-1]
+    chords = np.linalg.norm(np.diff(y, axis=1), axis=2)[both]
+    moved = chords[chords > 0]
+    return float(np.median(2 * np.arcsin(np.minimum(moved / 2, 1)))) if moved.size else 0.01
+
+
+def normaliser(functions: Functions, rigid: Codomain | None) -> Normaliser:
+    """Zero mean and unit variance, as far as the symmetries allow.
+
+    One scale for inputs that turn together, or have the same units. Outputs of the same units share
+    a scale too; what turns is scaled as a whole and never shifted. The sphere is left as it is.
+    """
+    x, y = functions.x[functions.mask], functions.y[functions.mask]
+    about = functions.variables
+    same = rigid is not None or len({canonical(v.units) for v in about.inputs}) == 1
+    x_shift, x_scale = x.mean(axis=0), _scales(x - x.mean(axis=0), [x.shape[1]] if same else None)
+    if about.codomain == "sphere":
+        return Normaliser(x_shift, x_scale)
+    if rigid is None:
+        shift = y.mean(axis=0)
+        units = {canonical(v.units) for v in about.outputs}
+        parts = [y.shape[1]] if len(units) == 1 and "" not in units else None
+    else:
+        parts = rigid.sizes
+        kinds = np.repeat(np.asarray(rigid.kinds), parts)
+        shift = np.where(kinds == "scalar", y.mean(axis=0), 0.0)
+    return Normaliser(x_shift, x_scale, shift, _scales(y - shift, parts))
+
+
+def _scales(centred: np.ndarray, parts) -> np.ndarray:
+    """Root mean square of each part, spread over its columns; one number if all are the same."""
+    parts = [1] * centred.shape[1] if parts is None else list(parts)
+    squares = np.split(np.mean(centred**2, axis=0), np.cumsum(parts)[:-1])
+    scales = np.concatenate([np.full(len(s), np.sqrt(s.mean()) or 1.0) for s in squares])
+    return scales[:1] if np.all(scales == scales[0]) else scales

@@ -1,0 +1,84 @@
+"""What was chosen, for people."""
+
+from __future__ import annotations
+
+from geomndp.data import AbstractStream, Normaliser
+from geomndp.model import Model
+from geomndp.nets import AbstractNet
+from geomndp.noising import LinearSchedule
+from geomndp.tables import Functions, Variable, Variables
+
+SYMMETRY = {
+    "translation": "the law does not change when all inputs are shifted",
+    "E(2)": "the law does not change under shifts, turns and mirrors of the plane",
+    "E(3)": "the law does not change under shifts, turns and mirrors of space",
+    "none": "the law may depend on the inputs in any way",
+}
+SHOWN = ("kinds", "width", "num_layers", "radius", "max_neighbours", "min_wavelength")
+SHOWN += ("max_wavelength", "resolution", "absolute")
+
+
+def choices(
+    functions: Functions,
+    model: Model,
+    net: AbstractNet,
+    data: AbstractStream,
+    symmetry: str,
+    weights: int,
+    peak: float,
+) -> tuple[tuple[str, str], ...]:
+    """Describe every choice in a few words."""
+    about, counts = functions.variables, functions.mask.sum(axis=1)
+    sizes = f"{counts.min()}" if counts.min() == counts.max() else f"{counts.min()}-{counts.max()}"
+    sphere = about.codomain == "sphere"
+    config = net.config()
+    shown = ", ".join(f"{name} {config[name]}" for name in SHOWN if name in config)
+    units = model.normaliser or Normaliser()
+    turning = ", nor with rotations about the Earth's axis" if symmetry == "translation" else ""
+    found = {
+        "functions": f"{len(counts)} with {sizes} points each",
+        "inputs": ", ".join(map(_about, about.inputs)),
+        "outputs": ", ".join(map(_about, about.outputs)) + _what(about, config.get("kinds")),
+        "symmetry": f"{symmetry}: {SYMMETRY[symmetry]}" + (turning if sphere else ""),
+        "network": f"{type(net).__name__}, {weights} parameters: {shown}",
+        "kernel": _noising(model, sphere),
+        "scaling": _scaling(units, sphere),
+        "training": f"{type(data).__name__} batches of {data.batch_size} functions, half of them "
+        f"with contexts; Adam up to {peak:g}, times dense near zero",
+    }
+    if len(counts) < 20:
+        found["beware"] = f"{len(counts)} functions are few: a Gaussian process may do better"
+    return tuple(found.items())
+
+
+def _what(about: Variables, kinds: tuple[str, ...] | None) -> str:
+    """Say what the outputs are together."""
+    if about.codomain == "sphere":
+        return " on the sphere"
+    if kinds is None:
+        return ""
+    return f": {', '.join(kinds)}, along {', '.join(about.input_names)}"
+
+
+def _about(variable: Variable) -> str:
+    return f"{variable.name} [{variable.units}]" if variable.units else variable.name
+
+
+def _noising(model: Model, sphere: bool) -> str:
+    schedule = model.noising.schedule
+    assert isinstance(schedule, LinearSchedule)
+    rates = f"beta from {schedule.beta0:g} to {schedule.beta1:g}, eps {model.eps:g}"
+    if sphere:
+        return f"Brownian motion on the sphere, {rates}"
+    return f"white noise of the data's variance, {rates}"
+
+
+def _scaling(units: Normaliser, sphere: bool) -> str:
+    def row(values: tuple[float, ...]) -> str:
+        listed = ", ".join(f"{value:.4g}" for value in values)
+        return listed if len(values) == 1 else f"({listed})"
+
+    x = f"x = (inputs - {row(units.x_shift)}) / {row(units.x_scale)}"
+    if sphere:
+        return f"{x}; outputs as unit vectors"
+    return f"{x}; y = (outputs - {row(units.y_shift)}) / {row(units.y_scale)}"

@@ -1,0 +1,144 @@
+"""Many functions in one table: a Dataset with a dimension, or a DataFrame with a column, for them.
+
+Functions of different lengths are padded with NaN (CF's incomplete arrays): a point is real where
+its inputs are known and so is its value.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from geomndp.tables import guess
+from geomndp.tables.columns import as_dataset
+from geomndp.tables.datasets import stated_units, variable
+from geomndp.tables.frames import columns as frame_columns, series
+from geomndp.tables.rows import check_degrees, numeric
+from geomndp.tables.times import per_function
+from geomndp.tables.variables import Variable, Variables
+
+
+class Functions(NamedTuple):
+    """Inputs (b, n, d), values (b, n, p), mask (b, n), and what they are called."""
+
+    x: np.ndarray
+    y: np.ndarray
+    mask: np.ndarray
+    variables: Variables
+
+
+class Padded(NamedTuple):
+    """Arrays (b, n) by name, with the attributes of CF that the table states."""
+
+    values: dict[str, np.ndarray]
+    attributes: dict[str, dict[str, str]]
+
+
+def read_functions(
+    table: Any,
+    *,
+    function: Any = None,
+    inputs: Any = None,
+    outputs: Any = None,
+    codomain: str = "real",
+    elapsed: bool = True,
+) -> Functions:
+    """Read functions to learn from.
+
+    `function` names the dimension(s) or the column that tells functions apart. Datetimes become
+    time since the earliest of their function (`elapsed`) or since the earliest of all.
+    """
+    read = _from_frame if type(table).__name__ == "DataFrame" else _from_dataset
+    padded, inputs, outputs = read(table, function, inputs, outputs, codomain)
+    x, about_x, known = _inputs(padded, inputs, elapsed)
+    about_y = tuple(_described(padded, name) for name in outputs)
+    stated = [about.units for about in about_y]
+    if codomain == "sphere":
+        about_y = tuple(guess.as_place(about, i) for i, about in enumerate(about_y))
+    variables = Variables(about_x, about_y, codomain)
+    y = np.stack([numeric(name, padded.values[name]) for name in outputs], axis=-1)
+    mask = _real(known, np.isfinite(y))
+    if codomain == "sphere":
+        check_degrees(variables, y[mask], stated)
+    y = variables.to_values(np.where(mask[:, :, None], y, 0.0))
+    return Functions(np.where(mask[:, :, None], x, 0.0), y, mask, variables)
+
+
+def _real(known: np.ndarray, there: np.ndarray) -> np.ndarray:
+    """Mask of the points whose inputs are known and all of whose outputs are there."""
+    if np.any(partly := known & there.any(axis=2) & ~there.all(axis=2)):
+        raise ValueError(
+            "expected all outputs at a point or none, got a part of them in function "
+            f"{int(np.argmax(partly.any(axis=1)))}"
+        )
+    mask = known & there.all(axis=2)
+    if mask.size == 0 or not np.all(mask.any(axis=1)):
+        empty = int(np.argmin(mask.any(axis=1))) if mask.size else 0
+        raise ValueError(f"expected points in every function, got none in function {empty}")
+    return mask
+
+
+def _from_dataset(table: Any, function: Any, inputs: Any, outputs: Any, codomain: str):
+    import xarray as xr
+
+    dataset = as_dataset(table)
+    outputs = guess.outputs(dataset, outputs, codomain)
+    dims = guess.function_dims(dataset, function, inputs, outputs)
+    inputs = guess.inputs(dataset, inputs, outputs, dims)
+    arrays = {name: variable(dataset, name).variable for name in (*inputs, *outputs)}
+    # Aligned by position: functions may have the same labels of points at different places.
+    order = {dim: None for dim in dims}
+    order |= {dim: None for array in arrays.values() for dim in array.dims}
+    sizes = {dim: dataset.sizes[dim] for dim in order}
+    b = int(np.prod([sizes[dim] for dim in dims]))
+    values = {
+        name: array.set_dims(sizes).transpose(*order).values.reshape(b, -1)
+        for name, array in arrays.items()
+    }
+    attributes = {name: _attributes(xr.DataArray(array)) for name, array in arrays.items()}
+    return Padded(values, attributes), inputs, outputs
+
+
+def _attributes(array: Any) -> dict[str, str]:
+    found = {key: str(array.attrs.get(key, "")) for key in ("long_name", "standard_name")}
+    return found | {"units": stated_units(array)}
+
+
+def _from_frame(table: Any, function: Any, inputs: Any, outputs: Any, codomain: str):
+    inputs, outputs, function = guess.frame_columns(table, inputs, outputs, function, codomain)
+    labels = np.unique(series(table, function).to_numpy(), return_inverse=True)[1].reshape(-1)
+    order = np.argsort(labels, kind="stable")
+    counts = np.bincount(labels)
+    n = int(counts.max(initial=0))
+    columns, units = frame_columns(table, (*inputs, *outputs))
+    place = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+    values = {}
+    for name, column in columns.items():
+        kind = column.dtype.kind
+        blank = np.array("NaT", column.dtype) if kind in "mM" else np.nan
+        padded = np.full((len(counts), n), blank, column.dtype if kind in "mMf" else float)
+        padded[labels[order], place] = column[order] if kind in "mMf" else numeric(name, column)
+        values[name] = padded
+    return Padded(values, {name: {"units": units[name]} for name in columns}), inputs, outputs
+
+
+def _described(padded: Padded, name: str) -> Variable:
+    return Variable(name, **padded.attributes[name])
+
+
+def _inputs(padded: Padded, names: tuple[str, ...], elapsed: bool):
+    """Numbers (b, n, d) of the inputs, their description, and where they are known."""
+    found, described, known = [], [], np.array(True)
+    for name in names:
+        values, about = padded.values[name], _described(padded, name)
+        if values.dtype.kind in "mM":
+            known = known & ~np.isnat(values)
+            values, units = per_function(values, elapsed)
+            about = Variable(name, units, about.long_name, about.standard_name)
+        else:
+            values = numeric(name, values)
+            known = known & np.isfinite(values)
+        found.append(values)
+        described.append(about)
+    return np.stack(found, axis=-1), tuple(described), known

@@ -1,0 +1,111 @@
+"""Which columns of a user's table are inputs, outputs and functions, where the user did not say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from geomndp.tables.datasets import variable
+from geomndp.tables.units import LATITUDE, LONGITUDE, canonical, check_same
+from geomndp.tables.variables import Variable, as_names
+
+FUNCTION = "function"
+PLACE = (
+    ("latitude", LATITUDE, ("lat", "latitude")),
+    ("longitude", LONGITUDE, ("lon", "longitude")),
+)
+
+
+def outputs(dataset: Any, names: Any, codomain: str) -> tuple[str, ...]:
+    """All data variables, or on the sphere the latitude and the longitude."""
+    if names is not None:
+        return as_names("outputs", names, 2 if codomain == "sphere" else None)
+    if codomain == "sphere":
+        return tuple(_place(dataset, i) for i in range(2))
+    found = tuple(str(name) for name in dataset.data_vars)
+    if not found:
+        raise ValueError("expected data variables to be the outputs, got none; name outputs=...")
+    return found
+
+
+def _place(dataset: Any, index: int) -> str:
+    standard, units, spellings = PLACE[index]
+    for name, array in dataset.variables.items():
+        stated = canonical(str(array.attrs.get("units", "")))
+        if array.attrs.get("standard_name") == standard or stated == units:
+            return str(name)
+    for name in dataset.variables:
+        if str(name).lower() in spellings:
+            return str(name)
+    raise ValueError(
+        f"expected a variable that is the {standard}, got {', '.join(map(repr, dataset.variables))}"
+        "; name outputs=(latitude, longitude)"
+    )
+
+
+def as_place(output: Variable, index: int) -> Variable:
+    """Say that an output is a latitude (0) or a longitude (1) in degrees."""
+    standard, units, _ = PLACE[index]
+    check_same(output.name, output.units, units)
+    return Variable(output.name, units, output.long_name, standard)
+
+
+def function_dims(
+    dataset: Any, function: Any, inputs: Any, outputs: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Take the named dimension(s), else `function`, else those that no named input has."""
+    dims = [dim for name in outputs for dim in variable(dataset, name).dims]
+    if function is not None:
+        found = as_names("function", function)
+    elif FUNCTION in dims:
+        found = (FUNCTION,)
+    else:
+        named = () if inputs is None else as_names("inputs", inputs)
+        taken = {dim for name in named for dim in variable(dataset, name).dims}
+        found = tuple(dict.fromkeys(dim for dim in dims if named and dim not in taken))
+    known = ", ".join(map(repr, dict.fromkeys(dims))) or "none"
+    if not found:
+        raise ValueError(
+            f"expected a dimension 'function', got {known}; name the one that counts functions: "
+            "function=..."
+        )
+    if missing := [dim for dim in found if dim not in dims]:
+        raise ValueError(f"expected outputs over the dimension {missing[0]!r}, got {known}")
+    return found
+
+
+def inputs(
+    dataset: Any, names: Any, outputs: tuple[str, ...], functions: tuple[str, ...]
+) -> tuple[str, ...]:
+    """All coordinates of numbers or times that vary over other dimensions than the functions'."""
+    if names is not None:
+        return as_names("inputs", names)
+    found = tuple(
+        str(name)
+        for name, array in dataset.coords.items()
+        if name not in outputs and array.dtype.kind in "fiumM" and set(array.dims) - {*functions}
+    )
+    if not found:
+        raise ValueError("expected coordinates to be the inputs, got none; name inputs=...")
+    return found
+
+
+def frame_columns(
+    frame: Any, inputs: Any, outputs: Any, function: Any, codomain: str
+) -> tuple[tuple[str, ...], tuple[str, ...], str]:
+    """Named inputs; other columns of numbers as outputs (on the sphere `lat` and `lon`)."""
+    if inputs is None:
+        raise ValueError("expected inputs=... for a DataFrame, got none: name its input columns")
+    inputs = as_names("inputs", inputs)
+    (function,) = as_names("function", FUNCTION if function is None else function, 1)
+    if outputs is not None:
+        outputs = as_names("outputs", outputs, 2 if codomain == "sphere" else None)
+    elif codomain == "sphere":
+        outputs = ("lat", "lon")
+    else:
+        numbers = frame.select_dtypes(np.number).columns
+        outputs = tuple(str(n) for n in numbers if n not in (*inputs, function))
+    if not outputs or not len(frame):
+        raise ValueError(f"expected rows with outputs, got {len(frame)} rows and {list(outputs)}")
+    return inputs, outputs, function
