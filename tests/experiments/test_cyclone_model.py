@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 from geomndp import train
 from geomndp.data.globe import EARTH_RADIUS_KM
 from geomndp.data.ibtracs import Split
-from geomndp.experiments import cyclones, cyclones_langevin
+from geomndp.experiments import cyclones
 from geomndp.experiments.cyclones_protocol import SPHERE, blur, task
 from geomndp.geometry import heat_kernel
 from geomndp.score import HeatMixtureScore
@@ -76,14 +76,3 @@ def test_training_runs_and_lowers_the_loss(parts):
     )
     _, seen = train.advance(*start, 40)
     assert float(jnp.mean(seen.loss[-10:])) < 0.8 * float(jnp.mean(seen.loss[:5]))
-
-
-def test_langevin_rows(parts):
-    model = cyclones.make_model("cyclones/ibtracs", key=jr.key(0), **TINY)
-    sampler = cyclones_langevin.paper_langevin(3, 2, 2)
-    options = {"num_storms": 2, "num_samples": 2, "key": jr.key(3), "sampler": sampler}
-    rows = cyclones_langevin.langevin_rows(model, parts, **options)
-    assert [row.task for row in rows] == ["interpolation", "extrapolation"]
-    for row in rows:
-        assert row.label == cyclones_langevin.LABEL and row.summary("log_prob") is None
-        assert 0 < row.measures[0].sample_distance < 20100

@@ -13,11 +13,10 @@ from numpy.testing import assert_allclose
 from geomndp import train
 from geomndp.data.globe import to_unit
 from geomndp.data.ibtracs import Split
-from geomndp.experiments import cyclones, cyclones_latlon as latlon
+from geomndp.experiments import cyclones, cyclones_langevin, cyclones_latlon as latlon
 from geomndp.experiments.cyclones_protocol import task
 from geomndp.gp import GP
 from geomndp.kernels import Diagonal, White
-from geomndp.samplers import Amortised
 from geomndp.score import GaussianScore
 
 from .test_cyclones import synthetic
@@ -72,10 +71,9 @@ def test_densities_by_area_integrate_to_one():
     assert_allclose(jnp.sum(jnp.exp(logs) * cells), 1, rtol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["joint", "extrapolation"])
-def test_log_density_of_an_exact_law(model, tracks, name):
+def test_log_density_of_an_exact_law(model, tracks):
     """Independent points of variance v: N(y; 0, a^2 v + sigma^2) in radians, then by area."""
-    variance, which = 2.0, task(name)
+    variance, which = 2.0, task("extrapolation")
     exact = dataclasses.replace(model, score=GaussianScore(GP(Diagonal(White(variance), 2))))
     found, error = cyclones.log_probs(exact, which, tracks, steps=12)
     y = latlon.to_units(cyclones.task_batch(which, tracks)).y[:, len(which.known) :]
@@ -96,13 +94,14 @@ def test_training_lowers_the_loss(model, tracks):
     assert float(jnp.mean(seen.loss[-10:])) < 0.8 * float(jnp.mean(seen.loss[:10]))
 
 
-def test_measures_by_the_same_call(model, tracks):
-    ready = dataclasses.replace(model.score, conditional=True)
-    untrained = dataclasses.replace(model, score=ready)
-    options = {"num_samples": 3, "sampler": Amortised(3), "density": False}
-    parts = Split(tracks, tracks.take(slice(0, 2)))
-    found = cyclones.measure(untrained, task("interpolation"), parts, key=jr.key(2), **options)
-    assert np.all(np.isfinite(found[:4])) and 0 < found.sample_distance < 20100
+def test_measures_by_the_same_calls_and_rows_of_the_langevin_sampler(model, tracks):
+    sampler = cyclones_langevin.paper_langevin(2, 2, 2)
+    options = {"num_storms": 2, "num_samples": 3, "key": jr.key(3), "sampler": sampler}
+    rows = cyclones_langevin.langevin_rows(model, Split(tracks, tracks), **options)
+    assert [row.task for row in rows] == ["interpolation", "extrapolation"]
+    for row in rows:
+        assert row.label == cyclones_langevin.LABEL and row.summary("log_prob") is None
+        assert 0 < row.measures[0].sample_distance < 20100
 
 
 def test_unknown_names_are_refused(tracks):

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import jax.numpy as jnp
 import jax.random as jr
 import pytest
 
@@ -11,13 +12,13 @@ from geomndp.experiments import (
     cyclones,
     cyclones_report as report,
     cyclones_table as table,
+    figure_cyclones,
     results,
 )
 from geomndp.experiments.cyclones_protocol import Measures
 from geomndp.experiments.figure_cyclones import fans_figure, tracks_figure
 from geomndp.experiments.report import markdown
 
-from .test_cyclone_model import TINY
 from .test_cyclones import synthetic
 
 MODEL = report.MODELS[0]
@@ -73,12 +74,29 @@ def test_reproduce_prints_tables_and_says_what_is_missing(tmp_path, capsys, monk
     assert "expected a model and tracks to measure, got no " in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", cyclones.NAMES[::2])
-def test_maps(name, tmp_path):
-    options = TINY if name == "cyclones/ibtracs" else {"width": 8, "num_layers": 1, "num_heads": 2}
-    model = cyclones.make_model(name, key=jr.key(0), **options)
-    model = dataclasses.replace(model, score=dataclasses.replace(model.score, conditional=True))
+def test_maps(tmp_path, monkeypatch):
+    """Layout alone: the tracks of storms in the place of samples."""
     parts = Split(synthetic(1, 0), synthetic(3, 1))
-    tracks = tracks_figure(tmp_path / "tracks.png", model, parts, num=3, steps=2)
-    fans = fans_figure(tmp_path / "fans.png", model, parts, storms=2, num_samples=2, steps=2)
+
+    def draws(model, tasks, sampler, contexts, num_samples, at_once, key):
+        return jnp.repeat(tasks.y[:, None, contexts:], num_samples, axis=1)
+
+    monkeypatch.setattr(figure_cyclones, "draw_tracks", draws)
+    _check_maps(tmp_path, make_model(), parts)
+
+
+@pytest.mark.slow
+def test_maps_of_a_model(tmp_path):
+    _check_maps(tmp_path, make_model(), Split(synthetic(1, 0), synthetic(3, 1)))
+
+
+def make_model():
+    sizes = {"width": 8, "num_layers": 1, "num_heads": 2}
+    model = cyclones.make_model(cyclones.FLAT, key=jr.key(0), **sizes)
+    return dataclasses.replace(model, score=dataclasses.replace(model.score, conditional=True))
+
+
+def _check_maps(folder, model, parts):
+    tracks = tracks_figure(folder / "tracks.png", model, parts, num=3, steps=2)
+    fans = fans_figure(folder / "fans.png", model, parts, storms=2, num_samples=2, steps=2)
     assert tracks.stat().st_size > 10_000 and fans.stat().st_size > 10_000

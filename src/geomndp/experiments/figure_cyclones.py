@@ -14,6 +14,9 @@ from geomndp.model import Model
 from geomndp.plot import fan_map, save_figure, track_map
 from geomndp.samplers import Amortised
 
+EXTENT = (0, 360, -60, 75)
+"""Longitudes and latitudes of the map of all tracks."""
+
 
 def tracks_figure(
     path: str | Path, model: Model, parts: Split, *, num: int = 200, steps: int = 100, seed: int = 0
@@ -25,9 +28,9 @@ def tracks_figure(
     rows = np.random.default_rng(seed).permutation(len(parts.test))[:num]
     joint = task_batch(task("joint"), parts.test.take(rows[:1]))
     drawn = draw_tracks(model, joint, Amortised(steps), 0, num, 1, jr.key(seed))[0]
-    figure, axes = plt.subplots(2, 1, figsize=(10, 10.5))
-    track_map(parts.test.y[rows], ax=axes[0], title=f"{num} storms held out")
-    track_map(drawn, ax=axes[1], title=f"{num} samples of the model")
+    figure, axes = plt.subplots(2, 1, figsize=(10, 8.4))
+    track_map(parts.test.y[rows], ax=axes[0], title=f"{num} storms held out", extent=EXTENT)
+    track_map(drawn, ax=axes[1], title=f"{num} samples of the model", extent=EXTENT)
     figure.tight_layout()
     return save_figure(figure, path)
 
