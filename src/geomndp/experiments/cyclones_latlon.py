@@ -32,7 +32,12 @@ SIZES = {"width": 128, "num_layers": 6}
 
 
 def make_latlon(*, key: PRNGKeyArray, compute_dtype: str | None = None, **options) -> Model:
-    """Untrained NDP of (latitude, longitude); options are those of `BiDimensionalAttention`."""
+    """Untrained NDP of (latitude, longitude); options are those of `BiDimensionalAttention`.
+
+    It sees coordinates of a few radians as they are and must tell kilometres (1e-3) apart: bfloat16
+    cannot, nor do the 10 bits of a GPU's default products of float32 matrices. Train and measure it
+    under `jax.default_matmul_precision("highest")`.
+    """
     options = {**SIZES, "compute_dtype": compute_dtype, "dtype": "float32", **options}
     net = BiDimensionalAttention(1, 2, inputs="absolute", **options, key=key)
     noising = OrnsteinUhlenbeck(Diagonal(White(), 2), SCHEDULE)
