@@ -16,6 +16,7 @@ from geomndp import _checks
 from geomndp._types import Float
 from geomndp.data import FieldProblem, disc
 from geomndp.evaluate import summarise, whitened
+from geomndp.experiments.physics_fields import SAMPLER
 from geomndp.experiments.score_fields import score
 from geomndp.experiments.vector_fields import FieldExperiment
 from geomndp.groups import random_motion
@@ -75,7 +76,7 @@ def unseen_grids(
     names: tuple[str, ...] = ELSEWHERE,
     tasks: int = 8,
     samples: int = 16,
-    sampler: AbstractSampler | None = None,
+    sampler: AbstractSampler = SAMPLER,
     **options,
 ) -> dict[str, dict]:
     """What `score` gives at every kind of places, and the spread of posterior samples there.
@@ -100,7 +101,7 @@ def posterior_spread(
     *,
     tasks: int = 8,
     samples: int = 16,
-    sampler: AbstractSampler | None = None,
+    sampler: AbstractSampler = SAMPLER,
     seed: int = 4321,
 ) -> list[float]:
     """Mean square of whitened posterior samples given `contexts` points, a pair over fields."""

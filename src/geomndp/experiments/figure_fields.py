@@ -38,7 +38,7 @@ class Drawn(NamedTuple):
 
 
 def draw_fields(
-    model: Model, problem: FieldProblem, *, key: PRNGKeyArray, num: int = 16, steps: int = 30
+    model: Model, problem: FieldProblem, *, key: PRNGKeyArray, num: int = 16, steps: int = 20
 ) -> Drawn:
     """A prior sample, posterior samples of a test field, the exact mean, a turned sample."""
     prior_key, key = jr.split(key)
