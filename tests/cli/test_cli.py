@@ -8,7 +8,7 @@ import pytest
 
 from geomndp import _shipped
 from geomndp.cli import main
-from geomndp.experiments import published, regression1d, table1d, vector_fields
+from geomndp.experiments import published, registry, table1d
 
 LAZY = """
 import sys
@@ -46,14 +46,12 @@ def test_list_shows_every_shipped_model(capsys):
 
 
 WRONG = {
-    "unknown experiment": (["train", "regression1d/nope"], "expected model to be one of"),
     "unknown model": (["evaluate", "regression1d/nope"], "shipped name (regression1d"),
     "unknown table": (["reproduce", "table9"], "expected table to be one of 'regression1d'"),
     "unknown region": (
         ["evaluate", "regression1d/se", "--region", "mars"],
         "expected region to be one of 'interpolation'",
     ),
-    "unknown field": (["train", "vector-fields/nope"], "one of 'vector-fields/se'"),
     "no functions": (["evaluate", "regression1d/se", "--num", "0"], "num"),
 }
 
@@ -75,10 +73,9 @@ def test_unwritable_output_is_one_sentence(tmp_path, capsys):
 
 
 def test_shipped_models_are_experiments_with_measured_metrics():
-    known = {*regression1d.names(), *vector_fields.names()}
     for name in _shipped.names():
         notes = _shipped.metadata(name)
-        assert name in known and notes["experiment"] == name
+        assert name in registry.names() and notes["experiment"] == name
         assert "interpolation" in notes["metrics"]
         for measured in notes["metrics"].values():
             assert measured["num"] > 0 and len(measured["log_prob"]) == 2

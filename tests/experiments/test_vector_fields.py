@@ -1,13 +1,10 @@
 """The vector-field experiments run from end to end on a small grid."""
 
-import json
-
 import jax.numpy as jnp
 import jax.random as jr
 import pytest
 from numpy.testing import assert_allclose
 
-from geomndp.cli import main
 from geomndp.data import disc
 from geomndp.experiments import vector_fields
 from geomndp.experiments.score_fields import field_score_gaps, score
@@ -82,18 +79,3 @@ def test_shared_inputs_do_not_change_the_loss():
         for shared in (False, True)
     )
     assert_allclose(shared, plain, rtol=1e-4, atol=1e-6)
-
-
-@pytest.mark.slow
-def test_command_line_trains_and_evaluates_fields(tmp_path, monkeypatch, capsys):
-    name = "vector-fields/se"
-    this, make = small(name), vector_fields.make_model
-    monkeypatch.setattr(vector_fields, "experiment", lambda _: this)
-    monkeypatch.setattr(
-        vector_fields, "make_model", lambda *given, **options: make(*given, **options | SMALL)
-    )
-    out = str(tmp_path / "run")
-    assert main(["train", name, "--steps", "2", "--out", out, "--quiet", "--batch-size", "2"]) == 0
-    capsys.readouterr()
-    assert main(["evaluate", f"{out}/model", "--num", "2", "--probes", "2", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["probes"] == 2

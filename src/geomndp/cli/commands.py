@@ -42,16 +42,24 @@ class Train:
     """
 
     name: Positional[str]
-    """Experiment, named as its shipped model."""
+    """Experiment: "regression1d/se", "vector-fields/div-free", "cyclones/ibtracs", ..."""
     out: Annotated[str, arg(help="Folder for log, checkpoints and the model.")] = "run"
-    steps: int = 19200
-    """Training steps; the paper's number by default."""
+    steps: int | None = None
+    """Training steps; the experiment's own number by default."""
     batch_size: int | None = None
-    """Functions a step; the paper's number by default."""
+    """Functions a step; the experiment's own number by default."""
     seed: int = 1
     """Seed of parameters and data."""
     compute_dtype: str | None = None
     """"bfloat16" is faster on GPUs; parameters stay float32."""
+    net: str = "{}"
+    """Options of the network as JSON, such as '{"num_heads": 8}'."""
+    data: str | None = None
+    """Archive of tracks, a file or folder, for cyclones; $GEOMNDP_IBTRACS without."""
+    split: int = 0
+    """Which split into storms to learn from and to test on, for cyclones."""
+    functions: int | None = None
+    """Size of a finite training set, for vector fields; without, every function is fresh."""
     checkpoint_every: int = 2000
     """Steps between checkpoints."""
     quiet: bool = False
@@ -72,13 +80,16 @@ class Evaluate:
     num: int = 64
     """Test functions."""
     region: str = "interpolation"
-    """"interpolation" or, for 1D regression, "generalisation" (inputs on [2, 6])."""
+    """"interpolation"; in 1D also "generalisation" (inputs on [2, 6]), for cyclones also
+    "extrapolation" and "joint"."""
     route: str = "conditional"
     """"conditional" (one solve) or "joint" (two)."""
     probes: int | None = None
     """Random probes of the divergence; exact without (fields: eight)."""
     seed: int = 1234
     """Seed of the test functions."""
+    data: str | None = None
+    """Archive of tracks, a file or folder, for cyclones; $GEOMNDP_IBTRACS without."""
     out: str | None = None
     """Folder that keeps finished blocks: the same command goes on after a stop."""
     json: bool = False

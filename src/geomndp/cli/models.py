@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from pathlib import Path
 from typing import Any
@@ -55,62 +54,69 @@ def train(command: Train) -> None:
     """Train an experiment; the same command goes on where a stopped run was."""
     import jax.random as jr
 
-    from geomndp.experiments.regression1d import in_full_precision
+    from geomndp.experiments.registry import recipe
     from geomndp.model import fit
+    from geomndp.model.precision import in_full_precision
 
-    experiments = _experiments(command.name)
-    this = experiments.experiment(command.name)
+    this = recipe(command.name, data=command.data, functions=command.functions, split=command.split)
+    steps = this.steps if command.steps is None else command.steps
+    batch_size = this.batch_size if command.batch_size is None else command.batch_size
     init_key, train_key = jr.split(jr.key(command.seed))
-    model = experiments.make_model(this, key=init_key, compute_dtype=command.compute_dtype)
+    options = {"compute_dtype": command.compute_dtype, **_network_options(command.net)}
+    try:
+        model = this.make_model(key=init_key, **options)
+    except TypeError as error:
+        raise ValueError(f"expected options of the network, got {command.net}: {error}") from error
     model, history = fit(
         model,
-        experiments.make_stream(this, *([command.batch_size] if command.batch_size else [])),
-        steps=command.steps,
+        this.make_stream(batch_size),
+        steps=steps,
         key=train_key,
-        loss=experiments.make_loss(),
-        optimiser=experiments.make_optimiser(this, command.steps),
+        loss=this.make_loss(),
+        optimiser=this.make_optimiser(steps),
         directory=command.out,
         checkpoint_every=command.checkpoint_every,
         quiet=command.quiet,
     )
     path = Path(command.out) / "model"
-    notes = {"experiment": command.name, "steps": command.steps, "seed": command.seed}
+    notes = {"experiment": command.name, "steps": steps, "seed": command.seed, **this.data}
     notes |= {"training_seconds": float(history.seconds[-1]), "metrics": {}}
     in_full_precision(model).save(path, notes)
-    Console().print(f"loss {history.loss[-1]:.4f} after {command.steps} steps; model: {path}")
+    Console().print(f"loss {history.loss[-1]:.4f} after {steps} steps; model: {path}")
+
+
+def _network_options(text: str) -> dict[str, Any]:
+    """Read the options of a network."""
+    try:
+        options = json.loads(text)
+    except json.JSONDecodeError:
+        options = None
+    if not isinstance(options, dict):
+        raise ValueError(f"expected options of the network as a JSON object, got {text!r}")
+    return options
 
 
 def evaluate(command: Evaluate) -> None:
     """Score a model on the test functions of an experiment."""
+    from geomndp.experiments.registry import recipe
     from geomndp.model import load
 
-    model = load(command.name)
-    name = command.experiment or _shipped.metadata(command.name).get("experiment", command.name)
-    this = _experiments(name).experiment(name)
-    options: dict[str, Any] = {"num": command.num, "route": command.route, "seed": command.seed}
-    options |= {"probes": command.probes, "directory": command.out}
+    model, notes = load(command.name), _shipped.metadata(command.name)
+    name = command.experiment or notes.get("experiment", command.name)
+    this = recipe(name, data=command.data, split=notes.get("split", 0))
     with Console(stderr=True).status(f"{command.num} functions..."):
-        if name.startswith("vector-fields/"):
-            from geomndp import _checks
-            from geomndp.experiments.score_fields import score as score_field
-
-            _checks.one_of("region", command.region, REGIONS[:1])
-            options["probes"] = command.probes or 8
-            metrics = score_field(model, this, **options)
-        else:
-            from geomndp.experiments.score1d import score
-
-            metrics = score(model, this, region=command.region, **options)
+        metrics = this.score(
+            model,
+            num=command.num,
+            region=command.region,
+            route=command.route,
+            probes=command.probes,
+            seed=command.seed,
+            directory=command.out,
+        )
     if command.json:
         print(json.dumps(metrics))
         return
     for key, value in metrics.items():
         text = f"{value[0]:.4f} ± {value[1]:.4f}" if isinstance(value, list) else str(value)
         Console().print(f"{key}: {text}")
-
-
-def _experiments(name: str):
-    """The module that knows an experiment."""
-    fields = name.startswith("vector-fields/")
-    module = "vector_fields" if fields else "regression1d"
-    return importlib.import_module(f"geomndp.experiments.{module}")

@@ -1,9 +1,11 @@
-"""What is measured of a trained vector-field model besides its scores, into one file of results.
+"""What is measured of trained vector-field models, into one file of results.
 
 python -m geomndp.experiments.measure_fields runs/df --out results.json
 python -m geomndp.experiments.measure_fields --efficiency runs/df-800 runs/df --out results.json
 
-Folders are those that `train_fields` wrote. A part that stands in the file is not measured again.
+Folders are those that `geomndp train` wrote. The first command also scores every run on test
+fields, into `results.json` in its folder, from which the second takes the points of a curve. A part
+that stands in a file is not measured again.
 """
 
 import argparse
@@ -16,8 +18,23 @@ from geomndp import _shipped
 from geomndp.experiments import results
 from geomndp.experiments.elsewhere_fields import ELSEWHERE, unseen_grids
 from geomndp.experiments.physics_fields import sample_physics
+from geomndp.experiments.score_fields import field_score_gaps, score
 from geomndp.experiments.vector_fields import FieldExperiment, experiment
 from geomndp.model import Model, load
+
+
+def score_run(
+    model: Model, this: FieldExperiment, run: str | PathLike, *, num: int = 512, probes: int = 8
+) -> None:
+    """Score gaps, and log-likelihoods by both routes on `num` fields, beside the model of a run."""
+    path = Path(run) / "results.json"
+    if results.found(results.read(path), "gaps", this.name) is None:
+        results.update(path, ("gaps", this.name), field_score_gaps(model, this))
+    for route in ("conditional", "joint"):
+        if results.found(results.read(path), "scores", this.name, route) is None:
+            kept = Path(run) / "blocks" / route
+            found = score(model, this, num=num, probes=probes, route=route, directory=kept)
+            results.update(path, ("scores", this.name, route), found)
 
 
 def measure(
@@ -62,6 +79,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("runs", nargs="+")
     parser.add_argument("--out", required=True)
     parser.add_argument("--efficiency", action="store_true", help="points of a curve, no more")
+    parser.add_argument("--fields", type=int, default=512, help="test fields of the scores")
     parser.add_argument("--num", type=int, default=128, help="test fields at unseen places")
     parser.add_argument("--samples", type=int, default=512, help="samples of the physical check")
     return parser.parse_args()
@@ -76,7 +94,9 @@ def main() -> None:
             continue
         path = Path(run) / "model"
         this = experiment(_shipped.metadata(path)["experiment"])
-        measure(load(path), this, options.out, num=options.num, samples=options.samples)
+        model = load(path)
+        score_run(model, this, run, num=options.fields)
+        measure(model, this, options.out, num=options.num, samples=options.samples)
 
 
 if __name__ == "__main__":

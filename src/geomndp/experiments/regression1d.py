@@ -7,7 +7,6 @@ that of the suite `gnp2020`.
 
 from __future__ import annotations
 
-import dataclasses
 from typing import NamedTuple
 
 import equinox as eqx
@@ -19,7 +18,7 @@ from geomndp.data import NAMES, Regression1D, Stream, regression1d
 from geomndp.gp import Constant
 from geomndp.kernels import White
 from geomndp.model import Model
-from geomndp.nets import AbstractNet, BiDimensionalAttention, RelativeAttention, reconfigure
+from geomndp.nets import BiDimensionalAttention, RelativeAttention
 from geomndp.noising import LinearSchedule, OrnsteinUhlenbeck
 from geomndp.score import NetworkScore
 from geomndp.solve import Power
@@ -63,16 +62,21 @@ def names() -> tuple[str, ...]:
     )
 
 
-def make_model(this: Experiment, *, key: PRNGKeyArray, compute_dtype: str | None = None) -> Model:
-    """Untrained model: white limiting kernel with the data's variance, beta from 0 to 10."""
+def make_model(
+    this: Experiment, *, key: PRNGKeyArray, compute_dtype: str | None = None, **options
+) -> Model:
+    """Untrained model: white limiting kernel with the data's variance, beta from 0 to 10.
+
+    Options go to the network.
+    """
     process = this.problem.process
     kernel = White(process.variance)
     # Sawtooth waves have features at a tenth of the lengths of the Gaussian sets.
     fine = this.problem.name in ("sawtooth", "mixture")
-    options = {"compute_dtype": compute_dtype, "dtype": "float32", "key": key}
+    options |= {"compute_dtype": compute_dtype, "dtype": "float32", "key": key}
     if this.invariant:
         wave = {"min_wavelength": 0.02, "num_frequencies": 24} if fine else {}
-        net = RelativeAttention(1, 1, **wave, **options)
+        net = RelativeAttention(1, 1, **wave | options)
     else:
         net = BiDimensionalAttention(1, 1, inputs="absolute", **options)
     mean = Constant(process.mean) if process.mean else None
@@ -93,12 +97,3 @@ def make_stream(this: Experiment, batch_size: int = 256) -> Stream:
 def make_optimiser(this: Experiment, steps: int) -> optax.GradientTransformation:
     """Adam; the normalised network bears, and gains from, three times the paper's rate."""
     return adam(steps, peak=3e-3 if this.invariant else 1e-3)
-
-
-def in_full_precision(model: Model) -> Model:
-    """The same parameters, computed in the dtype of the values."""
-    score = model.score
-    assert isinstance(score, NetworkScore)
-    assert isinstance(score.net, AbstractNet)
-    net = reconfigure(score.net, compute_dtype=None)
-    return dataclasses.replace(model, score=dataclasses.replace(score, net=net))

@@ -9,9 +9,10 @@ import jax
 import jax.numpy as jnp
 
 from geomndp._types import Array, Int
-from geomndp.experiments.regression1d import Experiment, in_full_precision
+from geomndp.experiments.regression1d import Experiment
 from geomndp.kernels import AbstractKernel, Periodic, SquaredExponential, White
 from geomndp.model import Model
+from geomndp.model.precision import in_full_precision
 from geomndp.noising import OrnsteinUhlenbeck
 from geomndp.score import PARAMETRISATIONS, AbstractParametrisation, NetworkScore
 

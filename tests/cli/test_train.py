@@ -1,0 +1,84 @@
+"""Every kind of experiment is trained, gone on with and scored by the same two commands."""
+
+import json
+
+import pytest
+
+from geomndp import _shipped
+from geomndp.cli import main
+from geomndp.experiments import registry
+
+from ..data.ibtracs.helper import storm, write_csv
+
+SMALL = {"width": 4, "num_layers": 1, "num_heads": 1}
+KINDS = {
+    "regression1d/se": (SMALL | {"bias_width": 2, "num_frequencies": 2}, []),
+    "vector-fields/div-free-ndp": (SMALL, ["--functions", "8"]),
+    "cyclones/ibtracs": (SMALL | {"expansion": 1, "bias_width": 2}, ["--split", "3"]),
+}
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory):
+    """Storms of one archive, each on its own parallel."""
+    path = tmp_path_factory.mktemp("tracks") / "ibtracs.ALL.list.v04r01.csv"
+    storms = (storm(f"20013{i:02}N10175", lat=[5.0 + i] * 60) for i in range(12))
+    return write_csv(path, [row for rows in storms for row in rows])
+
+
+def command(name, archive, *more):
+    """Arguments of a tiny run."""
+    net, options = KINDS[name]
+    data = ["--data", str(archive)] if name.startswith("cyclones") else []
+    sizes = ["--batch-size", "2", "--net", json.dumps(net), "--quiet"]
+    return ["train", name, *sizes, *options, *data, *more]
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_train_and_go_on(name, archive, tmp_path, capsys):
+    """Two steps; the same command finds them done, and the log has each once."""
+    arguments = command(name, archive, "--steps", "2", "--out", str(tmp_path))
+    for _ in range(2):
+        assert main(arguments) == 0
+        assert "after 2 steps" in " ".join(capsys.readouterr().out.split())
+    log = (tmp_path / "log.csv").read_text().splitlines()
+    assert [line.split(",")[0] for line in log[1:]] == ["2"]
+    notes = _shipped.metadata(tmp_path / "model")
+    assert notes["experiment"] == name and notes["steps"] == 2
+    assert notes.get("functions", 8) == 8 and notes.get("split", 3) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", KINDS)
+def test_evaluate_what_was_trained(name, archive, tmp_path, capsys):
+    assert main(command(name, archive, "--steps", "2", "--out", str(tmp_path))) == 0
+    capsys.readouterr()
+    data = ["--data", str(archive)] if name.startswith("cyclones") else []
+    arguments = ["evaluate", str(tmp_path / "model"), "--num", "2", "--probes", "2", *data]
+    assert main([*arguments, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert "log_prob" in found and found["seed"] == 1234
+
+
+def test_every_experiment_has_a_recipe():
+    for name in registry.names():
+        this = registry.recipe(name)
+        assert this.name == name and this.steps > 1000 and this.batch_size > 1
+
+
+WRONG = {
+    "unknown experiment": (["nope"], "expected experiment to be one of 'regression1d/se'"),
+    "no such archive": (["cyclones/ibtracs", "--data", "/no/where"], "/no/where"),
+    "data for a synthetic set": (["regression1d/se", "--data", "x"], "which makes its own"),
+    "a finite set in 1D": (["regression1d/se", "--functions", "8"], "no number of functions"),
+    "options that are no JSON": (["regression1d/se", "--net", "width=8"], "as a JSON object"),
+    "an unknown option": (["regression1d/se", "--net", '{"girth": 8}'], "girth"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_mistakes_get_one_sentence(case, tmp_path, capsys):
+    arguments, message = WRONG[case]
+    assert main(["train", *arguments, "--out", str(tmp_path), "--steps", "2"]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("geomndp: ") and message in error
