@@ -10,7 +10,7 @@ from geomndp import _shipped
 from geomndp.cli.commands import Reproduce
 from geomndp.cli.tables import console_of_tables, shown, write_document
 from geomndp.data.ibtracs import VARIABLE, Split, cyclones, split_by_storm
-from geomndp.experiments import cyclones_report, cyclones_table
+from geomndp.experiments import cyclones_report, cyclones_table, results
 from geomndp.experiments.report import Table, markdown
 
 MODEL = "cyclones/ibtracs"
@@ -23,16 +23,15 @@ def reproduce(command: Reproduce) -> None:
     missing = _missing(command.data)
     if command.num and missing:
         raise ValueError(f"expected a model and tracks to measure, got {missing}")
-    document = ["# Cyclones", "Distances in km, log-densities in nats by area.", ""]
-    for table in _tables(command.results):
-        console.print(shown(table))
-        document.append(markdown(table))
-    parts = None
+    tables, parts = _tables(command.results), None
     if (command.num or command.figures) and not missing:
         parts = split_by_storm(cyclones(command.data), _shipped.metadata(MODEL).get("split", 0))
-    for line in _measured(parts, command.num) if parts and command.num else ():
-        console.print(line)
-        document.append(f"- {line}")
+    if parts and command.num:
+        tables += _measured(parts, command.num)
+    document = ["# Cyclones", "Distances in km, log-densities in nats by area.", ""]
+    for table in tables:
+        console.print(shown(table))
+        document.append(markdown(table))
     console.print(f"tables: {write_document(out / 'cyclones.md', document)}")
     if command.figures and missing:
         console.print(f"no maps: {missing}")
@@ -41,9 +40,9 @@ def reproduce(command: Reproduce) -> None:
 
 
 def _tables(path: str | None) -> list[Table]:
-    made = []
+    made, found = [], results.read(results.shipped("cyclones") if path is None else path)
     for split, title in TITLES.items():
-        rows = cyclones_table.measured(split, path)
+        rows = cyclones_table.from_json(found.get(split, []))
         rows += cyclones_table.published() if split == "storms" else []
         made += cyclones_report.tables(rows, title)
     training = cyclones_report.training()
@@ -59,7 +58,7 @@ def _missing(data: str | None) -> str:
     return ""
 
 
-def _measured(parts: Split, num: int) -> Iterator[str]:
+def _measured(parts: Split, num: int) -> list[Table]:
     """Both conditional tasks on the first `num` storms held out, without log-densities."""
     import jax.random as jr
 
@@ -68,10 +67,11 @@ def _measured(parts: Split, num: int) -> Iterator[str]:
     from geomndp.model import load
 
     some = Split(parts.train, parts.test.take(slice(0, num)))
-    model = load(MODEL)
+    model, rows = load(MODEL), []
     for name in cyclones_table.TASKS[1:]:
         found = measure(model, task(name), some, key=jr.key(0), density=False)
-        yield f"{MODEL}, {name}, {len(some.test)} storms measured now: {found}"
+        rows.append(cyclones_table.Row(MODEL, name, (found,)))
+    return cyclones_report.tables(rows, f"Measured now, {len(some.test)} storms")
 
 
 def _figures(out: Path, parts: Split) -> Iterator[Path]:
