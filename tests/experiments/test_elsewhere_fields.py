@@ -53,7 +53,7 @@ def test_there_is_room_for_all_neighbours():
 
 
 def test_the_exact_score_loses_nothing_elsewhere():
-    this = small("curl-free")
+    this = small("se")
     model = Model(NOISING, GaussianScore(this.problem.gp))
     options = {"tasks": 2, "samples": 64, "sampler": Amortised(30), "flow": Flow(steps=16)}
     rows = unseen_grids(model, this, names=("scattered",), num=2, at_once=2, **options)

@@ -35,7 +35,7 @@ def test_arrows_have_the_length_of_the_spacing():
 
 
 def test_figure_of_an_exact_score_turns(tmp_path):
-    problem = field_problem("div-free")._replace(grid=disc(6, 3.0), contexts=4)
+    problem = field_problem("div-free")._replace(grid=disc(5, 2.5), contexts=4)
     model = Model(NOISING, GaussianScore(problem.gp))
     drawn = draw_fields(model, problem, key=jr.key(0), num=3, steps=4)
     assert drawn.turning_error(problem) < 1e-3
