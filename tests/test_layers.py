@@ -33,6 +33,7 @@ LAYERS = (
     ("_build",),
     ("law", "baselines"),
     ("evaluate",),
+    ("summaries",),
     ("plot",),
     ("experiments",),
     ("cli",),

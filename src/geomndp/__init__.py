@@ -26,6 +26,7 @@ _SUBMODULES = (
     "law",
     "baselines",
     "evaluate",
+    "summaries",
     "plot",
     "experiments",
 )
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
         samplers as samplers,
         score as score,
         solve as solve,
+        summaries as summaries,
         tables as tables,
         train as train,
     )

@@ -2,6 +2,7 @@
 
 from geomndp.tables.columns import is_table
 from geomndp.tables.functions import Functions, read_functions
+from geomndp.tables.guess import place_names
 from geomndp.tables.rows import (
     Rows,
     read_inputs,
@@ -19,6 +20,7 @@ __all__ = [
     "Variables",
     "is_table",
     "name_variables",
+    "place_names",
     "read_functions",
     "read_inputs",
     "read_observations",

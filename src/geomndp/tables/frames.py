@@ -61,4 +61,5 @@ def write(frame: Any, variables: Variables, values: np.ndarray) -> Any:
     result = pd.DataFrame(parts)
     units = {v.name: v.units for v in (*variables.inputs, *variables.outputs) if v.units}
     result.attrs["units"] = units | frame.attrs.get("units", {})
+    result.attrs["inputs"] = list(variables.input_names)
     return result

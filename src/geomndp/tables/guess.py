@@ -22,24 +22,34 @@ def outputs(dataset: Any, names: Any, codomain: str) -> tuple[str, ...]:
     if names is not None:
         return as_names("outputs", names, 2 if codomain == "sphere" else None)
     if codomain == "sphere":
-        return tuple(_place(dataset, i) for i in range(2))
+        return place_names(dataset)
     found = tuple(str(name) for name in dataset.data_vars)
     if not found:
         raise ValueError("expected data variables to be the outputs, got none; name outputs=...")
     return found
 
 
-def _place(dataset: Any, index: int) -> str:
+def place_names(table: Any) -> tuple[str, str]:
+    """Find the latitude and the longitude of a table, by standard name, units, or name."""
+    if type(table).__name__ == "DataFrame":
+        units = table.attrs.get("units", {})
+        about = {str(name): {"units": str(units.get(name, ""))} for name in table.columns}
+    else:
+        about = {str(name): dict(array.attrs) for name, array in table.variables.items()}
+    return _place(about, 0), _place(about, 1)
+
+
+def _place(about: dict[str, dict], index: int) -> str:
     standard, units, spellings = PLACE[index]
-    for name, array in dataset.variables.items():
-        stated = canonical(str(array.attrs.get("units", "")))
-        if array.attrs.get("standard_name") == standard or stated == units:
-            return str(name)
-    for name in dataset.variables:
-        if str(name).lower() in spellings:
-            return str(name)
+    for name, said in about.items():
+        stated = canonical(str(said.get("units", "")))
+        if said.get("standard_name") == standard or stated == units:
+            return name
+    for name in about:
+        if name.lower() in spellings:
+            return name
     raise ValueError(
-        f"expected a variable that is the {standard}, got {', '.join(map(repr, dataset.variables))}"
+        f"expected a variable that is the {standard}, got {', '.join(map(repr, about))}"
         "; name outputs=(latitude, longitude)"
     )
 

@@ -1,0 +1,53 @@
+"""All summaries of a table of samples in one table, ready for a file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from geomndp.summaries.moments import Estimate, mean, quantiles, standard_deviation
+from geomndp.summaries.places import track_mean, track_spread
+from geomndp.summaries.samples import has_places, unpack
+from geomndp.tables import is_table
+
+
+def describe(samples: Any, levels: tuple[float, ...] = (0.05, 0.5, 0.95)) -> Any:
+    """One table with the mean, standard deviation and quantiles of every output, and their errors.
+
+    Columns are `<name>_mean`, `<name>_mean_error`, `<name>_sd`, ..., `<name>_q05`, ... For places:
+    the mean place, its `error`, the `spread` and its error, in km.
+    """
+    if not is_table(samples):
+        raise ValueError("expected samples as a Dataset or DataFrame to describe, got arrays")
+    if has_places(samples):
+        centre, spread = track_mean(samples), track_spread(samples)
+        parts = [(centre.value, ""), (centre.error, ""), (spread.value, "")]
+        return _joined(samples, [*parts, (spread.error, "_error")])
+    found = {"mean": mean(samples), "sd": standard_deviation(samples)}
+    for level in levels:
+        found[f"q{100 * level:04.1f}".removesuffix(".0")] = quantiles(samples, level)
+    parts = [part for name, estimate in found.items() for part in _named(name, estimate)]
+    return _joined(samples, parts)
+
+
+def _named(name: str, estimate: Estimate) -> list[tuple[Any, str]]:
+    return [(estimate.value, f"_{name}"), (estimate.error, f"_{name}_error")]
+
+
+def _joined(samples: Any, parts: list[tuple[Any, str]]) -> Any:
+    """Columns of several tables with endings to their names; those of the places come once."""
+    outputs, first = unpack(samples).values, parts[0][0]
+    if type(first).__name__ != "DataFrame":
+        result = first.drop_vars(list(first.data_vars))
+        for part, ending in parts:
+            for name, array in part.data_vars.items():
+                result[f"{name}{ending}"] = array
+        return result
+    places = [name for name in first if name in samples and name not in outputs]
+    result, units = first[places].copy(), {}
+    for part, ending in parts:
+        for name in (name for name in part if name not in places):
+            result[f"{name}{ending}"] = part[name]
+            units[f"{name}{ending}"] = part.attrs["units"].get(name, "")
+    known = {name: first.attrs["units"].get(name, "") for name in places} | units
+    result.attrs["units"] = {name: unit for name, unit in known.items() if unit}
+    return result

@@ -1,0 +1,166 @@
+r"""Mean, standard deviation, quantiles, probabilities and functionals, each with its error.
+
+Errors are the standard errors of a finite number of independent samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import betainc
+
+from geomndp.summaries.samples import SAMPLE, has_places, unpack
+from geomndp.tables import is_table
+
+
+class Estimate(NamedTuple):
+    """A summary and its Monte Carlo standard error, both in the form of the samples."""
+
+    value: Any
+    error: Any
+
+
+def mean(samples: Any) -> Estimate:
+    """Mean, with error sd / sqrt(s). Samples may be times."""
+    return _each(samples, lambda v: (v.mean(axis=0), v.std(axis=0, ddof=1) / np.sqrt(len(v))))
+
+
+def standard_deviation(samples: Any) -> Estimate:
+    r"""Standard deviation; the variance of $s^2$ is $(m_4 - \frac{s-3}{s-1} \sigma^4) / s$."""
+    return _each(samples, _deviation, times=False)
+
+
+def quantiles(samples: Any, levels: float | Iterable[float] = (0.05, 0.5, 0.95)) -> Estimate:
+    """Quantiles along a first axis (dimension `quantile`), or one for a single level.
+
+    The error is that of the bootstrap with infinitely many resamples (Maritz and Jarrett 1978).
+    """
+    if isinstance(levels, (int, float)):
+        return _each(samples, lambda v: _quantile(v, _level(levels)))
+    parts = [(level, quantiles(samples, float(level))) for level in levels]
+    if not parts:
+        raise ValueError("expected at least one level, got none")
+    return Estimate(*(_stack(parts, which) for which in range(2)))
+
+
+def probability(samples: Any, event: Callable[[Any], Any]) -> Estimate:
+    """Probability that `event(samples)` is true, at every place or once a sample.
+
+    `event` sees all samples at once, for example `lambda ds: (ds.wind > 33).any("time")`. The error
+    is the standard deviation of the share under a flat prior, never zero.
+    """
+    happened = event(samples)
+    if type(happened).__name__ == "Series":
+        order = np.argsort(samples[SAMPLE].to_numpy(), kind="stable")
+        base = unpack(samples)
+        rows = happened.to_numpy()[order].reshape(next(iter(base.values.values())).shape)
+        unpacked = base._replace(values={"probability": rows})
+    else:
+        unpacked = unpack(happened)
+    for values in unpacked.values.values():
+        if values.dtype.kind != "b":
+            raise ValueError(f"expected an event that is true or false, got {values.dtype}")
+    shares = {name: _share(values) for name, values in unpacked.values.items()}
+    return _pair(unpacked, shares, units="1", long_name="probability", standard_name="")
+
+
+def functional(samples: Any, function: Callable[[Any], Any]) -> np.ndarray:
+    """Values (s, ...) of `function` of one sample at a time, in the form of a single function.
+
+    They are samples themselves: `mean`, `quantiles` and the others apply.
+    """
+    if not is_table(samples):
+        parts: Iterable[Any] = np.asarray(samples)
+    elif type(samples).__name__ == "DataFrame":
+        unpack(samples, 1)
+        groups = samples.groupby(SAMPLE, sort=True)
+        parts = (part.drop(columns=SAMPLE).reset_index(drop=True) for _, part in groups)
+    else:
+        unpack(samples, 1)
+        parts = (samples.isel({SAMPLE: i}) for i in range(samples.sizes[SAMPLE]))
+    return np.stack([np.asarray(function(part)) for part in parts])
+
+
+def refuse_places(samples: Any) -> None:
+    """Latitudes and longitudes have no mean of their own."""
+    if has_places(samples):
+        raise ValueError("expected numbers, got places; for these there are track_mean, ...")
+
+
+def _each(samples: Any, summary: Callable, times: bool = True) -> Estimate:
+    refuse_places(samples)
+    unpacked = unpack(samples)
+    found = {}
+    for name, values in unpacked.values.items():
+        if values.dtype.kind in "mM" and times:
+            found[name] = _of_times(values, summary)
+        elif values.dtype.kind in "fiu":
+            found[name] = summary(values.astype(float))
+        else:
+            raise ValueError(f"expected samples of numbers, got {values.dtype} in {name!r}")
+    return _pair(unpacked, found)
+
+
+def _pair(unpacked, found: dict[str, tuple], **attributes: str) -> Estimate:
+    value, error = ({name: pair[i] for name, pair in found.items()} for i in range(2))
+    words = {"long_name": "Monte Carlo standard error", "standard_name": ""}
+    return Estimate(
+        unpacked.wrap(value, **attributes), unpacked.wrap(error, **{**attributes, **words})
+    )
+
+
+def _of_times(values: np.ndarray, summary: Callable) -> tuple[Any, Any]:
+    """Summary of datetimes or durations; the error is a duration."""
+    start = values.min()
+    seconds = (values - start) / np.timedelta64(1, "ns")
+    value, error = (np.rint(part).astype("timedelta64[ns]") for part in summary(seconds))
+    return start + value, error
+
+
+def _deviation(values: np.ndarray) -> tuple[Any, Any]:
+    s = len(values)
+    square = values.var(axis=0, ddof=1)
+    fourth = np.mean((values - values.mean(axis=0)) ** 4, axis=0)
+    variance = np.maximum(fourth - (s - 3) / (s - 1) * square**2, 0) / s
+    deviation = np.sqrt(square)
+    return deviation, np.sqrt(variance) / (2 * np.where(deviation > 0, deviation, 1.0))
+
+
+def _level(level: float) -> float:
+    if not 0 < level < 1:
+        raise ValueError(f"expected 0 < level < 1, got {level}")
+    return float(level)
+
+
+def _quantile(values: np.ndarray, level: float) -> tuple[Any, Any]:
+    s = len(values)
+    shape = (level * (s + 1), (1 - level) * (s + 1))
+    weights = np.diff(betainc(*shape, np.linspace(0, 1, s + 1)))
+    ordered = np.sort(values, axis=0)
+    centred = ordered - np.tensordot(weights, ordered, axes=1)
+    error = np.sqrt(np.tensordot(weights, centred**2, axes=1))
+    return np.quantile(values, level, axis=0), error
+
+
+def _share(happened: np.ndarray) -> tuple[Any, Any]:
+    s, k = len(happened), happened.sum(axis=0)
+    return k / s, np.sqrt((k + 1) * (s - k + 1) / ((s + 2) ** 2 * (s + 3)))
+
+
+def _stack(parts: list[tuple[float, Estimate]], which: int) -> Any:
+    """Join the quantiles of several levels."""
+    levels, values = [p[0] for p in parts], [p[1][which] for p in parts]
+    kind = type(values[0]).__name__
+    if not is_table(values[0]):
+        return np.stack(values)
+    if kind == "DataFrame":
+        import pandas as pd
+
+        marked = [v.assign(quantile=level) for v, level in zip(values, levels, strict=True)]
+        return pd.concat(marked, ignore_index=True)
+    import xarray as xr
+
+    axis = xr.Variable("quantile", np.asarray(levels, float), {"long_name": "probability level"})
+    return xr.concat(values, axis, combine_attrs="override")

@@ -1,0 +1,158 @@
+"""Samples of tracks on the Earth: Frechet mean and geodesic spread, with their errors in km.
+
+Arrays are unit vectors (s, n, 3); tables have a latitude and a longitude in degrees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from geomndp import _checks
+from geomndp._types import Array, Float
+from geomndp.data.globe import EARTH_RADIUS_KM, to_latlon, to_unit
+from geomndp.evaluate import frechet_mean
+from geomndp.geometry import Sphere
+from geomndp.summaries.moments import Estimate
+from geomndp.summaries.samples import SAMPLE, has_places, unpack
+from geomndp.tables import is_table, place_names
+
+SPHERE = Sphere(2)
+ITERATIONS = 20  # of the Frechet mean
+
+
+class Places(NamedTuple):
+    """Unit vectors (s, n, 3) and how results (n, 3) and (n,) are written."""
+
+    y: Array
+    wrap: Callable[..., Any]
+    """Unit vectors as places."""
+    wrap_lengths: Callable[..., Any]
+    """Numbers under a name, in km if nothing else is said."""
+
+
+def unpack_places(samples: Any, fewest: int = 2) -> Places:
+    """Take samples of tracks apart."""
+    unpacked = unpack(samples, fewest)
+    if not is_table(samples):
+        y = jnp.asarray(unpacked.values[""])
+        if y.ndim != 3 or y.shape[2] != 3:
+            raise ValueError(f"expected unit vectors of shape (s, n, 3), got shape {y.shape}")
+        SPHERE.check("samples", y.reshape(-1, 3))
+        return Places(y, np.asarray, lambda values, name, units="km": np.asarray(values))
+    if not has_places(samples):
+        raise ValueError("expected samples of a latitude and a longitude, got other variables")
+    lat, lon = place_names(samples)
+    shape = unpacked.values[lat].shape
+    y = to_unit(unpacked.values[lat], unpacked.values[lon]).reshape(shape[0], -1, 3)
+
+    def wrap(y: Any) -> Any:
+        parts = (np.asarray(part).reshape(shape[1:]) for part in to_latlon(np.asarray(y)))
+        return unpacked.wrap(dict(zip((lat, lon), parts, strict=True)))
+
+    def wrap_lengths(values: Any, name: str, units: str = "km") -> Any:
+        words = {"units": units, "long_name": name}
+        return unpacked.wrap({name: np.asarray(values).reshape(shape[1:])}, **words)
+
+    return Places(jnp.asarray(y), wrap, wrap_lengths)
+
+
+def track_mean(samples: Any) -> Estimate:
+    r"""Frechet mean at every point, and the length in km of its standard error.
+
+    By the central limit theorem of Bhattacharya and Patrangenaru (2005) the mean of s samples has
+    the covariance $\Lambda^{-1} C \Lambda^{-1} / s$: C that of the samples in the tangent plane,
+    $\Lambda$ the mean Hessian of $d^2 / 2$, which is 1 towards a sample at angle $\theta$ and
+    $\theta \cot \theta$ across.
+    """
+    places = unpack_places(samples)
+    mean, error = _mean_and_error(places.y)
+    return Estimate(places.wrap(mean), places.wrap_lengths(error * EARTH_RADIUS_KM, "error"))
+
+
+@jax.jit
+def _mean_and_error(y: Float[Array, "s n 3"]) -> tuple[Array, Array]:
+    mean = frechet_mean(SPHERE, y, iterations=ITERATIONS)
+    there = jnp.broadcast_to(mean[None], y.shape)
+    v = SPHERE.coordinates(there, SPHERE.log(there, y))
+    angle = jnp.sqrt(jnp.sum(v**2, axis=-1))
+    covariance = jnp.einsum("sni,snj->nij", v, v) / (len(y) - 1)
+    safe = jnp.where(angle > 1e-6, angle, 1.0)
+    across = jnp.where(angle > 1e-6, safe / jnp.tan(safe), 1.0)
+    towards = v / safe[..., None]
+    outer = towards[..., :, None] * towards[..., None, :]
+    eye = jnp.broadcast_to(jnp.eye(2, dtype=y.dtype), outer.shape)
+    hessian = jnp.mean(across[..., None, None] * (eye - outer) + outer, axis=0)
+    inverse = jnp.linalg.inv(hessian)
+    spread = jnp.einsum("nij,njk,nki->n", inverse, covariance, inverse)
+    return mean, jnp.sqrt(spread / len(y))
+
+
+def track_spread(samples: Any) -> Estimate:
+    """Root mean square distance in km of the samples from their Frechet mean."""
+    places = unpack_places(samples)
+    lengths = (part * EARTH_RADIUS_KM for part in _spread_and_error(places.y))
+    return Estimate(*(places.wrap_lengths(part, "spread") for part in lengths))
+
+
+@jax.jit
+def _spread_and_error(y: Float[Array, "s n 3"]) -> tuple[Array, Array]:
+    mean = frechet_mean(SPHERE, y, iterations=ITERATIONS)
+    squares = SPHERE.distance(y, jnp.broadcast_to(mean[None], y.shape)) ** 2
+    spread = jnp.sqrt(jnp.sum(squares, axis=0) / (len(y) - 1))
+    safe = jnp.where(spread > 0, spread, 1.0)
+    return spread, jnp.std(squares, axis=0, ddof=1) / (2 * safe * len(y) ** 0.5)
+
+
+def distance_to(samples: Any, lat: float, lon: float) -> Any:
+    """Distances (s, n) in km of tracks to one place, as an array or a table of samples."""
+    if not abs(lat) <= 90:
+        raise ValueError(f"expected a latitude from -90 to 90, got {lat}")
+    places = unpack_places(samples, 1)
+    target = jnp.asarray(to_unit(np.asarray(lat, float), np.asarray(lon, float)), places.y.dtype)
+    away = SPHERE.distance(places.y, jnp.broadcast_to(target[None, None], places.y.shape))
+    km = np.asarray(away * EARTH_RADIUS_KM)
+    if not is_table(samples):
+        return km
+    names = place_names(samples)
+    if type(samples).__name__ == "DataFrame":
+        ordered = samples.sort_values(SAMPLE, kind="stable").drop(columns=list(names))
+        return ordered.assign(distance=km.reshape(-1))
+    like = samples[names[0]].transpose(SAMPLE, ...)
+    about = {"units": "km", "long_name": f"distance to {lat:g} N, {lon:g} E"}
+    distance = like.copy(data=km.reshape(like.shape)).rename("distance")
+    distance.attrs = about
+    return distance
+
+
+class Approach(NamedTuple):
+    """Smallest distance (s,) of every track to a place, in km, and when it is reached."""
+
+    distance: np.ndarray
+    time: np.ndarray
+
+
+def closest_approach(samples: Any, lat: float, lon: float, time: Any = "time") -> Approach:
+    """Closest approach of every track at its points; both parts are samples to be summarised.
+
+    `time` names the coordinate or column of times; for arrays it is their times (n,).
+    """
+    away = distance_to(samples, lat, lon)
+    if not is_table(samples):
+        times = np.asarray(time)
+        _checks.shape("time", times, (away.shape[1],))
+        nearest = np.argmin(away, axis=1)
+        return Approach(away.min(axis=1), times[nearest])
+    if type(samples).__name__ == "DataFrame":
+        unpacked = unpack(away, 1)
+        km = unpacked.values["distance"]
+        times = np.asarray(away[time]).reshape(km.shape)[0]
+    else:
+        if away.ndim != 2 or time not in away.coords:
+            raise ValueError(f"expected tracks over {time!r}, got dimensions {away.dims}")
+        km, times = away.values, away[time].values
+    return Approach(km.min(axis=1), times[np.argmin(km, axis=1)])

@@ -1,0 +1,121 @@
+"""Samples in any of their forms as arrays (s, ...), and results back in the same form.
+
+| samples | a result |
+|---|---|
+| array (s, ...) | NumPy array (...) |
+| Dataset or DataArray with the dimension `sample` | the same without it |
+| tidy DataFrame with the column `sample` | DataFrame, one row a place |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from geomndp import _checks
+from geomndp.tables import is_table, place_names
+
+SAMPLE = "sample"
+
+
+class Unpacked(NamedTuple):
+    """Arrays (s, ...) by name, and how arrays (...) under the same names become a result.
+
+    `wrap(values, **attributes)`: what is said of all variables; an empty string takes words away.
+    """
+
+    values: dict[str, np.ndarray]
+    wrap: Callable[..., Any]
+
+
+def unpack(samples: Any, fewest: int = 2) -> Unpacked:
+    """Take samples apart; at least so many are needed."""
+    kind = type(samples).__name__
+    if not is_table(samples):
+        found = _arrays(samples)
+    elif kind == "DataFrame":
+        found = _frame(samples)
+    elif kind in ("Dataset", "DataArray"):
+        found = _xarray(samples)
+    else:
+        raise ValueError(f"expected samples as arrays, a Dataset or a DataFrame, got a {kind}")
+    number = len(next(iter(found.values.values())))
+    _checks.at_least(fewest, num_samples=number)
+    for name, values in found.values.items():
+        if values.dtype.kind == "f":
+            _checks.finite_rows(f"samples of {name!r}" if name else "samples", values)
+    return found
+
+
+def has_places(samples: Any) -> bool:
+    """Whether the outputs of a table of samples are a latitude and a longitude."""
+    if type(samples).__name__ not in ("Dataset", "DataFrame"):
+        return False
+    try:
+        names = place_names(samples)
+    except ValueError:
+        return False
+    return set(names) <= set(unpack(samples, 1).values)
+
+
+def _arrays(samples: Any) -> Unpacked:
+    values = np.asarray(samples)
+    if values.ndim == 0 or values.dtype.kind not in "fiubmM":
+        raise ValueError(f"expected samples of shape (s, ...), got {values.dtype} {values.shape}")
+    return Unpacked({"": values}, lambda values, **attributes: values[""])
+
+
+def _xarray(samples: Any) -> Unpacked:
+    if SAMPLE not in samples.dims:
+        raise ValueError(f"expected samples with a dimension {SAMPLE!r}, got {tuple(samples.dims)}")
+    single = type(samples).__name__ == "DataArray"
+    dataset = samples.to_dataset(name="value") if single else samples
+    arrays = {str(n): a for n, a in dataset.data_vars.items() if SAMPLE in a.dims}
+    if not arrays:
+        raise ValueError(f"expected variables over the dimension {SAMPLE!r}, got none")
+    first = {name: array.transpose(SAMPLE, ...) for name, array in arrays.items()}
+    values = {name: array.values for name, array in first.items()}
+
+    def wrap(values: dict[str, Any], **attributes: str) -> Any:
+        result = dataset.drop_dims(SAMPLE)
+        for name, value in values.items():
+            one = first.get(name, next(iter(first.values()))).isel({SAMPLE: 0}, drop=True)
+            about = {**(one.attrs if name in first else {}), **attributes}
+            kept = {key: words for key, words in about.items() if words != ""}
+            result[name] = one.copy(data=value)
+            result[name].attrs = kept
+        return result["value"] if single and "value" in values else result
+
+    return Unpacked(values, wrap)
+
+
+def _frame(samples: Any) -> Unpacked:
+    if SAMPLE not in samples.columns:
+        listed = ", ".join(map(repr, samples.columns))
+        raise ValueError(f"expected samples with a column {SAMPLE!r}, got {listed}")
+    ordered = samples.sort_values(SAMPLE, kind="stable")
+    counts = ordered[SAMPLE].value_counts()
+    if not len(counts) or counts.nunique() > 1:
+        raise ValueError("expected the same number of rows in every sample, got different ones")
+    shape = (len(counts), int(counts.iloc[0]))
+    columns = {name: ordered[name].to_numpy().reshape(shape) for name in ordered if name != SAMPLE}
+    # The places are the columns that are said to be, or else those that no sample changes.
+    inputs = samples.attrs.get("inputs")
+    places = {
+        name: v[0]
+        for name, v in columns.items()
+        if (name in inputs if inputs else len(v) > 1 and np.all(v == v[:1]))
+    }
+    values = {n: v for n, v in columns.items() if n not in places}
+
+    def wrap(values: dict[str, Any], **attributes: str) -> Any:
+        result = type(samples)({**places, **values})
+        units = dict(samples.attrs.get("units", {}))
+        if "units" in attributes:
+            units |= dict.fromkeys(values, attributes["units"])
+        result.attrs["units"] = {n: u for n, u in units.items() if n in result and u}
+        return result
+
+    return Unpacked(values, wrap)

@@ -1,0 +1,148 @@
+"""Proper scores of samples against what was then observed, each with its Monte Carlo error.
+
+Real values are scored by `scoringrules` with fair estimators (Ferro 2014), places on the Earth
+with geodesic distances.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from geomndp._types import Array
+from geomndp.data.globe import EARTH_RADIUS_KM, to_unit
+from geomndp.evaluate import energy_score as geodesic_energy, mean_error
+from geomndp.summaries.moments import Estimate, refuse_places
+from geomndp.summaries.places import SPHERE, unpack_places
+from geomndp.summaries.samples import SAMPLE, unpack
+from geomndp.tables import is_table, place_names
+
+GROUPS = 20  # of the jackknife
+
+
+def crps(samples: Any, truth: Any) -> Estimate:
+    """Continuous ranked probability score at every place, in the units of the values."""
+    import scoringrules as sr
+
+    refuse_places(samples)
+    unpacked = unpack(samples, 3)
+    observed = _truth(samples, truth, unpacked.values)
+
+    def score(values, y):
+        return sr.crps_ensemble(y, values, m_axis=0, estimator="fair", backend="numpy")
+
+    found = {n: _jackknife(score, v, observed[n]) for n, v in unpacked.values.items()}
+    value, error = ({name: pair[i] for name, pair in found.items()} for i in range(2))
+    about = {"long_name": "continuous ranked probability score", "standard_name": ""}
+    return Estimate(unpacked.wrap(value, **about), unpacked.wrap(error, **about))
+
+
+def energy_score(samples: Any, truth: Any) -> Estimate:
+    """Energy score of the whole function, all its places and outputs together: one number."""
+    import scoringrules as sr
+
+    values, y = _joint(samples, truth)
+    return Estimate(
+        *_jackknife(lambda v, y: sr.es_ensemble(y, v, estimator="fair", backend="numpy"), values, y)
+    )
+
+
+def variogram_score(samples: Any, truth: Any, order: float = 0.5) -> Estimate:
+    """Variogram score of the whole function (Scheuerer and Hamill 2015): it sees correlations."""
+    import scoringrules as sr
+
+    values, y = _joint(samples, truth)
+    return Estimate(
+        *_jackknife(lambda v, y: sr.vs_ensemble(y, v, p=order, backend="numpy"), values, y)
+    )
+
+
+def track_energy_score(samples: Any, truth: Any) -> Estimate:
+    """Energy score with geodesic distance at every point of a track, in km."""
+    return _geodesic(geodesic_energy, samples, truth, "energy score")
+
+
+def track_mean_error(samples: Any, truth: Any) -> Estimate:
+    """Distance in km from the samples' Frechet mean to the truth, at every point."""
+    return _geodesic(mean_error, samples, truth, "error of the mean")
+
+
+def _geodesic(measure: Callable, samples: Any, truth: Any, name: str) -> Estimate:
+    places = unpack_places(samples, 3)
+    y = jnp.asarray(_track(samples, truth), places.y.dtype)
+    if y.shape != places.y.shape[1:]:
+        raise ValueError(f"expected a track of {places.y.shape[1]} points, got shape {y.shape}")
+    SPHERE.check("truth", y)
+
+    def score(values, y):
+        return np.asarray(_compiled(measure, jnp.asarray(values), y)) * EARTH_RADIUS_KM
+
+    found = _jackknife(score, np.asarray(places.y), y)
+    return Estimate(*(places.wrap_lengths(part, name) for part in found))
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _compiled(measure: Callable, samples: Array, y: Array) -> Array:
+    return measure(SPHERE, samples, y)
+
+
+def _track(samples: Any, truth: Any) -> np.ndarray:
+    if not is_table(samples):
+        return np.asarray(truth)
+    lat, lon = place_names(samples)
+    values = unpack(samples, 1).values
+    found = _truth(samples, truth, {name: values[name] for name in (lat, lon)})
+    return np.asarray(to_unit(found[lat], found[lon])).reshape(-1, 3)
+
+
+def _joint(samples: Any, truth: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Everything a sample says as one vector."""
+    refuse_places(samples)
+    unpacked = unpack(samples, 3)
+    observed = _truth(samples, truth, unpacked.values)
+    names = list(unpacked.values)
+    values = [unpacked.values[name].reshape(len(unpacked.values[name]), -1) for name in names]
+    return np.concatenate(values, axis=1), np.concatenate([observed[n].reshape(-1) for n in names])
+
+
+def _truth(samples: Any, truth: Any, values: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Observed values in the order of the samples' places."""
+    found = {}
+    for name, array in values.items():
+        if not is_table(samples) or type(truth).__name__ in ("ndarray", "ArrayImpl"):
+            observed = np.asarray(truth)
+        elif name not in truth:
+            raise ValueError(f"expected {name!r} in the truth, got {', '.join(map(repr, truth))}")
+        elif type(truth).__name__ == "Dataset":
+            dims = [dim for dim in samples[name].transpose(SAMPLE, ...).dims if dim != SAMPLE]
+            if set(truth[name].dims) != set(dims):
+                raise ValueError(f"expected the truth over {dims}, got {truth[name].dims}")
+            observed = truth[name].transpose(*dims).values
+            _same_places(samples, truth, dims)
+        else:
+            observed = np.asarray(truth[name])
+        if observed.shape != array.shape[1:]:
+            raise ValueError(f"expected the truth of shape {array.shape[1:]}, got {observed.shape}")
+        found[name] = observed.astype(float)
+    return found
+
+
+def _same_places(samples: Any, truth: Any, dims: list[str]) -> None:
+    for dim in dims:
+        if dim in samples.indexes and dim in truth.indexes:
+            if not samples.indexes[dim].equals(truth.indexes[dim]):
+                raise ValueError(f"expected the truth at the samples' places, got other {dim!r}")
+
+
+def _jackknife(score: Callable, values: np.ndarray, y: Any) -> tuple[Any, Any]:
+    r"""Score, and its error from leaving out a group of samples at a time (Efron 1982)."""
+    groups = np.arange(len(values)) % min(GROUPS, len(values))
+    left = np.stack([score(values[groups != g], y) for g in range(groups.max() + 1)])
+    scale = (len(left) - 1) / len(left)
+    error = np.sqrt(scale * np.sum((left - left.mean(axis=0)) ** 2, axis=0))
+    return np.asarray(score(values, y)), error

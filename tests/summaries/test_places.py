@@ -1,0 +1,110 @@
+"""Summaries of tracks: exact laws of displacements, errors against repetitions, the date line."""
+
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+import xarray as xr
+from numpy.testing import assert_allclose
+
+from geomndp import evaluate, summaries
+from geomndp.data.globe import EARTH_RADIUS_KM, to_latlon, to_unit
+from geomndp.geometry import Sphere
+
+SPHERE = Sphere(2)
+
+
+def around(lat, lon, deviations, shape, *, key):
+    """Draws exp_m(v) with independent normal components of v: their Frechet mean is m."""
+    centre = jnp.broadcast_to(jnp.asarray(to_unit(np.asarray(lat), np.asarray(lon))), (*shape, 3))
+    c = jnp.asarray(np.asarray(deviations) * np.asarray(jr.normal(key, (*shape, 2))))
+    return SPHERE.exp(centre, SPHERE.embed(centre, c)), centre[0]
+
+
+def table(y, names=("lat", "lon")):
+    time = np.datetime64("2024-09-01", "ns") + np.arange(y.shape[1]) * np.timedelta64(6, "h")
+    data = {}
+    for name, part, units in zip(names, to_latlon(np.asarray(y)), ("north", "east"), strict=True):
+        data[name] = (("sample", "time"), part, {"units": f"degrees_{units}"})
+    return xr.Dataset(data, {"time": time, "sample": np.arange(len(y))})
+
+
+def test_mean_and_spread_across_the_date_line(getkey):
+    y, centre = around(20.0, 179.9, (0.05, 0.05), (400, 3), key=getkey())
+    samples = table(y)
+    mean, error = summaries.track_mean(samples)
+    away = SPHERE.distance(jnp.asarray(to_unit(mean.lat.values, mean.lon.values)), centre)
+    assert np.all(away * EARTH_RADIUS_KM < 4 * error.error.values)
+    assert mean.lat.attrs["units"] == "degrees_north" and error.error.attrs["units"] == "km"
+    # One error a component is 0.05 / sqrt(400).
+    assert_allclose(error.error, np.sqrt(2) * 0.05 / 20 * EARTH_RADIUS_KM, rtol=0.25)
+    spread, error = (part.spread.values for part in summaries.track_spread(samples))
+    assert np.all(np.abs(spread - np.sqrt(2) * 0.05 * EARTH_RADIUS_KM) < 4 * error)
+    array, km = summaries.track_mean(y)
+    assert_allclose(array, to_unit(mean.lat.values, mean.lon.values), atol=1e-9)
+    frame = summaries.track_mean(samples.to_dataframe().reset_index())
+    assert_allclose(frame.value.lon, mean.lon)
+    assert_allclose(frame.error.error, km)
+
+
+def test_errors_are_those_of_repetition():
+    """Far apart on the sphere and not round, where curvature counts."""
+    y, centre = around(0.0, 0.0, (0.8, 0.3), (40, 2000), key=jr.key(1))
+    mean, error = summaries.track_mean(y)
+    away = SPHERE.distance(jnp.asarray(mean), centre) * EARTH_RADIUS_KM
+    assert_allclose(np.sqrt(np.mean(error**2)), np.sqrt(np.mean(away**2)), rtol=0.1)
+    y, _ = around(0.0, 0.0, (0.3, 0.1), (40, 2000), key=jr.key(2))
+    spread, error = summaries.track_spread(y)
+    assert_allclose(np.sqrt(np.mean(error**2)), np.std(spread), rtol=0.1)
+
+
+def test_closest_approach():
+    """Tracks that run east along parallels pass a place on their meridian at a known distance."""
+    lon = np.arange(-3.0, 4.0)
+    lat = np.array([1.0, 2.0, -4.0, 0.5])
+    y = to_unit(*np.broadcast_arrays(lat[:, None], lon[None]))
+    samples = table(y)
+    found = summaries.closest_approach(samples, 0.0, 1.0)
+    assert_allclose(found.distance, np.radians(np.abs(lat)) * EARTH_RADIUS_KM)
+    assert np.all(found.time == samples.time.values[4])
+    mean = summaries.mean(found.time)
+    assert mean.value == samples.time.values[4] and mean.error == np.timedelta64(0, "ns")
+    same = summaries.closest_approach(y, 0.0, 1.0, time=np.arange(7.0))
+    assert_allclose(same.distance, found.distance) and assert_allclose(same.time, 4.0)
+    frame = samples.to_dataframe().reset_index()
+    assert_allclose(summaries.closest_approach(frame, 0.0, 1.0).distance, found.distance)
+    near = summaries.distance_to(samples, 0.0, 1.0)
+    hit = summaries.probability(near, lambda km: (km < 150).any("time"))
+    assert hit.value == 0.5 and near.attrs["units"] == "km"
+
+
+def test_geodesic_scores(getkey):
+    y, centre = around(60.0, -179.9, (0.05, 0.1), (30, 4), key=getkey())
+    truth = table(centre[None]).isel(sample=0, drop=True)
+    found = summaries.track_energy_score(table(y), truth)
+    expected = evaluate.energy_score(SPHERE, y, centre) * EARTH_RADIUS_KM
+    assert_allclose(found.value["energy score"], expected, rtol=1e-6)
+    assert np.all(found.error["energy score"] > 0)
+    assert_allclose(summaries.track_energy_score(y, centre).value, expected, rtol=1e-6)
+    error = summaries.track_mean_error(y, centre)
+    assert_allclose(error.value, evaluate.mean_error(SPHERE, y, centre) * EARTH_RADIUS_KM)
+
+
+def test_describe(getkey):
+    y, _ = around(10.0, 180.0, (0.05, 0.05), (20, 3), key=getkey())
+    samples = table(y, ("latitude", "longitude"))
+    found = summaries.describe(samples)
+    assert list(found.data_vars) == ["latitude", "longitude", "error", "spread", "spread_error"]
+    frame = summaries.describe(samples.to_dataframe().reset_index())
+    assert list(frame) == ["time", *found.data_vars]
+    assert_allclose(frame.spread, found.spread)
+
+
+def test_wrong_places(getkey):
+    y, centre = around(10.0, 0.0, (0.05, 0.05), (5, 3), key=getkey())
+    with pytest.raises(ValueError, match="expected a latitude from -90 to 90, got 91"):
+        summaries.distance_to(y, 91.0, 0.0)
+    with pytest.raises(ValueError, match="expected a track of 3 points"):
+        summaries.track_energy_score(y, centre[:2])
+    with pytest.raises(ValueError, match=r"expected time of shape \(3,\)"):
+        summaries.closest_approach(y, 0.0, 0.0, time=np.arange(2.0))
