@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -34,7 +35,7 @@ def tracks():
 
 @pytest.fixture(scope="module")
 def model():
-    return cyclones.make_model(cyclones.FLAT, key=jr.key(0), **TINY)
+    return eqx.filter_jit(cyclones.make_model)(cyclones.FLAT, key=jr.key(0), **TINY)
 
 
 @pytest.mark.parametrize("name", ["joint", "interpolation", "extrapolation"])

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
 import pytest
@@ -92,7 +93,7 @@ def test_maps_of_a_model(tmp_path):
 
 def make_model():
     sizes = {"width": 8, "num_layers": 1, "num_heads": 2}
-    model = cyclones.make_model(cyclones.FLAT, key=jr.key(0), **sizes)
+    model = eqx.filter_jit(cyclones.make_model)(cyclones.FLAT, key=jr.key(0), **sizes)
     return dataclasses.replace(model, score=dataclasses.replace(model.score, conditional=True))
 
 
