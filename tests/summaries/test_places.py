@@ -90,8 +90,8 @@ def test_geodesic_scores():
     found = summaries.track_energy_score(table(y), truth)
     score = jax.jit(lambda y, z: evaluate.energy_score(Sphere(2), y, z))
     expected = score(jnp.asarray(y), jnp.asarray(centre)) * EARTH_RADIUS_KM
-    assert_allclose(found.value["energy score"], expected, rtol=1e-6)
-    assert np.all(found.error["energy score"] > 0)
+    assert_allclose(found.value.energy_score, expected, rtol=1e-6)
+    assert np.all(found.error.energy_score > 0)
     assert_allclose(summaries.track_energy_score(y, centre).value, expected, rtol=1e-6)
     away = distance(summaries.track_mean(y).value, centre)
     assert_allclose(summaries.track_mean_error(y, centre).value, away, rtol=1e-4)

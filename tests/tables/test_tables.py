@@ -15,7 +15,7 @@ from geomndp import load
 from geomndp.gp import GP
 from geomndp.kernels import SquaredExponential
 from geomndp.samplers import Amortised
-from geomndp.tables import Variable, Variables, read_inputs
+from geomndp.tables import Variable, Variables, noise_from_km, read_inputs
 
 from .conftest import HOURS, SCALE, SHIFT, arrays
 
@@ -35,7 +35,7 @@ def test_a_frame_means_its_arrays(stations, readings):
     assert_array_equal(found.time[5:], later.time)
 
 
-def test_a_dataset_means_its_arrays_and_keeps_its_attributes(stations, readings, grid):
+def test_a_dataset_means_its_arrays_and_keeps_its_attributes(stations, readings, grid, tmp_path):
     x, y = arrays(readings)
     posterior = stations.condition(readings.set_index("time").to_xarray())
     expected = stations.condition(x, y).sample(jnp.asarray([[-6.0], [-2.0], [2.0], [6.0]]), **FEW)
@@ -47,7 +47,11 @@ def test_a_dataset_means_its_arrays_and_keeps_its_attributes(stations, readings,
     assert found["sample"].attrs["standard_name"] == "realization"
     xr.testing.assert_equal(found.time, grid.time)
     assert_allclose(found.temperature.values[..., None], expected)
-    assert xr.Dataset.from_dict(found.to_dict()).identical(found)
+    assert_allclose(posterior.sample(grid.time, **FEW).temperature, found.temperature)
+    path = tmp_path / "found.nc"
+    found.to_netcdf(path, engine="h5netcdf")
+    with xr.open_dataset(path, engine="h5netcdf") as again:
+        xr.testing.assert_identical(again.load(), found)
 
 
 def test_a_grid_of_two_dimensions(stations):
@@ -102,7 +106,8 @@ def test_absolute_times_count_from_their_date(stations, readings):
 
 
 def test_tracks_in_degrees(tracks, fixes):
-    posterior = tracks.condition(fixes, noise=1e-5)
+    posterior = tracks.condition(fixes, noise=noise_from_km(20.0))
+    assert_allclose(posterior.observations.noise, 9.855e-6, rtol=1e-3)
     assert_allclose(posterior.observations.x[:, 0], [0.0, 0.25, 0.5, 0.75])
     assert_allclose(jnp.linalg.norm(posterior.observations.y, axis=1), 1.0)
     found = posterior.sample(fixes.to_xarray(), **FEW)
@@ -110,8 +115,10 @@ def test_tracks_in_degrees(tracks, fixes):
     assert found.lat.attrs["units"] == "degrees_north"
     assert found.lon.attrs["units"] == "degrees_east"
     assert np.all(np.abs(found.lat) <= 90) and np.all(found.lon < 180)
-    plain = tracks.condition(posterior.observations.x, posterior.observations.y, noise=1e-5)
-    y = plain.sample(posterior.observations.x, **FEW)
+    plain = tracks.condition(
+        posterior.observations.x, posterior.observations.y, noise=noise_from_km(20.0)
+    )
+    y = plain.sample(seen.x, **FEW)
     assert_allclose(np.sin(np.radians(found.lat)), y[..., 2], atol=1e-12)
 
 

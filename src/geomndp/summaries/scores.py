@@ -64,12 +64,12 @@ def variogram_score(samples: Any, truth: Any, order: float = 0.5) -> Estimate:
 
 def track_energy_score(samples: Any, truth: Any) -> Estimate:
     """Energy score with geodesic distance at every point of a track, in km."""
-    return _geodesic(geodesic_energy, samples, truth, "energy score")
+    return _geodesic(geodesic_energy, samples, truth, "energy_score")
 
 
 def track_mean_error(samples: Any, truth: Any) -> Estimate:
     """Distance in km from the samples' Frechet mean to the truth, at every point."""
-    return _geodesic(mean_error, samples, truth, "error of the mean")
+    return _geodesic(mean_error, samples, truth, "mean_error")
 
 
 def _geodesic(measure: Callable, samples: Any, truth: Any, name: str) -> Estimate:

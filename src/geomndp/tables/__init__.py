@@ -10,6 +10,7 @@ from geomndp.tables.rows import (
     read_rows,
     write_samples,
 )
+from geomndp.tables.units import noise_from_km
 from geomndp.tables.variables import CODOMAINS, Variable, Variables, name_variables
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "Variables",
     "is_table",
     "name_variables",
+    "noise_from_km",
     "place_names",
     "read_functions",
     "read_inputs",

@@ -39,7 +39,9 @@ def as_dataset(table: Any):
     """Take an xarray Dataset, or make one of a DataArray that has a name."""
     kind = type(table).__name__
     if kind == "DataArray" and table.name is not None:
-        return table.to_dataset()
+        # A coordinate stands for its places.
+        same = table.name in table.coords
+        return table.coords.to_dataset() if same else table.to_dataset()
     if kind != "Dataset":
         raise ValueError(f"expected a DataFrame, a Dataset or arrays, got a {kind}")
     return table

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from geomndp.data.globe import EARTH_RADIUS_KM
+
 SECONDS = {"seconds": 1.0, "minutes": 60.0, "hours": 3600.0, "days": 86400.0}
 LATITUDE, LONGITUDE = "degrees_north", "degrees_east"
 
@@ -35,6 +37,14 @@ def canonical(units: str) -> str:
     """One spelling for units that mean the same."""
     words = " ".join(units.split()).lower()
     return _CANONICAL.get(words, words)
+
+
+def noise_from_km(error):
+    """Noise of places on the Earth that are off by `error` km (one standard deviation) each way.
+
+    A variance in square radians: for so short a time the heat kernel is a Gaussian of it.
+    """
+    return (error / EARTH_RADIUS_KM) ** 2
 
 
 def split_time(units: str) -> tuple[str, np.datetime64 | None]:
