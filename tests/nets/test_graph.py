@@ -10,6 +10,8 @@ from numpy.testing import assert_allclose
 from geomndp.nets import graph
 from geomndp.nets.gather import neighbour_values
 
+from .helper import quick
+
 
 def cloud(d, n=120, *, key):
     x = 4 * jr.uniform(key, (n, d))
@@ -29,9 +31,9 @@ def pairs(found):
 def test_both_searches_find_all_pairs(d, getkey, monkeypatch):
     x, mask = cloud(d, key=getkey())
     radius = {1: 0.2, 2: 0.7, 3: 1.2}[d]
-    dense = jax.jit(lambda x: graph.radius_graph(x, mask, radius, 60))(x)
+    dense = quick(lambda x: graph.radius_graph(x, mask, radius, 60))(x)
     monkeypatch.setattr(graph, "DENSE", 10)
-    cells = jax.jit(lambda x: graph.radius_graph(x, mask, radius, 60))(x)
+    cells = quick(lambda x: graph.radius_graph(x, mask, radius, 60))(x)
     distance = np.linalg.norm(x[:, None] - x[None], axis=-1)
     same = (mask[:, None] == mask[None]) & (mask[:, None] > 0)
     expected = np.argwhere((distance < radius) & same & ~np.eye(len(x), dtype=bool))
@@ -43,7 +45,7 @@ def test_both_searches_find_all_pairs(d, getkey, monkeypatch):
 def test_truncation_is_counted_and_mutual(most, getkey, monkeypatch):
     monkeypatch.setattr(graph, "DENSE", most)
     x, mask = cloud(2, key=getkey())
-    whole, cut = (graph.radius_graph(x, mask, 0.9, slots) for slots in (60, 4))
+    whole, cut = (quick(lambda x, k=k: graph.radius_graph(x, mask, 0.9, k))(x) for k in (60, 4))
     kept = pairs(cut)
     assert kept < pairs(whole)
     assert {(j, i) for i, j in kept} == kept
@@ -52,7 +54,7 @@ def test_truncation_is_counted_and_mutual(most, getkey, monkeypatch):
 
 def test_reverse_is_an_involution(getkey):
     x, mask = cloud(2, key=getkey())
-    found = graph.radius_graph(x, mask, 0.5, 6)
+    found = quick(lambda x: graph.radius_graph(x, mask, 0.5, 6))(x)
     flat = np.asarray(found.reverse).ravel()
     assert_allclose(flat[flat], np.arange(flat.size))
     own = np.repeat(np.arange(len(x)), 6)
@@ -75,7 +77,7 @@ def test_gather_has_every_derivative(getkey):
     def plain(h, found):
         return h[found.index]
 
-    def results(gather):
+    def results(gather, places, h, v):
         def slope(x, h):
             return jax.grad(lambda h: loss(x, h, gather))(h)
 
@@ -85,5 +87,7 @@ def test_gather_has_every_derivative(getkey):
         shared = jax.vmap(second, in_axes=(None, 0, 0))(places[0], h, v)
         return jax.vmap(slope)(places, h), jax.vmap(second)(places, h, v), shared
 
-    for a, b in zip(jax.jit(results, static_argnums=0)(ours), results(plain), strict=True):
+    both = quick(lambda *args: (results(ours, *args), results(plain, *args)))
+    found, expected = both(places, h, v)
+    for a, b in zip(found, expected, strict=True):
         assert_allclose(a, b, atol=1e-11)

@@ -18,6 +18,12 @@ from .helper import NOISING, tiny_score
 SCHEDULE = noising.LinearSchedule(0.0, 10.0)
 
 
+@eqx.filter_jit
+def value(loss, learner, batch, key):
+    """Loss and its parts, as one program."""
+    return loss(learner, NOISING, batch, key=key)
+
+
 def test_stratified_times_fill_every_cell(getkey):
     key = getkey()
     u = np.asarray(stratified(64, jnp.float64, key=key))
@@ -64,7 +70,7 @@ def test_bad_context_times_are_refused(name):
 
 
 def test_points_of_a_function_share_its_time_but_for_the_context(getkey):
-    batch = data.regression1d("paper", "sawtooth").stream(32).draw(getkey())
+    batch = jax.jit(data.regression1d("paper", "sawtooth").stream(32).draw)(getkey())
     t, point_t = train.DenoisingLoss().draw_times(NOISING, batch, key=getkey())
     target = np.asarray(batch.context) == 0
     assert_array_equal(
@@ -87,6 +93,7 @@ def test_garbage_in_masked_slots_changes_nothing(getkey):
     batch, key, learner = mixed_batch(getkey()), getkey(), tiny_score()
     gap = batch.mask[:, :, None] == 0
 
+    @jax.jit
     def value_and_gradient(batch):
         loss = lambda learner: train.DenoisingLoss()(learner, NOISING, batch, key=key)[0]  # noqa: E731
         return eqx.filter_value_and_grad(loss)(learner)
@@ -108,8 +115,8 @@ def test_loss_is_the_mean_over_targets_then_functions(getkey):
         tiny_score(),
         replace_fn=lambda w: jax.tree.map(jnp.zeros_like, w),
     )
-    loss, info = train.DenoisingLoss()(learner, NOISING, batch, key=key)
-    by_point, _ = train.DenoisingLoss(average="point")(learner, NOISING, batch, key=key)
+    loss, info = value(train.DenoisingLoss(), learner, batch, key)
+    by_point, _ = value(train.DenoisingLoss(average="point"), learner, batch, key)
     time_key, noise_key = jr.split(key)
     _, point_t = train.DenoisingLoss().draw_times(NOISING, batch, key=time_key)
     means, squares, number = [], 0.0, 0
@@ -127,10 +134,9 @@ def test_loss_is_the_mean_over_targets_then_functions(getkey):
 
 def test_weight_multiplies_by_time(getkey):
     batch, key = mixed_batch(getkey()), getkey()
-    plain, info = train.DenoisingLoss()(tiny_score(), NOISING, batch, key=key)
-    weighted, _ = train.DenoisingLoss(weight=lambda noising, t: noising.alpha(t) ** 2)(
-        tiny_score(), NOISING, batch, key=key
-    )
+    plain, info = value(train.DenoisingLoss(), tiny_score(), batch, key)
+    squared = train.DenoisingLoss(weight=lambda noising, t: noising.alpha(t) ** 2)
+    weighted, _ = value(squared, tiny_score(), batch, key)
     expected = jnp.mean(info.losses * NOISING.alpha(info.times) ** 2)
     assert_allclose(weighted, expected, rtol=1e-12)
     assert weighted < plain
