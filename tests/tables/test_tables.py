@@ -106,19 +106,18 @@ def test_absolute_times_count_from_their_date(stations, readings):
 
 
 def test_tracks_in_degrees(tracks, fixes):
-    posterior = tracks.condition(fixes, noise=noise_from_km(20.0))
-    assert_allclose(posterior.observations.noise, 9.855e-6, rtol=1e-3)
-    assert_allclose(posterior.observations.x[:, 0], [0.0, 0.25, 0.5, 0.75])
-    assert_allclose(jnp.linalg.norm(posterior.observations.y, axis=1), 1.0)
+    noise = noise_from_km(20.0)
+    posterior = tracks.condition(fixes, noise=noise)
+    seen = posterior.observations
+    assert_allclose(seen.noise, 9.855e-6, rtol=1e-3)
+    assert_allclose(seen.x[:, 0], [0.0, 0.25, 0.5, 0.75])
+    assert_allclose(jnp.linalg.norm(seen.y, axis=1), 1.0)
     found = posterior.sample(fixes.to_xarray(), **FEW)
     assert found.lat.dims == ("sample", "time") and not set(found.coords) & {"lat", "lon"}
     assert found.lat.attrs["units"] == "degrees_north"
     assert found.lon.attrs["units"] == "degrees_east"
     assert np.all(np.abs(found.lat) <= 90) and np.all(found.lon < 180)
-    plain = tracks.condition(
-        posterior.observations.x, posterior.observations.y, noise=noise_from_km(20.0)
-    )
-    y = plain.sample(seen.x, **FEW)
+    y = tracks.condition(seen.x, seen.y, noise=noise).sample(seen.x, **FEW)
     assert_allclose(np.sin(np.radians(found.lat)), y[..., 2], atol=1e-12)
 
 
