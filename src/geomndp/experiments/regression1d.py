@@ -81,7 +81,7 @@ def make_model(
         net = BiDimensionalAttention(1, 1, inputs="absolute", **options)
     mean = Constant(process.mean) if process.mean else None
     noising = OrnsteinUhlenbeck(kernel, LinearSchedule(0.0, 10.0), mean)
-    return Model(noising, NetworkScore(net))
+    return Model(noising, NetworkScore(net)).named("x", "y")
 
 
 def make_loss() -> DenoisingLoss:

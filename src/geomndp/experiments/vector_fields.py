@@ -79,7 +79,9 @@ def make_model(
             problem.codomain.dim, problem.codomain.size, **options, dtype="float32", key=key
         )
     kernel = Diagonal(White(problem.variance), problem.codomain.size)
-    return Model(OrnsteinUhlenbeck(kernel, LinearSchedule(1e-4, 15.0)), NetworkScore(net))
+    model = Model(OrnsteinUhlenbeck(kernel, LinearSchedule(1e-4, 15.0)), NetworkScore(net))
+    size = problem.codomain.size
+    return model.named(("x", "y"), ("u", "v") if size == 2 else [f"f{i}" for i in range(size)])
 
 
 def make_loss() -> DenoisingLoss:
