@@ -26,7 +26,7 @@ def calibration(part: dict) -> Table:
             worst = max(abs(density - 1) for density in found["model"]["pit"])
             rows.append((name, region, *cells, f"{worst:.3f}"))
     header = ("model", "region", "CRPS", "lost to the GP", "50% interval covers", "GP's")
-    header += ("90% interval covers", "GP's", "PIT, largest |density - 1|")
+    header += ("90% interval covers", "GP's", "PIT density, furthest from 1")
     return Table("Calibration of posterior samples", header, rows)
 
 
