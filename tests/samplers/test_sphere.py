@@ -22,7 +22,7 @@ slow = pytest.mark.slow
 SAMPLERS = {
     "amortised": (samplers.Amortised(30), 2000, 0.05),
     "flow": (samplers.flow(8), 2000, 0.05),
-    "langevin": (samplers.Langevin(15, 20), 1000, 0.12),
+    "langevin": (samplers.Langevin(15, 20), 500, 0.12),
     "langevin-outer": (samplers.Langevin(15, 20, "outer"), 1000, 0.12),
     "repaint": (samplers.RePaint(30, 30), 600, 0.12),
     "moment-matching": (samplers.MomentMatching(30), 600, 0.30),
@@ -77,7 +77,8 @@ def test_moment_matching_is_right_for_concentrated_data():
     assert gap(y, spreads=spreads, yc=yc) < 0.05
 
 
-@pytest.mark.parametrize("name", ["amortised", "langevin"])
+# Where Langevin sees noise, in the tilt of its score, is tested exactly below.
+@pytest.mark.parametrize("name", ["amortised", pytest.param("langevin", marks=slow)])
 def test_noise_is_a_heat_time(name):
     sampler, num, bound = SAMPLERS[name]
     assert gap(draw(sampler, num, noise=0.3), noise=0.3) < bound

@@ -61,6 +61,7 @@ def train(command: Train) -> None:
     this = recipe(command.name, data=command.data, functions=command.functions, split=command.split)
     steps = this.steps if command.steps is None else command.steps
     batch_size = this.batch_size if command.batch_size is None else command.batch_size
+    stream = this.make_stream(batch_size)
     init_key, train_key = jr.split(jr.key(command.seed))
     options = {"compute_dtype": command.compute_dtype, **_network_options(command.net)}
     try:
@@ -69,7 +70,7 @@ def train(command: Train) -> None:
         raise ValueError(f"expected options of the network, got {command.net}: {error}") from error
     model, history = fit(
         model,
-        this.make_stream(batch_size),
+        stream,
         steps=steps,
         key=train_key,
         loss=this.make_loss(),
