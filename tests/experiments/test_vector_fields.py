@@ -13,6 +13,8 @@ from geomndp.model import fit
 from geomndp.solve import Heun
 from geomndp.train.loss import squared_errors
 
+from ..nets.helper import quick
+
 SMALL = {"channels": 2, "width": 4, "num_layers": 1, "num_radial": 2}
 TINY = {"width": 4, "num_layers": 1, "num_heads": 1}
 
@@ -33,7 +35,8 @@ def test_names_are_those_of_the_table():
 def test_no_neighbour_is_missed_on_the_paper_grid():
     this = vector_fields.experiment("vector-fields/se")
     model = vector_fields.make_model(this, key=jr.key(0), **SMALL)
-    graph = model.score.net.graph(jnp.asarray(this.problem.grid), jnp.ones(648))
+    find = quick(lambda x: model.score.net.graph(x, jnp.ones(648)))
+    graph = find(jnp.asarray(this.problem.grid))
     assert int(graph.missed) == 0
     assert int(graph.real.sum(axis=1).max()) == 20
     with pytest.raises(ValueError, match="expected room for all neighbours"):
@@ -72,10 +75,14 @@ def test_train_and_score(name):
 def test_shared_inputs_do_not_change_the_loss():
     this = small("vector-fields/curl-free")
     model = vector_fields.make_model(this, key=jr.key(0), **SMALL)
-    batch = vector_fields.make_stream(this, 3).draw(jr.key(2))
+    stream = vector_fields.make_stream(this, 3)
+    batch = quick(lambda key: stream.draw(key))(jr.key(2))
     t = jnp.broadcast_to(jnp.float32(0.3), batch.mask.shape)
-    plain, shared = (
-        squared_errors(model.score, model.noising, t, batch, key=jr.key(3), shared=shared)
-        for shared in (False, True)
-    )
+
+    @quick
+    def both(batch):
+        args = (model.score, model.noising, t, batch)
+        return [squared_errors(*args, key=jr.key(3), shared=shared) for shared in (False, True)]
+
+    plain, shared = both(batch)
     assert_allclose(shared, plain, rtol=1e-4, atol=1e-6)

@@ -1,5 +1,6 @@
 """Losses on the sphere: the exact score minimises both, and training finds it."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -9,7 +10,6 @@ import pytest
 from geomndp import Model
 from geomndp._types import Batch
 from geomndp.geometry import Exact, Hutchinson, Sphere
-from geomndp.nets import RelativeAttention
 from geomndp.noising import Brownian, LinearSchedule
 from geomndp.score import NetworkScore, PreconditionK
 from geomndp.train import DenoisingLoss
@@ -19,11 +19,12 @@ from ..spheres import NOISING, SPHERE, oracle
 B, N = 1500, 2
 
 
-def batch(score, *, key):
+@jax.jit
+def batch(key):
     """Draws of the mixture, half of them with a context."""
     x_key, y_key = jr.split(key)
     x = jr.uniform(x_key, (B, N, 1), minval=-1.0, maxval=1.0)
-    y = jax.vmap(lambda x, key: score.sample(NOISING, x, key=key))(x, jr.split(y_key, B))
+    y = jax.vmap(lambda x, key: oracle().sample(NOISING, x, key=key))(x, jr.split(y_key, B))
     context = jnp.zeros((B, N)).at[::2, 0].set(1.0)
     return Batch(x, y, jnp.ones((B, N)), context)
 
@@ -45,13 +46,15 @@ LOSSES = {
     "implicit": DenoisingLoss(eps=0.05, implicit=Exact()),
     "implicit-probes": DenoisingLoss(eps=0.05, implicit=Hutchinson(2)),
 }
+# Probes leave the mean of a divergence as it is: tested with the divergences themselves.
+CASES = ["denoising", "implicit", pytest.param("implicit-probes", marks=pytest.mark.slow)]
 
 
-@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("name", CASES)
 def test_exact_score_is_the_minimum(name):
     """The slope in the direction of the score itself is zero, within four standard errors."""
     score = oracle()
-    data, loss = batch(score, key=jr.key(0)), LOSSES[name]
+    data, loss = batch(jr.key(0)), LOSSES[name]
 
     @jax.jit
     def slopes(factor):
@@ -66,6 +69,15 @@ def test_exact_score_is_the_minimum(name):
     assert np.mean(below) < -2.5 * error
 
 
+class Pointwise(eqx.Module):
+    """A network that sees one point at a time."""
+
+    mlp: eqx.nn.MLP
+
+    def __call__(self, t, x, y, mask):
+        return jax.vmap(self.mlp)(jnp.concatenate([t[:, None], y], axis=1))
+
+
 @pytest.mark.parametrize("manifold", [Sphere(2), Sphere(3)], ids=["closed-form", "walk"])
 def test_training_lowers_the_loss(manifold):
     """A few steps of a tiny network, with a target or, where there is none, without."""
@@ -73,7 +85,7 @@ def test_training_lowers_the_loss(manifold):
 
     noising = Brownian(manifold, LinearSchedule(1e-2, 6.0), walk=10)
     p = manifold.ambient_dim
-    net = RelativeAttention(1, p, width=16, num_layers=1, num_heads=2, key=jr.key(0))
+    net = Pointwise(eqx.nn.MLP(1 + p, p, 16, 1, activation=jax.nn.silu, key=jr.key(0)))
     model = Model(noising, NetworkScore(net, PreconditionK()), eps=0.01)
     y = manifold.onto(jnp.eye(p)[None, :1] + 0.2 * jr.normal(jr.key(1), (64, 3, p)))
     data = Batch(jnp.zeros((64, 3, 1)), y, jnp.ones((64, 3)), jnp.zeros((64, 3)))
