@@ -77,7 +77,8 @@ def load(name: str | os.PathLike) -> Model:
     """Read a model from its path (with or without ending) or by its shipped name."""
     path = _shipped.find(name)
     document = _shipped.document(path)
-    net = nets.build(document["net"], key=jr.key(0))
+    # Shapes only: to draw parameters that are then replaced takes seconds.
+    net = eqx.filter_eval_shape(nets.build, document["net"], key=jr.key(0))
     net = _with_weights(net, path, document["sha256"])
     learnt = score.NetworkScore(
         net, _rebuild(document["parametrisation"]), conditional=document["conditional"]
@@ -115,7 +116,8 @@ def _with_weights(net, path: Path, checksum: str):
     stored = decode(content)
 
     def restore(key, leaf):
-        return jnp.asarray(stored[jax.tree_util.keystr(key)]) if eqx.is_array(leaf) else leaf
+        shaped = isinstance(leaf, jax.ShapeDtypeStruct)
+        return jnp.asarray(stored[jax.tree_util.keystr(key)]) if shaped else leaf
 
     return jax.tree_util.tree_map_with_path(restore, net)
 
