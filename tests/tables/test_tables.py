@@ -29,7 +29,7 @@ def test_a_frame_means_its_arrays(stations, readings):
     later = readings.assign(time=readings.time + pd.Timedelta("1h"))
     found = stations.condition(readings).sample(later, **FEW)
     assert list(found) == ["sample", "time", "temperature"]
-    assert found.attrs["units"] == {"time": "hours", "temperature": "degC"}
+    assert found.attrs["units"] == {"temperature": "degC"}
     assert_allclose(found.temperature, expected.reshape(-1))
     assert_array_equal(found["sample"], np.repeat([0, 1], 5))
     assert_array_equal(found.time[5:], later.time)
@@ -114,8 +114,8 @@ def test_tracks_in_degrees(tracks, fixes):
     assert_allclose(jnp.linalg.norm(seen.y, axis=1), 1.0)
     found = posterior.sample(fixes.to_xarray(), **FEW)
     assert found.lat.dims == ("sample", "time") and not set(found.coords) & {"lat", "lon"}
-    assert found.lat.attrs["units"] == "degrees_north"
-    assert found.lon.attrs["units"] == "degrees_east"
+    assert found.lat.attrs == {"units": "degrees_north", "standard_name": "latitude"}
+    assert found.lon.attrs == {"units": "degrees_east", "standard_name": "longitude"}
     assert np.all(np.abs(found.lat) <= 90) and np.all(found.lon < 180)
     y = tracks.condition(seen.x, seen.y, noise=noise).sample(seen.x, **FEW)
     assert_allclose(np.sin(np.radians(found.lat)), y[..., 2], atol=1e-12)

@@ -59,7 +59,10 @@ def write(frame: Any, variables: Variables, values: np.ndarray) -> Any:
     for i, name in enumerate(variables.output_names):
         parts[name] = values[:, :, i].reshape(-1)
     result = pd.DataFrame(parts)
-    units = {v.name: v.units for v in (*variables.inputs, *variables.outputs) if v.units}
-    result.attrs["units"] = units | frame.attrs.get("units", {})
+    known = {v.name: v.units for v in (*variables.inputs, *variables.outputs) if v.units}
+    known |= frame.attrs.get("units", {})
+    # Times need no units.
+    units = {n: u for n, u in known.items() if n in result and result[n].dtype.kind not in "mM"}
+    result.attrs["units"] = units
     result.attrs["inputs"] = list(variables.input_names)
     return result

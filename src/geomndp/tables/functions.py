@@ -16,7 +16,7 @@ from geomndp.tables.datasets import stated_units, variable
 from geomndp.tables.frames import columns as frame_columns, series
 from geomndp.tables.rows import check_degrees, numeric
 from geomndp.tables.times import per_function
-from geomndp.tables.variables import Variable, Variables
+from geomndp.tables.variables import Variable, Variables, place
 
 
 class Functions(NamedTuple):
@@ -55,7 +55,7 @@ def read_functions(
     about_y = tuple(_described(padded, name) for name in outputs)
     stated = [about.units for about in about_y]
     if codomain == "sphere":
-        about_y = tuple(guess.as_place(about, i) for i, about in enumerate(about_y))
+        about_y = tuple(place(about, i) for i, about in enumerate(about_y))
     variables = Variables(about_x, about_y, codomain)
     y = np.stack([numeric(name, padded.values[name]) for name in outputs], axis=-1)
     mask = _real(known, np.isfinite(y))

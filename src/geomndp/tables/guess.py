@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from geomndp.tables.datasets import variable
-from geomndp.tables.units import LATITUDE, LONGITUDE, canonical, check_same
-from geomndp.tables.variables import Variable, as_names
+from geomndp.tables.units import LATITUDE, LONGITUDE, canonical
+from geomndp.tables.variables import as_names
 
 FUNCTION = "function"
 PLACE = (
@@ -52,13 +52,6 @@ def _place(about: dict[str, dict], index: int) -> str:
         f"expected a variable that is the {standard}, got {', '.join(map(repr, about))}"
         "; name outputs=(latitude, longitude)"
     )
-
-
-def as_place(output: Variable, index: int) -> Variable:
-    """Say that an output is a latitude (0) or a longitude (1) in degrees."""
-    standard, units, _ = PLACE[index]
-    check_same(output.name, output.units, units)
-    return Variable(output.name, units, output.long_name, standard)
 
 
 def function_dims(

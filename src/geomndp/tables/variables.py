@@ -11,7 +11,7 @@ import numpy as np
 
 from geomndp import _checks
 from geomndp.data.globe import to_latlon, to_unit
-from geomndp.tables.units import LATITUDE, LONGITUDE, canonical
+from geomndp.tables.units import LATITUDE, LONGITUDE, canonical, check_same
 
 CODOMAINS = ("real", "sphere")
 
@@ -96,9 +96,17 @@ def name_variables(inputs, outputs, codomain: str, units=None) -> Variables:
         raise ValueError(f"expected units of inputs and outputs, got them for {unknown}")
     if codomain == "sphere":
         names[1] = as_names("outputs (latitude, longitude)", names[1], 2)
-        known = dict(zip(names[1], (LATITUDE, LONGITUDE), strict=True)) | known
-    parts = [tuple(Variable(name, known.get(name, "")) for name in part) for part in names]
-    return Variables(parts[0], parts[1], codomain)
+    parts = [[Variable(name, known.get(name, "")) for name in part] for part in names]
+    if codomain == "sphere":
+        parts[1] = [place(variable, i) for i, variable in enumerate(parts[1])]
+    return Variables(tuple(parts[0]), tuple(parts[1]), codomain)
+
+
+def place(output: Variable, index: int) -> Variable:
+    """Say that an output is a latitude (0) or a longitude (1) in degrees."""
+    name, units = (("latitude", LATITUDE), ("longitude", LONGITUDE))[index]
+    check_same(output.name, output.units, units)
+    return Variable(output.name, units, output.long_name, name)
 
 
 def as_names(what: str, names, count: int | None = None) -> tuple[str, ...]:
