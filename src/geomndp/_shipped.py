@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
 
@@ -40,8 +41,9 @@ def find(name: str | os.PathLike) -> Path:
     for path in (stem(name), folder() / stem(name)):
         if sibling(path, ".json").is_file():
             return path
-    known = ", ".join(names()) or "none"
-    raise ValueError(f"expected a model file or a shipped name ({known}), got {os.fspath(name)!r}")
+    text = os.fspath(name)
+    near = ", ".join(get_close_matches(text, names(), n=3, cutoff=0.0)) or "none"
+    raise ValueError(f"expected a model file or a shipped name ({near}, ...), got {text!r}")
 
 
 def document(path: Path) -> dict:

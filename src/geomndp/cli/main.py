@@ -1,23 +1,31 @@
-"""Entry point: one clear sentence and a non-zero exit code where something is wrong."""
+"""Entry point: one clear sentence and a non-zero exit code where something is wrong.
+
+0: done; 1: refused or failed; 2: no such command or option; 130: stopped by Ctrl-C.
+"""
 
 from __future__ import annotations
 
 import importlib
 import os
 import sys
+from typing import Any
 
 from geomndp.cli.commands import Demo, Evaluate, List, Reproduce, Train
+from geomndp.cli.requests import Condition, Draw, Sample
 
 # One thread for XLA on the CPU and for its LAPACK: see docs/decisions.md.
 THREADS = ("NPROC", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
 
 _RUN = {
     Demo: ("demo", "demo"),
-    List: ("models", "list_models"),
+    List: ("listing", "list_models"),
+    Sample: ("sampling", "sample"),
+    Condition: ("sampling", "condition"),
     Train: ("models", "train"),
     Evaluate: ("models", "evaluate"),
     Reproduce: ("tables", "reproduce"),
 }
+_EXPECTED = (ValueError, ArithmeticError, OSError, RuntimeError, MemoryError, ImportError)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -35,10 +43,34 @@ def main(arguments: list[str] | None = None) -> int:
     module, name = _RUN[type(command)]
     try:
         getattr(importlib.import_module(f"geomndp.cli.{module}"), name)(command)
-    except (ValueError, FloatingPointError, OSError) as error:
-        print(f"geomndp: {error}", file=sys.stderr)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Who reads the output has seen enough (geomndp ... | head).
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except _EXPECTED as error:
+        print(f"geomndp: {_sentence(error)}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
-        print("geomndp: stopped; nothing half-written is left", file=sys.stderr)
+    except KeyboardInterrupt as stop:
+        said = str(stop) or f"stopped; {_resume(command)}"
+        print(f"geomndp: {said}; nothing half-written is left", file=sys.stderr)
         return 130
     return 0
+
+
+def _sentence(error: BaseException) -> str:
+    """What went wrong, on one line."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    if isinstance(error, ModuleNotFoundError):
+        return f"expected the package {error.name!r}, got none: pip install 'geomndp[data,plots]'"
+    return text if len(text) <= 400 else text[:400] + "..."
+
+
+def _resume(command: Any) -> str:
+    """How to go on after Ctrl-C."""
+    if isinstance(command, Draw):
+        return "the same command with the same seed gives the same samples"
+    if isinstance(command, Evaluate):
+        if command.out is None:
+            return "with --out FOLDER the same command would go on where it was stopped"
+        return f"the same command goes on with the blocks in {command.out}"
+    return "run the same command again"

@@ -1,4 +1,4 @@
-"""`geomndp list`, `geomndp train`, `geomndp evaluate`."""
+"""`geomndp train`, `geomndp evaluate`."""
 
 from __future__ import annotations
 
@@ -7,47 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from geomndp import _shipped
-from geomndp.cli.commands import Evaluate, List, Train
-
-REGIONS = ("interpolation", "generalisation")
-
-
-def list_models(command: List) -> None:
-    """Print the shipped models; reads their JSON only."""
-    rows = {name: _shipped.metadata(name) for name in _shipped.names()}
-    if command.json:
-        print(json.dumps(rows, indent=1))
-        return
-    title = "Nats per target and regret to the exact GP, inside and outside the training range"
-    table = Table(title=title, box=None, pad_edge=False)
-    table.add_column("model", no_wrap=True)
-    for region in ("inside", "outside"):
-        table.add_column(region, justify="right", no_wrap=True)
-        table.add_column("regret", justify="right", no_wrap=True)
-    for name, notes in rows.items():
-        table.add_row(name, *(c for r in REGIONS for c in _cells(notes["metrics"].get(r))))
-    Console().print(table)
-
-
-def _cells(metrics: dict | None) -> tuple[str, str]:
-    """Log-likelihood and regret."""
-    if metrics is None:
-        return "", ""
-    if metrics["log_prob"][0] <= -10:
-        return "below -10", ""
-    return _brief(metrics["log_prob"], 3), _brief(metrics.get("regret"), 4)
-
-
-def _brief(pair: list[float] | None, digits: int) -> str:
-    """A number with its standard error in units of its last digit: 0.726(5)."""
-    if pair is None:
-        return ""
-    mean, error = pair
-    digits = digits if error * 10**digits < 10 else digits - 1
-    return f"{mean:.{digits}f}({round(error * 10**digits)})"
+from geomndp.cli.commands import Evaluate, Train
 
 
 def train(command: Train) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from rich.table import Table as RichTable
 
 from geomndp import _checks
 from geomndp.cli.commands import Reproduce
+from geomndp.cli.files import write_text
 from geomndp.experiments.report import Table
 
 TABLES = {
@@ -47,11 +47,4 @@ def shown(content: Table) -> RichTable:
 
 def write_document(path: Path, parts: Iterable[str]) -> Path:
     """Write Markdown under a temporary name, then rename."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        temporary.write_text("\n".join(parts), encoding="utf-8")
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    return path
+    return write_text(path, "\n".join(parts))

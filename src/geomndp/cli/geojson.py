@@ -1,0 +1,102 @@
+"""Samples as GeoJSON (RFC 7946): tracks on the Earth as lines, everything else as points."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from geomndp.data.globe import to_latlon, to_unit, wrap
+from geomndp.tables import Variables, place_names
+from geomndp.tables.units import LATITUDE, LONGITUDE, canonical
+
+DIGITS = 5  # of degrees: about a metre
+SAMPLE = "sample"
+
+
+def features(dataset: Any, inputs: tuple[str, ...]) -> list[dict]:
+    """Features of a Dataset of samples or of their summary.
+
+    Tracks are one line a sample, cut at the date line. Otherwise every place is a point, at its
+    longitude and latitude where it has them, else at its two inputs.
+    """
+    try:
+        lat, lon = place_names(dataset)
+    except ValueError:
+        lat, lon = "", ""
+    if lat not in dataset.data_vars or lon not in dataset.data_vars:
+        return _points(dataset, lat, lon, inputs)
+    if SAMPLE not in dataset.dims:
+        return [_line(dataset, lat, lon, {SAMPLE: "mean"}), *_points(dataset, lat, lon, inputs)]
+    numbers = range(dataset.sizes[SAMPLE])
+    return [_line(dataset.isel({SAMPLE: i}), lat, lon, {SAMPLE: i}) for i in numbers]
+
+
+def check_points(variables: Variables) -> None:
+    """Refuse a model whose functions have no place on a map."""
+    places = {LATITUDE, LONGITUDE}
+    for part in (variables.inputs, variables.outputs):
+        if places <= {canonical(variable.units) for variable in part}:
+            return
+    if len(variables.inputs) != 2:
+        got = ", ".join(map(repr, variables.input_names))
+        raise ValueError(f"expected places or two inputs for a .geojson, got the input {got}")
+
+
+def cut(lat: np.ndarray, lon: np.ndarray) -> list[np.ndarray]:
+    """Parts (n, 2) of a track, longitude first, none of which crosses the date line.
+
+    Where a great circle crosses it the parts end and begin, on either side of it.
+    """
+    lon = np.asarray(wrap(lon))
+    places = np.stack([lon, lat], axis=1)
+    parts, start = [], 0
+    for i in np.flatnonzero(np.abs(np.diff(lon)) > 180):
+        a, b = to_unit(lat[i : i + 2], lon[i : i + 2])
+        # The chord meets the plane of the date line where its second coordinate is zero.
+        share = a[1] / (a[1] - b[1])
+        at = float(to_latlon(a + share * (b - a))[0])
+        side = 180.0 if lon[i] > 0 else -180.0
+        parts.append(np.concatenate([places[start : i + 1], [[side, at]]]))
+        places[i], start = [-side, at], i
+    return [*parts, places[start:]]
+
+
+def _line(track: Any, lat: str, lon: str, properties: dict) -> dict:
+    places = (track[name].values.ravel().astype(float) for name in (lat, lon))
+    parts = [np.round(part, DIGITS).tolist() for part in cut(*places)]
+    inputs = {str(n): _plain(c.values.ravel()) for n, c in track.coords.items() if c.dims}
+    if len(parts) > 1:
+        geometry = {"type": "MultiLineString", "coordinates": parts}
+    elif len(parts[0]) == 1:
+        geometry = {"type": "Point", "coordinates": parts[0][0]}
+    else:
+        geometry = {"type": "LineString", "coordinates": parts[0]}
+    return {"type": "Feature", "geometry": geometry, "properties": {**properties, **inputs}}
+
+
+def _points(dataset: Any, lat: str, lon: str, inputs: tuple[str, ...]) -> list[dict]:
+    from geomndp.cli.files import as_frame
+
+    frame = as_frame(dataset)
+    if lat not in frame or lon not in frame:
+        lon, lat = inputs
+    where = np.round(frame[[lon, lat]].to_numpy(float), DIGITS).tolist()
+    columns = {name: _plain(frame[name].to_numpy()) for name in frame if name not in (lat, lon)}
+    return [
+        {
+            "type": "Feature",
+            "geometry": {"type": "Point", "coordinates": place},
+            "properties": {name: values[i] for name, values in columns.items()},
+        }
+        for i, place in enumerate(where)
+    ]
+
+
+def _plain(values: np.ndarray) -> list:
+    """Numbers or text that JSON knows."""
+    if values.dtype.kind == "M":
+        return [f"{text}Z" for text in np.datetime_as_string(values, unit="s")]
+    if values.dtype.kind == "m":
+        return (values / np.timedelta64(1, "s")).tolist()
+    return values.tolist()

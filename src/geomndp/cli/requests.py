@@ -1,0 +1,66 @@
+"""`geomndp sample` and `geomndp condition`, as plain dataclasses: parsing imports no JAX."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tyro.conf import Positional
+
+
+@dataclass(frozen=True, kw_only=True)
+class Draw:
+    """What both commands are asked for."""
+
+    name: Positional[str]
+    """Shipped model (geomndp list), or a path to one."""
+    at: tuple[str, ...]
+    """Where to predict: a file (.csv, .parquet, .nc) with the model's inputs, or a range for each
+    input: start:stop:step or start:stop:30pts, numbers such as 0,0.5,2, or, for datetimes,
+    2024-09-01/2024-09-04/6h. Several inputs, each as name=range, make a grid."""
+    out: str | None = None
+    """File for the result: .nc, .parquet, .csv or .geojson; without, CSV is printed."""
+    num_samples: int = 64
+    """Samples to draw."""
+    seed: int = 0
+    """Seed of all random numbers: the same seed, the same samples."""
+    summary: bool = False
+    """Mean, standard deviation and quantiles with their errors instead of samples; for places the
+    mean place and the spread in km."""
+    levels: tuple[float, ...] = (0.05, 0.5, 0.95)
+    """Levels of the quantiles."""
+    columns: tuple[str, ...] = ()
+    """Names of the model's inputs and outputs in the files, where they differ: lat=LAT lon=LON."""
+    steps: int | None = None
+    """Steps of the sampler; its own number by default."""
+    device: str | None = None
+    """"cpu", "gpu", ...; the fastest there is by default."""
+    dtype: str = "float32"
+    """"float32" or "float64"."""
+    json: bool = False
+    """Print JSON for machines."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample(Draw):
+    """Draw functions of a model that has seen no observations.
+
+    Example: geomndp sample regression1d/se --at -2:2:0.05 --num-samples 5 --out draws.csv
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Condition(Draw):
+    """Draw functions of a model given observations in a file.
+
+    Example: geomndp condition vector-fields/div-free stations.csv --at x=-9:9:0.5 y=-9:9:0.5
+    --summary --out field.nc
+
+    Example: geomndp condition cyclones/ibtracs fixes.csv --at 0:6:0.125 --error 20
+    --num-samples 100 --out tracks.geojson
+    """
+
+    observations: Positional[str]
+    """File of observations: .csv, .parquet or .nc, with the model's columns."""
+    error: str = "0"
+    """Standard deviation of the observations' errors: in the outputs' units, in km for places; or
+    the column that has them."""

@@ -1,0 +1,139 @@
+"""`geomndp sample` and `geomndp condition`: a file in, samples or their summary out."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import jax
+import jax.random as jr
+import numpy as np
+import xarray as xr
+
+from geomndp import _checks
+from geomndp.cli import files, geojson, places
+from geomndp.cli.progress import progress
+from geomndp.cli.requests import Condition, Draw, Sample
+from geomndp.model import Model, Posterior, load
+from geomndp.samplers import Amortised
+from geomndp.summaries import describe
+from geomndp.tables import Variables, noise_from_km
+
+BATCH = 32  # samples drawn together: progress is shown, and Ctrl-C heard, between batches
+VARIANCE = "variance of the errors"
+JOIN: dict[str, Any] = {"data_vars": "minimal", "coords": "minimal", "compat": "override"}
+
+
+def sample(command: Sample) -> None:
+    """Draw functions."""
+    with _prepared(command) as (model, names, renamed):
+        where = places.read_places(command.at, names, renamed)
+        _finish(command, model, where)
+
+
+def condition(command: Condition) -> None:
+    """Draw functions given observations."""
+    with _prepared(command) as (model, names, renamed):
+        table = places.rename(files.read_table(command.observations), renamed)
+        table, noise = _with_noise(table, command.error, names)
+        posterior = model.condition(table, noise=noise)
+        where = places.read_places(command.at, names, renamed)
+        if not files.is_file(command.at[0]):
+            where = places.on_dates(where, names, posterior.origin)
+        _finish(command, posterior, where)
+
+
+@contextmanager
+def _prepared(command: Draw) -> Iterator[tuple[Model, Variables, dict[str, str]]]:
+    """Check what can be checked at once, and compute as asked."""
+    _checks.at_least(2 if command.summary else 1, num_samples=command.num_samples)
+    _checks.one_of("dtype", command.dtype, ("float32", "float64"))
+    if not all(0 < level < 1 for level in command.levels):
+        raise ValueError(f"expected levels between 0 and 1, got {command.levels}")
+    if command.out is not None:
+        files.check_output(command.out)
+    with jax.enable_x64(command.dtype == "float64"), jax.default_device(_device(command.device)):
+        model = load(command.name)
+        if model.variables is None:
+            raise ValueError(
+                f"expected a model that names its inputs and outputs, got {command.name}; "
+                "save model.named(inputs=..., outputs=...)"
+            )
+        if command.out is not None and command.out.lower().endswith(".geojson"):
+            geojson.check_points(model.variables)
+        yield model, model.variables, places.parse_columns(command.columns, model.variables)
+
+
+def _device(name: str | None) -> Any:
+    if name is None:
+        return None
+    try:
+        return jax.devices(name)[0]
+    except RuntimeError as error:
+        known = jax.default_backend()
+        raise ValueError(f"expected a device that is here ({known}), got {name!r}") from error
+
+
+def _with_noise(table: Any, error: str, names: Variables) -> tuple[Any, Any]:
+    """The table and the variance of its values' errors: a number, or the name of a column."""
+    square = noise_from_km if names.codomain == "sphere" else np.square
+    try:
+        _checks.not_negative(error=float(error))
+        return table, float(square(float(error)))
+    except ValueError:
+        if error not in table:
+            listed = ", ".join(map(repr, table))
+            raise ValueError(
+                f"expected --error to be a number >= 0 or a column ({listed}), got {error!r}"
+            ) from None
+    _checks.not_negative(**{error: np.asarray(table[error])})
+    return table.assign(**{VARIANCE: square(table[error])}), VARIANCE
+
+
+def _finish(command: Draw, law: Model | Posterior, where: xr.Dataset) -> None:
+    start = time.monotonic()
+    result = _draw(command, law, where)
+    if command.summary:
+        result = describe(result, command.levels).astype(command.dtype)
+    model = law.model if isinstance(law, Posterior) else law
+    assert model.variables is not None
+    if command.out is None:
+        frame = files.as_frame(result)
+        if command.json:
+            print(frame.to_json(orient="records", date_format="iso"))
+        else:
+            frame.to_csv(sys.stdout, index=False)
+        return
+    files.write_table(command.out, result, model.variables.input_names)
+    seconds = round(time.monotonic() - start, 1)
+    found = {"out": command.out, "model": command.name, "num_samples": command.num_samples}
+    found |= {"sizes": {str(d): n for d, n in result.sizes.items()}, "variables": list(result)}
+    found |= {"seed": command.seed, "dtype": command.dtype, "seconds": seconds}
+    what = "summary of " if command.summary else ""
+    text = f"{what}{command.num_samples} samples in {seconds} s: {command.out}"
+    print(json.dumps(found) if command.json else text)
+
+
+def _draw(command: Draw, law: Model | Posterior, where: xr.Dataset) -> xr.Dataset:
+    """Samples in batches of one size, so that one program is compiled."""
+    count = -(-command.num_samples // BATCH)
+    size = -(-command.num_samples // count)
+    sampler = None
+    if command.steps is not None:
+        default = law.default_sampler() if isinstance(law, Posterior) else Amortised()
+        sampler = dataclasses.replace(default, steps=command.steps)
+    key, parts = jr.key(command.seed), []
+    with progress("sampling", command.num_samples) as update:
+        for i in range(count):
+            part_key = jr.fold_in(key, i)
+            parts.append(law.sample(where, key=part_key, num_samples=size, sampler=sampler))
+            update(min((i + 1) * size, command.num_samples))
+    joined = xr.concat(parts, "sample", join="override", **JOIN)
+    number = joined["sample"].attrs
+    joined = joined.isel(sample=slice(0, command.num_samples))
+    return joined.assign_coords(sample=("sample", np.arange(command.num_samples), number))
