@@ -30,7 +30,7 @@ def test_arrows_have_the_length_of_the_spacing():
     assert ax.get_title() == "field" and len(ax.collections) == 2
     assert 1 / vars(ax.collections[0])["scale"] == pytest.approx(plot.arrow_scale(x, y))
     assert 1 < plot.arrow_scale(x, y) * 2**0.5 < 2.5
-    with pytest.raises(ValueError, match=r"expected vectors over the plane.* \(24, 3\)"):
+    with pytest.raises(ValueError, match=r"expected inputs \(n, 2\).* \(24, 3\)"):
         plot.vector_field(x, np.ones((24, 3)))
 
 

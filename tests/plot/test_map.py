@@ -69,7 +69,7 @@ def test_a_fan_shows_what_is_known_and_what_came():
     y, x = crossing(), np.arange(12.0)[:, None] / 8
     _, ax = plt.subplots()
     context, targets = (x[:4], y[0, :4]), x[4:]
-    assert plot.fan_map(context, targets, y[:, 4:], y[0, 4:], ax=ax) is ax
+    assert plot.fan_map(targets, y[:, 4:], context=context, truth=y[0, 4:], ax=ax) is ax
     assert longest_step(ax) < 1.5
     west, east = ax.get_xlim()
     assert west < 175 < 186 < east
@@ -80,7 +80,7 @@ def test_a_fan_shows_what_is_known_and_what_came():
 def test_interpolation_is_drawn_in_the_order_of_time():
     y, x = crossing(1), np.arange(12.0)[:, None]
     known, targets = np.r_[0:3, 9:12], np.arange(3, 9)
-    ax = plot.fan_map((x[known], y[0, known]), x[targets], y[:, targets])
+    ax = plot.fan_map(x[targets], y[:, targets], context=(x[known], y[0, known]))
     assert longest_step(ax) < 1.5
 
 
@@ -100,4 +100,4 @@ def test_refusals():
         plot.land_map(extent=(10, 5, -20, 20))
     x = np.zeros((1, 1))
     with pytest.raises(ValueError, match=r"expected samples of shape \(s, 1, 3\)"):
-        plot.fan_map((x, crossing()[0, :1]), x, crossing())
+        plot.fan_map(x, crossing(), context=(x, crossing()[0, :1]))

@@ -61,7 +61,8 @@ def fans_figure(
         for i, ax in enumerate(line):
             x, y = tasks.x[i], tasks.y[i]
             title = f"{name}, {some.sid[i]}"
-            fan_map((x[:c], y[:c]), x[c:], samples[i], y[c:], ax=ax, title=title)
+            known = x[:c], y[:c]
+            fan_map(x[c:], samples[i], context=known, truth=y[c:], ax=ax, title=title)
     axes[0, 0].legend(fontsize="small")
     figure.tight_layout()
     return save_figure(figure, path)

@@ -1,13 +1,15 @@
 """Pictures: the only users of matplotlib; every function returns axes and accepts them."""
 
+from geomndp.plot.checks import calibration, coverage, training_curve
 from geomndp.plot.field import arrow_scale, vector_field
 from geomndp.plot.files import save_figure
-from geomndp.plot.line import calibration, functions_1d, training_curve
+from geomndp.plot.line import functions_1d
 from geomndp.plot.map import fan_map, land_map, track_map
 
 __all__ = [
     "arrow_scale",
     "calibration",
+    "coverage",
     "fan_map",
     "functions_1d",
     "land_map",

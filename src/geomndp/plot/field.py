@@ -2,47 +2,68 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
+
+from geomndp.plot.read import read_context, read_functions
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 BLUE, RED = "#1f77b4", "#d62728"
 
 
-def vector_field(x, y, *, context=None, title: str = "", scale: float | None = None, ax=None):
-    """Draw vectors y (n, 2) at places x (n, 2), and observed ones in red.
+def vector_field(
+    x: Any,
+    samples: Any = None,
+    *,
+    context: Any = None,
+    scale: float | None = None,
+    title: str = "",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw vectors (n, 2) at places x (n, 2), and observed ones in red.
 
-    `context` is a pair (x, y) of observations. `scale` is the length of a unit vector in units of
-    the places, by default such that nine of ten arrows are no longer than the points' spacing.
-    Returns axes.
+    Of samples (s, n, 2), or of a table of samples alone, arrows are the mean, and a disc at the tip
+    of each has the standard deviation as its radius. `context` is a pair (x, y) of observations or
+    a table. `scale` is the length of a unit vector in units of the places, by default such that
+    nine of ten arrows are no longer than the points' spacing. Returns axes.
     """
     import matplotlib.pyplot as plt
 
     ax = plt.gca() if ax is None else ax
-    x, y = _planar("vectors", x, y)
-    scale = arrow_scale(x, y) if scale is None else scale
-    groups = [(x, y, {"color": BLUE, "width": 0.004})]
-    if context is not None and len(context[0]):
-        observed = _planar("observations", *context)
-        groups.append((*observed, {"color": RED, "width": 0.007, "zorder": 3}))
-        ax.plot(*observed[0].T, "o", color=RED, ms=3, zorder=3, label="observed")
-    for places, vectors, style in groups:
-        arrows = {"angles": "xy", "scale_units": "xy", "scale": 1 / scale}
-        ax.quiver(*places.T, *vectors.T, **arrows, **style)
+    drawn = read_functions(x, samples, d=2, p=2)
+    places, mean = drawn.x.astype(float), drawn.y.mean(axis=0, dtype=float)
+    scale = arrow_scale(places, mean) if scale is None else scale
+    arrows = {"angles": "xy", "scale_units": "xy", "scale": 1 / scale}
+    ax.quiver(*places.T, *mean.T, color=BLUE, width=0.004, **arrows)
+    if len(drawn.y) > 1:
+        spread = np.sqrt(drawn.y.var(axis=0, ddof=1, dtype=float).mean(axis=1))
+        _discs(ax, places + scale * mean, scale * spread)
+    observed = read_context(context, drawn, d=2, p=2)
+    if observed is not None:
+        ax.quiver(*observed.x.T, *observed.y[0].T, color=RED, width=0.007, zorder=3, **arrows)
+        ax.plot(*observed.x.T, "o", color=RED, ms=3, zorder=3, label="observed")
     ax.set(title=title, xticks=[], yticks=[], aspect="equal")
     ax.margins(0.08)
     return ax
 
 
-def arrow_scale(x, y) -> float:
+def _discs(ax: Axes, centres: np.ndarray, radii: np.ndarray) -> None:
+    from matplotlib.collections import EllipseCollection
+
+    sizes = {"widths": 2 * radii, "heights": 2 * radii, "angles": np.zeros_like(radii)}
+    where = {"units": "xy", "offsets": centres, "offset_transform": ax.transData}
+    style = {"facecolor": BLUE, "alpha": 0.15, "lw": 0, "zorder": 0}
+    ax.add_collection(EllipseCollection(**sizes, **where, **style), autolim=False)
+
+
+def arrow_scale(x: Any, y: Any) -> float:
     """Length of a unit vector that makes most arrows about as long as the points' spacing."""
-    x, y = _planar("vectors", x, y)
-    spacing = np.sqrt(np.prod(np.ptp(x, axis=0)) / len(x)) if len(x) > 1 else 1.0
-    size = np.quantile(np.linalg.norm(y, axis=1), 0.9)
+    drawn = read_functions(x, y, d=2, p=2)
+    spacing = 1.0
+    if len(drawn.x) > 1:
+        spacing = np.sqrt(np.prod(np.ptp(drawn.x.astype(float), axis=0)) / len(drawn.x))
+    size = np.quantile(np.linalg.norm(drawn.y.mean(axis=0), axis=1), 0.9)
     return float((spacing or 1.0) / (size or 1.0))
-
-
-def _planar(name: str, x, y) -> tuple[np.ndarray, np.ndarray]:
-    x, y = np.asarray(x, float), np.asarray(y, float)
-    if x.ndim != 2 or x.shape[1] != 2 or y.shape != x.shape:
-        got = f"shapes {x.shape} and {y.shape}"
-        raise ValueError(f"expected {name} over the plane, places and values (n, 2), got {got}")
-    return x, y

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
-from geomndp.data.globe import to_latlon
+from geomndp.data.globe import to_latlon, to_unit
 from geomndp.plot.land import rings
+from geomndp.plot.read import read_functions, read_values
+from geomndp.tables import is_table, place_names
+from geomndp.tables.columns import read_columns
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 BLUE, GREEN, RED, LAND, COAST = "#1f77b4", "#2ca02c", "#d62728", "#e8e6e1", "#a8a49c"
 TURNS = (-360, 0, 360)
 
 
-def land_map(*, ax=None, central_longitude: float = 180.0, extent=None):
+def land_map(
+    *,
+    central_longitude: float = 180.0,
+    extent: Sequence[float | int] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
     """Draw an empty map of the Earth, or of an `extent` (west, east, south, north) in degrees.
 
     Longitudes of the extent may run past 180. Returns axes.
@@ -56,14 +70,15 @@ def _lines(ax, y, **style):
     ax.add_collection(shown, autolim=False)
 
 
-def track_map(y, *, ax=None, colors=None, title: str = "", **options):
-    """Draw tracks (s, n, 3), data or samples; `colors` one value a track, such as its season.
+def track_map(
+    samples: Any, *, colors: Any = None, title: str = "", ax: Axes | None = None, **options: Any
+) -> Axes:
+    """Draw tracks (s, n, 3), data or samples, or a table of samples of places.
 
-    Further options are those of `land_map`. Returns axes.
+    `colors` has one value a track, such as its season. Further options are those of `land_map`.
+    Returns axes.
     """
-    y = np.asarray(y)
-    if y.ndim != 3 or y.shape[-1] != 3:
-        raise ValueError(f"expected tracks of shape (s, n, 3), got shape {y.shape}")
+    y = _tracks(samples)
     ax = land_map(ax=ax, **options)
     style: dict = {"color": BLUE}
     if colors is not None:
@@ -74,33 +89,74 @@ def track_map(y, *, ax=None, colors=None, title: str = "", **options):
 
 
 def fan_map(
-    context, x, samples, truth=None, *, ax=None, title: str = "", margin: float = 4.0, **options
-):
+    x: Any,
+    samples: Any = None,
+    *,
+    context: Any,
+    truth: Any = None,
+    margin: float = 4.0,
+    title: str = "",
+    ax: Axes | None = None,
+    **options: Any,
+) -> Axes:
     """Draw forecasts (s, k, 3) at times x from a `context` (times, points), and the truth.
 
-    Blue is known, red are samples, green is the truth, as in the paper. The map shows the tracks
-    with a `margin` in degrees unless an `extent` is given. Returns axes.
+    With tables, samples alone and a table of fixes; the truth is (k, 3). Blue is known, red are
+    samples, green is the truth, as in the paper. The map shows the tracks with a `margin` in
+    degrees unless an `extent` is given; further options are those of `land_map`. Returns axes.
     """
-    xc, yc = (np.asarray(value, dtype=float) for value in context)
-    samples, times = np.asarray(samples, dtype=float), np.r_[xc[:, 0], np.asarray(x)[:, 0]]
-    if samples.ndim != 3 or samples.shape[1:] != (len(x), 3):
-        expected = f"(s, {len(x)}, 3)"
-        raise ValueError(f"expected samples of shape {expected}, got shape {samples.shape}")
-    order = np.argsort(times)
-    known = np.broadcast_to(yc[None], (len(samples), *yc.shape))
-    paths = np.concatenate([known, samples], axis=1)[:, order]
-    whole = None if truth is None else np.concatenate([yc, np.asarray(truth)])[order]
+    times, paths = _forecast(x, samples)
+    known_times, known = _known(context, x if samples is None else None)
+    order = np.argsort(np.r_[known_times, times], kind="stable")
+    start = np.broadcast_to(known[None], (len(paths), *known.shape))
+    paths = np.concatenate([start, paths], axis=1)[:, order]
+    whole = None if truth is None else np.concatenate([known, np.asarray(truth)])[order]
     options.setdefault("extent", _extent(paths if whole is None else [*paths, whole], margin))
     ax = land_map(ax=ax, **options)
     _lines(ax, paths, color=RED, lw=0.7, alpha=0.5, label="samples")
     if whole is not None:
         _lines(ax, whole[None], color=GREEN, lw=1.8, label="truth")
-    lat, lon = to_latlon(yc)
+    lat, lon = to_latlon(known)
     for turn in TURNS:
         label = "known" if turn == 0 else None
         ax.plot(lon + turn, lat, "o", color=BLUE, ms=3, label=label, zorder=3)
     ax.set_title(title)
     return ax
+
+
+def _tracks(samples: Any) -> np.ndarray:
+    """Unit vectors (s, n, 3) of samples."""
+    if is_table(samples):
+        return np.asarray(to_unit(*np.moveaxis(read_values(samples), -1, 0)))
+    y = np.asarray(samples, dtype=float)
+    if y.ndim != 3 or y.shape[-1] != 3:
+        raise ValueError(f"expected tracks of shape (s, n, 3), got shape {y.shape}")
+    return y
+
+
+def _forecast(x: Any, samples: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Times (k,) and unit vectors (s, k, 3)."""
+    if samples is None:
+        drawn = read_functions(x, None, d=1, p=2)
+        return drawn.x[:, 0], _tracks(x)
+    times, y = np.asarray(x).reshape(-1), np.asarray(samples, dtype=float)
+    if y.ndim != 3 or y.shape[1:] != (len(times), 3):
+        expected = f"(s, {len(times)}, 3)"
+        raise ValueError(f"expected samples of shape {expected}, got shape {y.shape}")
+    return times, y
+
+
+def _known(context: Any, samples: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Times (c,) and unit vectors (c, 3) of what is known."""
+    if not is_table(context):
+        times, y = context
+        return np.asarray(times).reshape(-1), np.asarray(y, dtype=float)
+    if samples is None:
+        raise ValueError("expected a context as arrays (times, points) with samples as arrays")
+    drawn = read_functions(samples, None, d=1, p=2)
+    found = read_columns(context, drawn.inputs, place_names(samples)).values
+    times, lat, lon = (found[name] for name in (*drawn.inputs, *place_names(samples)))
+    return times, np.asarray(to_unit(lat, lon))
 
 
 def _extent(paths, margin: float) -> tuple[float, float, float, float]:

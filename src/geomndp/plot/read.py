@@ -1,0 +1,130 @@
+"""What pictures are given, as arrays: samples and observations, in arrays or in tables.
+
+Every picture of functions is called as `picture(x, samples, context=(x, y))` with arrays, or as
+`picture(samples, context=observations)` with tables, as `Posterior.sample` and the summaries
+return them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from geomndp.summaries.samples import SAMPLE, unpack
+from geomndp.tables import is_table, place_names
+from geomndp.tables.columns import as_dataset, read_columns
+from geomndp.tables.guess import inputs as coordinate_names
+
+
+class Functions(NamedTuple):
+    """Inputs (n, d), values (s, n, p), and what tables call them (empty for arrays)."""
+
+    x: np.ndarray
+    y: np.ndarray
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    units: dict[str, str] = {}  # noqa: RUF012
+
+    def label(self, index: int, output: bool, otherwise: str) -> str:
+        """Name and units of an input or output, for an axis."""
+        names = self.outputs if output else self.inputs
+        if not names:
+            return otherwise
+        units = self.units.get(names[index], "")
+        return f"{names[index]} [{units}]" if units else names[index]
+
+
+def read_functions(x: Any, samples: Any, *, d: int, p: int) -> Functions:
+    """Samples, or one function (n, p), at d inputs: two arrays, or one table and None."""
+    if samples is None:
+        if not is_table(x):
+            raise ValueError("expected samples at x, or a table of samples, got x only")
+        return _from_table(x, d, p)
+    x, y = np.asarray(x), np.asarray(samples)
+    x = x[:, None] if x.ndim == 1 else x
+    if p == 1 and y.shape[-1:] != (1,):
+        y = y[..., None]
+    y = y[None] if y.ndim == 2 else y
+    if x.ndim != 2 or x.shape[1] != d or y.ndim != 3 or y.shape[1:] != (len(x), p):
+        expected = f"inputs (n, {d}) and samples (s, n, {p}) or one function (n, {p})"
+        raise ValueError(f"expected {expected}, got shapes {x.shape} and {np.shape(samples)}")
+    return Functions(x, y)
+
+
+def read_context(context: Any, like: Functions, *, d: int, p: int) -> Functions | None:
+    """Observations: a pair of arrays, or a table with the names of the samples' one."""
+    if context is None:
+        return None
+    if not is_table(context):
+        x, y = context
+        found = read_functions(x, y, d=d, p=p) if len(x) else None
+    else:
+        if not like.outputs:
+            raise ValueError("expected observations as arrays (x, y) with samples as arrays")
+        columns = read_columns(context, like.inputs, like.outputs).values
+        x, y = (np.stack([columns[n] for n in names], -1) for names in (like.inputs, like.outputs))
+        found = Functions(x, y[None], like.inputs, like.outputs) if len(x) else None
+    return found
+
+
+def read_values(samples: Any) -> np.ndarray:
+    """Places (s, n, 2) in degrees of a table of samples, latitudes first."""
+    unpacked = unpack(samples, 1)
+    return np.stack([_rows(unpacked.values[name]) for name in place_names(samples)], axis=-1)
+
+
+def _from_table(table: Any, d: int, p: int) -> Functions:
+    table = _with_samples(table)
+    unpacked = unpack(table, 1)
+    frame = type(table).__name__ == "DataFrame"
+    if frame and len(unpacked.values) != p:  # one sample: nothing tells places from values
+        inputs = tuple(str(name) for name in table.columns if name != SAMPLE)[:d]
+        table.attrs["inputs"] = list(inputs)
+        unpacked = unpack(table, 1)
+    outputs = tuple(unpacked.values)
+    one = unpacked.wrap({name: values[0] for name, values in unpacked.values.items()})
+    if frame:
+        inputs = tuple(str(name) for name in one.columns if name not in outputs)
+    else:
+        found = coordinate_names(one, None, outputs, ())
+        inputs = tuple(sorted(found, key=lambda name: not _eastward(one[name])))
+    if len(inputs) != d or len(outputs) != p:
+        raise ValueError(f"expected {d} inputs and {p} outputs, got {inputs} and {outputs}")
+    columns = read_columns(one, inputs)
+    x = np.stack([columns.values[name] for name in inputs], axis=-1)
+    y = np.stack([_spanned(one, unpacked.values[n], n, inputs) for n in outputs], axis=-1)
+    said = columns.units | read_columns(one, inputs, outputs).units
+    return Functions(x, y, inputs, outputs, said)
+
+
+def _eastward(array: Any) -> bool:
+    """Whether a coordinate is the one that maps draw from left to right."""
+    marks = {"X", "longitude", "projection_x_coordinate"}
+    said = {str(array.attrs.get(key, "")) for key in ("axis", "standard_name")}
+    return bool(said & marks) or str(array.name).lower() in ("x", "lon", "longitude", "easting")
+
+
+def _rows(values: np.ndarray) -> np.ndarray:
+    return values.reshape(len(values), -1)
+
+
+def _spanned(one: Any, values: np.ndarray, name: str, inputs: tuple[str, ...]) -> np.ndarray:
+    """Values (s, n) in the order of the places that the inputs span."""
+    if type(one).__name__ == "DataFrame":
+        return _rows(values)
+    import xarray as xr
+
+    dims = xr.broadcast(*(one[each] for each in inputs))[0].dims
+    order = [1 + one[name].dims.index(dim) for dim in dims]
+    return _rows(values.transpose(0, *order))
+
+
+def _with_samples(table: Any) -> Any:
+    """The table itself, or that of one sample."""
+    if type(table).__name__ == "DataFrame":
+        return table if SAMPLE in table.columns else table.assign(**{SAMPLE: 0})
+    dataset = as_dataset(table)
+    if SAMPLE in dataset.dims:
+        return dataset
+    return dataset.drop_vars(SAMPLE, errors="ignore").expand_dims(SAMPLE)
