@@ -1,6 +1,7 @@
 """Recipes for a user's own data: what they read, choose, say, and how they train."""
 
 import dataclasses
+import importlib
 
 import equinox as eqx
 import jax
@@ -16,11 +17,19 @@ from geomndp import build, fit, load
 from geomndp._build.choose import kinds_of
 from geomndp.gp import GP
 from geomndp.kernels import SquaredExponential
-from geomndp.nets import BiDimensionalAttention, RelativeAttention, Steerable2, TrackAttention
+from geomndp.nets import (
+    BiDimensionalAttention,
+    RelativeAttention,
+    Steerable2,
+    TrackAttention,
+    missed_neighbours,
+)
 from geomndp.score import GaussianScore
 from geomndp.tables import read_functions
+from geomndp.train import DenoisingLoss, History, adam
 
 TINY = {"width": 8, "num_layers": 1, "num_heads": 2}
+HISTORY = History(*[np.zeros(1)] * len(History._fields))
 SMALL = {"width": 4, "num_layers": 1, "channels": 2}
 LENGTH, MEAN, SPREAD = 5.0, 15.0, 4.0  # hours, degrees
 
@@ -104,20 +113,38 @@ def test_absolute_times_keep_their_date(days):
     assert np.ptp(read.x[read.mask]) > 29 * 24 - 24
 
 
-def test_recipe_for_a_line_goes_straight_into_fit(days, tmp_path):
-    recipe = build(days, symmetry="translation", function="day", batch_size=4, **TINY)
-    assert isinstance(recipe.model.score.net, RelativeAttention)
+def test_recipe_for_a_line(days, tmp_path):
+    recipe = build(days, symmetry="translation", function="day", **TINY)
+    model = recipe.model
+    assert isinstance(model.score.net, RelativeAttention)
     text = str(recipe)
     for words in ("30 with 8-12 points", "time [hours]", "temperature [degC]", "translation"):
         assert words in text
-    model, history = fit(recipe, steps=2, key=jr.key(0), quiet=True)
-    assert history.steps[-1] == 2 and model.score.conditional
     model.save(tmp_path / "mine")
     assert eqx.tree_equal(load(tmp_path / "mine"), model)
     seen = pd.DataFrame({"time": pd.to_datetime(["2025-01-01", "2025-01-02"]), "temperature": 20.0})
     read = model.condition(seen).observations
     assert_allclose(model.normaliser.inverse_x(read.x)[:, 0], [0.0, 24.0], atol=1e-9)
     assert_allclose(model.normaliser.inverse_y(read.y)[:, 0], [20.0, 20.0])
+
+
+def test_a_recipe_goes_straight_into_fit(days, monkeypatch):
+    """Its own data, loss and rates, unless others are given."""
+    calls = []
+
+    def train(score, noising, data, **options):
+        calls.append((data, options))
+        return score, HISTORY
+
+    monkeypatch.setattr(importlib.import_module("geomndp.model.fit"), "fit_score", train)
+    recipe = build(days, function="day", **TINY)
+    model, history = fit(recipe, steps=100, key=jr.key(0), quiet=True)
+    assert eqx.tree_equal(model, recipe.model) and history is HISTORY
+    data, options = calls[0]
+    assert data is recipe.data and options["loss"] is recipe.loss
+    assert options["optimiser"] is adam(100, peak=recipe.peak) and options["decay"] == 0.8
+    fit(recipe, steps=100, key=jr.key(0), loss=DenoisingLoss(), decay=0.9)
+    assert calls[1][1]["loss"] == DenoisingLoss() and calls[1][1]["decay"] == 0.9
 
 
 def test_densities_of_a_built_model_are_in_the_units_of_the_data(days):
@@ -151,17 +178,22 @@ def test_tracks(storms):
 
 
 @pytest.mark.slow
-def test_tracks_and_fields_train(storms, winds):
-    tracks, _ = fit(build(storms, "none", "sphere", **TINY), steps=2, key=jr.key(0), quiet=True)
-    fields = build(winds, "E(2)", inputs=("x", "y"), kinds=("vector", "scalar"), **SMALL)
-    winds, _ = fit(fields, steps=2, key=jr.key(0), quiet=True)
-    assert tracks.score.conditional and winds.score.conditional
+def test_every_kind_trains(days, storms, winds):
+    recipes = (
+        build(days, function="day", **TINY),
+        build(storms, "none", "sphere", **TINY),
+        build(winds, "E(2)", inputs=("x", "y"), kinds=("vector", "scalar"), **SMALL),
+    )
+    for recipe in recipes:
+        model, history = fit(recipe, steps=2, key=jr.key(0), quiet=True)
+        assert model.score.conditional and history.steps[-1] == 2
 
 
 def test_fields_keep_the_symmetries_of_the_plane(winds):
     recipe = build(winds, "E(2)", inputs=("x", "y"), kinds=("vector", "scalar"), **SMALL)
     units, net = recipe.model.normaliser, recipe.model.score.net
     assert isinstance(net, Steerable2) and net.kinds == ("vector", "scalar")
+    assert int(missed_neighbours(net, recipe.data.x)) == 0
     assert len(units.x_scale) == 1
     assert units.y_shift[:2] == (0.0, 0.0) and abs(units.y_shift[2] - 1000) < 1
     assert units.y_scale[0] == units.y_scale[1] != units.y_scale[2]

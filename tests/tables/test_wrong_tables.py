@@ -158,7 +158,8 @@ def test_wrong_names(stations, readings):
     refused(lambda: name_variables("x", (1,), "real"), "names of outputs")
     places = (Variable("lat", "degrees_north"), Variable("lon"))
     refused(lambda: Variables((Variable("t"),), places, "sphere"), "degrees_east on the sphere")
-    refused(lambda: Variable(""), "with a name")
+    for name in ("", "sample"):
+        refused(lambda name=name: Variable(name), "a name of its own")
 
 
 def test_small_degrees_pass_if_they_are_said_to_be(tracks, fixes):

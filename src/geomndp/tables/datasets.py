@@ -44,6 +44,13 @@ def columns(
     return found, units
 
 
+def check_places(dataset: Any, inputs: tuple[str, ...]) -> None:
+    """Refuse places that have the dimension of the samples to come."""
+    dims = [dim for name in inputs for dim in variable(dataset, name).dims]
+    if SAMPLE in dims:
+        raise ValueError(f"expected places without a dimension {SAMPLE!r}, got {tuple(dims)}")
+
+
 def stated_units(array: Any) -> str:
     """Units of a variable, in its attributes or as they were in its file."""
     units = array.attrs.get("units", "")
@@ -56,8 +63,6 @@ def write(dataset: Any, variables: Variables, values: np.ndarray) -> Any:
 
     places = [variable(dataset, name) for name in variables.input_names]
     spanned = xr.broadcast(*places)[0]
-    if SAMPLE in spanned.dims:
-        raise ValueError(f"expected places without a dimension {SAMPLE!r}, got {spanned.dims}")
     kept = dataset.coords.to_dataset().drop_vars(
         [name for name in (*variables.output_names, SAMPLE) if name in dataset.coords]
     )

@@ -7,14 +7,10 @@ from typing import Any
 import numpy as np
 
 from geomndp.tables.datasets import variable
-from geomndp.tables.units import LATITUDE, LONGITUDE, canonical
-from geomndp.tables.variables import as_names
+from geomndp.tables.units import canonical
+from geomndp.tables.variables import PLACE, as_names
 
 FUNCTION = "function"
-PLACE = (
-    ("latitude", LATITUDE, ("lat", "latitude")),
-    ("longitude", LONGITUDE, ("lon", "longitude")),
-)
 
 
 def outputs(dataset: Any, names: Any, codomain: str) -> tuple[str, ...]:
@@ -40,13 +36,13 @@ def place_names(table: Any) -> tuple[str, str]:
 
 
 def _place(about: dict[str, dict], index: int) -> str:
-    standard, units, spellings = PLACE[index]
+    standard, units = PLACE[index]
     for name, said in about.items():
         stated = canonical(str(said.get("units", "")))
         if said.get("standard_name") == standard or stated == units:
             return name
     for name in about:
-        if name.lower() in spellings:
+        if name.lower() in (standard, standard[:3]):
             return name
     raise ValueError(
         f"expected a variable that is the {standard}, got {', '.join(map(repr, about))}"

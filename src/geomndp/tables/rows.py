@@ -33,6 +33,8 @@ def read_inputs(
 
     Datetimes count from `origin`; where there is none, from the table's own earliest (if `own`).
     """
+    if type(table).__name__ != "DataFrame":
+        datasets.check_places(as_dataset(table), variables.input_names)
     columns = read_columns(table, variables.input_names)
     x, origin = _inputs(variables, columns, origin, own)
     return Rows(x, None, 0.0, origin)

@@ -14,6 +14,8 @@ from geomndp.data.globe import to_latlon, to_unit
 from geomndp.tables.units import LATITUDE, LONGITUDE, canonical, check_same
 
 CODOMAINS = ("real", "sphere")
+PLACE = (("latitude", LATITUDE), ("longitude", LONGITUDE))
+"""Standard names and units of the outputs on the sphere."""
 
 
 class Variable(eqx.Module):
@@ -29,8 +31,8 @@ class Variable(eqx.Module):
     standard_name: str = eqx.field(default="", static=True)
 
     def __check_init__(self):
-        if not self.name:
-            raise ValueError("expected a variable with a name, got ''")
+        if self.name in ("", "sample"):
+            raise ValueError(f"expected a variable with a name of its own, got {self.name!r}")
 
     @property
     def attributes(self) -> dict[str, str]:
@@ -57,7 +59,7 @@ class Variables(eqx.Module):
             raise ValueError(f"expected inputs and outputs of different names, got {names}")
         if self.codomain == "sphere":
             units = [canonical(variable.units) for variable in self.outputs]
-            if units != [LATITUDE, LONGITUDE]:
+            if units != [part for _, part in PLACE]:
                 raise ValueError(
                     f"expected outputs in {LATITUDE} and {LONGITUDE} on the sphere, got {units}"
                 )
@@ -104,7 +106,7 @@ def name_variables(inputs, outputs, codomain: str, units=None) -> Variables:
 
 def place(output: Variable, index: int) -> Variable:
     """Say that an output is a latitude (0) or a longitude (1) in degrees."""
-    name, units = (("latitude", LATITUDE), ("longitude", LONGITUDE))[index]
+    name, units = PLACE[index]
     check_same(output.name, output.units, units)
     return Variable(output.name, units, output.long_name, name)
 
