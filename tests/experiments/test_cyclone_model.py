@@ -64,7 +64,7 @@ def test_measures_of_the_exact_law(exact, parts):
 
 
 def test_training_runs_and_lowers_the_loss(parts):
-    model = cyclones.make_model("cyclones/ibtracs-absolute", key=jr.key(0), **TINY)
+    model = cyclones.make_model("cyclones/ibtracs", key=jr.key(0), **TINY)
     stream = cyclones.make_stream(parts.train, 16)
     start = train.init(
         model.score,

@@ -1,7 +1,8 @@
 """The cyclone experiment: tracks on the sphere, how a model of them is made, trained and scored.
 
-`cyclones/ibtracs` is a diffusion on S^2 whose network turns with rotations about the Earth's axis
-and sees latitudes; `cyclones/ibtracs-absolute` also sees longitudes and the storm's age.
+`cyclones/ibtracs` is a diffusion on S^2 whose network works in local frames and sees latitude,
+longitude and the storm's age; `cyclones/ibtracs-axis` sees latitudes only, and turns with rotations
+about the Earth's axis.
 `cyclones/ibtracs-latlon` knows no geometry: a diffusion of latitude and longitude in flat space.
 """
 
@@ -40,7 +41,7 @@ from geomndp.score import NetworkScore, PreconditionK
 from geomndp.solve import Power
 from geomndp.train import ContextTimes, DenoisingLoss, adam
 
-ON_SPHERE = {"cyclones/ibtracs": 0.0, "cyclones/ibtracs-absolute": 0.5}
+ON_SPHERE = {"cyclones/ibtracs": 0.5, "cyclones/ibtracs-axis": 0.0}
 """Experiments on the sphere, with the shortest wavelength of absolute features (zero: none)."""
 FLAT = "cyclones/ibtracs-latlon"
 NAMES = (*ON_SPHERE, FLAT)

@@ -15,7 +15,7 @@ REFERENCE = "linear-Gaussian, local frame"
 """The forecast that a model has to beat."""
 MODELS = (
     "GeomNDP on the sphere",
-    "GeomNDP, absolute features",
+    "GeomNDP, turning about the axis",
     "NDP in latitude and longitude",
     "GeomNDP, Langevin (subset)",
 )
