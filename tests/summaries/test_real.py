@@ -140,11 +140,26 @@ def test_scores(posterior):
     assert_allclose(summaries.crps(array, truth.temperature.values).value, ours)
     joint = summaries.energy_score(samples, truth)
     assert joint.value > np.max(found.value.temperature) and 0 < joint.error < 0.1
-    # The wrong dependence: the same margins in another order are told apart by the variogram.
-    shuffled = np.stack([np.random.default_rng(i).permutation(c) for i, c in enumerate(array.T)], 1)
-    draw = array[0]
-    rest = [summaries.variogram_score(v, draw).value for v in (array[1:], shuffled[1:])]
-    assert np.isfinite(rest).all()
+    frame = samples.to_dataframe().reset_index()
+    there = truth.to_dataframe().reset_index()
+    assert_allclose(summaries.crps(frame, there).value.temperature, ours)
+    for table, other in ((samples, truth.assign_coords(hour=HOURS + 1)), (frame, there[::-1])):
+        with pytest.raises(ValueError, match="at the samples' places, got other 'hour'"):
+            summaries.crps(table, other)
+
+
+def test_the_variogram_sees_dependence():
+    """Samples with the right margins, but independent, score worse."""
+    rng = np.random.default_rng(0)
+    covariance = 0.1 * np.eye(3) + 0.9
+    draws = rng.multivariate_normal(np.zeros(3), covariance, size=(40, 60))
+    alone = rng.normal(size=draws.shape)
+    worse = [
+        summaries.variogram_score(wrong[1:], right[0]).value
+        - summaries.variogram_score(right[1:], right[0]).value
+        for right, wrong in zip(draws, alone, strict=True)
+    ]
+    assert np.mean(worse) > 4 * np.std(worse) / np.sqrt(len(worse))
 
 
 def test_errors_of_scores_are_those_of_repetition():

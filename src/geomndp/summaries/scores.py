@@ -123,20 +123,23 @@ def _truth(samples: Any, truth: Any, values: dict[str, np.ndarray]) -> dict[str,
             if set(truth[name].dims) != set(dims):
                 raise ValueError(f"expected the truth over {dims}, got {truth[name].dims}")
             observed = truth[name].transpose(*dims).values
-            _same_places(samples, truth, dims)
+            _same_places(samples.indexes, truth.indexes, dims)
         else:
             observed = np.asarray(truth[name])
+            first = samples[samples[SAMPLE] == samples[SAMPLE].min()]
+            shared = [column for column in truth if column in samples and column not in values]
+            _same_places(first.reset_index(drop=True), truth.reset_index(drop=True), shared)
         if observed.shape != array.shape[1:]:
             raise ValueError(f"expected the truth of shape {array.shape[1:]}, got {observed.shape}")
         found[name] = observed.astype(float)
     return found
 
 
-def _same_places(samples: Any, truth: Any, dims: list[str]) -> None:
-    for dim in dims:
-        if dim in samples.indexes and dim in truth.indexes:
-            if not samples.indexes[dim].equals(truth.indexes[dim]):
-                raise ValueError(f"expected the truth at the samples' places, got other {dim!r}")
+def _same_places(here: Any, there: Any, names: list[str]) -> None:
+    """Refuse a truth at other places, by the coordinates or columns that both have."""
+    for name in names:
+        if name in here and name in there and not here[name].equals(there[name]):
+            raise ValueError(f"expected the truth at the samples' places, got other {name!r}")
 
 
 def _jackknife(score: Callable, values: np.ndarray, y: Any) -> tuple[Any, Any]:
