@@ -83,6 +83,14 @@ STATIONS = {
         lambda m, t: m.condition(t, noise="error"),
         "expected a column 'error'",
     ),
+    "two tables": (
+        lambda m, t: m.condition(t[["time"]], t[["temperature"]]),
+        "expected inputs and outputs in one table",
+    ),
+    "two tables of a density": (
+        lambda m, t: m.log_prob(t[["time"]], t[["temperature"]]),
+        "expected inputs and outputs in one table",
+    ),
     "a sample dimension": (
         lambda m, t: m.sample(xr.Dataset(coords={"time": ("sample", [1.0])}), key=KEY),
         "expected places without a dimension 'sample'",

@@ -55,8 +55,10 @@ def check_names(variables: Variables | None, noising: AbstractNoising) -> None:
         raise ValueError(f"expected {noising.dim} outputs, got {len(variables.outputs)}: {names}")
 
 
-def names_of(model) -> Variables:
-    """Names under which a model's inputs and outputs stand in tables."""
+def names_of(model, y=None) -> Variables:
+    """Names under which a model's inputs and outputs stand in tables; these hold y too."""
+    if y is not None:
+        raise ValueError("expected inputs and outputs in one table, got a second argument")
     if model.variables is None:
         raise ValueError(
             "expected arrays, got a table; to read tables name the model's inputs and outputs: "

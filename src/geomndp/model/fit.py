@@ -29,8 +29,7 @@ def fit(
     """
     if isinstance(model, Recipe):
         options = {**model.options(steps), **options}
-        loss = options.pop("loss") if loss is None else loss
-        options.pop("loss", None)
+        loss = model.loss if loss is None else loss
         model, data = model.model, model.data if data is None else data
     if data is None:
         raise ValueError("expected functions to learn from, got none")

@@ -94,7 +94,7 @@ class Model(eqx.Module):
         """
         origin = None
         if is_table(x):
-            x, y, noise, origin = read_observations(names_of(self), x, noise)
+            x, y, noise, origin = read_observations(names_of(self, y), x, noise)
         observations = as_observations(x, y, noise, self.noising.manifold)
         self.noising.manifold.check("y of the context", observations.y)
         if self.normaliser is None:
@@ -184,6 +184,7 @@ class Posterior(eqx.Module):
     ) -> LogProb:
         """Log-density with its solver and probe errors."""
         if is_table(x):
+            names_of(self.model, y)
             x, y = self._read(read_rows, x)
         x, y = as_float("x", x), as_float("y", y)
         mask = None if mask is None else as_float("mask", mask)

@@ -29,11 +29,7 @@ class Recipe(NamedTuple):
     def options(self, steps: int) -> dict[str, Any]:
         """Options of `fit_score` for so many steps: the average spans the last twentieth."""
         decay = min(0.999, max(0.5, 1 - 20 / steps))
-        return {
-            "loss": self.loss,
-            "optimiser": adam(steps, peak=self.peak),
-            "decay": decay,
-        }
+        return {"optimiser": adam(steps, peak=self.peak), "decay": decay}
 
     def __str__(self) -> str:
         margin = max(len(what) for what, _ in self.choices) + 2
