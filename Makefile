@@ -36,8 +36,8 @@ $(FULL): requirements.lock pyproject.toml | $(BIN)/python
 	$(PIP) --no-deps --editable .
 	touch $(DEMO) $@
 
-demo: $(DEMO) ## draw samples next to the exact posterior: one picture, one table
-	$(BIN)/geomndp demo
+demo: $(DEMO) ## shipped models at work: a page of figures; STEPS=500 also trains a small model
+	$(BIN)/geomndp demo $(if $(STEPS),--steps $(STEPS))
 
 test: $(FULL) ## the fast tests, on two cores
 	$(PYTEST)

@@ -10,17 +10,19 @@ from tyro.conf import Positional, arg
 
 @dataclass(frozen=True)
 class Demo:
-    """See it work: posterior samples of an exact process beside the Gaussian process.
+    """See it work: shipped models given a few observations, on one page of figures and numbers.
 
-    Example: geomndp demo --out out
+    Example: geomndp demo --out out --steps 500
     """
 
     out: str = "out"
-    """Folder for the figure."""
+    """Folder for the page (demo.html) and its figures."""
+    steps: int = 0
+    """Also train a small model from nothing for so many steps, and show its regret."""
     seed: int = 0
     """Seed of all random numbers."""
-    num_samples: int = 256
-    """Samples of every sampler."""
+    num_samples: int = 64
+    """Samples of every posterior; of the field, which costs most, a quarter."""
 
 
 @dataclass(frozen=True)

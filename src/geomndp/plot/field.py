@@ -43,7 +43,7 @@ def vector_field(
         _discs(ax, places + scale * mean, scale * spread)
     observed = read_context(context, drawn, d=2, p=2)
     if observed is not None:
-        ax.quiver(*observed.x.T, *observed.y[0].T, color=RED, width=0.007, zorder=3, **arrows)
+        ax.quiver(*observed.x.T, *observed.y[0].T, color=RED, width=0.005, zorder=3, **arrows)
         ax.plot(*observed.x.T, "o", color=RED, ms=3, zorder=3, label="observed")
     ax.set(title=title, xticks=[], yticks=[], aspect="equal")
     ax.margins(0.08)
