@@ -19,6 +19,7 @@ from geomndp import _checks
 from geomndp.cli import files, geojson, places
 from geomndp.cli.progress import progress
 from geomndp.cli.requests import Condition, Draw, Sample
+from geomndp.cli.room import with_room
 from geomndp.model import Model, Posterior, load
 from geomndp.samplers import Amortised
 from geomndp.summaries import describe
@@ -97,7 +98,7 @@ def _with_noise(table: Any, error: str, names: Variables) -> tuple[Any, Any]:
 
 def _finish(command: Draw, law: Model | Posterior, where: xr.Dataset) -> None:
     start = time.monotonic()
-    result = _draw(command, law, where)
+    result = _draw(command, with_room(law, where), where)
     if command.summary:
         result = describe(result, command.levels).astype(command.dtype)
     model = law.model if isinstance(law, Posterior) else law

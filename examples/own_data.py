@@ -1,0 +1,90 @@
+"""Your own functions of one input: from a CSV to a fitted model, scored on days it never saw.
+
+The data are made up: the temperature over a day at a station, one curve a day. They come from a
+Gaussian process, so that the best score that any model could have is known.
+
+    python examples/own_data.py --out out/own-data
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pandas as pd
+import tyro
+
+import geomndp as gn
+
+HOURS = np.arange(0.0, 24.0, 1.5)
+MEAN = 15.0
+TRUTH = gn.gp.GP(gn.kernels.Matern52(6.0, variance=16.0), noise=0.25)
+MEASURED = range(0, len(HOURS), 3)  # of a new day, to predict the rest
+
+
+def make_days(days: int) -> pd.DataFrame:
+    """Made-up readings: day, hour, temperature."""
+    curves = TRUTH.sample(jnp.asarray(HOURS)[:, None], key=jr.key(7), num_samples=days)
+    return pd.DataFrame(
+        {
+            "day": np.repeat(np.arange(days), len(HOURS)),
+            "hour": np.tile(HOURS, days),
+            "temperature": np.round(MEAN + np.asarray(curves).reshape(-1), 2),
+        }
+    )
+
+
+def score(model: gn.Model, days: pd.DataFrame, num_samples: int) -> dict[str, float]:
+    """Means over new days and their readings, and what the process behind the data would get."""
+    rows = []
+    for number, day in days.groupby("day"):
+        day = day.reset_index(drop=True)
+        known, rest = day.loc[list(MEASURED)], day.drop(index=list(MEASURED))
+        posterior = model.condition(known)
+        draws = posterior.sample(rest, key=jr.key(int(number)), num_samples=num_samples)
+        crps = gn.summaries.crps(draws, rest).value.temperature.mean()
+        density = posterior.log_prob(rest) / len(rest)
+        best = TRUTH.condition(*arrays(known)).log_prob(*arrays(rest)) / len(rest)
+        rows.append({"CRPS": crps, "nats": float(density), "nats of the truth": float(best)})
+    return pd.DataFrame(rows).mean().to_dict()
+
+
+def arrays(readings: pd.DataFrame) -> list[jnp.ndarray]:
+    """Hours and departures from the mean, as the process has them."""
+    return [
+        jnp.asarray((readings[[name]] - shift).to_numpy())
+        for name, shift in (("hour", 0.0), ("temperature", MEAN))
+    ]
+
+
+def walk(
+    out: Path = Path("out/own-data"),
+    steps: int = 1500,
+    days: int = 200,
+    new: int = 20,
+    num_samples: int = 64,
+) -> dict[str, float]:
+    """Read the CSV, choose, fit, save, score."""
+    out.mkdir(parents=True, exist_ok=True)
+    make_days(days + new).to_csv(out / "days.csv", index=False)
+
+    readings = pd.read_csv(out / "days.csv")
+    train, test = readings[readings.day < days], readings[readings.day >= days]
+    recipe = gn.build(train, inputs="hour", outputs="temperature", function="day")
+    print(recipe)
+
+    start = time.monotonic()
+    model, _ = gn.fit(recipe, steps=steps, key=jr.key(0))
+    model.save(out / "model")
+    found = score(model, test, num_samples) | {"seconds of training": time.monotonic() - start}
+    for name, value in found.items():
+        print(f"{name}: {value:.3f}")
+    print(f"now: geomndp condition {out}/model readings.csv --at 0:24:0.5 --summary")
+    return found
+
+
+if __name__ == "__main__":
+    tyro.cli(walk)
