@@ -14,7 +14,7 @@ export OMP_NUM_THREADS ?= 1
 
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-.PHONY: help venv demo test test-slow lint format bench build lock clean
+.PHONY: help venv demo test test-slow lint format bench build docs lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -61,6 +61,11 @@ bench: $(FULL) ## run every script of benchmarks/
 build: $(FULL) ## wheel and source distribution in dist/
 	$(BIN)/python -m build --outdir dist .
 
+docs: export NO_MKDOCS_2_WARNING = 1
+docs: $(FULL) ## the documentation in site/, from what is installed: nothing is fetched
+	$(BIN)/mkdocs build --strict --quiet
+	@echo "wrote site/index.html"
+
 # Pins already in a lock are kept where they still fit; delete a lock to take the newest of everything.
 lock: export UV_CUSTOM_COMPILE_COMMAND = make lock
 lock: | $(BIN)/python ## recompute the lock files after a change of dependencies
@@ -69,5 +74,5 @@ lock: | $(BIN)/python ## recompute the lock files after a change of dependencies
 	$(COMPILE) --extra app --extra plots --constraint requirements.lock --output-file requirements-demo.lock
 
 clean: ## remove .venv, caches and built files
-	rm -rf $(VENV) build dist .pytest_cache .ruff_cache
+	rm -rf $(VENV) build dist site .pytest_cache .ruff_cache
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,5 +1,6 @@
 """What models learn from: random functions, training streams, fixed test sets, units."""
 
+from geomndp._types import Batch
 from geomndp.data.fields import FIELDS, FieldProblem, field_problem
 from geomndp.data.grids import GridSampler, GridStream, covariance, disc, grid_tasks
 from geomndp.data.normalise import Normaliser
@@ -16,6 +17,7 @@ __all__ = [
     "SUITES",
     "AbstractProcess",
     "AbstractStream",
+    "Batch",
     "Contexts",
     "FieldProblem",
     "Gaussian",
