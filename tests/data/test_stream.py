@@ -119,6 +119,13 @@ def test_thinned_functions_have_any_number_of_points(getkey):
     assert_array_equal(batch.y, 3 * batch.x)
 
 
+def test_at_most_so_many_points(getkey):
+    batch = data.Resampled(functions=_numbered(), batch_size=50, most=6).draw(getkey())
+    assert batch.x.shape == (50, 6, 1) and batch.mask.shape == (50, 6)
+    assert set(np.asarray(jnp.sum(batch.mask, axis=1)).tolist()) == {5.0, 6.0}
+    assert len(np.unique(np.asarray(batch.x[..., 0])[batch.mask > 0])) == 3 * 9 + 3 * 5
+
+
 def test_contexts_ahead_come_first(getkey):
     stream = data.Resampled(functions=_numbered(), batch_size=400, ahead=0.5, thinned=0.5)
     batch = stream.draw(getkey())

@@ -26,6 +26,8 @@ from geomndp.data import AbstractStream, Contexts, Normaliser, Resampled, Shared
 from geomndp.model import Model, Recipe
 from geomndp.tables import CODOMAINS, Functions, read_functions
 
+MOST = 256  # points of a function in a batch
+
 
 def build(
     dataset: Any,
@@ -99,5 +101,7 @@ def _stream(
     if graph and same and n > 1:
         return SharedPlaces(x=batch.x[0], y=batch.y, batch_size=batch_size, contexts=contexts)
     ahead = 0.25 if x.shape[2] == 1 else 0.0
-    ways = {"contexts": contexts, "thinned": 0.5, "ahead": ahead}
+    # The cost of attention grows with the square of the points; a graph needs them all.
+    most = MOST if n > MOST and not graph else None
+    ways = {"contexts": contexts, "thinned": 0.5, "ahead": ahead, "most": most}
     return Resampled(functions=batch, batch_size=batch_size, **ways)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.spatial import KDTree
 
 from geomndp.data import Normaliser
 from geomndp.groups import Codomain
@@ -30,22 +31,18 @@ class Density(NamedTuple):
 def density(x: np.ndarray, mask: np.ndarray, neighbours: int = 20) -> Density:
     """Measure some of the functions."""
     rows = np.linspace(0, len(x) - 1, min(len(x), LOOK)).astype(int)
-    every = [_sorted_distances(x[row][mask[row]]) for row in rows if mask[row].sum() > 1]
-    extent = max((float(np.ptp(x[row][mask[row]], axis=0).max()) for row in rows), default=1.0)
-    if not every or not extent > 0:
+    looked = [places for row in rows if len(places := x[row][mask[row]]) > 1]
+    extent = max((float(np.ptp(places, axis=0).max()) for places in looked), default=0.0)
+    if not extent > 0:
         return Density(1.0, 1.0, 1.0, 1)
-    gaps = np.concatenate([_nearest(distances) for distances in every])
-    gap = float(np.median(gaps))
-    reach = [distances[:, min(neighbours, distances.shape[1] - 1)] for distances in every]
+    trees = [KDTree(places) for places in looked]
+    # Distances of every point to its neighbours, itself first.
+    near = [tree.query(tree.data, k=min(neighbours + 1, tree.n))[0] for tree in trees]
+    gap = float(np.median(np.concatenate([_nearest(distances) for distances in near])))
     # A little more: points of a grid at the same distance are within or without together.
-    radius = 1.02 * float(np.median(np.concatenate(reach))) or extent
-    most = max(int(np.sum(distances <= radius, axis=1).max()) - 1 for distances in every)
-    return Density(gap, extent, radius, max(most, 1))
-
-
-def _sorted_distances(x: np.ndarray) -> np.ndarray:
-    """Distances of every point to all, itself first."""
-    return np.sort(np.linalg.norm(x[:, None] - x[None], axis=-1), axis=1)
+    radius = 1.02 * float(np.median(np.concatenate([d[:, -1] for d in near]))) or extent
+    counts = (tree.query_ball_point(tree.data, radius, return_length=True) for tree in trees)
+    return Density(gap, extent, radius, max(int(count.max()) for count in counts) - 1 or 1)
 
 
 def _nearest(distances: np.ndarray) -> np.ndarray:

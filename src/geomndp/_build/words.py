@@ -43,12 +43,17 @@ def choices(
         "network": f"{type(net).__name__}, {weights} parameters: {shown}",
         "kernel": _noising(model, sphere),
         "scaling": _scaling(units, sphere),
-        "training": f"{type(data).__name__} batches of {data.batch_size} functions, half of them "
-        f"with contexts; Adam up to {peak:g}, times dense near zero",
+        "training": f"batches of {data.batch_size} functions{_most(data)}, half of them with "
+        f"contexts; Adam up to {peak:g}, times dense near zero",
     }
     if len(counts) < 20:
         found["beware"] = f"{len(counts)} functions are few: a Gaussian process may do better"
     return tuple(found.items())
+
+
+def _most(data: AbstractStream) -> str:
+    most = getattr(data, "most", None)
+    return f" at {most} random points each" if most else ""
 
 
 def _what(about: Variables, kinds: tuple[str, ...] | None) -> str:

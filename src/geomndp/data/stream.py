@@ -137,8 +137,8 @@ class Resampled(AbstractStream):
 
     `functions.context` is not read: `contexts` marks new ones in every batch. Of a share `thinned`
     of the functions only a random number of points is kept, so that a model also learns the law at
-    few places. A share `ahead` has as its context what comes first in the order of the first input:
-    there the model learns to forecast.
+    few places; at most `most` (a random set) of any. A share `ahead` has as its context what comes
+    first in the order of the first input: there the model learns to forecast.
     """
 
     functions: Batch
@@ -146,9 +146,12 @@ class Resampled(AbstractStream):
     contexts: Contexts | None = Contexts()
     thinned: float = eqx.field(default=0.0, static=True)
     ahead: float = eqx.field(default=0.0, static=True)
+    most: int | None = eqx.field(default=None, static=True)
 
     def __check_init__(self):
         _checks.at_least(1, batch_size=self.batch_size)
+        if self.most is not None:
+            _checks.at_least(1, most=self.most)
         for name, value in (("thinned", self.thinned), ("ahead", self.ahead)):
             if not 0 <= value <= 1:
                 raise ValueError(f"expected 0 <= {name} <= 1, got {value}")
@@ -162,8 +165,9 @@ class Resampled(AbstractStream):
         x, y, mask = (values[rows] for values in self.functions[:3])
         # Real points first, in random order; padding last.
         ranks = jr.uniform(order_key, mask.shape, mask.dtype) - mask
-        order = jnp.argsort(ranks, axis=1)
+        order = jnp.argsort(ranks, axis=1)[:, : self.most]
         x, y = (jnp.take_along_axis(v, order[:, :, None], axis=1) for v in (x, y))
+        mask = jnp.take_along_axis(mask, order, axis=1)
         points = jnp.sum(mask > 0, axis=1, dtype=jnp.int32)
         if self.thinned:
             points = self._thin(points, key=jr.fold_in(order_key, 1))
