@@ -3,7 +3,6 @@
 import base64
 import re
 
-import jax.numpy as jnp
 import jax.random as jr
 import pytest
 
@@ -13,8 +12,7 @@ from geomndp.experiments.demo import field, line, track
 from geomndp.experiments.demo.learn import learn
 from geomndp.experiments.demo.page import write_page
 from geomndp.geometry import Sphere
-from geomndp.gp import GP
-from geomndp.kernels import Diagonal, SquaredExponential, White
+from geomndp.kernels import Diagonal, White
 from geomndp.model import Model
 from geomndp.nets import TrackAttention
 from geomndp.noising import Brownian, LinearSchedule, OrnsteinUhlenbeck
@@ -69,14 +67,6 @@ def test_page_and_numbers_of_exact_models(parts, tmp_path):
     for number in (divergence, curl):
         assert value(number.value) == pytest.approx(value(number.reference), rel=0.15)
     assert value(curl.value) > 3 * value(divergence.value) and value(mean.value) < 3 / 32**0.5
-
-
-def test_a_wrong_posterior_is_far(tmp_path):
-    x, xc = jnp.linspace(-1, 1, 6)[:, None], jnp.asarray([[-0.33], [0.41]])
-    context = xc, jnp.asarray([[0.3], [-0.5]])
-    wrong = exact(GP(SquaredExponential(0.5), noise=GP1D.noise), White(1.0))
-    gap = line.posterior_gap(wrong, GP1D, context, x, num=32, key=jr.key(0))
-    assert gap.value > 0.05
 
 
 @pytest.mark.slow

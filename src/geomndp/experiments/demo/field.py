@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
@@ -12,7 +13,7 @@ from geomndp._types import PRNGKeyArray
 from geomndp.data import FieldProblem, field_problem
 from geomndp.evaluate.physics import difference_operators
 from geomndp.experiments.demo.part import Number, Part
-from geomndp.gp import AbstractGP
+from geomndp.gp import GP
 from geomndp.model import load
 from geomndp.plot import arrow_scale, save_figure, vector_field
 from geomndp.samplers import Amortised
@@ -30,33 +31,39 @@ def show_field(
     data_key, mark_key, draw_key = jr.split(key, 3)
     order = np.asarray(jr.permutation(mark_key, len(problem.grid)))
     known, rest = order[:CONTEXTS], order[CONTEXTS:]
-    grid = jnp.asarray(problem.grid, "float32")
-    context = grid[known], problem.gp.sample(grid[known], key=data_key)
+    grid = problem.grid.astype("float32")
+    xc, x = jnp.asarray(grid[known]), jnp.asarray(grid[rest])
+    yc, *found = (np.asarray(part) for part in _truth(problem.gp, xc, x, data_key))
     model, sampler = load(MODEL), Amortised(steps)
-    posterior, exact = model.condition(*context), problem.gp.condition(*context)
     options = {"key": draw_key, "num_samples": num_samples, "sampler": sampler}
-    samples = posterior.sample(grid[rest], **options)
+    samples = model.condition(xc, yc).sample(x, **options)
     fields = np.zeros((num_samples, len(grid), 2))
-    fields[:, known], fields[:, rest] = np.asarray(context[1])[None], np.asarray(samples)
-    law = _law(exact, grid, known, rest, np.asarray(context[1]))
+    fields[:, known], fields[:, rest] = yc[None], np.asarray(samples)
+    law = _law(len(grid), known, rest, yc, *found)
     return Part(
         "A vector field",
         f"One of {num_samples} samples of the model {MODEL} given the {CONTEXTS} vectors drawn in "
         "red, their mean with a disc of one standard deviation at the tip of each arrow, and the "
         "mean of the exact process. The model knows E(2): it turns and moves with its data.",
-        _figure(folder / "field.png", grid, fields, context, law[0]),
+        _figure(folder / "field.png", grid, fields, (grid[known], yc), law[0]),
         [*_physics(problem, fields, *law), _error(fields[:, rest], law, rest)],
     )
 
 
-def _law(exact: AbstractGP, grid, known, rest, y) -> tuple[np.ndarray, np.ndarray]:
+@eqx.filter_jit
+def _truth(gp: GP, xc, x, key: PRNGKeyArray):
+    """Vectors to be observed, and mean and covariance of the others given them."""
+    yc = gp.sample(xc, key=key)
+    return yc, *gp.condition(xc, yc).mean_and_covariance(x)
+
+
+def _law(n: int, known, rest, y, found, matrix) -> tuple[np.ndarray, np.ndarray]:
     """Exact mean (n, 2) and covariance (2n, 2n) of all values; what is observed does not vary."""
-    mean, covariance = np.zeros((len(grid), 2)), np.zeros((len(grid), 2, len(grid), 2))
-    found, matrix = exact.mean_and_covariance(grid[rest])
-    mean[known], mean[rest] = y, np.asarray(found)
+    mean, covariance = np.zeros((n, 2)), np.zeros((n, 2, n, 2))
+    mean[known], mean[rest] = y, found
     blocks = np.asarray(matrix, float).reshape(len(rest), 2, len(rest), 2)
     covariance[np.ix_(rest, range(2), rest, range(2))] = blocks
-    return mean, covariance.reshape(2 * len(grid), -1)
+    return mean, covariance.reshape(2 * n, -1)
 
 
 def _physics(problem: FieldProblem, fields, mean, covariance) -> list[Number]:

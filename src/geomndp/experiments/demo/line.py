@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
@@ -29,22 +30,29 @@ def show_line(folder: Path, *, key: PRNGKeyArray, num_samples: int, steps: int) 
     data_key, prior_key, draw_key, gap_key = jr.split(key, 4)
     xc = jnp.asarray(OBSERVED, "float32")[:, None]
     x = jnp.linspace(-2, 2, POINTS, dtype="float32")[:, None]
-    yc = gp.sample(xc, key=data_key)
+    yc, (mean, spread), whole = _truth(gp, xc, x, data_key)
     model, sampler = load(MODEL), Amortised(steps)
-    posterior, exact = model.condition(xc, yc), gp.condition(xc, yc)
+    posterior = model.condition(xc, yc)
     prior = model.sample(x, key=prior_key, num_samples=num_samples, sampler=sampler)
     samples = posterior.sample(x, key=draw_key, num_samples=num_samples, sampler=sampler)
-    mean, covariance = exact.mean_and_covariance(x)
-    spread = jnp.sqrt(jnp.diag(covariance))
     gap = posterior_gap(model, gp, (xc, yc), x, num=num_samples, key=gap_key)
     return Part(
         "A function of one input",
         f"{num_samples} samples of the model {MODEL}, and {num_samples} given the five values "
         "drawn as dots. Its training functions are those of a Gaussian process, whose exact law is "
         "drawn in black: samples should fill the dashed lines.",
-        _figure(folder / "line.png", gp, x, prior, samples, (xc, yc), (mean, spread)),
-        [_distance(gap), *_moments(samples[..., 0], mean[:, 0], spread)],
+        _figure(folder / "line.png", x, prior, samples, (xc, yc), (mean, spread), whole),
+        [_distance(gap), *_moments(*map(np.asarray, (samples[..., 0], mean[:, 0], spread)))],
     )
+
+
+@eqx.filter_jit
+def _truth(gp: GP, xc, x, key: PRNGKeyArray):
+    """Values to be observed, and mean and standard deviation given them and before."""
+    yc = gp.sample(xc, key=key)
+    mean, covariance = gp.condition(xc, yc).mean_and_covariance(x)
+    whole = gp.mean_at(x), jnp.sqrt(gp.gram(x).diagonal())
+    return yc, (mean, jnp.sqrt(jnp.diag(covariance))), whole
 
 
 def posterior_gap(
@@ -62,15 +70,20 @@ def posterior_gap(
     Functions are drawn from the exact posterior, so that there is no other error than theirs.
     """
     draw_key, gap_key = jr.split(key)
-    xc, yc = context
-    y = gp.condition(xc, yc).sample(x, key=draw_key, num_samples=num)
+    tasks = _tasks(gp, *context, x, num, draw_key)
+    options = {"kind": "conditional", "batches": batches, "cells": min(16, num * batches // 4)}
+    return score_gap(model, GaussianScore(gp), tasks, key=gap_key, **options)
+
+
+@eqx.filter_jit
+def _tasks(gp: GP, xc, yc, x, num: int, key: PRNGKeyArray) -> Batch:
+    """Functions of the exact posterior after their context."""
+    y = gp.condition(xc, yc).sample(x, key=key, num_samples=num)
     places, known = jnp.concatenate([xc, x]), jnp.broadcast_to(yc[None], (num, *yc.shape))
     ones = jnp.ones((num, len(places)), x.dtype)
     marks = ones * (jnp.arange(len(places)) < len(xc)).astype(x.dtype)[None]
     together = jnp.broadcast_to(places[None], (num, *places.shape))
-    tasks = Batch(together, jnp.concatenate([known, y], axis=1), ones, marks)
-    options = {"kind": "conditional", "batches": batches, "cells": min(16, num * batches // 4)}
-    return score_gap(model, GaussianScore(gp), tasks, key=gap_key, **options)
+    return Batch(together, jnp.concatenate([known, y], axis=1), ones, marks)
 
 
 def _distance(gap: ScoreGap) -> Number:
@@ -78,11 +91,11 @@ def _distance(gap: ScoreGap) -> Number:
     return Number("distance (KL) of the posterior from the exact one", value, "0")
 
 
-def _moments(samples: Array, mean: Array, spread: Array) -> list[Number]:
+def _moments(samples: np.ndarray, mean: np.ndarray, spread: np.ndarray) -> list[Number]:
     """Errors of the samples' mean and spread, beside what so many exact samples would have."""
     s = len(samples)
-    off = float(jnp.sqrt(jnp.mean(((samples.mean(axis=0) - mean) / spread) ** 2)))
-    ratio = float(jnp.mean(samples.std(axis=0, ddof=1) / spread))
+    off = np.sqrt(np.mean(((samples.mean(axis=0) - mean) / spread) ** 2))
+    ratio = np.mean(samples.std(axis=0, ddof=1) / spread)
     return [
         Number(
             "mean of the samples off by", f"{off:.3f} sd", f"{s**-0.5:.3f} sd for exact samples"
@@ -91,11 +104,10 @@ def _moments(samples: Array, mean: Array, spread: Array) -> list[Number]:
     ]
 
 
-def _figure(path: Path, gp: GP, x, prior, samples, context, exact) -> Path:
+def _figure(path: Path, x, prior, samples, context, exact, whole) -> Path:
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(1, 2, figsize=(10, 3.4), sharey=True)
-    whole = gp.mean_at(x), np.sqrt(np.asarray(gp.gram(x).diagonal()))
     functions_1d(x, prior, exact=whole, title="samples of the model", ax=axes[0])
     title = f"given {len(context[0])} values"
     functions_1d(x, samples, context=context, exact=exact, title=title, ax=axes[1])
