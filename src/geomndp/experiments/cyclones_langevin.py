@@ -14,8 +14,6 @@ from geomndp.model import Model
 from geomndp.samplers import Langevin
 from geomndp.solve import Uniform
 
-LABEL = "GeomNDP, Langevin (subset)"
-
 
 def paper_langevin(
     steps: int = 1000, inner: int = 25, final: int = 150, *, temperature: float = 1 / 2.5
@@ -46,7 +44,8 @@ def langevin_rows(
     some = Split(parts.train, parts.test.take(chosen))
     options = {"num_samples": num_samples, "at_once": at_once, "density": False}
     sampler = paper_langevin() if sampler is None else sampler
+    label = f"GeomNDP, Langevin ({num} storms)"
     return [
-        Row(LABEL, name, (measure(model, task(name), some, key=key, sampler=sampler, **options),))
+        Row(label, name, (measure(model, task(name), some, key=key, sampler=sampler, **options),))
         for name in TASKS[1:]
     ]

@@ -17,8 +17,9 @@ MODELS = (
     "GeomNDP on the sphere",
     "GeomNDP, turning about the axis",
     "NDP in latitude and longitude",
-    "GeomNDP, Langevin (subset)",
+    "GeomNDP, Langevin",
 )
+"""Labels of models; one on some of the storms says so, as in "GeomNDP, Langevin (6 storms)"."""
 _COLUMNS = {
     "sample distance": ("sample_distance", 0),
     "mean error": ("mean_error", 0),
@@ -67,7 +68,11 @@ def _cell(row: Row, name: str, digits: int) -> str:
 def _of(rows: Sequence[Row], which: str) -> list[Row]:
     """Rows of a task: those of models after baselines, before those of the paper."""
     some = [row for row in rows if row.task == which]
-    return sorted(some, key=lambda row: (row.label.startswith("paper"), row.label in MODELS))
+    return sorted(some, key=lambda row: (row.label.startswith("paper"), _model(row) in MODELS))
+
+
+def _model(row: Row) -> str:
+    return row.label.partition(" (")[0]
 
 
 def _task(rows: Sequence[Row], which: str, title: str) -> Table:
@@ -99,7 +104,7 @@ def _gains(rows: Sequence[Row], which: str, title: str) -> Table:
     lines = []
     for row in _of(rows, which):
         # A part of the storms cannot be compared with all of them.
-        if reference is None or row.label not in MODELS[:-1]:
+        if reference is None or row.label not in MODELS:
             continue
         pairs = list(zip(row.measures, reference.measures, strict=False))
         cells = [_difference(pairs, *column) for column in columns.values()]

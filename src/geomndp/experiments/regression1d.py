@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import equinox as eqx
 import optax
 
 from geomndp import _checks
@@ -22,18 +21,10 @@ from geomndp.nets import BiDimensionalAttention, RelativeAttention
 from geomndp.noising import LinearSchedule, OrnsteinUhlenbeck
 from geomndp.score import NetworkScore
 from geomndp.solve import Power
-from geomndp.train import DenoisingLoss, adam
+from geomndp.train import DenoisingLoss, Likelihood, adam
 
 FOLDERS = {"regression1d": "paper", "regression1d-gnp2020": "gnp2020"}
 PAPER_STEPS = 19_200  # 300 epochs of 64 batches
-
-
-class Likelihood(eqx.Module):
-    r"""Weight $a_t^2$: with the velocity's loss, that of u; with `Power(2)` times, close to the
-    likelihood's own weighting $\beta_t / \sigma_t^2$ (Song et al. 2021)."""
-
-    def __call__(self, noising, t):
-        return noising.alpha(t) ** 2
 
 
 class Experiment(NamedTuple):

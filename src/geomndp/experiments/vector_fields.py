@@ -14,14 +14,13 @@ import optax
 from geomndp import _checks
 from geomndp._types import PRNGKeyArray
 from geomndp.data import FIELDS, Contexts, FieldProblem, GridStream, field_problem
-from geomndp.experiments.regression1d import Likelihood
 from geomndp.kernels import Diagonal, White
 from geomndp.model import Model
 from geomndp.nets import AbstractNet, BiDimensionalAttention, Steerable2, missed_neighbours
 from geomndp.noising import LinearSchedule, OrnsteinUhlenbeck
 from geomndp.score import NetworkScore
 from geomndp.solve import Power
-from geomndp.train import DenoisingLoss, adam
+from geomndp.train import DenoisingLoss, Likelihood, adam
 
 FOLDER = "vector-fields"
 TABLE = ("se", "curl-free", "div-free")
