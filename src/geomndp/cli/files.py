@@ -102,6 +102,8 @@ def _read_csv(path: str) -> Any:
     stated = {name: UNITS.fullmatch(name) for name in frame.columns}
     frame = frame.rename(columns={name: found[1] for name, found in stated.items() if found})
     units = {found[1]: found[2] for found in stated.values() if found}
+    if not len(frame):
+        frame = frame.astype(float)
     for name in frame.columns[[not pd.api.types.is_numeric_dtype(d) for d in frame.dtypes]]:
         try:
             frame[name] = pd.to_datetime(frame[name], format="ISO8601", utc=True).dt.tz_localize(

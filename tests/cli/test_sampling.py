@@ -1,0 +1,152 @@
+"""Files in, files out: what is written means what the library gives, and is there whole."""
+
+import json
+from io import StringIO
+
+import jax
+import jax.random as jr
+import numpy as np
+import pandas as pd
+import xarray as xr
+from numpy.testing import assert_allclose, assert_array_equal
+
+from geomndp import load
+from geomndp.cli import sampling
+from geomndp.cli.geojson import cut
+from geomndp.samplers import Amortised
+
+FEW = "--num-samples 3 --steps 2"
+
+
+def test_every_ending_holds_the_same_samples(run_json, here):
+    """Those of the library with the same seed; the same command, the same samples."""
+    line = f"condition mast mast.csv --at 1:5:2 {FEW} --dtype float64"
+    tables = [run_json(line)]
+    for ending in ("csv", "parquet", "nc"):
+        found = run_json(f"{line} --out made/a.{ending}")
+        assert found["sizes"] == {"sample": 3, "time": 3} and found["variables"] == ["temperature"]
+    frames = [pd.read_csv("made/a.csv"), pd.read_parquet("made/a.parquet"), pd.DataFrame(*tables)]
+    with xr.open_dataset("made/a.nc") as dataset:
+        draws = dataset.load()
+    assert draws.temperature.dims == ("sample", "time")
+    assert draws.temperature.attrs["units"] == frames[1].attrs["units"]["temperature"] == "degC"
+    for frame in frames:
+        assert list(frame) == ["sample", "time", "temperature"]
+        assert_allclose(frame.temperature, draws.temperature.values.reshape(-1), rtol=1e-9)
+    posterior = load("mast").condition(pd.read_csv("mast.csv"))
+    options = {"key": jr.fold_in(jr.key(0), 0), "num_samples": 3, "sampler": Amortised(2)}
+    expected = posterior.sample(np.array([[1.0], [3.0], [5.0]]), **options)
+    assert_allclose(draws.temperature, expected[..., 0])
+    assert [path.name for path in sorted((here / "made").iterdir())] == [
+        "a.csv",
+        "a.nc",
+        "a.parquet",
+    ]
+
+
+def test_observations_of_every_kind_of_file(run, here):
+    """NetCDF, Parquet and CSV, under names and in units of their own."""
+    frame = pd.read_csv("mast.csv").assign(time=[0, 180, 360])
+    frame.attrs["units"] = {"time": "minutes"}
+    frame.to_parquet("minutes.parquet")
+    dataset = frame.set_index("time").temperature.to_xarray().to_dataset(name="t2m")
+    dataset.time.attrs["units"] = "minutes"
+    dataset.to_netcdf("minutes.nc", engine="h5netcdf")
+    (here / "minutes.csv").write_text("time [min],temperature\n0,14\n180,16.5\n360,18.5\n")
+    ask = f"--at 1:5:2 {FEW}"
+    code, expected, _ = run(f"condition mast mast.csv {ask}")
+    assert code == 0
+    for name in ("minutes.parquet", "minutes.csv", "minutes.nc --columns temperature=t2m"):
+        code, found, _ = run(f"condition mast {name} {ask}")
+        assert (code, found) == (0, expected)
+
+
+def test_a_field_with_its_uncertainty(run_json):
+    line = f"condition winds winds.csv --at x=-1:1:3pts y=0:1:0.5 {FEW} --error 0.1 --device cpu"
+    run_json(f"{line} --summary --levels 0.1 0.9 --out field.nc")
+    with xr.open_dataset("field.nc") as field:
+        assert field.u_sd.dims == ("x", "y") and field.u_sd.dtype == "float32"
+        assert {"u_mean", "u_mean_error", "v_q10", "v_q90"} <= set(field)
+        assert_array_equal(field.y, [0.0, 0.5, 1.0])
+    run_json(f"{line} --out field.geojson")
+    with open("field.geojson") as file:
+        features = json.load(file)["features"]
+    assert len(features) == 3 * 9
+    assert features[1]["geometry"] == {"type": "Point", "coordinates": [-1.0, 0.5]}
+    assert set(features[1]["properties"]) == {"sample", "u", "v"}
+
+
+def test_tracks_on_a_map(run_json, run):
+    line = "condition tracks fixes.csv --columns time=ISO_TIME lat=LAT lon=LON --error 20"
+    run_json(f"{line} --at 0:1:0.25 {FEW} --out tracks.geojson")
+    run_json(f"{line} --at 2031-09-12/2031-09-13/6h {FEW} --out tracks.nc")
+    run_json(f"{line} --at 2031-09-12/2031-09-13/6h {FEW} --summary --out mean.geojson")
+    with open("tracks.geojson") as file:
+        features = json.load(file)["features"]
+    with xr.open_dataset("tracks.nc") as tracks:
+        # Days since the first fix are these datetimes.
+        assert features[2]["properties"]["time"][1] == f"{tracks.time.values[1].astype(str)[:19]}Z"
+        for i, feature in enumerate(features):
+            line = feature["geometry"]["coordinates"]
+            parts = line if feature["geometry"]["type"] == "MultiLineString" else [line]
+            places = np.array([p for part in parts for p in part if abs(p[0]) != 180])
+            assert_allclose(places[:, 1], tracks.lat[i], atol=1e-4)
+            assert feature["properties"]["sample"] == i
+    with open("mean.geojson") as file:
+        line, *points = json.load(file)["features"]
+    assert line["properties"]["sample"] == "mean" and len(points) == 5
+    assert set(points[0]["properties"]) == {"time", "error", "spread", "spread_error"}
+
+
+def test_a_line_is_cut_at_the_date_line():
+    """Where the great circle meets it, both ways, as often as it does."""
+    lat, lon = np.array([0.0, 10.0, 10.0, 20.0]), np.array([170.0, 179.0, -179.0, 179.0])
+    first, second, third = cut(lat, lon)
+    assert_array_equal(first[:2], [[170.0, 0.0], [179.0, 10.0]])
+    assert first[2, 0] == 180 and second[0, 0] == -180 and second[2, 0] == -180
+    # By symmetry halfway, and nearer to the pole than the parallel.
+    height = np.degrees(np.arctan(np.tan(np.radians(10.0)) / np.cos(np.radians(1.0))))
+    assert_allclose([first[2, 1], second[0, 1]], height)
+    assert_array_equal(second[1], [-179.0, 10.0])
+    assert_array_equal(third[-1], [179.0, 20.0])
+    (whole,) = cut(lat, np.abs(lon))
+    assert_array_equal(whole, np.stack([np.abs(lon), lat], axis=1))
+
+
+def test_samples_in_batches(run, monkeypatch):
+    """The first batch is that of a smaller request; none is a copy of another."""
+    monkeypatch.setattr(sampling, "BATCH", 2)
+    code, out, _ = run("sample mast --at 0:6:3 --num-samples 3 --steps 2")
+    values = pd.read_csv(StringIO(out))
+    assert code == 0 and list(values["sample"]) == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    assert values.temperature.nunique() == 9
+
+
+def test_places_of_a_file_keep_their_other_columns(run, here):
+    (here / "where.csv").write_text("site,time\nnorth,1\nsouth,3\nsouth,5\n")
+    assert run(f"condition mast mast.csv --at where.csv {FEW} --out draws.csv")[0] == 0
+    found = pd.read_csv("draws.csv")
+    assert set(found) == {"sample", "site", "time", "temperature"}
+    assert list(found.site[:3]) == ["north", "south", "south"]
+
+
+def test_ctrl_c_leaves_nothing_and_says_how_to_go_on(run, here, monkeypatch):
+    def stop(_, path, **options):
+        path.write_bytes(b"half")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(xr.Dataset, "to_netcdf", stop)
+    before = sorted(path.name for path in here.iterdir())
+    code, out, error = run(f"condition mast mast.csv --at 1:5:2 {FEW} --out draws.nc")
+    assert (code, out) == (130, "")
+    assert "the same seed gives the same samples; nothing half-written is left" in error
+    assert sorted(path.name for path in here.iterdir()) == before
+
+
+def test_precision_is_as_asked_and_left_as_it_was(run):
+    line = f"condition mast mast.csv --at 1:5:2 {FEW} --out a.nc"
+    for dtype in ("float32", "float64"):
+        assert run(f"{line} --dtype {dtype}")[0] == 0
+        with xr.open_dataset("a.nc") as found:
+            assert found.temperature.dtype == dtype
+    assert jax.config.jax_enable_x64

@@ -1,0 +1,143 @@
+"""Wrong ways to use the command line: one sentence that helps, and an exit code that scripts see.
+
+All are refused before anything is compiled, so that none costs more than a moment.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from geomndp.cli import main
+
+CONDITION = "condition mast {} --at 0:6:3"
+TRACKS = "condition tracks {} --at 0:6:3"
+WRONG_FILES = {
+    "empty.csv": "",
+    "header.csv": "time,temperature\n",
+    "nan.csv": "time,temperature\n0,14\n3,\n",
+    "text.csv": "time,temperature\n0,14\n3,warm\n",
+    "twice.csv": "time,temperature\n0,14\n0,14\n",
+    "other.csv": "hour,temperature\n0,14\n",
+    "semicolons.csv": "time;temperature\n0;14,5\n",
+    "kelvin.csv": "time,temperature [K]\n0,287.2\n",
+    "mixed.csv": "time,temperature\n0,14\n2024-03-01,15\n",
+    "metres.csv": "time [km],temperature\n0,14\n",
+    "radians.csv": "time,lat,lon\n0,0.2,3.1\n1,0.3,3.0\n",
+    "beyond.csv": "time,lat,lon\n0,12,170\n1,97,171\n",
+    "swapped.csv": "time,lat,lon\n0,170,12\n1,171,13\n",
+    "fixes-nan.csv": "time,lat,lon\n0,12,170\n1,13,nan\n",
+    "notes.txt": "time,temperature\n0,14\n",
+    "broken.nc": "no NetCDF at all",
+    "broken.parquet": "no Parquet at all",
+    "ragged.csv": "time,temperature\n0,14\n1,2,3,4\n",
+    "dated.csv": "time,temperature\n2024-03-01,14\n2024-03-02,15\n",
+}
+WRONG = {
+    "no such file": (CONDITION.format("nothing.csv"), "expected a file nothing.csv, got none"),
+    "a file of another kind": (CONDITION.format("notes.txt"), "ends in .csv, .parquet, .nc, got"),
+    "an empty file": (CONDITION.format("empty.csv"), "got a damaged one: No columns"),
+    "a table without rows": (CONDITION.format("header.csv"), "at least one row, got an empty one"),
+    "a missing value": (
+        CONDITION.format("nan.csv"),
+        "got NaN or infinity in rows 1",
+    ),
+    "text for numbers": (CONDITION.format("text.csv"), "numbers in 'temperature', got text"),
+    "a row twice": (CONDITION.format("twice.csv"), "got the same one in rows 0, 1"),
+    "a wrong column": (CONDITION.format("other.csv"), "a column 'time', got 'hour', 'temperature'"),
+    "semicolons": (CONDITION.format("semicolons.csv"), "parted by semicolons, not commas"),
+    "too many cells": (CONDITION.format("ragged.csv"), "got a damaged one"),
+    "other units": (CONDITION.format("kelvin.csv"), "in 'degc', got 'kelvin'; convert it first"),
+    "mixed units": (CONDITION.format("mixed.csv"), "expected numbers in 'time', got text"),
+    "a length for a time": (CONDITION.format("metres.csv"), "expected 'time' in 'hours', got 'km'"),
+    "damaged NetCDF": (CONDITION.format("broken.nc"), "a table in broken.nc, got a damaged one"),
+    "damaged Parquet": (CONDITION.format("broken.parquet"), "got a damaged one"),
+    "radians for degrees": (TRACKS.format("radians.csv"), "look like radians"),
+    "beyond the pole": (TRACKS.format("beyond.csv"), "between -90 and 90 degrees, got 97 in row 1"),
+    "latitude and longitude swapped": (TRACKS.format("swapped.csv"), "expected 'lat' between"),
+    "a fix without longitude": (TRACKS.format("fixes-nan.csv"), "got NaN or infinity in rows 1"),
+    "a field for a track": (TRACKS.format("winds.csv"), "expected a column 'time', got 'x'"),
+    "an unknown model": ("sample regression1d/sea --at 0:1:0.5", "(regression1d/se, "),
+    "a model without names": ("sample nameless --at 0:1:0.5", "that names its inputs"),
+    "a damaged model": ("sample damaged --at 0:1:0.5", "got a foreign or damaged file"),
+    "no range": ("sample mast --at 0:6", "expected a range (start:stop:step, start:stop:30pts"),
+    "a step of the wrong sign": ("sample mast --at 0:6:-1", "expected start:stop:step with"),
+    "points without pts": ("sample mast --at 0:6:30", "or start:stop:30pts for 30 points"),
+    "a step too small": ("sample mast --at 0:6:1e-9", "2 to 1000000 steps"),
+    "an unknown input": ("sample mast --at hour=0:6:1", "expected --at FILE or --at time=0:1:0.1"),
+    "half a grid": ("sample winds --at x=0:6:1", "--at x=0:1:0.1 y=0:1:0.1, got x=0:6:1"),
+    "an input twice": ("sample winds --at x=0:6:1 x=0:6:2", "--at x=0:1:0.1 y=0:1:0.1, got"),
+    "places without the input": ("sample winds --at mast.csv", "a column 'x' in --at, got"),
+    "numbers and dates": (
+        "condition mast mast.csv --at dated.csv",
+        "numbers for 'time' as in the observations, got datetimes",
+    ),
+    "an unknown name in --columns": (
+        CONDITION.format("mast.csv") + " --columns hour=time",
+        "expected --columns NAME=COLUMN for time, temperature, got 'hour=time'",
+    ),
+    "an unknown column in --columns": (
+        CONDITION.format("mast.csv") + " --columns time=hour",
+        "expected a column 'hour' as --columns says, got 'station'",
+    ),
+    "a negative error": (CONDITION.format("mast.csv") + " --error -1", "number >= 0 or a column"),
+    "an unknown column of errors": (CONDITION.format("mast.csv") + " --error sd", "got 'sd'"),
+    "no samples": ("sample mast --at 0:6:3 --num-samples 0", "whole number >= 1, got 0"),
+    "one sample for a spread": (
+        "sample mast --at 0:6:3 --num-samples 1 --summary",
+        "whole number >= 2, got 1",
+    ),
+    "no steps": ("sample mast --at 0:6:3 --steps 0", "steps to be a whole number >= 1"),
+    "a level in per cent": (
+        "sample mast --at 0:6:3 --summary --levels 5 95",
+        "expected levels between 0 and 1",
+    ),
+    "an unknown device": ("sample mast --at 0:6:3 --device abacus", "here (cpu), got 'abacus'"),
+    "an unknown dtype": ("sample mast --at 0:6:3 --dtype half", "one of 'float32', 'float64'"),
+    "an unknown ending": ("sample mast --at 0:6:3 --out a.xlsx", "ends in .nc, .parquet, .csv"),
+    "a temperature on a map": ("sample mast --at 0:6:3 --out a.geojson", "got the input 'time'"),
+    "a folder for a file": ("sample mast --at 0:6:3 --out folder.nc", "it is a folder"),
+    "a file for a folder": ("sample mast --at 0:6:3 --out mast.csv/a.nc", "to write mast.csv/a.nc"),
+    "a read-only place": ("sample mast --at 0:6:3 --out /proc/a.nc", "to write /proc/a.nc, got"),
+}
+
+
+@pytest.fixture
+def wrong_files(here: Path):
+    for name, text in WRONG_FILES.items():
+        (here / name).write_text(text)
+    (here / "folder.nc").mkdir()
+    (here / "damaged.json").write_text("{}")
+
+
+@pytest.mark.usefixtures("wrong_files")
+@pytest.mark.parametrize("case", WRONG)
+def test_a_mistake_gets_one_sentence(case, run, here):
+    line, message = WRONG[case]
+    before = sorted(here.rglob("*"))
+    code, out, error = run(line)
+    assert (code, out) == (1, "")
+    assert message in error
+    assert error.startswith("geomndp: ") and error.count("\n") == 1 and len(error) < 300
+    assert sorted(here.rglob("*")) == before
+
+
+def test_radians_said_by_the_file(run, here):
+    lat, lon = np.radians([12.0, 13.0]), np.radians([170.0, 171.0])
+    table = pd.DataFrame({"lat": lat, "lon": lon}, index=pd.Index([0.0, 1.0], name="time"))
+    dataset = table.to_xarray()
+    for name in ("lat", "lon"):
+        dataset[name].attrs["units"] = "radians"
+    dataset.to_netcdf("radians.nc", engine="h5netcdf")
+    code, _, error = run(TRACKS.format("radians.nc"))
+    assert code == 1 and "expected 'lat' in 'degrees_north', got 'radians'" in error
+
+
+@pytest.mark.parametrize(
+    "line", ["sail", "sample", "sample mast", "sample mast --at 0:1:1 --num-samples many", "--at"]
+)
+def test_unknown_commands_and_options_exit_with_two(line, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(line.split())
+    assert stop.value.code == 2 and capsys.readouterr().err
