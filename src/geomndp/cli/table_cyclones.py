@@ -59,14 +59,14 @@ def _missing(data: str | None) -> str:
 
 
 def _measured(parts: Split, num: int) -> list[Table]:
-    """Both conditional tasks on the first `num` storms held out, without log-densities."""
+    """Both conditional tasks on `num` of the storms held out, without log-densities."""
     import jax.random as jr
 
     from geomndp.experiments.cyclones import measure
     from geomndp.experiments.cyclones_protocol import task
     from geomndp.model import load
 
-    some = Split(parts.train, parts.test.take(slice(0, num)))
+    some = Split(parts.train, parts.test.spread(num))
     model, rows = load(MODEL), []
     for name in cyclones_table.TASKS[1:]:
         found = measure(model, task(name), some, key=jr.key(0), density=False)

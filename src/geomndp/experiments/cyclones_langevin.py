@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from geomndp import _checks
 from geomndp._types import PRNGKeyArray
 from geomndp.data.ibtracs import Split
 from geomndp.experiments.cyclones import measure
@@ -38,13 +35,10 @@ def langevin_rows(
     at_once: int = 64,
 ) -> list[Row]:
     """Rows of both conditional tasks on storms spread evenly over those held out, no densities."""
-    _checks.at_least(1, num_storms=num_storms)
-    num = min(num_storms, len(parts.test))
-    chosen = np.linspace(0, len(parts.test) - 1, num).round().astype(int)
-    some = Split(parts.train, parts.test.take(chosen))
+    some = Split(parts.train, parts.test.spread(num_storms))
     options = {"num_samples": num_samples, "at_once": at_once, "density": False}
     sampler = paper_langevin() if sampler is None else sampler
-    label = f"GeomNDP, Langevin ({num} storms)"
+    label = f"GeomNDP, Langevin ({len(some.test)} storms)"
     return [
         Row(label, name, (measure(model, task(name), some, key=key, sampler=sampler, **options),))
         for name in TASKS[1:]

@@ -12,7 +12,6 @@ from os import PathLike
 from typing import Any, NamedTuple
 
 import jax.random as jr
-import numpy as np
 import optax
 
 from geomndp import _checks
@@ -131,11 +130,10 @@ def _cyclone(name: str, data: str | PathLike | None, split: int) -> Recipe:
 def _score_tracks(
     model: Model, parts: Split, *, num: int, region: str, route: str, seed: int, **options
 ) -> dict:
-    """Measures of the task `region` on the first `num` storms held out; options of `log_probs`."""
+    """Measures of the task `region` on `num` of the storms held out; options of `log_probs`."""
     which = task(region)
     _checks.one_of("route", route, ("conditional",))
-    _checks.at_least(1, num=num)
-    test = parts.test.take(np.arange(min(num, len(parts.test))))
+    test = parts.test.spread(num)
     found = cyclones.measure(model, which, Split(parts.train, test), key=jr.key(seed), **options)
     measures = {key: value for key, value in found._asdict().items() if value is not None}
     errors = measures.pop("lead_errors", ())

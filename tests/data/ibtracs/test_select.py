@@ -107,6 +107,14 @@ def test_split_by_season(tmp_path):
         ibtracs.split_by_season(tracks, 1900)
 
 
+def test_some_storms_are_spread_over_all_seasons(tmp_path):
+    tracks = tracks_of(tmp_path, many(41), points=3)
+    assert list(tracks.spread(3).season) == [1900, 1920, 1940]
+    assert len(tracks.spread(100)) == 41
+    with pytest.raises(ValueError, match="num"):
+        tracks.spread(0)
+
+
 def test_the_folder_comes_from_the_argument_or_the_environment(tmp_path, monkeypatch):
     monkeypatch.delenv(ibtracs.VARIABLE, raising=False)
     with pytest.raises(ValueError, match=f"the variable {ibtracs.VARIABLE}, got none"):

@@ -45,6 +45,11 @@ class Tracks:
         names = ("x", "y", "sid", "season", "basin", "start", "native")
         return replace(self, **{name: getattr(self, name)[index] for name in names})
 
+    def spread(self, num: int) -> Tracks:
+        """`num` storms (or all, if fewer) spread evenly over these, which are in order of time."""
+        _checks.at_least(1, num=num)
+        return self.take(np.linspace(0, len(self) - 1, min(num, len(self))).round().astype(int))
+
     def dataset(self) -> xarray.Dataset:
         """As an xarray Dataset (storm, point) in degrees."""
         import xarray as xr
