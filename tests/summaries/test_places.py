@@ -76,9 +76,14 @@ def test_closest_approach():
     mean = summaries.mean(found.time)
     assert mean.value == samples.time.values[4] and mean.error == np.timedelta64(0, "ns")
     same = summaries.closest_approach(y, 0.0, 1.0, time=np.arange(7.0))
-    assert_allclose(same.distance, found.distance) and assert_allclose(same.time, 4.0)
+    assert_allclose(same.distance, found.distance)
+    assert_allclose(same.time, 4.0)
     frame = samples.to_dataframe().reset_index()
     assert_allclose(summaries.closest_approach(frame, 0.0, 1.0).distance, found.distance)
+    frame.attrs["inputs"] = ["time"]
+    shuffled = summaries.closest_approach(frame.sort_values("lon"), 0.0, 1.0)
+    assert_allclose(shuffled.distance, found.distance)
+    assert np.all(shuffled.time == found.time)
     near = summaries.distance_to(samples, 0.0, 1.0)
     hit = summaries.probability(near, lambda km: (km < 150).any("time"))
     assert hit.value == 0.5 and near.attrs["units"] == "km"

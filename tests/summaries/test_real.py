@@ -20,6 +20,7 @@ from geomndp.score import GaussianScore
 HOURS = np.array([-1.0, 0.5, 2.0])
 SAMPLES = 1000
 SCALE, SHIFT = 4.0, 15.0
+RNG = np.random.default_rng(3)
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +105,33 @@ def test_every_form_says_the_same(posterior):
     assert_allclose(hot.value.probability, np.mean(array > 15, axis=0))
     highest = summaries.functional(frame, lambda f: f.temperature.max())
     assert_allclose(highest, array.max(axis=1))
+
+
+def test_rows_may_come_in_any_order():
+    """The places are matched by the inputs, wherever pandas put the rows."""
+    draws = RNG.normal(size=(6, 3))
+    index = {"sample": np.repeat(np.arange(6), 3), "hour": np.tile(HOURS, 6)}
+    frame = pd.DataFrame({**index, "w": draws.reshape(-1)})
+    frame.attrs["inputs"] = ["hour"]
+    shuffled = frame.sort_values("w")
+    found = summaries.mean(shuffled).value
+    assert_allclose(found.hour, HOURS)
+    assert_allclose(found.w, draws.mean(axis=0))
+    last = summaries.functional(shuffled, lambda f: f.w.iloc[-1])
+    assert_allclose(last, draws[:, -1])
+    windy = summaries.probability(shuffled, lambda f: f.w > 0)
+    assert_allclose(windy.value.probability, np.mean(draws > 0, axis=0))
+    ever = summaries.probability(shuffled, lambda f: (f.w > 1).groupby(f["sample"]).any())
+    assert_allclose(ever.value, np.mean((draws > 1).any(axis=1)))
+    assert np.ndim(ever.error) == 0
+    with pytest.raises(ValueError, match="for each row or each sample, got 4 values"):
+        summaries.probability(frame, lambda f: f.w[:4] > 0)
+    moved = frame.assign(hour=frame.hour + (frame["sample"] == 2))
+    with pytest.raises(ValueError, match="the same places in every sample, got other 'hour'"):
+        summaries.mean(moved)
+    shuffled.attrs = {}
+    with pytest.raises(ValueError, match="in one order, got 'hour' in several"):
+        summaries.mean(shuffled)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import betainc
 
-from geomndp.summaries.samples import SAMPLE, has_places, unpack
+from geomndp.summaries.samples import SAMPLE, Unpacked, frame_order, has_places, unpack
 from geomndp.tables import is_table
 
 
@@ -52,18 +52,24 @@ def probability(samples: Any, event: Callable[[Any], Any]) -> Estimate:
     is the standard deviation of the share under a flat prior, never zero.
     """
     happened = event(samples)
-    if type(happened).__name__ == "Series":
-        order = np.argsort(samples[SAMPLE].to_numpy(), kind="stable")
-        base = unpack(samples)
-        rows = happened.to_numpy()[order].reshape(next(iter(base.values.values())).shape)
-        unpacked = base._replace(values={"probability": rows})
-    else:
-        unpacked = unpack(happened)
+    unpacked = _rows(samples, happened) if type(happened).__name__ == "Series" else unpack(happened)
     for values in unpacked.values.values():
         if values.dtype.kind != "b":
             raise ValueError(f"expected an event that is true or false, got {values.dtype}")
     shares = {name: _share(values) for name, values in unpacked.values.items()}
     return _pair(unpacked, shares, units="1", long_name="probability", standard_name="")
+
+
+def _rows(samples: Any, happened: Any) -> Unpacked:
+    """An event as a Series: for every row of a DataFrame, or once a sample (`groupby`)."""
+    base, order = unpack(samples), frame_order(samples)
+    shape = next(iter(base.values.values())).shape
+    if happened.index.name == SAMPLE and len(happened) == shape[0]:
+        return unpack(happened.sort_index().to_numpy())
+    if not happened.index.equals(samples.index):
+        got = f"{len(happened)} values"
+        raise ValueError(f"expected an event for each row or each sample, got {got}")
+    return base._replace(values={"probability": happened.to_numpy()[order].reshape(shape)})
 
 
 def functional(samples: Any, function: Callable[[Any], Any]) -> np.ndarray:
@@ -75,7 +81,7 @@ def functional(samples: Any, function: Callable[[Any], Any]) -> np.ndarray:
         parts: Iterable[Any] = np.asarray(samples)
     elif type(samples).__name__ == "DataFrame":
         unpack(samples, 1)
-        groups = samples.groupby(SAMPLE, sort=True)
+        groups = samples.iloc[frame_order(samples)].groupby(SAMPLE, sort=True)
         parts = (part.drop(columns=SAMPLE).reset_index(drop=True) for _, part in groups)
     else:
         unpack(samples, 1)

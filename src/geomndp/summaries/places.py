@@ -18,7 +18,7 @@ from geomndp.data.globe import EARTH_RADIUS_KM, to_latlon, to_unit
 from geomndp.evaluate import frechet_mean
 from geomndp.geometry import Sphere
 from geomndp.summaries.moments import Estimate
-from geomndp.summaries.samples import SAMPLE, has_places, unpack
+from geomndp.summaries.samples import SAMPLE, frame_order, has_places, unpack
 from geomndp.tables import is_table, place_names
 
 SPHERE = Sphere(2)
@@ -120,7 +120,7 @@ def distance_to(samples: Any, lat: float, lon: float) -> Any:
         return km
     names = place_names(samples)
     if type(samples).__name__ == "DataFrame":
-        ordered = samples.sort_values(SAMPLE, kind="stable").drop(columns=list(names))
+        ordered = samples.iloc[frame_order(samples)].drop(columns=list(names))
         return ordered.assign(distance=km.reshape(-1))
     like = samples[names[0]].transpose(SAMPLE, ...)
     about = {"units": "km", "long_name": f"distance to {lat:g} N, {lon:g} E"}
@@ -148,8 +148,9 @@ def closest_approach(samples: Any, lat: float, lon: float, time: Any = "time") -
         nearest = np.argmin(away, axis=1)
         return Approach(away.min(axis=1), times[nearest])
     if type(samples).__name__ == "DataFrame":
-        unpacked = unpack(away, 1)
-        km = unpacked.values["distance"]
+        if time not in away:
+            raise ValueError(f"expected a column {time!r}, got {', '.join(map(repr, away))}")
+        km = unpack(away, 1).values["distance"]
         times = np.asarray(away[time]).reshape(km.shape)[0]
     else:
         if away.ndim != 2 or time not in away.coords:

@@ -91,15 +91,48 @@ def _xarray(samples: Any) -> Unpacked:
     return Unpacked(values, wrap)
 
 
-def _frame(samples: Any) -> Unpacked:
+def frame_order(samples: Any) -> np.ndarray:
+    """Numbers of the rows of a DataFrame, by sample and then in one order of the places."""
     if SAMPLE not in samples.columns:
         listed = ", ".join(map(repr, samples.columns))
         raise ValueError(f"expected samples with a column {SAMPLE!r}, got {listed}")
-    ordered = samples.sort_values(SAMPLE, kind="stable")
-    counts = ordered[SAMPLE].value_counts()
+    counts = samples[SAMPLE].value_counts()
     if not len(counts) or counts.nunique() > 1:
         raise ValueError("expected the same number of rows in every sample, got different ones")
-    shape = (len(counts), int(counts.iloc[0]))
+    order = np.argsort(samples[SAMPLE].to_numpy(), kind="stable")
+    inputs = samples.attrs.get("inputs")
+    names = [name for name in samples if name != SAMPLE and (not inputs or name in inputs)]
+    columns = {name: samples[name].to_numpy()[order].reshape(len(counts), -1) for name in names}
+    mixed = [name for name, values in columns.items() if not np.all(values == values[:1])]
+    if not inputs:
+        _refuse_shuffled({name: columns[name] for name in mixed})
+        return order
+    if not mixed:
+        return order
+    sorted_rows = samples.reset_index(drop=True).sort_values([SAMPLE, *names], kind="stable")
+    for name in names:
+        values = sorted_rows[name].to_numpy().reshape(len(counts), -1)
+        if not np.all(values == values[:1]):
+            raise ValueError(f"expected the same places in every sample, got other {name!r}")
+    return sorted_rows.index.to_numpy()
+
+
+def _refuse_shuffled(columns: dict[str, np.ndarray]) -> None:
+    """Refuse columns (s, n) that have the same values in every sample, but in other orders."""
+    for name, values in columns.items():
+        if values.dtype.kind not in "fiumM":
+            continue
+        ranked = np.sort(values, axis=1)
+        if np.all(ranked == ranked[:1]):
+            raise ValueError(
+                f"expected the places of every sample in one order, got {name!r} in several; sort "
+                "the rows, or name the inputs in attrs['inputs']"
+            )
+
+
+def _frame(samples: Any) -> Unpacked:
+    ordered = samples.iloc[frame_order(samples)]
+    shape = (ordered[SAMPLE].nunique(), -1)
     columns = {name: ordered[name].to_numpy().reshape(shape) for name in ordered if name != SAMPLE}
     # The places are the columns that are said to be, or else those that no sample changes.
     inputs = samples.attrs.get("inputs")
