@@ -9,7 +9,7 @@ import pytest
 from geomndp.cli import main
 from geomndp.data import field_problem, regression1d
 from geomndp.experiments.demo import field, line, track
-from geomndp.experiments.demo.learn import learn
+from geomndp.experiments.demo.learn import _looks, learn
 from geomndp.experiments.demo.page import write_page
 from geomndp.geometry import Sphere
 from geomndp.kernels import Diagonal, White
@@ -17,6 +17,7 @@ from geomndp.model import Model
 from geomndp.nets import TrackAttention
 from geomndp.noising import Brownian, LinearSchedule, OrnsteinUhlenbeck
 from geomndp.score import GaussianScore, NetworkScore, PreconditionK
+from geomndp.train.step import divisor
 
 GP1D, FIELD = regression1d("paper", "se").exact(), field_problem("div-free").gp
 SCHEDULE = LinearSchedule(0.0, 10.0)
@@ -67,6 +68,14 @@ def test_page_and_numbers_of_exact_models(parts, tmp_path):
     for number in (divergence, curl):
         assert value(number.value) == pytest.approx(value(number.reference), rel=0.15)
     assert value(curl.value) > 3 * value(divergence.value) and value(mean.value) < 3 / 32**0.5
+
+
+@pytest.mark.parametrize("steps", [1, 2, 7, 20, 500])
+def test_looks_are_whole_chunks_up_to_the_end(steps):
+    chunk = divisor(steps, 10)
+    looks = _looks(steps, chunk)
+    assert looks[-1] == steps and looks[0] > 0 and all(look % chunk == 0 for look in looks)
+    assert 1 <= len(looks) <= 5
 
 
 @pytest.mark.slow

@@ -51,10 +51,11 @@ def learn(steps: int, *, key: PRNGKeyArray, tell: Callable[[str], None]) -> Lear
     trainer, state = init(
         model.score, model.noising, stream, loss, optimiser, key=train_key, decay=DECAY
     )
-    exact, log, marks, gaps = GaussianScore(this.problem.exact()), Log(None), _looks(steps), []
+    exact, log, gaps = GaussianScore(this.problem.exact()), Log(None), []
+    chunk = divisor(steps, 10)
+    marks = _looks(steps, chunk)
     for mark in (0, *marks):
         if mark:
-            chunk = divisor(mark - int(state.step), 10)
             state, _ = run(trainer, state, steps=mark, chunk=chunk, log=log, quiet=True)
         score = dataclasses.replace(trainer.score(state.average), conditional=True)
         model = dataclasses.replace(model, score=score)
@@ -64,9 +65,9 @@ def learn(steps: int, *, key: PRNGKeyArray, tell: Callable[[str], None]) -> Lear
     return Learnt(model, [0, *marks], gaps, log.history())
 
 
-def _looks(steps: int) -> list[int]:
-    """Steps at which the model is judged, the last one at the end."""
-    return sorted({-(-steps // 2**k) for k in range(LOOKS)})
+def _looks(steps: int, chunk: int) -> list[int]:
+    """Steps at which the model is judged, the last one at the end; whole chunks: one program."""
+    return sorted({max(round(steps / 2**k / chunk), 1) * chunk for k in range(LOOKS)})
 
 
 def show_learning(
@@ -101,5 +102,6 @@ def _figure(path: Path, learnt: Learnt) -> Path:
     axes[1].errorbar(learnt.steps, values, errors, marker="o", ms=4, capsize=2)
     axes[1].set(title="regret", xlabel="step", ylabel="nats per point", yscale="log")
     axes[1].set_xscale("symlog", linthresh=max(learnt.steps[1], 1))
+    axes[1].set_xlim(left=0)
     figure.tight_layout()
     return save_figure(figure, path)
