@@ -8,6 +8,7 @@ from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 
 from geomndp import _checks
 from geomndp._types import Inputs, PRNGKeyArray, Scalar
@@ -141,7 +142,7 @@ class Posterior(eqx.Module):
 
     model: Model
     observations: Observations
-    origin: int | None = eqx.field(default=None, static=True)
+    origin: np.datetime64 | None = eqx.field(default=None, static=True)
 
     def sample(
         self, x, *, key: PRNGKeyArray, num_samples: int = 16, sampler: AbstractSampler | None = None

@@ -9,25 +9,22 @@ import numpy as np
 from geomndp import _checks
 from geomndp.tables import datasets, frames
 from geomndp.tables.columns import Columns, as_dataset, read_columns
-from geomndp.tables.times import seconds
+from geomndp.tables.times import seconds, seconds_since
 from geomndp.tables.units import SECONDS, check_same, duration, split_time
 from geomndp.tables.variables import Variable, Variables
 
 
 class Rows(NamedTuple):
-    """Inputs (n, d), values (n, p) if asked for, and the moment from which times are counted.
-
-    That is a number of nanoseconds since 1970.
-    """
+    """Inputs (n, d), values (n, p) if asked for, and the moment from which times are counted."""
 
     x: np.ndarray
     y: np.ndarray | None
     noise: Any
-    origin: int | None
+    origin: np.datetime64 | None
 
 
 def read_inputs(
-    variables: Variables, table: Any, origin: int | None = None, *, own: bool = True
+    variables: Variables, table: Any, origin: np.datetime64 | None = None, *, own: bool = True
 ) -> Rows:
     """Read the places of a table.
 
@@ -44,7 +41,7 @@ def read_rows(
     variables: Variables,
     table: Any,
     noise: Any = 0.0,
-    origin: int | None = None,
+    origin: np.datetime64 | None = None,
     *,
     own: bool = True,
 ) -> Rows:
@@ -91,7 +88,7 @@ def _inputs(variables: Variables, columns: Columns, origin, own: bool):
             _refuse_missing(variable.name, np.isnat(values))
         if values.dtype.kind == "M":
             if origin is None and own and values.size:
-                origin = int(np.min(values).astype("datetime64[ns]").astype(np.int64))
+                origin = np.min(values)
             found.append(_since(variable, values, origin))
         elif values.dtype.kind == "m":
             found.append(seconds(values) / SECONDS[_unit_of_time(variable)])
@@ -108,8 +105,8 @@ def _since(variable: Variable, values: np.ndarray, origin) -> np.ndarray:
         raise ValueError(
             f"expected numbers for {variable.name!r} as in the observations, got datetimes"
         )
-    start = np.datetime64(origin or 0, "ns") if date is None else date
-    return seconds(values.astype("datetime64[ns]") - start) / SECONDS[unit]
+    start = date if date is not None else origin if origin is not None else np.datetime64(0, "s")
+    return seconds_since(values, start) / SECONDS[unit]
 
 
 def _unit_of_time(variable: Variable) -> str:

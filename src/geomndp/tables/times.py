@@ -1,4 +1,8 @@
-"""Datetimes and durations as numbers."""
+"""Datetimes and durations as numbers.
+
+Nanoseconds in 64 bits span 292 years either way and wrap silently beyond, also where NumPy takes
+the difference of two moments in different units. Moments are therefore compared in whole seconds.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,18 @@ from geomndp.tables.units import SECONDS
 
 def seconds(gaps: np.ndarray) -> np.ndarray:
     """Durations as floats; NaN where they are missing."""
-    numbers = gaps.astype("timedelta64[ns]").astype(np.int64) / 1e9
-    return np.where(np.isnat(gaps), np.nan, numbers)
+    return np.asarray(gaps / np.timedelta64(1, "s"))
+
+
+def seconds_since(values: np.ndarray, start: np.ndarray | np.datetime64) -> np.ndarray:
+    """Datetimes as seconds after `start`, in any units and centuries; NaN where missing."""
+    whole = values.astype("datetime64[s]") - start.astype("datetime64[s]")
+    return seconds(whole) + _fraction(values) - _fraction(start)
+
+
+def _fraction(values: np.ndarray | np.datetime64) -> np.ndarray:
+    """Part of a second by which datetimes exceed whole ones."""
+    return seconds(np.asarray(values - values.astype("datetime64[s]")))
 
 
 def per_function(values: np.ndarray, elapsed: bool) -> tuple[np.ndarray, str]:
@@ -21,15 +35,17 @@ def per_function(values: np.ndarray, elapsed: bool) -> tuple[np.ndarray, str]:
     if np.all(np.isnat(values)):
         raise ValueError("expected times, got none that is known")
     first = _earliest(values)
-    longest = np.nanmax(seconds(values - first))
+    moments = values.dtype.kind == "M"
+    gaps = seconds_since(values, first) if moments else seconds(values - first)
+    longest = np.nanmax(gaps)
     unit = next((u for u in ("days", "hours", "minutes") if longest > 2 * SECONDS[u]), "seconds")
-    if values.dtype.kind == "m":
+    if not moments:
         return seconds(values) / SECONDS[unit], unit
     if elapsed:
-        return seconds(values - first) / SECONDS[unit], unit
+        return gaps / SECONDS[unit], unit
     start = np.nanmin(values).astype("datetime64[s]")
     date = str(start).replace("T", " ")
-    return seconds(values - start) / SECONDS[unit], f"{unit} since {date}"
+    return seconds_since(values, start) / SECONDS[unit], f"{unit} since {date}"
 
 
 def _earliest(values: np.ndarray) -> np.ndarray:

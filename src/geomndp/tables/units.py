@@ -6,6 +6,8 @@ any of the usual ways. An empty string says nothing, and nothing is then checked
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from geomndp.data.globe import EARTH_RADIUS_KM
@@ -24,19 +26,23 @@ _SPELLINGS = {
     "degrees": ("degree", "deg", "°"),
     "m s-1": ("m/s", "m s^-1", "m s**-1", "meters per second", "metres per second"),
     "km h-1": ("km/h", "kmh", "km h^-1"),
-    "kelvin": ("k", "degrees_kelvin"),
+    "kelvin": ("K", "degrees_kelvin"),
     "degc": ("°c", "celsius", "degree_celsius", "degrees_celsius", "deg_c"),
     "m": ("meter", "meters", "metre", "metres"),
     "km": ("kilometer", "kilometers", "kilometre", "kilometres"),
     "1": ("dimensionless", "none", "-"),
 }
-_CANONICAL = {other: name for name, others in _SPELLINGS.items() for other in others}
+_CANONICAL = {other: name for name, others in _SPELLINGS.items() for other in (name, *others)}
 
 
 def canonical(units: str) -> str:
-    """One spelling for units that mean the same."""
-    words = " ".join(units.split()).lower()
-    return _CANONICAL.get(words, words)
+    """One spelling for units that mean the same.
+
+    Only known words may be written in capitals: mPa is not MPa, nor S (siemens) s (seconds).
+    """
+    words = " ".join(units.split())
+    known = words if len(words) == 1 else words.lower()
+    return _CANONICAL.get(known, words)
 
 
 def noise_from_km(error):
@@ -56,9 +62,19 @@ def split_time(units: str) -> tuple[str, np.datetime64 | None]:
     if not date:
         return unit, None
     try:
-        return unit, np.datetime64(date.strip().removesuffix("Z").strip().replace(" ", "T"), "ns")
+        return unit, _moment(date)
     except ValueError as error:
         raise ValueError(f"expected a date in the units {units!r}, got {date!r}") from error
+
+
+def _moment(date: str) -> np.datetime64:
+    """Date of CF, whose numbers need no leading zeros: "1900-1-1 0:0:0" or "1900-01-01T00:00Z"."""
+    words = date.strip().removesuffix("Z").removesuffix("UTC").split()
+    year, dash, rest = "T".join(words).partition("-")
+    padded = re.sub(r"(?<![\d.])\d(?!\d)", r"0\g<0>", rest)
+    if not year:
+        raise ValueError("expected a year")
+    return np.datetime64(year.zfill(4) + dash + padded, "us")
 
 
 def check_same(name: str, have: str, want: str) -> None:

@@ -1,0 +1,78 @@
+"""Times of any century and precision as numbers, and the dates and units that CF writes."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from geomndp.tables import Variable, Variables, read_inputs
+from geomndp.tables.times import per_function, seconds_since
+from geomndp.tables.units import canonical, check_same, duration, split_time
+
+ANCIENT = np.array(["0850-01-01", "1500-01-01", "2000-01-01"], "datetime64[s]")
+DAYS = [0.0, 237407.0, 420028.0]  # as datetime.date has them
+
+
+def days_of(values, units="days"):
+    variables = Variables((Variable("time", units),), (Variable("y"),))
+    return read_inputs(variables, pd.DataFrame({"time": values})).x[:, 0]
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us"])
+def test_a_millennium_does_not_wrap(unit):
+    times = ANCIENT.astype(f"datetime64[{unit}]")
+    assert_allclose(days_of(times), DAYS, rtol=1e-15)
+    for elapsed in (True, False):
+        found, words = per_function(times[None], elapsed)
+        assert_allclose(found[0], DAYS, rtol=1e-15)
+    assert words == "days since 0850-01-01 00:00:00"
+    assert_allclose(days_of(times, words), DAYS, rtol=1e-15)
+
+
+def test_nanoseconds_further_apart_than_64_bits():
+    """Both moments are nanoseconds, their difference is not."""
+    times = np.array(["1700-01-01", "2200-01-01"], "datetime64[ns]")
+    assert_allclose(days_of(times), [0.0, 182621.0])
+    start = np.datetime64("0001-01-01", "us")
+    assert_allclose(seconds_since(times[1:], start) / 86400, 803168.0)
+
+
+def test_parts_of_seconds_and_missing_times():
+    times = np.array(["1969-12-31T23:59:59.25", "NaT", "1970-01-01T00:00:00.5"], "datetime64[ns]")
+    found = seconds_since(times, np.datetime64("1969-12-31T23:59:58.125", "ms"))
+    assert_array_equal(found, [1.125, np.nan, 2.375])
+    gaps = np.array([["NaT", 1500, 3000]], "timedelta64[ms]")
+    assert_array_equal(per_function(gaps, True)[0], [[np.nan, 1.5, 3.0]])
+
+
+@pytest.mark.parametrize(
+    ("text", "date"),
+    [
+        ("0001-01-01", "0001-01-01"),
+        ("1-1-1 00:00:00", "0001-01-01"),
+        ("1900-1-1", "1900-01-01"),
+        ("1900-1-1  6:5:0.5", "1900-01-01T06:05:00.5"),
+        ("1900-01-01T00:00Z", "1900-01-01"),
+        ("1900-01-01 00:00:00 UTC", "1900-01-01"),
+        ("2000", "2000-01-01"),
+    ],
+)
+def test_dates_of_cf(text, date):
+    assert split_time(f"days since {text}") == ("days", np.datetime64(date))
+    assert duration("time", f"hours since {text}", f"days since {date}") == 1 / 24
+
+
+@pytest.mark.parametrize("text", ["now", "NaT", "1900-13-1", "  ", "the flood"])
+def test_what_is_no_date_is_refused(text):
+    with pytest.raises(ValueError, match="expected a date in the units"):
+        split_time(f"days since {text}")
+
+
+def test_capitals_matter_except_in_known_words():
+    for other in ("MPa", "mpa"):
+        with pytest.raises(ValueError, match=f"expected 'stress' in 'mPa', got '{other}'"):
+            check_same("stress", other, "mPa")
+    assert canonical("S") != canonical("s") == canonical("Seconds") == "seconds"
+    assert canonical("M") != canonical("Metres") == "m" and canonical("K") == canonical("Kelvin")
+    check_same("t", "DegC", "celsius")
+    check_same("lat", "Degrees_North", "degrees_N")
