@@ -2,6 +2,7 @@
 
 import json
 
+import jax
 import jax.random as jr
 import pytest
 
@@ -27,6 +28,12 @@ FIXES = """ISO_TIME,LAT,LON
 def models(tmp_path_factory):
     """Untrained models of a temperature in time, of winds in the plane, and of tracks."""
     folder = tmp_path_factory.mktemp("models")
+    with jax.enable_x64(False):  # as the command line computes
+        save_models(folder)
+    return folder
+
+
+def save_models(folder):
     schedule = LinearSchedule(0.0, 10.0)
     score = NetworkScore(RelativeAttention(1, 1, **SMALL), conditional=True)
     units = {"time": "hours", "temperature": "degC"}
@@ -39,7 +46,6 @@ def models(tmp_path_factory):
     score = NetworkScore(TrackAttention(**SMALL), PreconditionK(), conditional=True)
     tracks = Model(Brownian(Sphere(2), LinearSchedule(1e-4, 15.0)), score)
     tracks.named("time", ("lat", "lon"), units={"time": "days"}).save(folder / "tracks")
-    return folder
 
 
 @pytest.fixture
