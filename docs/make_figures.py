@@ -1,15 +1,19 @@
-"""Figures of the tutorials: `python docs/make_figures.py`, about two minutes on two cores.
+"""Figures of the tutorials: `python docs/make_figures.py [PAGE ...]`, a few minutes.
 
 The code of each page is run first, so that a figure shows the page's own variables; own data are
 fitted anew with more steps.
 """
 
+import contextlib
 import re
+import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import jax
 import matplotlib.pyplot as plt
+from PIL import Image
 
 import geomndp as gn
 
@@ -18,14 +22,15 @@ FIGURES = DOCS / "figures"
 
 
 def run(page: str, *changes: tuple[str, str]) -> dict[str, Any]:
-    """Variables of a tutorial after its last block but without its files; `changes` in its code."""
+    """Variables of a tutorial after its last block, with `changes` in its code."""
     text = (DOCS / "tutorials" / f"{page}.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
-    code = "\n".join(block for block in blocks if not re.search(r"save|to_\w+\(", block))
+    code = "\n".join(blocks)
     for old, new in changes:
         code = code.replace(old, new)
     variables: dict[str, Any] = {"__name__": page}
-    exec(compile(code, page, "exec"), variables)
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        exec(compile(code, page, "exec"), variables)
     plt.close("all")
     return variables
 
@@ -33,7 +38,10 @@ def run(page: str, *changes: tuple[str, str]) -> dict[str, Any]:
 def save(figure, page: str) -> None:
     """Write one figure."""
     figure.tight_layout()
-    gn.plot.save_figure(figure, FIGURES / f"tutorial_{page}.png")
+    path = gn.plot.save_figure(figure, FIGURES / f"tutorial_{page}.png")
+    with Image.open(path) as image:
+        small = image.convert("RGB").quantize(128)
+    small.save(path, optimize=True)
     plt.close(figure)
 
 
@@ -77,7 +85,7 @@ def sphere() -> None:
 
 def own_data(steps: int = 3000) -> None:
     """Profiles given two readings, and the training curve."""
-    page = run("own_data", ("steps=150", f"steps={steps}"), ("width=16", "width=32"))
+    page = run("own_data", ("steps=60", f"steps={steps}"), ("width=16", "width=32"))
     drawn = page["model"].condition(page["seen"], noise=0.1**2)
     samples = drawn.sample(page["one"][["depth"]], key=jax.random.key(1), num_samples=64)
     figure, axes = plt.subplots(1, 2, figsize=(9, 3))
@@ -92,6 +100,7 @@ def own_data(steps: int = 3000) -> None:
 
 
 if __name__ == "__main__":
-    for figure in (scalar, vector, sphere, own_data):
-        figure()
-        print(f"wrote tutorial_{figure.__name__}.png")
+    figures = {"scalar": scalar, "vector": vector, "sphere": sphere, "own_data": own_data}
+    for name in sys.argv[1:] or figures:
+        figures[name]()
+        print(f"wrote tutorial_{name}.png")
