@@ -63,7 +63,7 @@ def rename(table: Any, renamed: dict[str, str], *, strict: bool = True) -> Any:
     return result
 
 
-def on_dates(places: Any, variables: Variables, origin: np.datetime64 | None) -> Any:
+def on_dates(places: Any, variables: Variables, origin: str | None) -> Any:
     """Turn the times of a grid from numbers into the datetimes that the observations have."""
     for variable in variables.inputs:
         unit, date = split_time(variable.units)
@@ -72,7 +72,7 @@ def on_dates(places: Any, variables: Variables, origin: np.datetime64 | None) ->
         place = places[variable.name]
         if place.dtype.kind not in "mM" and not place.attrs.get("units"):
             past = np.rint(place.values * SECONDS[unit] * 1e6).astype("timedelta64[us]")
-            dated = origin.astype("datetime64[us]") + past
+            dated = np.datetime64(origin, "us") + past
             places = places.assign_coords({variable.name: (place.dims, dated)})
     return places
 

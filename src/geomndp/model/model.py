@@ -8,7 +8,6 @@ from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
-import numpy as np
 
 from geomndp import _checks
 from geomndp._types import Inputs, PRNGKeyArray, Scalar
@@ -20,6 +19,7 @@ from geomndp.model.checks import (
     check_names,
     finite_log_prob,
     finite_samples,
+    in_model_units,
     names_of,
 )
 from geomndp.model.compiled import compiled_log_prob, draw
@@ -45,6 +45,8 @@ from geomndp.tables import (
 )
 
 ROUTES = ("conditional", "joint")
+Chosen = AbstractSampler | None
+"""A sampler, or None for the posterior's own choice."""
 
 
 class Model(eqx.Module):
@@ -61,7 +63,7 @@ class Model(eqx.Module):
     normaliser: Normaliser | None = None
     variables: Variables | None = None
 
-    def __check_init__(self):
+    def __check_init__(self) -> None:
         check_names(self.variables, self.noising)
         if not 0 < self.eps < 1:
             raise ValueError(f"expected 0 < eps < 1, got {self.eps}")
@@ -71,23 +73,27 @@ class Model(eqx.Module):
                 raise ValueError("expected a normaliser that leaves y on its manifold")
 
     def sample(
-        self, x, *, key: PRNGKeyArray, num_samples: int = 16, sampler: AbstractSampler | None = None
+        self, x: Any, *, key: PRNGKeyArray, num_samples: int = 16, sampler: Chosen = None
     ) -> Any:
         """Draw (num_samples, n, p) functions at x; a table at the places of a table."""
         return self._unconditioned(x).sample(x, key=key, num_samples=num_samples, sampler=sampler)
 
-    def log_prob(self, x, y=None, key: PRNGKeyArray | None = None, mask=None) -> Scalar:
+    def log_prob(
+        self, x: Any, y: Any = None, key: PRNGKeyArray | None = None, mask: Any = None
+    ) -> Scalar:
         """Joint log-density of y at x in nats, in the data's units.
 
         Without a key the divergence is exact; with one it is estimated from random probes.
         """
         return self.log_prob_info(x, y, key=key, mask=mask).value
 
-    def log_prob_info(self, x, y=None, key=None, mask=None, flow: Flow | None = None) -> LogProb:
+    def log_prob_info(
+        self, x: Any, y: Any = None, key: Any = None, mask: Any = None, flow: Flow | None = None
+    ) -> LogProb:
         """Log-density with its solver and probe errors."""
         return self._unconditioned(x).log_prob_info(x, y, key=key, mask=mask, flow=flow)
 
-    def condition(self, x, y=None, noise=0.0) -> Posterior:
+    def condition(self, x: Any, y: Any = None, noise: Any = 0.0) -> Posterior:
         """Law given values y at x, any number of them, or a table; `noise` is a variance.
 
         One for all points, one a point, or the name of a table's column. On a manifold it is the
@@ -98,19 +104,9 @@ class Model(eqx.Module):
             x, y, noise, origin = read_observations(names_of(self, y), x, noise)
         observations = as_observations(x, y, noise, self.noising.manifold)
         self.noising.manifold.check("y of the context", observations.y)
-        if self.normaliser is None:
-            return Posterior(self, observations, origin)
-        scaled = dataclasses.replace(
-            observations,
-            x=self.normaliser.forward_x(observations.x),
-            y=self.normaliser.forward_y(observations.y),
-            noise=self.normaliser.forward_noise(observations.noise)
-            if observations.noisy
-            else observations.noise,
-        )
-        return Posterior(self, scaled, origin)
+        return Posterior(self, in_model_units(self.normaliser, observations), origin)
 
-    def named(self, inputs, outputs, units: dict[str, str] | None = None) -> Model:
+    def named(self, inputs: Any, outputs: Any, units: dict[str, str] | None = None) -> Model:
         """Give inputs and outputs the names (and units) under which tables have them.
 
         On the sphere the outputs are latitude and longitude in degrees. Units of time make a model
@@ -142,10 +138,10 @@ class Posterior(eqx.Module):
 
     model: Model
     observations: Observations
-    origin: np.datetime64 | None = eqx.field(default=None, static=True)
+    origin: str | None = eqx.field(default=None, static=True)
 
     def sample(
-        self, x, *, key: PRNGKeyArray, num_samples: int = 16, sampler: AbstractSampler | None = None
+        self, x: Any, *, key: PRNGKeyArray, num_samples: int = 16, sampler: Chosen = None
     ) -> Any:
         """Draw (num_samples, n, p) functions at x.
 
@@ -157,7 +153,7 @@ class Posterior(eqx.Module):
         return write_samples(names_of(self.model), x, y) if is_table(x) else y
 
     def sample_info(
-        self, x, *, key: PRNGKeyArray, num_samples: int = 16, sampler: AbstractSampler | None = None
+        self, x: Any, *, key: PRNGKeyArray, num_samples: int = 16, sampler: Chosen = None
     ) -> Samples:
         """Draws with what happened on the way; not checked to be finite."""
         _checks.at_least(1, num_samples=num_samples)
@@ -171,7 +167,7 @@ class Posterior(eqx.Module):
         return samples._replace(y=normaliser.inverse_y(samples.y))
 
     def log_prob(
-        self, x, y=None, key: PRNGKeyArray | None = None, route: str | None = None
+        self, x: Any, y: Any = None, key: PRNGKeyArray | None = None, route: str | None = None
     ) -> Scalar:
         """Log-density of y at x given the observations, in nats, in the data's units.
 
@@ -181,7 +177,13 @@ class Posterior(eqx.Module):
         return self.log_prob_info(x, y, key=key, route=route).value
 
     def log_prob_info(
-        self, x, y=None, key=None, route: str | None = None, mask=None, flow: Flow | None = None
+        self,
+        x: Any,
+        y: Any = None,
+        key: Any = None,
+        route: str | None = None,
+        mask: Any = None,
+        flow: Flow | None = None,
     ) -> LogProb:
         """Log-density with its solver and probe errors."""
         if is_table(x):

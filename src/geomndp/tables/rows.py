@@ -15,16 +15,19 @@ from geomndp.tables.variables import Variable, Variables
 
 
 class Rows(NamedTuple):
-    """Inputs (n, d), values (n, p) if asked for, and the moment from which times are counted."""
+    """Inputs (n, d), values (n, p) if asked for, and the moment from which times are counted.
+
+    That is a text (ISO 8601), which can be compared and hashed with all its digits.
+    """
 
     x: np.ndarray
     y: np.ndarray | None
     noise: Any
-    origin: np.datetime64 | None
+    origin: str | None
 
 
 def read_inputs(
-    variables: Variables, table: Any, origin: np.datetime64 | None = None, *, own: bool = True
+    variables: Variables, table: Any, origin: str | None = None, *, own: bool = True
 ) -> Rows:
     """Read the places of a table.
 
@@ -41,7 +44,7 @@ def read_rows(
     variables: Variables,
     table: Any,
     noise: Any = 0.0,
-    origin: np.datetime64 | None = None,
+    origin: str | None = None,
     *,
     own: bool = True,
 ) -> Rows:
@@ -88,7 +91,7 @@ def _inputs(variables: Variables, columns: Columns, origin, own: bool):
             _refuse_missing(variable.name, np.isnat(values))
         if values.dtype.kind == "M":
             if origin is None and own and values.size:
-                origin = np.min(values)
+                origin = str(np.min(values))
             found.append(_since(variable, values, origin))
         elif values.dtype.kind == "m":
             found.append(seconds(values) / SECONDS[_unit_of_time(variable)])
@@ -105,7 +108,7 @@ def _since(variable: Variable, values: np.ndarray, origin) -> np.ndarray:
         raise ValueError(
             f"expected numbers for {variable.name!r} as in the observations, got datetimes"
         )
-    start = date if date is not None else origin if origin is not None else np.datetime64(0, "s")
+    start = np.datetime64(origin or "1970-01-01") if date is None else date
     return seconds_since(values, start) / SECONDS[unit]
 
 
