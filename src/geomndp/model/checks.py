@@ -1,11 +1,15 @@
 """What comes in is made into arrays or refused; what comes out is finite or an error."""
 
+import dataclasses
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from geomndp import _checks
 from geomndp._types import Array
+from geomndp.data import Normaliser
 from geomndp.geometry import AbstractManifold, Sphere
 from geomndp.likelihood import LogProb
 from geomndp.noising import AbstractNoising
@@ -13,7 +17,7 @@ from geomndp.samplers import Observations, Samples
 from geomndp.tables import Variables
 
 
-def as_float(name: str, value) -> Array:
+def as_float(name: str, value: Any) -> Array:
     """Array of floats in the dtype that came, numbers of other kinds in JAX's default."""
     if not isinstance(value, jax.Array):
         value = np.asarray(value)
@@ -27,7 +31,7 @@ def as_float(name: str, value) -> Array:
     return array.astype(jnp.result_type(float))
 
 
-def as_observations(x, y, noise, manifold: AbstractManifold) -> Observations:
+def as_observations(x: Any, y: Any, noise: Any, manifold: AbstractManifold) -> Observations:
     """Check observations; `noise` is one variance or one a point."""
     x, y = as_float("x", x), as_float("y", y)
     _checks.function(x, y, dim=manifold.ambient_dim, name=" of the context")
@@ -39,6 +43,19 @@ def as_observations(x, y, noise, manifold: AbstractManifold) -> Observations:
     variances = jnp.broadcast_to(jnp.asarray(noise, dtype=x.dtype), (len(x),))
     noisy = bool(np.any(np.asarray(noise) > 0)) and len(x) > 0
     return Observations(x, y, variances, noisy)
+
+
+def in_model_units(normaliser: Normaliser | None, observations: Observations) -> Observations:
+    """Observations of the data's units in those of the model."""
+    if normaliser is None:
+        return observations
+    noise = observations.noise
+    return dataclasses.replace(
+        observations,
+        x=normaliser.forward_x(observations.x),
+        y=normaliser.forward_y(observations.y),
+        noise=normaliser.forward_noise(noise) if observations.noisy else noise,
+    )
 
 
 def check_names(variables: Variables | None, noising: AbstractNoising) -> None:
