@@ -98,6 +98,15 @@ def test_tracks_on_a_map(run_json, run):
     assert set(points[0]["properties"]) == {"time", "error", "spread", "spread_error"}
 
 
+def test_errors_of_every_row(run, here):
+    """A column of standard deviations; equal ones are one number."""
+    text = "time,temperature,sd\n0,14,0.5\n3,16.5,0.5\n6,18.5,0.5\n"
+    (here / "errors.csv").write_text(text)
+    first = run(f"condition mast errors.csv --at 1:5:2 {FEW} --error sd")
+    second = run(f"condition mast errors.csv --at 1:5:2 {FEW} --error 0.5")
+    assert first[:2] == second[:2] and first[0] == 0
+
+
 def test_a_line_is_cut_at_the_date_line():
     """Where the great circle meets it, both ways, as often as it does."""
     lat, lon = np.array([0.0, 10.0, 10.0, 20.0]), np.array([170.0, 179.0, -179.0, 179.0])

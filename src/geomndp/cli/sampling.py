@@ -23,10 +23,12 @@ from geomndp.cli.room import with_room
 from geomndp.model import Model, Posterior, load
 from geomndp.samplers import Amortised
 from geomndp.summaries import describe
-from geomndp.tables import Variables, noise_from_km
+from geomndp.tables import Variables, noise_from_km, read_inputs
 
-BATCH = 32  # samples drawn together: progress is shown, and Ctrl-C heard, between batches
+# Drawn together: progress is shown, and Ctrl-C heard, between batches, and memory is bounded.
+BATCH, POINTS = 32, 10_000
 VARIANCE = "variance of the errors"
+Law = Model | Posterior
 JOIN: dict[str, Any] = {"data_vars": "minimal", "coords": "minimal", "compat": "override"}
 
 
@@ -34,7 +36,7 @@ def sample(command: Sample) -> None:
     """Draw functions."""
     with _prepared(command) as (model, names, renamed):
         where = places.read_places(command.at, names, renamed)
-        _finish(command, model, where)
+        _finish(command, model, names, where)
 
 
 def condition(command: Condition) -> None:
@@ -46,7 +48,7 @@ def condition(command: Condition) -> None:
         where = places.read_places(command.at, names, renamed)
         if not files.is_file(command.at[0]):
             where = places.on_dates(where, names, posterior.origin)
-        _finish(command, posterior, where)
+        _finish(command, posterior, names, where)
 
 
 @contextmanager
@@ -96,13 +98,12 @@ def _with_noise(table: Any, error: str, names: Variables) -> tuple[Any, Any]:
     return table.assign(**{VARIANCE: square(table[error])}), VARIANCE
 
 
-def _finish(command: Draw, law: Model | Posterior, where: xr.Dataset) -> None:
+def _finish(command: Draw, law: Law, names: Variables, where: xr.Dataset) -> None:
     start = time.monotonic()
-    result = _draw(command, with_room(law, where), where)
+    num_places = len(read_inputs(names, where).x)
+    result = _draw(command, with_room(law, where), where, num_places)
     if command.summary:
         result = describe(result, command.levels).astype(command.dtype)
-    model = law.model if isinstance(law, Posterior) else law
-    assert model.variables is not None
     if command.out is None:
         frame = files.as_frame(result)
         if command.json:
@@ -110,7 +111,7 @@ def _finish(command: Draw, law: Model | Posterior, where: xr.Dataset) -> None:
         else:
             frame.to_csv(sys.stdout, index=False)
         return
-    files.write_table(command.out, result, model.variables.input_names)
+    files.write_table(command.out, result, names.input_names)
     seconds = round(time.monotonic() - start, 1)
     found = {"out": command.out, "model": command.name, "num_samples": command.num_samples}
     found |= {"sizes": {str(d): n for d, n in result.sizes.items()}, "variables": list(result)}
@@ -120,9 +121,10 @@ def _finish(command: Draw, law: Model | Posterior, where: xr.Dataset) -> None:
     print(json.dumps(found) if command.json else text)
 
 
-def _draw(command: Draw, law: Model | Posterior, where: xr.Dataset) -> xr.Dataset:
+def _draw(command: Draw, law: Law, where: xr.Dataset, num_places: int) -> xr.Dataset:
     """Samples in batches of one size, so that one program is compiled."""
-    count = -(-command.num_samples // BATCH)
+    most = max(1, min(BATCH, POINTS // max(num_places, 1)))
+    count = -(-command.num_samples // most)
     size = -(-command.num_samples // count)
     sampler = None
     if command.steps is not None:
