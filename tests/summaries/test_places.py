@@ -112,6 +112,51 @@ def test_describe():
     assert_allclose(frame.spread, found.spread)
 
 
+def test_a_wind_beside_the_places_is_a_number():
+    y, centre = around(10.0, 180.0, (0.05, 0.05))
+    wind = np.random.default_rng(1).normal(30, 5, SHAPE)
+    samples = table(y).assign(wind=(("sample", "time"), wind, {"units": "m s-1"}))
+    expected = wind.mean(axis=0)
+    for form in (samples, samples.to_dataframe().reset_index()):
+        found = summaries.mean(form).value
+        assert "lon" not in found
+        assert_allclose(found.wind, expected)
+        described = summaries.describe(form)
+        assert_allclose(described.wind_mean, expected)
+        assert_allclose(described.spread, summaries.track_spread(y).value)
+    truth = table(centre[None]).isel(sample=0, drop=True).assign(wind=("time", expected))
+    pairs = ((samples, truth), (form, truth.to_dataframe().reset_index()))
+    for form, there in pairs:
+        assert_allclose(summaries.crps(form, there).value.wind, summaries.crps(wind, expected)[0])
+        score = summaries.track_mean_error(form, there).value.mean_error
+        assert_allclose(score, summaries.track_mean_error(y, centre).value)
+
+
+@pytest.mark.parametrize("name, about", [("x", {"units": "degrees_east"}), ("lon", {})])
+def test_longitudes_alone_have_no_mean(name, about):
+    samples = xr.Dataset({name: ("sample", [179.0, -179.0, 178.0], about)})
+    frame = samples.to_dataframe().reset_index()
+    frame.attrs["units"] = {name: about.get("units", "")}
+    truth = np.asarray(180.0)
+    for form in (samples, samples[name], frame):
+        for summary in (summaries.mean, summaries.quantiles, lambda s: summaries.crps(s, truth)):
+            with pytest.raises(ValueError, match=r"got longitudes in .* track_mean"):
+                summary(form)
+
+
+def test_latitude_and_longitude_over_dimensions_in_other_orders():
+    samples = table(around(10.0, 180.0, (0.05, 0.05))[0])
+    grid = xr.concat([samples, samples + 1.0], "run").transpose("sample", "run", "time")
+    grid = grid.assign({name: grid[name].assign_attrs(samples[name].attrs) for name in grid})
+    mixed = grid.assign(lon=grid.lon.transpose("time", "run", "sample"))
+    assert_allclose(summaries.track_mean(mixed).value.lon, summaries.track_mean(grid).value.lon)
+    truth = grid.isel(sample=0, drop=True)
+    errors = (summaries.track_mean_error(form, truth).value.mean_error for form in (mixed, grid))
+    assert_allclose(*errors)
+    with pytest.raises(ValueError, match="expected 'lon' over the dimensions"):
+        summaries.track_mean(grid.assign(lon=grid.lon.isel(run=0, drop=True)))
+
+
 def test_wrong_places():
     y, centre = around(10.0, 0.0, (0.05, 0.05))
     with pytest.raises(ValueError, match="expected a latitude from -90 to 90, got 91"):

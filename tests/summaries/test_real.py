@@ -176,27 +176,6 @@ def test_scores(posterior):
             summaries.crps(table, other)
 
 
-def test_the_variogram_sees_dependence():
-    """Samples with the right margins, but independent, score worse."""
-    rng = np.random.default_rng(0)
-    covariance = 0.1 * np.eye(3) + 0.9
-    draws = rng.multivariate_normal(np.zeros(3), covariance, size=(40, 60))
-    alone = rng.normal(size=draws.shape)
-    worse = [
-        summaries.variogram_score(wrong[1:], right[0]).value
-        - summaries.variogram_score(right[1:], right[0]).value
-        for right, wrong in zip(draws, alone, strict=True)
-    ]
-    assert np.mean(worse) > 4 * np.std(worse) / np.sqrt(len(worse))
-
-
-def test_errors_of_scores_are_those_of_repetition():
-    rng = np.random.default_rng(0)
-    draws, y = rng.normal(size=(60, 3000)), np.full(3000, 0.7)
-    value, error = summaries.crps(draws, y)
-    assert_allclose(np.sqrt(np.mean(error**2)), np.std(value), rtol=0.06)
-
-
 def test_describe(posterior):
     samples = posterior[0]
     table = summaries.describe(samples)
@@ -227,6 +206,14 @@ WRONG = {
     "no event": (lambda: summaries.probability(SAMPLE, lambda ds: ds.a), "true or false"),
     "truth elsewhere": (lambda: summaries.crps(SAMPLE, SAMPLE.rename(a="b")), "'a' in the truth"),
     "truth of other size": (lambda: summaries.crps(np.ones((4, 2)), np.ones(3)), r"shape \(2,\)"),
+    "two forms": (
+        lambda: summaries.crps(SAMPLE, SAMPLE.isel(sample=0).to_dataframe()),
+        "the truth in the form of the samples, Dataset, got DataFrame",
+    ),
+    "array of two": (
+        lambda: summaries.crps(SAMPLE.assign(b=SAMPLE.a), np.ones(2)),
+        "a table with the truth of a, b, got an array",
+    ),
     "arrays": (lambda: summaries.describe(np.ones((4, 2))), "Dataset or DataFrame to describe"),
     "places": (
         lambda: summaries.mean(SAMPLE.rename(a="lat").assign(lon=SAMPLE.a)),

@@ -7,7 +7,7 @@ from typing import Any
 from geomndp.summaries.moments import Estimate, mean, quantiles, standard_deviation
 from geomndp.summaries.places import track_mean, track_spread
 from geomndp.summaries.samples import has_places, unpack
-from geomndp.tables import is_table
+from geomndp.tables import is_table, place_names
 
 
 def describe(samples: Any, levels: tuple[float, ...] = (0.05, 0.5, 0.95)) -> Any:
@@ -18,14 +18,17 @@ def describe(samples: Any, levels: tuple[float, ...] = (0.05, 0.5, 0.95)) -> Any
     """
     if not is_table(samples):
         raise ValueError("expected samples as a Dataset or DataFrame to describe, got arrays")
+    parts: list[tuple[Any, str]] = []
     if has_places(samples):
         centre, spread = track_mean(samples), track_spread(samples)
         parts = [(centre.value, ""), (centre.error, ""), (spread.value, "")]
-        return _joined(samples, [*parts, (spread.error, "_error")])
+        parts += [(spread.error, "_error")]
+        if set(unpack(samples).values) == set(place_names(samples)):
+            return _joined(samples, parts)
     found = {"mean": mean(samples), "sd": standard_deviation(samples)}
     for level in levels:
         found[f"q{100 * level:04.1f}".removesuffix(".0")] = quantiles(samples, level)
-    parts = [part for name, estimate in found.items() for part in _named(name, estimate)]
+    parts += [part for name, estimate in found.items() for part in _named(name, estimate)]
     return _joined(samples, parts)
 
 

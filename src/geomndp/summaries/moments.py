@@ -1,6 +1,7 @@
 r"""Mean, standard deviation, quantiles, probabilities and functionals, each with its error.
 
-Errors are the standard errors of a finite number of independent samples.
+Errors are the standard errors of a finite number of independent samples. A latitude and a
+longitude in a table are left out by all but `probability` and `functional`: see `track_mean`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import betainc
 
-from geomndp.summaries.samples import SAMPLE, Unpacked, frame_order, has_places, unpack
+from geomndp.summaries.samples import SAMPLE, Unpacked, frame_order, unpack, unpack_numbers
 from geomndp.tables import is_table
 
 
@@ -89,15 +90,8 @@ def functional(samples: Any, function: Callable[[Any], Any]) -> np.ndarray:
     return np.stack([np.asarray(function(part)) for part in parts])
 
 
-def refuse_places(samples: Any) -> None:
-    """Latitudes and longitudes have no mean of their own."""
-    if has_places(samples):
-        raise ValueError("expected numbers, got places; for these there are track_mean, ...")
-
-
 def _each(samples: Any, summary: Callable, times: bool = True) -> Estimate:
-    refuse_places(samples)
-    unpacked = unpack(samples)
+    unpacked = unpack_numbers(samples)
     found = {}
     for name, values in unpacked.values.items():
         if values.dtype.kind in "mM" and times:

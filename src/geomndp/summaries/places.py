@@ -18,7 +18,7 @@ from geomndp.data.globe import EARTH_RADIUS_KM, to_latlon, to_unit
 from geomndp.evaluate import frechet_mean
 from geomndp.geometry import Sphere
 from geomndp.summaries.moments import Estimate
-from geomndp.summaries.samples import SAMPLE, frame_order, has_places, unpack
+from geomndp.summaries.samples import SAMPLE, frame_order, has_places, matched_places, unpack
 from geomndp.tables import is_table, place_names
 
 SPHERE = Sphere(2)
@@ -37,8 +37,8 @@ class Places(NamedTuple):
 
 def unpack_places(samples: Any, fewest: int = 2) -> Places:
     """Take samples of tracks apart."""
-    unpacked = unpack(samples, fewest)
     if not is_table(samples):
+        unpacked = unpack(samples, fewest)
         y = jnp.asarray(unpacked.values[""])
         if y.ndim != 3 or y.shape[2] != 3:
             raise ValueError(f"expected unit vectors of shape (s, n, 3), got shape {y.shape}")
@@ -47,6 +47,7 @@ def unpack_places(samples: Any, fewest: int = 2) -> Places:
     if not has_places(samples):
         raise ValueError("expected samples of a latitude and a longitude, got other variables")
     lat, lon = place_names(samples)
+    unpacked = unpack(matched_places(samples), fewest)
     shape = unpacked.values[lat].shape
     y = to_unit(unpacked.values[lat], unpacked.values[lon]).reshape(shape[0], -1, 3)
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from geomndp import _checks
 from geomndp.tables import is_table, place_names
+from geomndp.tables.units import LONGITUDE, canonical
 
 SAMPLE = "sample"
 
@@ -50,7 +51,7 @@ def unpack(samples: Any, fewest: int = 2) -> Unpacked:
 
 
 def has_places(samples: Any) -> bool:
-    """Whether the outputs of a table of samples are a latitude and a longitude."""
+    """Whether the outputs of a table of samples have a latitude and a longitude."""
     if type(samples).__name__ not in ("Dataset", "DataFrame"):
         return False
     try:
@@ -58,6 +59,52 @@ def has_places(samples: Any) -> bool:
     except ValueError:
         return False
     return set(names) <= set(unpack(samples, 1).values)
+
+
+def matched_places(samples: Any) -> Any:
+    """Samples with the longitude over its dimensions in the order of the latitude's."""
+    lat, lon = place_names(samples)
+    if type(samples).__name__ == "DataFrame" or samples[lon].dims == samples[lat].dims:
+        return samples
+    dims, got = samples[lat].dims, samples[lon].dims
+    if set(dims) != set(got):
+        raise ValueError(f"expected {lon!r} over the dimensions {dims} of {lat!r}, got {got}")
+    return samples.assign({lon: samples[lon].transpose(*dims)})
+
+
+def unpack_numbers(samples: Any, fewest: int = 2) -> Unpacked:
+    """Take samples apart but for places, which have no mean of their own; refuse if none is left.
+
+    A longitude without a latitude is refused: 179 and -179 degrees are close to each other.
+    """
+    if has_places(samples):
+        names = list(place_names(samples))
+        if set(unpack(samples, 1).values) == set(names):
+            raise ValueError("expected numbers, got places; for these there are track_mean, ...")
+        frame = type(samples).__name__ == "DataFrame"
+        samples = samples.drop(columns=names) if frame else samples.drop_vars(names)
+    unpacked = unpack(samples, fewest)
+    for name in unpacked.values:
+        if _is_longitude(samples, name):
+            raise ValueError(
+                f"expected numbers, got longitudes in {name!r}, which are angles; for places as "
+                "latitude and longitude there are track_mean, ..."
+            )
+    return unpacked
+
+
+def _is_longitude(samples: Any, name: str) -> bool:
+    """By standard name, units, or name, as places are found."""
+    if not is_table(samples):
+        return False
+    if type(samples).__name__ == "DataFrame":
+        about = {"units": samples.attrs.get("units", {}).get(name, "")}
+    else:
+        array = samples if type(samples).__name__ == "DataArray" else samples[name]
+        name, about = str(array.name), array.attrs
+    if about.get("standard_name") == "longitude" or name.lower() in ("longitude", "lon"):
+        return True
+    return canonical(str(about.get("units", ""))) == LONGITUDE
 
 
 def _arrays(samples: Any) -> Unpacked:

@@ -17,9 +17,9 @@ import numpy as np
 from geomndp._types import Array
 from geomndp.data.globe import EARTH_RADIUS_KM, to_unit
 from geomndp.evaluate import energy_score as geodesic_energy, mean_error
-from geomndp.summaries.moments import Estimate, refuse_places
+from geomndp.summaries.moments import Estimate
 from geomndp.summaries.places import SPHERE, unpack_places
-from geomndp.summaries.samples import SAMPLE, unpack
+from geomndp.summaries.samples import SAMPLE, frame_order, matched_places, unpack, unpack_numbers
 from geomndp.tables import is_table, place_names
 
 GROUPS = 20  # of the jackknife
@@ -29,8 +29,7 @@ def crps(samples: Any, truth: Any) -> Estimate:
     """Continuous ranked probability score at every place, in the units of the values."""
     import scoringrules as sr
 
-    refuse_places(samples)
-    unpacked = unpack(samples, 3)
+    unpacked = unpack_numbers(samples, 3)
     observed = _truth(samples, truth, unpacked.values)
 
     def score(values, y):
@@ -53,13 +52,23 @@ def energy_score(samples: Any, truth: Any) -> Estimate:
 
 
 def variogram_score(samples: Any, truth: Any, order: float = 0.5) -> Estimate:
-    """Variogram score of the whole function (Scheuerer and Hamill 2015): it sees correlations."""
-    import scoringrules as sr
+    r"""Variogram score of the whole function (Scheuerer and Hamill 2015): it sees correlations.
 
+    The fair estimator: the sum over all pairs of values of $(\bar v - v_y)^2 - s_v^2 / s$ with the
+    mean and variance over s samples of $v = |y_i - y_j|^p$, so that its mean does not depend on s.
+    """
     values, y = _joint(samples, truth)
-    return Estimate(
-        *_jackknife(lambda v, y: sr.vs_ensemble(y, v, p=order, backend="numpy"), values, y)
-    )
+    return Estimate(*_jackknife(lambda v, y: _variogram(v, y, order), values, y))
+
+
+def _variogram(values: np.ndarray, y: np.ndarray, order: float) -> float:
+    """One value against all others at a time: `scoringrules` needs memory for all pairs at once."""
+    score = 0.0
+    for i in range(len(y)):
+        v = np.abs(values - values[:, i : i + 1]) ** order
+        bias = v.mean(axis=0) - np.abs(y - y[i]) ** order
+        score += np.sum(bias**2 - v.var(axis=0, ddof=1) / len(v))
+    return float(score)
 
 
 def track_energy_score(samples: Any, truth: Any) -> Estimate:
@@ -95,6 +104,7 @@ def _track(samples: Any, truth: Any) -> np.ndarray:
     if not is_table(samples):
         return np.asarray(truth)
     lat, lon = place_names(samples)
+    samples = matched_places(samples)
     values = unpack(samples, 1).values
     found = _truth(samples, truth, {name: values[name] for name in (lat, lon)})
     return np.asarray(to_unit(found[lat], found[lon])).reshape(-1, 3)
@@ -102,8 +112,7 @@ def _track(samples: Any, truth: Any) -> np.ndarray:
 
 def _joint(samples: Any, truth: Any) -> tuple[np.ndarray, np.ndarray]:
     """Everything a sample says as one vector."""
-    refuse_places(samples)
-    unpacked = unpack(samples, 3)
+    unpacked = unpack_numbers(samples, 3)
     observed = _truth(samples, truth, unpacked.values)
     names = list(unpacked.values)
     values = [unpacked.values[name].reshape(len(unpacked.values[name]), -1) for name in names]
@@ -112,34 +121,73 @@ def _joint(samples: Any, truth: Any) -> tuple[np.ndarray, np.ndarray]:
 
 def _truth(samples: Any, truth: Any, values: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Observed values in the order of the samples' places."""
+    samples, truth = _same_form(samples, truth, list(values))
     found = {}
     for name, array in values.items():
-        if not is_table(samples) or type(truth).__name__ in ("ndarray", "ArrayImpl"):
+        if not is_table(truth):
             observed = np.asarray(truth)
         elif name not in truth:
             raise ValueError(f"expected {name!r} in the truth, got {', '.join(map(repr, truth))}")
-        elif type(truth).__name__ == "Dataset":
-            dims = [dim for dim in samples[name].transpose(SAMPLE, ...).dims if dim != SAMPLE]
-            if set(truth[name].dims) != set(dims):
-                raise ValueError(f"expected the truth over {dims}, got {truth[name].dims}")
-            observed = truth[name].transpose(*dims).values
-            _same_places(samples.indexes, truth.indexes, dims)
         else:
-            observed = np.asarray(truth[name])
-            first = samples[samples[SAMPLE] == samples[SAMPLE].min()]
-            shared = [column for column in truth if column in samples and column not in values]
-            _same_places(first.reset_index(drop=True), truth.reset_index(drop=True), shared)
+            read = _from_dataset if type(truth).__name__ == "Dataset" else _from_frame
+            observed = read(samples, truth, name)
         if observed.shape != array.shape[1:]:
             raise ValueError(f"expected the truth of shape {array.shape[1:]}, got {observed.shape}")
         found[name] = observed.astype(float)
     return found
 
 
-def _same_places(here: Any, there: Any, names: list[str]) -> None:
+def _same_form(samples: Any, truth: Any, names: list[str]) -> tuple[Any, Any]:
+    """Samples and truth as two Datasets or two DataFrames, or a truth that is an array."""
+    kinds = [type(table).__name__ for table in (samples, truth)]
+    if kinds[1] == "DataArray" and kinds[0] in ("Dataset", "DataArray"):
+        # One variable, with the name of the samples' one if it has none of its own.
+        name = names[0] if kinds[0] == "DataArray" or truth.name is None else str(truth.name)
+        kinds[1], truth = "Dataset", truth.to_dataset(name=name)
+    elif kinds[0] == "DataArray" and kinds[1] == "Dataset" and samples.name in truth:
+        truth = truth.rename({samples.name: names[0]})
+    if kinds[0] == "DataArray":
+        kinds[0], samples = "Dataset", samples.to_dataset(name=names[0])
+    if not is_table(samples):
+        kinds[0] = "array"
+    if is_table(truth) and kinds[0] != kinds[1]:
+        form = f"the truth in the form of the samples, {kinds[0]}"
+        raise ValueError(f"expected {form}, got {kinds[1]}")
+    if not is_table(truth) and len(names) > 1:
+        raise ValueError(f"expected a table with the truth of {', '.join(names)}, got an array")
+    return samples, truth
+
+
+def _from_dataset(samples: Any, truth: Any, name: str) -> np.ndarray:
+    dims = [dim for dim in samples[name].transpose(SAMPLE, ...).dims if dim != SAMPLE]
+    if set(truth[name].dims) != set(dims):
+        raise ValueError(f"expected the truth over {dims}, got {truth[name].dims}")
+    for key, here in samples[name].coords.items():
+        there = truth[name].coords.get(key)
+        if there is None or not here.dims or not set(here.dims) <= set(dims):
+            continue
+        same_dims = set(here.dims) == set(there.dims)
+        there = there.transpose(*here.dims) if same_dims else there
+        _same_places(str(key), here.values, there.values)
+    return truth[name].transpose(*dims).values
+
+
+def _from_frame(samples: Any, truth: Any, name: str) -> np.ndarray:
+    outputs = unpack(samples, 1).values
+    first = samples.iloc[frame_order(samples)[: next(iter(outputs.values())).shape[1]]]
+    for key in (key for key in truth if key in samples and key not in (SAMPLE, *outputs)):
+        _same_places(str(key), first[key].to_numpy(), truth[key].to_numpy())
+    return np.asarray(truth[name])
+
+
+def _same_places(name: str, here: np.ndarray, there: np.ndarray) -> None:
     """Refuse a truth at other places, by the coordinates or columns that both have."""
-    for name in names:
-        if name in here and name in there and not here[name].equals(there[name]):
-            raise ValueError(f"expected the truth at the samples' places, got other {name!r}")
+    same = here.shape == there.shape
+    if same:
+        missing = (here != here) & (there != there)
+        same = bool(np.all((here == there) | missing))
+    if not same:
+        raise ValueError(f"expected the truth at the samples' places, got other {name!r}")
 
 
 def _jackknife(score: Callable, values: np.ndarray, y: Any) -> tuple[Any, Any]:
