@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose
 
 from geomndp import plot, summaries
 from geomndp.data import disc
+from geomndp.plot import map as maps
 from geomndp.train import History
 
 RNG = np.random.default_rng(0)
@@ -65,6 +66,30 @@ def test_functions_of_a_table_are_those_of_its_arrays(ax):
         assert_allclose(one, same)
 
 
+def test_observations_are_drawn_in_the_units_of_the_samples(ax):
+    days = {"time": ("time", np.arange(6.0), {"units": "days"})}
+    samples = temperatures().drop_vars("time").assign_coords(days)
+    seen = pd.DataFrame({"time": [24.0, 48.0], "temperature": [1.0, 2.0]})
+    seen.attrs["units"] = {"time": "hours"}
+    plot.functions_1d(samples, context=seen, ax=ax)
+    assert_allclose(ax.lines[-1].get_xdata(), [1.0, 2.0])
+    seen.attrs["units"] = {"temperature": "kelvin"}
+    with pytest.raises(ValueError, match="expected 'temperature' in 'degc', got 'kelvin'"):
+        plot.functions_1d(samples, context=seen, ax=ax)
+    tracks = storms().assign(time=np.tile(np.arange(6.0), 4))
+    tracks.attrs["units"] = {"time": "days"}
+    fixes = tracks[tracks["sample"] == 0].iloc[:2].drop(columns="sample")
+    fixes = fixes.assign(time=[24.0, 48.0])
+    fixes.attrs["units"] = {"time": "hours"}
+    assert_allclose(maps._known(fixes, tracks)[0], [1.0, 2.0])
+
+
+def test_a_picture_does_not_write_into_a_table(ax):
+    one = storms(1)[["sample", "time", "lat"]]
+    plot.functions_1d(one, ax=ax)
+    assert one.attrs == {}
+
+
 def test_a_summary_is_one_function(ax):
     mean = summaries.mean(temperatures()).value
     plot.functions_1d(mean, ax=ax)
@@ -104,6 +129,7 @@ def test_tracks_of_a_table(ax):
     west, east = ax.get_xlim()
     assert west < 173 < 181 < east < 200
     assert_allclose(ax.lines[1].get_ydata(), 9.0)
+    assert samples.attrs == {}
     assert plot.track_map(samples, ax=plt.subplots()[1]).get_xlim() == (0, 360)
 
 

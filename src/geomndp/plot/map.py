@@ -9,9 +9,8 @@ import numpy as np
 
 from geomndp.data.globe import to_latlon, to_unit
 from geomndp.plot.land import rings
-from geomndp.plot.read import read_functions, read_values
+from geomndp.plot.read import read_functions, read_observed, read_values
 from geomndp.tables import is_table, place_names
-from geomndp.tables.columns import read_columns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -154,7 +153,7 @@ def _known(context: Any, samples: Any) -> tuple[np.ndarray, np.ndarray]:
     if samples is None:
         raise ValueError("expected a context as arrays (times, points) with samples as arrays")
     drawn = read_functions(samples, None, d=1, p=2)
-    found = read_columns(context, drawn.inputs, place_names(samples)).values
+    found = read_observed(context, drawn)
     times, lat, lon = (found[name] for name in (*drawn.inputs, *place_names(samples)))
     return times, np.asarray(to_unit(lat, lon))
 

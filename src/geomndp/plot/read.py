@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from geomndp.summaries.samples import SAMPLE, unpack
+from geomndp.summaries.samples import SAMPLE, frame_order, matched_places, unpack
 from geomndp.tables import is_table, place_names
 from geomndp.tables.columns import as_dataset, read_columns
 from geomndp.tables.guess import inputs as coordinate_names
+from geomndp.tables.units import duration
 
 
 class Functions(NamedTuple):
@@ -62,15 +63,29 @@ def read_context(context: Any, like: Functions, *, d: int, p: int) -> Functions 
     else:
         if not like.outputs:
             raise ValueError("expected observations as arrays (x, y) with samples as arrays")
-        columns = read_columns(context, like.inputs, like.outputs).values
+        columns = read_observed(context, like)
         x, y = (np.stack([columns[n] for n in names], -1) for names in (like.inputs, like.outputs))
         found = Functions(x, y[None], like.inputs, like.outputs) if len(x) else None
     return found
 
 
+def read_observed(context: Any, like: Functions) -> dict[str, np.ndarray]:
+    """Columns of a table of observations in the units of the samples; only times are converted."""
+    columns = read_columns(context, like.inputs, like.outputs)
+    found = {}
+    for name, values in columns.values.items():
+        factor = duration(name, columns.units.get(name, ""), like.units.get(name, ""))
+        found[name] = values if factor == 1 else factor * values
+    return found
+
+
 def read_values(samples: Any) -> np.ndarray:
     """Places (s, n, 2) in degrees of a table of samples, latitudes first."""
-    unpacked = unpack(samples, 1)
+    if type(samples).__name__ == "DataFrame":  # where a longitude may be the same in all samples
+        ordered = samples.iloc[frame_order(samples)]
+        values = ordered[list(place_names(samples))].to_numpy(float)
+        return values.reshape(ordered[SAMPLE].nunique(), -1, 2)
+    unpacked = unpack(matched_places(samples), 1)
     return np.stack([_rows(unpacked.values[name]) for name in place_names(samples)], axis=-1)
 
 
@@ -80,7 +95,8 @@ def _from_table(table: Any, d: int, p: int) -> Functions:
     frame = type(table).__name__ == "DataFrame"
     if frame and len(unpacked.values) != p:  # one sample: nothing tells places from values
         inputs = tuple(str(name) for name in table.columns if name != SAMPLE)[:d]
-        table.attrs["inputs"] = list(inputs)
+        table = table.copy(deep=False)
+        table.attrs = {**table.attrs, "inputs": list(inputs)}
         unpacked = unpack(table, 1)
     outputs = tuple(unpacked.values)
     one = unpacked.wrap({name: values[0] for name, values in unpacked.values.items()})
