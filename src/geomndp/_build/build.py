@@ -73,8 +73,7 @@ def build(
             f"expected inputs=... in the order of the vectors' components, got none ({got}?)"
         )
     units = normaliser(functions, rigid)
-    x = (functions.x - np.asarray(units.x_shift)) / np.asarray(units.x_scale)
-    spaced = density(x, functions.mask)
+    spaced = density(np.asarray(units.forward_x(functions.x)), functions.mask)
     key = jr.key(0) if key is None else key
     net = network(functions, symmetry, rigid, spaced, options, key=key)
     noising, score = noising_and_score(net, codomain)
@@ -93,9 +92,11 @@ def _stream(
 
     Networks on a `graph` compute it once where all functions are known at the same places.
     """
-    x, y, mask = (jnp.asarray(v, jnp.result_type(float)) for v in functions[:3])
+    # In NumPy's float64, rounded after: hours since 1900 keep their minutes.
+    scaled = units.forward_x(functions.x), units.forward_y(functions.y), functions.mask
+    x, y, mask = (jnp.asarray(v, jnp.result_type(float)) for v in scaled)
     n = mask.shape[1]
-    batch = Batch(units.forward_x(x), units.forward_y(y), mask, jnp.zeros_like(mask))
+    batch = Batch(x, y, mask, jnp.zeros_like(mask))
     contexts = Contexts(few=int(np.clip(n // 5, 4, 50)))
     same = functions.mask.all() and np.all(functions.x == functions.x[:1])
     if graph and same and n > 1:

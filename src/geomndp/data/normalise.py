@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -13,6 +14,8 @@ from geomndp._types import Array, Batch, Float, Mask, Outputs, Scalar
 
 Rows = Float[Array, "*n k"]
 """Points of one function or of several."""
+Given = Float[Array | np.ndarray, "*n k"]
+"""The same as they come; what is NumPy's stays so, with all its digits."""
 
 
 def _floats(value) -> tuple[float, ...]:
@@ -48,7 +51,7 @@ class Normaliser(eqx.Module):
         scales = [math.sqrt(np.mean((v - v.mean(0)) ** 2)) or 1.0 for v in (x, y)]
         return cls(x.mean(0), scales[0], y.mean(0), scales[1])
 
-    def forward_x(self, x: Rows) -> Rows:
+    def forward_x(self, x: Given) -> Given:
         """Inputs in the model's units."""
         return (x - _row("x", self.x_shift, x)) / _row("x", self.x_scale, x)
 
@@ -56,7 +59,7 @@ class Normaliser(eqx.Module):
         """Inputs in the data's units."""
         return _row("x", self.x_shift, x) + _row("x", self.x_scale, x) * x
 
-    def forward_y(self, y: Rows) -> Rows:
+    def forward_y(self, y: Given) -> Given:
         """Outputs in the model's units."""
         return (y - _row("y", self.y_shift, y)) / _row("y", self.y_scale, y)
 
@@ -77,10 +80,11 @@ class Normaliser(eqx.Module):
         return -sum(math.log(scale) for scale in scales) * points
 
 
-def _row(name: str, values: tuple[float, ...], like: Array) -> Array:
+def _row(name: str, values: tuple[float, ...], like: Any) -> Any:
     """Write the values as an array that meets the last axis of `like`."""
     if len(values) not in (1, like.shape[-1]):
         expected, got = len(values), like.shape
         raise ValueError(f"expected {name} with {expected} coordinates a point, got shape {got}")
-    row = jnp.broadcast_to(jnp.asarray(values, dtype=like.dtype), like.shape[-1:])
-    return jnp.expand_dims(row, tuple(range(like.ndim - 1)))
+    xp = np if isinstance(like, np.ndarray) else jnp
+    row = xp.broadcast_to(xp.asarray(values, dtype=like.dtype), like.shape[-1:])
+    return xp.expand_dims(row, tuple(range(like.ndim - 1)))

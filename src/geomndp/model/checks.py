@@ -1,6 +1,7 @@
 """What comes in is made into arrays or refused; what comes out is finite or an error."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -17,18 +18,40 @@ from geomndp.samplers import Observations, Samples
 from geomndp.tables import Variables
 
 
-def as_float(name: str, value: Any) -> Array:
-    """Array of floats in the dtype that came, numbers of other kinds in JAX's default."""
+def as_float(name: str, value: Any, dtype: Any = None) -> Array:
+    """Array of floats in the dtype that came, numbers of other kinds in JAX's default.
+
+    A `dtype` comes before both.
+    """
     if not isinstance(value, jax.Array):
         value = np.asarray(value)
         if value.dtype.kind not in "fiu":
             raise ValueError(f"expected numbers for {name}, got {value.dtype}")
     array = jnp.asarray(value)
     if jnp.issubdtype(array.dtype, jnp.floating):
-        return array
+        return array if dtype is None else array.astype(dtype)
     if not jnp.issubdtype(array.dtype, jnp.integer):
         raise ValueError(f"expected real numbers for {name}, got {array.dtype}")
-    return array.astype(jnp.result_type(float))
+    return array.astype(jnp.result_type(float) if dtype is None else dtype)
+
+
+def rescaled(change: Callable, given: Any, array: Array) -> Array:
+    """The `array` of `given` after a `change` of units.
+
+    What is not JAX's is changed in float64 and rounded after: hours since 1900 keep their minutes.
+    """
+    if isinstance(given, jax.Array):
+        return change(array)
+    return jnp.asarray(change(np.asarray(given, dtype=np.float64)), dtype=array.dtype)
+
+
+def check_like(x: Array, known: Array) -> None:
+    """Refuse inputs of other columns or dtype than those of the observations."""
+    if x.dtype != known.dtype or x.shape[1] != known.shape[1]:
+        expected = f"{known.shape[1]} columns of {known.dtype}"
+        raise ValueError(
+            f"expected x like the context's, {expected}, got {x.shape[1]} of {x.dtype}"
+        )
 
 
 def as_observations(x: Any, y: Any, noise: Any, manifold: AbstractManifold) -> Observations:
@@ -45,15 +68,17 @@ def as_observations(x: Any, y: Any, noise: Any, manifold: AbstractManifold) -> O
     return Observations(x, y, variances, noisy)
 
 
-def in_model_units(normaliser: Normaliser | None, observations: Observations) -> Observations:
-    """Observations of the data's units in those of the model."""
+def in_model_units(
+    normaliser: Normaliser | None, observations: Observations, x: Any, y: Any
+) -> Observations:
+    """Observations, given as x and y in the data's units, in those of the model."""
     if normaliser is None:
         return observations
     noise = observations.noise
     return dataclasses.replace(
         observations,
-        x=normaliser.forward_x(observations.x),
-        y=normaliser.forward_y(observations.y),
+        x=rescaled(normaliser.forward_x, x, observations.x),
+        y=rescaled(normaliser.forward_y, y, observations.y),
         noise=normaliser.forward_noise(noise) if observations.noisy else noise,
     )
 

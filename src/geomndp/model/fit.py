@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
+
+import jax.numpy as jnp
 
 from geomndp._types import Batch, PRNGKeyArray
 from geomndp.data import AbstractStream, Resampled
@@ -19,7 +22,7 @@ def fit(
     steps: int,
     key: PRNGKeyArray,
     loss: DenoisingLoss | None = None,
-    **options,
+    **options: Any,
 ) -> tuple[Model, History]:
     """Train for `steps` steps on a stream of fresh functions, or on those of a batch.
 
@@ -49,4 +52,5 @@ def _normalised(model: Model, data: Batch) -> Batch:
     normaliser = model.normaliser
     if normaliser is None:
         return data
-    return data._replace(x=normaliser.forward_x(data.x), y=normaliser.forward_y(data.y))
+    x, y = normaliser.forward_x(data.x), normaliser.forward_y(data.y)
+    return data._replace(x=jnp.asarray(x), y=jnp.asarray(y))

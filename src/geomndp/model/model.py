@@ -16,11 +16,13 @@ from geomndp.likelihood import Exact, Flow, Hutchinson, LogProb
 from geomndp.model.checks import (
     as_float,
     as_observations,
+    check_like,
     check_names,
     finite_log_prob,
     finite_samples,
     in_model_units,
     names_of,
+    rescaled,
 )
 from geomndp.model.compiled import compiled_log_prob, draw
 from geomndp.noising import AbstractNoising
@@ -104,7 +106,7 @@ class Model(eqx.Module):
             x, y, noise, origin = read_observations(names_of(self, y), x, noise)
         observations = as_observations(x, y, noise, self.noising.manifold)
         self.noising.manifold.check("y of the context", observations.y)
-        return Posterior(self, in_model_units(self.normaliser, observations), origin)
+        return Posterior(self, in_model_units(self.normaliser, observations, x, y), origin)
 
     def named(self, inputs: Any, outputs: Any, units: dict[str, str] | None = None) -> Model:
         """Give inputs and outputs the names (and units) under which tables have them.
@@ -186,10 +188,12 @@ class Posterior(eqx.Module):
         flow: Flow | None = None,
     ) -> LogProb:
         """Log-density with its solver and probe errors."""
+        dtype = self.observations.x.dtype if is_table(x) else None
         if is_table(x):
             names_of(self.model, y)
             x, y = self._read(read_rows, x)
-        x, y = as_float("x", x), as_float("y", y)
+        given = x, y
+        x, y = as_float("x", x, dtype), as_float("y", y, dtype)
         mask = None if mask is None else as_float("mask", mask)
         _checks.function(x, y, dim=self.model.noising.dim, mask=mask)
         self.model.noising.manifold.check("y", y, mask)
@@ -199,18 +203,15 @@ class Posterior(eqx.Module):
         normaliser, jacobian = self.model.normaliser, 0.0
         if normaliser is not None:
             jacobian = normaliser.log_jacobian(y, mask)
-            x, y = normaliser.forward_x(x), normaliser.forward_y(y)
+            x = rescaled(normaliser.forward_x, given[0], x)
+            y = rescaled(normaliser.forward_y, given[1], y)
         result = compiled_log_prob(flow, self.problem(x), y, mask, key, route)
         return finite_log_prob(result._replace(value=result.value + jacobian))
 
     def problem(self, x: Inputs) -> Problem:
         """What samplers and likelihoods work on, in the model's units."""
         model = self.model
-        if x.dtype != self.observations.x.dtype or x.shape[1] != self.observations.x.shape[1]:
-            expected = f"{self.observations.x.shape[1]} columns of {self.observations.x.dtype}"
-            raise ValueError(
-                f"expected x like the context's, {expected}, got {x.shape[1]} of {x.dtype}"
-            )
+        check_like(x, self.observations.x)
         return Problem(model.noising, model.score, x, self.observations, model.eps)
 
     def default_sampler(self) -> AbstractSampler:
@@ -235,13 +236,14 @@ class Posterior(eqx.Module):
         return route
 
     def _read(self, read, table) -> tuple:
-        """Inputs and, by some readers, values of a table, in the dtype of the observations."""
+        """Inputs and, by some readers, values of a table."""
         own = len(self.observations.x) == 0
-        rows = read(names_of(self.model), table, origin=self.origin, own=own)
-        return tuple(None if v is None else v.astype(self.observations.x.dtype) for v in rows[:2])
+        return read(names_of(self.model), table, origin=self.origin, own=own)[:2]
 
     def _inputs(self, x) -> Inputs:
-        x = as_float("x", self._read(read_inputs, x)[0] if is_table(x) else x)
+        dtype = self.observations.x.dtype if is_table(x) else None
+        given = self._read(read_inputs, x)[0] if is_table(x) else x
+        x = as_float("x", given, dtype)
         _checks.function(x, dim=self.model.noising.dim)
         normaliser = self.model.normaliser
-        return x if normaliser is None else normaliser.forward_x(x)
+        return x if normaliser is None else rescaled(normaliser.forward_x, given, x)
