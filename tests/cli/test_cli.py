@@ -3,11 +3,12 @@
 import json
 import subprocess
 import sys
+import time
 
 import pytest
 
 from geomndp import _shipped
-from geomndp.cli import main
+from geomndp.cli import main, progress
 from geomndp.cli.main import _RUN
 from geomndp.experiments import published, registry, results, table1d
 
@@ -96,3 +97,14 @@ def test_table_has_published_and_measured_rows():
     rows = table1d.rows("gnp2020", "interpolation")
     quoted = published.QUOTED["interpolation"]
     assert {row.label for row in rows} >= set(quoted)
+
+
+def test_whoever_waits_is_told(monkeypatch, capsys):
+    """A line after a while, with how far it is; silence where it was quick."""
+    monkeypatch.setattr(progress, "PATIENCE", 0.02)
+    with progress.progress("sampling", 10) as update:
+        update(7)
+        time.sleep(0.2)
+    assert list(progress.each("drawing", iter("ab"))) == ["a", "b"]
+    seen = capsys.readouterr()
+    assert seen.err.startswith("sampling: 7 of 10, 0 s\n") and not seen.out

@@ -61,7 +61,8 @@ def _sentence(error: BaseException) -> str:
     """What went wrong, on one line."""
     text = " ".join(str(error).split()) or type(error).__name__
     if isinstance(error, ModuleNotFoundError):
-        return f"expected the package {error.name!r}, got none: pip install 'geomndp[data,plots]'"
+        extras = "pip install 'geomndp[data,plots,train]'"
+        return f"expected the package {error.name!r}, got none: {extras}"
     return text if len(text) <= 400 else text[:400] + "..."
 
 

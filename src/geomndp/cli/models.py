@@ -10,6 +10,7 @@ from rich.console import Console
 
 from geomndp import _shipped
 from geomndp.cli.commands import Evaluate, Train
+from geomndp.cli.progress import busy
 
 
 def train(command: Train) -> None:
@@ -67,7 +68,7 @@ def evaluate(command: Evaluate) -> None:
     model, notes = load(command.name), _shipped.metadata(command.name)
     name = command.experiment or notes.get("experiment", command.name)
     this = recipe(name, data=command.data, split=notes.get("split", 0))
-    with Console(stderr=True).status(f"{command.num} functions..."):
+    with busy(f"scoring {command.num} functions"):
         metrics = this.score(
             model,
             num=command.num,

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import islice
+from typing import TypeVar
 
-PATIENCE = 2.0  # seconds without a word
+Item = TypeVar("Item")
+PATIENCE = 2.0  # seconds without a word; every further word takes twice as long
 
 
 @contextmanager
@@ -16,9 +20,10 @@ def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
     from rich import progress as rich
     from rich.console import Console
 
-    console = Console(stderr=True)
+    console, reached = Console(stderr=True), [0]
     if not console.is_terminal:
-        yield _lines(what, total)
+        with _lines(lambda: f"{what}: {reached[0]} of {total}"):
+            yield lambda done: reached.__setitem__(0, done)
         return
     columns = (
         rich.SpinnerColumn(),
@@ -32,14 +37,42 @@ def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
         yield lambda done: bar.update(task, completed=done)
 
 
-def _lines(what: str, total: int) -> Callable[[int], None]:
-    start = said = time.monotonic()
+@contextmanager
+def busy(what: str) -> Iterator[None]:
+    """Say that something is going on whose end is not known."""
+    from rich.console import Console
 
-    def update(done: int) -> None:
-        nonlocal said
-        now = time.monotonic()
-        if now - said > PATIENCE:
-            said = now
-            print(f"{what}: {done} of {total}, {now - start:.0f} s", file=sys.stderr, flush=True)
+    console = Console(stderr=True)
+    with console.status(f"{what}...") if console.is_terminal else _lines(lambda: what):
+        yield
 
-    return update
+
+def each(what: str, items: Iterable[Item]) -> Iterator[Item]:
+    """Go through what takes long to make, one by one."""
+    rest = iter(items)
+    while True:
+        with busy(what):
+            found = list(islice(rest, 1))
+        if not found:
+            return
+        yield found[0]
+
+
+@contextmanager
+def _lines(text: Callable[[], str]) -> Iterator[None]:
+    """Print lines in the background until done."""
+    done, start = threading.Event(), time.monotonic()
+
+    def speak() -> None:
+        pause = PATIENCE
+        while not done.wait(pause):
+            print(f"{text()}, {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
+            pause *= 2
+
+    thread = threading.Thread(target=speak, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()

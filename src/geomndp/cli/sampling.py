@@ -100,7 +100,9 @@ def _with_noise(table: Any, error: str, names: Variables) -> tuple[Any, Any]:
 
 def _finish(command: Draw, law: Law, names: Variables, where: xr.Dataset) -> None:
     start = time.monotonic()
-    num_places = len(read_inputs(names, where).x)
+    given = isinstance(law, Posterior)
+    origin = law.origin if given else None
+    num_places = len(read_inputs(names, where, origin, own=not given).x)
     result = _draw(command, with_room(law, where), where, num_places)
     if command.summary:
         result = describe(result, command.levels).astype(command.dtype)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from geomndp import _shipped
 from geomndp.cli.commands import Reproduce
+from geomndp.cli.progress import busy, each
 from geomndp.cli.tables import console_of_tables, shown, write_document
 from geomndp.data.ibtracs import VARIABLE, Split, cyclones, split_by_storm
 from geomndp.experiments import cyclones_report, cyclones_table, results
@@ -27,7 +28,8 @@ def reproduce(command: Reproduce) -> None:
     if (command.num or command.figures) and not missing:
         parts = split_by_storm(cyclones(command.data), _shipped.metadata(MODEL).get("split", 0))
     if parts and command.num:
-        tables += _measured(parts, command.num)
+        with busy("measuring"):
+            tables += _measured(parts, command.num)
     document = ["# Cyclones", "Distances in km, log-densities in nats by area.", ""]
     for table in tables:
         console.print(shown(table))
@@ -35,7 +37,8 @@ def reproduce(command: Reproduce) -> None:
     console.print(f"tables: {write_document(out / 'cyclones.md', document)}")
     if command.figures and missing:
         console.print(f"no maps: {missing}")
-    for figure in _figures(out, parts) if parts and command.figures else ():
+    figures = _figures(out, parts) if parts and command.figures else ()
+    for figure in each("drawing", figures):
         console.print(f"figure: {figure}")
 
 

@@ -9,6 +9,7 @@ from rich.table import Table
 
 from geomndp import _shipped
 from geomndp.cli.commands import Reproduce
+from geomndp.cli.progress import busy, each
 from geomndp.cli.tables import console_of_tables, shown, write_document
 from geomndp.experiments import report1d, results, table1d
 from geomndp.experiments.report import markdown
@@ -18,7 +19,8 @@ def reproduce(command: Reproduce) -> None:
     """Print tables, write them as Markdown, and draw their figures."""
     console, out = console_of_tables(), Path(command.out)
     found = results.read(command.results or results.shipped(command.table))
-    measured = {suite: _measure(suite, command.num) for suite in table1d.FOLDERS}
+    with busy("measuring"):
+        measured = {suite: _measure(suite, command.num) for suite in table1d.FOLDERS}
     document = ["# 1D regression", "Log-likelihood, nats per target.", ""]
     for suite in table1d.FOLDERS:
         for region in table1d.REGIONS:
@@ -32,7 +34,7 @@ def reproduce(command: Reproduce) -> None:
         document.append(f"- {name}, measured now: {metrics}")
     console.print(f"tables: {write_document(out / 'regression1d.md', document)}")
     if command.figures:
-        for figure in _figures(out, found):
+        for figure in each("drawing", _figures(out, found)):
             console.print(f"figure: {figure}")
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from geomndp.cli.commands import Reproduce
+from geomndp.cli.progress import busy, each
 from geomndp.cli.tables import console_of_tables, shown, write_document
 from geomndp.experiments import report_fields, results, table_fields
 from geomndp.experiments.report import markdown
@@ -19,12 +20,14 @@ def reproduce(command: Reproduce) -> None:
     for table in (*table_fields.tables(), *report_fields.tables(found)):
         console.print(shown(table))
         document.append(markdown(table))
-    for name, metrics in _measure(command.num).items():
+    with busy("measuring"):
+        measured = _measure(command.num)
+    for name, metrics in measured.items():
         console.print(name, metrics)
         document.append(f"- {name}, measured now: {metrics}")
     console.print(f"tables: {write_document(out / 'vector-fields.md', document)}")
     if command.figures:
-        for figure in _figures(out, found):
+        for figure in each("drawing", _figures(out, found)):
             console.print(f"figure: {figure}")
 
 
