@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 
-def save_figure(figure, path: str | os.PathLike) -> Path:
+def save_figure(figure: Any, path: str | os.PathLike[str]) -> Path:
     """Write a figure by the ending of its path, and close it."""
     import matplotlib.pyplot as plt
 
