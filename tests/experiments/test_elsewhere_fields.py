@@ -62,6 +62,23 @@ def test_the_exact_score_loses_nothing_elsewhere():
     assert rows["scattered"]["whitened"][0] == pytest.approx(1, abs=0.1)
 
 
+def test_samples_are_not_drawn_with_the_keys_of_the_fields(monkeypatch):
+    used = []
+
+    class Posterior:
+        def sample(self, x, *, key, num_samples, sampler):
+            used.append(jr.key_data(key))
+            return np.zeros((num_samples, len(x), 2), np.float32)
+
+    monkeypatch.setattr(Model, "condition", lambda *_: Posterior())
+    problem = small("se").problem
+    model = Model(NOISING, GaussianScore(problem.gp))
+    elsewhere_fields.posterior_spread(model, problem, tasks=2, samples=2, seed=7)
+    halves = jr.split(jr.key(7))  # one for the fields and one for the marks, split again
+    data = [jr.key_data(key) for part in (jr.key(7), *halves) for key in jr.split(part, 2)]
+    assert len({tuple(key.tolist()) for key in [*used, *data]}) == 2 + 6
+
+
 @pytest.mark.parametrize("name", ["se", "div-free"])
 def test_whitening_has_the_density_of_the_posterior(name):
     problem = small(name).problem

@@ -107,7 +107,9 @@ def posterior_spread(
     """Mean square of whitened posterior samples given `contexts` points, a pair over fields."""
     _checks.at_least(2, tasks=tasks)
     fields, squares = problem.tasks(tasks, seed=seed, dtype="float32"), []
-    for i, key in enumerate(jr.split(jr.key(seed), tasks)):
+    # Not 0 or 1: folding these in is what splitting does, and the fields are made of those halves.
+    draws = jr.fold_in(jr.key(seed), 2)
+    for i, key in enumerate(jr.split(draws, tasks)):
         x, y, known = fields.x[i], fields.y[i], np.asarray(fields.context[i]) > 0
         posterior = model.condition(x[known], y[known])
         drawn = posterior.sample(x[~known], key=key, num_samples=samples, sampler=sampler)
