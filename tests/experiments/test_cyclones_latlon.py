@@ -7,11 +7,12 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
+import pandas as pd
 import pytest
 from jax.scipy.stats import norm
 from numpy.testing import assert_allclose
 
-from geomndp import train
+from geomndp import load, train
 from geomndp.data.globe import to_unit
 from geomndp.data.ibtracs import Split
 from geomndp.experiments import cyclones, cyclones_langevin, cyclones_latlon as latlon
@@ -103,6 +104,15 @@ def test_measures_by_the_same_calls_and_rows_of_the_langevin_sampler(model, trac
     for row in rows:
         assert row.label.startswith("GeomNDP, Langevin (") and row.summary("log_prob") is None
         assert 0 < row.measures[0].sample_distance < 20100
+
+
+def test_tables_are_refused():
+    """Their longitudes jump at the date line, where those of the model run on."""
+    shipped = load("cyclones/ibtracs-latlon")
+    made = eqx.filter_eval_shape(latlon.make_latlon, key=jr.key(0), **TINY)
+    assert shipped.variables is None and made.variables is None
+    with pytest.raises(ValueError, match="expected arrays, got a table"):
+        shipped.condition(pd.DataFrame({"time": [0.0], "lat": [10.0], "lon": [179.0]}))
 
 
 def test_unknown_names_are_refused(tracks):

@@ -34,6 +34,9 @@ SIZES = {"width": 128, "num_layers": 6}
 def make_latlon(*, key: PRNGKeyArray, compute_dtype: str | None = None, **options) -> Model:
     """Untrained NDP of (latitude, longitude); options are those of `BiDimensionalAttention`.
 
+    Inputs and outputs have no names: a table's longitudes jump at the date line, the model's run on
+    (`to_units`), so it must not read tables.
+
     It sees coordinates of a few radians as they are and must tell kilometres (1e-3) apart: bfloat16
     cannot, nor do the 10 bits of a GPU's default products of float32 matrices. Train and measure it
     under `jax.default_matmul_precision("highest")`.
@@ -41,9 +44,7 @@ def make_latlon(*, key: PRNGKeyArray, compute_dtype: str | None = None, **option
     options = {**SIZES, "compute_dtype": compute_dtype, "dtype": "float32", **options}
     net = BiDimensionalAttention(1, 2, inputs="absolute", **options, key=key)
     noising = OrnsteinUhlenbeck(Diagonal(White(), 2), SCHEDULE)
-    units = {"time": "days", "lat": "degrees_north", "lon": "degrees_east"}
-    model = Model(noising, NetworkScore(net), EPS, UNITS)
-    return model.named("time", ("lat", "lon"), units)
+    return Model(noising, NetworkScore(net), EPS, UNITS)
 
 
 def to_units(batch: Batch) -> Batch:
