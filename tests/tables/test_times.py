@@ -1,5 +1,7 @@
 """Times of any century and precision as numbers, and the dates and units that CF writes."""
 
+from datetime import datetime, timedelta, timezone
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -76,3 +78,25 @@ def test_capitals_matter_except_in_known_words():
     assert canonical("M") != canonical("Metres") == "m" and canonical("K") == canonical("Kelvin")
     check_same("t", "DegC", "celsius")
     check_same("lat", "Degrees_North", "degrees_N")
+
+
+def test_datetimes_count_from_the_origin_that_is_given(tracks, fixes):
+    """A storm seen first when it is two days old; datetimes to come are of the same age."""
+    zoned = datetime(2024, 8, 29, 18, tzinfo=timezone(timedelta(hours=-6)))
+    for born in ("2024-08-30", np.datetime64("2024-08-30"), pd.Timestamp("2024-08-30"), zoned):
+        posterior = tracks.condition(fixes, origin=born)
+        assert_allclose(posterior.observations.x[:, 0], [2.0, 2.25, 2.5, 2.75])
+        assert_allclose(posterior._inputs(fixes)[:, 0], [2.0, 2.25, 2.5, 2.75])
+    numbers = fixes.reset_index(drop=True).assign(time=[2.0, 2.25, 2.5, 2.75])
+    posterior = tracks.condition(numbers, origin="2024-08-30")
+    assert_allclose(posterior._inputs(fixes), posterior.observations.x)
+
+
+def test_wrong_origins(tracks, fixes):
+    for wrong in ("birth", 3, np.datetime64("NaT")):
+        with pytest.raises(ValueError, match="expected origin to be a datetime, got"):
+            tracks.condition(fixes, origin=wrong)
+    for units in ("days since 2000-01-01", "km"):
+        other = tracks.named("time", ("lat", "lon"), units={"time": units})
+        with pytest.raises(ValueError, match="expected an input in days, hours"):
+            other.condition(fixes, origin="2024-08-30")

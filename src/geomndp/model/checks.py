@@ -97,6 +97,13 @@ def check_names(variables: Variables | None, noising: AbstractNoising) -> None:
         raise ValueError(f"expected {noising.dim} outputs, got {len(variables.outputs)}: {names}")
 
 
+def check_scales(normaliser: Normaliser | None, manifold: AbstractManifold) -> None:
+    """Refuse to stretch what is curved."""
+    if not manifold.flat and normaliser is not None:
+        if any(normaliser.y_shift) or any(scale != 1 for scale in normaliser.y_scale):
+            raise ValueError("expected a normaliser that leaves y on its manifold")
+
+
 def names_of(model, y=None) -> Variables:
     """Names under which a model's inputs and outputs stand in tables; these hold y too."""
     if y is not None:

@@ -18,6 +18,7 @@ from geomndp.model.checks import (
     as_observations,
     check_like,
     check_names,
+    check_scales,
     finite_log_prob,
     finite_samples,
     in_model_units,
@@ -42,6 +43,7 @@ from geomndp.tables import (
     name_variables,
     read_inputs,
     read_observations,
+    read_origin,
     read_rows,
     write_samples,
 )
@@ -69,10 +71,7 @@ class Model(eqx.Module):
         check_names(self.variables, self.noising)
         if not 0 < self.eps < 1:
             raise ValueError(f"expected 0 < eps < 1, got {self.eps}")
-        normaliser = self.normaliser
-        if not self.noising.manifold.flat and normaliser is not None:
-            if any(normaliser.y_shift) or any(scale != 1 for scale in normaliser.y_scale):
-                raise ValueError("expected a normaliser that leaves y on its manifold")
+        check_scales(self.normaliser, self.noising.manifold)
 
     def sample(
         self, x: Any, *, key: PRNGKeyArray, num_samples: int = 16, sampler: Chosen = None
@@ -95,15 +94,17 @@ class Model(eqx.Module):
         """Log-density with its solver and probe errors."""
         return self._unconditioned(x).log_prob_info(x, y, key=key, mask=mask, flow=flow)
 
-    def condition(self, x: Any, y: Any = None, noise: Any = 0.0) -> Posterior:
+    def condition(self, x: Any, y: Any = None, noise: Any = 0.0, origin: Any = None) -> Posterior:
         """Law given values y at x, any number of them, or a table; `noise` is a variance.
 
         One for all points, one a point, or the name of a table's column. On a manifold it is the
-        time of the heat kernel around the true value.
+        time of the heat kernel around the true value. Datetimes count from the datetime `origin`,
+        by default the earliest observation's. Where the model depends on age, as of storms, and the
+        first observation is not the first moment of a life, give that moment.
         """
-        origin = None
+        origin = read_origin(self.variables, origin)
         if is_table(x):
-            x, y, noise, origin = read_observations(names_of(self, y), x, noise)
+            x, y, noise, origin = read_observations(names_of(self, y), x, noise, origin)
         observations = as_observations(x, y, noise, self.noising.manifold)
         self.noising.manifold.check("y of the context", observations.y)
         return Posterior(self, in_model_units(self.normaliser, observations, x, y), origin)

@@ -7,6 +7,7 @@ from geomndp.tables.rows import (
     Rows,
     read_inputs,
     read_observations,
+    read_origin,
     read_rows,
     write_samples,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "read_functions",
     "read_inputs",
     "read_observations",
+    "read_origin",
     "read_rows",
     "write_samples",
 ]

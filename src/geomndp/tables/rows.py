@@ -9,7 +9,7 @@ import numpy as np
 from geomndp import _checks
 from geomndp.tables import datasets, frames
 from geomndp.tables.columns import Columns, as_dataset, read_columns
-from geomndp.tables.times import seconds, seconds_since
+from geomndp.tables.times import as_moment, seconds, seconds_since
 from geomndp.tables.units import SECONDS, check_same, duration, split_time
 from geomndp.tables.variables import Variable, Variables
 
@@ -59,9 +59,11 @@ def read_rows(
     return Rows(x, y, noise, origin)
 
 
-def read_observations(variables: Variables, table: Any, noise: Any = 0.0) -> Rows:
+def read_observations(
+    variables: Variables, table: Any, noise: Any = 0.0, origin: str | None = None
+) -> Rows:
     """Read what a model is conditioned on: at least one row, no row twice."""
-    rows = read_rows(variables, table, noise)
+    rows = read_rows(variables, table, noise, origin)
     if not len(rows.x):
         raise ValueError("expected a table with at least one row, got an empty one")
     assert rows.y is not None
@@ -73,6 +75,19 @@ def read_observations(variables: Variables, table: Any, noise: Any = 0.0) -> Row
         listed = ", ".join(map(str, same[:8]))
         raise ValueError(f"expected every observation once, got the same one in rows {listed}")
     return rows
+
+
+def read_origin(variables: Variables | None, origin: Any) -> str | None:
+    """Moment from which the datetimes of a model's inputs count; None is left open."""
+    if origin is None:
+        return None
+    times = [split_time(part.units) for part in ([] if variables is None else variables.inputs)]
+    if not any(unit and date is None for unit, date in times):
+        raise ValueError(
+            "expected an input in days, hours, ... that count from no date of their own, to count "
+            f"from origin={origin!r}, got none"
+        )
+    return as_moment(origin)
 
 
 def write_samples(variables: Variables, table: Any, y: Any) -> Any:

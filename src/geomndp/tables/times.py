@@ -6,6 +6,9 @@ the difference of two moments in different units. Moments are therefore compared
 
 from __future__ import annotations
 
+from datetime import UTC
+from typing import Any
+
 import numpy as np
 
 from geomndp.tables.units import SECONDS
@@ -25,6 +28,19 @@ def seconds_since(values: np.ndarray, start: np.ndarray | np.datetime64) -> np.n
 def _fraction(values: np.ndarray | np.datetime64) -> np.ndarray:
     """Part of a second by which datetimes exceed whole ones."""
     return seconds(np.asarray(values - values.astype("datetime64[s]")))
+
+
+def as_moment(origin: Any) -> str:
+    """Write a datetime of any kind as a text (ISO 8601), in UTC if it has a zone."""
+    if getattr(origin, "tzinfo", None) is not None:
+        origin = origin.astimezone(UTC).replace(tzinfo=None)
+    try:
+        moment = np.datetime64(origin) if not isinstance(origin, (int, float)) else None
+    except (TypeError, ValueError):
+        moment = None
+    if moment is None or np.isnat(moment):
+        raise ValueError(f"expected origin to be a datetime, got {origin!r}")
+    return str(moment)
 
 
 def per_function(values: np.ndarray, elapsed: bool) -> tuple[np.ndarray, str]:
