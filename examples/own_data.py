@@ -85,8 +85,9 @@ def walk(
 
     start = time.monotonic()
     model, _ = gn.fit(recipe, steps=steps, key=jr.key(0))
+    seconds = time.monotonic() - start
     model.save(out / "model")
-    found = score(model, test, num_samples) | {"seconds of training": time.monotonic() - start}
+    found = score(model, test, num_samples) | {"seconds of training": seconds}
     for name, value in found.items():
         print(f"{name}: {value:.3f}")
     print(f"now: geomndp condition {out}/model readings.csv --at 0:24:0.5 --summary")
