@@ -34,6 +34,7 @@ def test_storm_to_tracks(tmp_path):
     assert len(tracks) == 2 and len(tracks[1]["properties"]["time"]) == 3
 
 
+@pytest.mark.slow
 def test_own_data(tmp_path):
     found = walk("own_data")(tmp_path, steps=1, days=2, new=1, num_samples=3)
     assert found["nats"] < found["nats of the truth"] and found["CRPS"] > 0
