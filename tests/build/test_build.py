@@ -225,6 +225,26 @@ WRONG = {
         lambda d, s, w: build(d.where(d.day != 3), function="day"),
         "got none in function 3",
     ),
+    "infinite output": (
+        lambda d, s, w: build(d.where(d.day != 3, np.inf), function="day"),
+        r"expected finite 'temperature' \(NaN pads\), got infinity in function 3",
+    ),
+    "infinite input": (
+        lambda d, s, w: build(
+            s.assign_coords(time=s.time.where(s["step"] < 9, np.inf)), "none", "sphere"
+        ),
+        "expected finite 'time'",
+    ),
+    "members as points": (
+        lambda d, s, w: build(
+            w.expand_dims(member=3), "none", inputs=("x", "y"), function="function"
+        ),
+        r"expected 'u' over the dimensions .*'function', 'x', 'y'\), got 'member', 'function'",
+    ),
+    "output of a row": (
+        lambda d, s, w: build(w.assign(p=w.p.isel(x=0, drop=True)), "none"),
+        "expected 'p' over the dimensions",
+    ),
     "half a vector": (
         lambda d, s, w: build(w.assign(u=w.u.where(w.x != 2)), "none"),
         "expected all outputs at a point or none",

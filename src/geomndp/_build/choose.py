@@ -80,7 +80,7 @@ def network(
         sizes |= wavelengths(spaced)
         sizes["absolute"] = 0.0 if symmetry == "translation" else 0.5
         sizes["noise_rate"] = math.sqrt(SPHERE_SCHEDULE.beta1 / 2)
-        sizes["resolution"] = _round(0.3 * step_length(functions.y, functions.mask))
+        sizes["resolution"] = _round(0.3 * step_length(*functions[:3]))
         return TrackAttention(d, **sizes | options, **common)
     if rigid is not None:
         sizes |= {"radius": _up(spaced.radius), "max_neighbours": spaced.most}

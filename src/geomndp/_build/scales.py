@@ -9,7 +9,7 @@ from scipy.spatial import KDTree
 
 from geomndp.data import Normaliser
 from geomndp.groups import Codomain
-from geomndp.tables import Functions
+from geomndp.tables import Functions, Variable
 from geomndp.tables.units import canonical
 
 LOOK = 64  # functions that are looked at for distances
@@ -52,8 +52,10 @@ def _nearest(distances: np.ndarray) -> np.ndarray:
     return finite if finite.size else np.ones(1)
 
 
-def step_length(y: np.ndarray, mask: np.ndarray) -> float:
-    """Median angle between neighbouring points of tracks on the sphere."""
+def step_length(x: np.ndarray, y: np.ndarray, mask: np.ndarray) -> float:
+    """Median angle between neighbours, by the first input, of tracks on the sphere."""
+    order = np.argsort(np.where(mask, x[:, :, 0], np.inf), axis=1, kind="stable")
+    y, mask = np.take_along_axis(y, order[:, :, None], 1), np.take_along_axis(mask, order, 1)
     both = mask[:, 1:] & mask[:, :-1]
     chords = np.linalg.norm(np.diff(y, axis=1), axis=2)[both]
     moved = chords[chords > 0]
@@ -63,24 +65,29 @@ def step_length(y: np.ndarray, mask: np.ndarray) -> float:
 def normaliser(functions: Functions, rigid: Codomain | None) -> Normaliser:
     """Zero mean and unit variance, as far as the symmetries allow.
 
-    One scale for inputs that turn together, or have the same units. Outputs of the same units share
-    a scale too; what turns is scaled as a whole and never shifted. The sphere is left as it is.
+    One scale for inputs that turn together, or state the same units. Outputs of the same units do
+    too; what turns is scaled as a whole and never shifted. The sphere is left as it is.
     """
     x, y = functions.x[functions.mask], functions.y[functions.mask]
     about = functions.variables
-    same = rigid is not None or len({canonical(v.units) for v in about.inputs}) == 1
+    same = rigid is not None or _same_units(about.inputs)
     x_shift, x_scale = x.mean(axis=0), _scales(x - x.mean(axis=0), [x.shape[1]] if same else None)
     if about.codomain == "sphere":
         return Normaliser(x_shift, x_scale)
     if rigid is None:
         shift = y.mean(axis=0)
-        units = {canonical(v.units) for v in about.outputs}
-        parts = [y.shape[1]] if len(units) == 1 and "" not in units else None
+        parts = [y.shape[1]] if _same_units(about.outputs) else None
     else:
         parts = rigid.sizes
         kinds = np.repeat(np.asarray(rigid.kinds), parts)
         shift = np.where(kinds == "scalar", y.mean(axis=0), 0.0)
     return Normaliser(x_shift, x_scale, shift, _scales(y - shift, parts))
+
+
+def _same_units(variables: tuple[Variable, ...]) -> bool:
+    """Whether all state their units, and the same."""
+    units = {canonical(variable.units) for variable in variables}
+    return len(units) == 1 and "" not in units
 
 
 def _scales(centred: np.ndarray, parts) -> np.ndarray:

@@ -57,12 +57,21 @@ def read_functions(
     if codomain == "sphere":
         about_y = tuple(place(about, i) for i, about in enumerate(about_y))
     variables = Variables(about_x, about_y, codomain)
-    y = np.stack([numeric(name, padded.values[name]) for name in outputs], axis=-1)
-    mask = _real(known, np.isfinite(y))
+    y = np.stack([_numbers(name, padded.values[name]) for name in outputs], axis=-1)
+    mask = _real(known, ~np.isnan(y))
     if codomain == "sphere":
         check_degrees(variables, y[mask], stated)
     y = variables.to_values(np.where(mask[:, :, None], y, 0.0))
     return Functions(np.where(mask[:, :, None], x, 0.0), y, mask, variables)
+
+
+def _numbers(name: str, values: np.ndarray) -> np.ndarray:
+    """Floats of a column, where only NaN is padding."""
+    values = numeric(name, values)
+    if np.any(infinite := np.isinf(values)):
+        row = int(np.argmax(infinite.any(axis=1)))
+        raise ValueError(f"expected finite {name!r} (NaN pads), got infinity in function {row}")
+    return values
 
 
 def _real(known: np.ndarray, there: np.ndarray) -> np.ndarray:
@@ -87,6 +96,8 @@ def _from_dataset(table: Any, function: Any, inputs: Any, outputs: Any, codomain
     dims = guess.function_dims(dataset, function, inputs, outputs)
     inputs = guess.inputs(dataset, inputs, outputs, dims)
     arrays = {name: variable(dataset, name).variable for name in (*inputs, *outputs)}
+    places = {dim for name in inputs for dim in arrays[name].dims}
+    _check_dims({name: arrays[name].dims for name in outputs}, dims, places)
     # Aligned by position: functions may have the same labels of points at different places.
     order = {dim: None for dim in dims}
     order |= {dim: None for array in arrays.values() for dim in array.dims}
@@ -98,6 +109,18 @@ def _from_dataset(table: Any, function: Any, inputs: Any, outputs: Any, codomain
     }
     attributes = {name: _attributes(xr.DataArray(array)) for name, array in arrays.items()}
     return Padded(values, attributes), inputs, outputs
+
+
+def _check_dims(outputs: dict[str, Any], functions: tuple[str, ...], places: set) -> None:
+    """Refuse outputs with more or fewer dimensions: these would be points at the same places."""
+    wanted = {*functions, *places}
+    for name, dims in outputs.items():
+        if set(dims) != wanted:
+            listed = ", ".join(map(repr, dict.fromkeys((*functions, *sorted(wanted)))))
+            raise ValueError(
+                f"expected {name!r} over the dimensions of functions and inputs ({listed}), got "
+                + ", ".join(map(repr, dims))
+            )
 
 
 def _attributes(array: Any) -> dict[str, str]:
@@ -115,10 +138,11 @@ def _from_frame(table: Any, function: Any, inputs: Any, outputs: Any, codomain: 
     place = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
     values = {}
     for name, column in columns.items():
-        kind = column.dtype.kind
-        blank = np.array("NaT", column.dtype) if kind in "mM" else np.nan
-        padded = np.full((len(counts), n), blank, column.dtype if kind in "mMf" else float)
-        padded[labels[order], place] = column[order] if kind in "mMf" else numeric(name, column)
+        times = column.dtype.kind in "mM"
+        column = column if times else numeric(name, column)
+        blank = np.array("NaT", column.dtype) if times else np.nan
+        padded = np.full((len(counts), n), blank, column.dtype)
+        padded[labels[order], place] = column[order]
         values[name] = padded
     return Padded(values, {name: {"units": units[name]} for name in columns}), inputs, outputs
 
@@ -137,8 +161,8 @@ def _inputs(padded: Padded, names: tuple[str, ...], elapsed: bool):
             values, units = per_function(values, elapsed)
             about = Variable(name, units, about.long_name, about.standard_name)
         else:
-            values = numeric(name, values)
-            known = known & np.isfinite(values)
+            values = _numbers(name, values)
+            known = known & ~np.isnan(values)
         found.append(values)
         described.append(about)
     return np.stack(found, axis=-1), tuple(described), known

@@ -1,0 +1,44 @@
+"""Scales that a data set shows: which inputs share one, and steps in the order of time."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from geomndp._build.scales import normaliser, step_length
+from geomndp.data.globe import to_unit
+from geomndp.groups import Codomain
+from geomndp.tables import Functions, Variable, Variables
+
+
+@pytest.mark.parametrize(
+    ("units", "rigid", "shared"),
+    [
+        (("", ""), None, False),
+        (("m", ""), None, False),
+        (("m", "metres"), None, True),
+        (("", ""), Codomain(2, "scalar"), True),
+    ],
+)
+def test_inputs_share_a_scale_only_if_they_say_so(units, rigid, shared):
+    """Time to 4e5 and depth to 10 would otherwise be one scale, and depth nothing."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0, [4e5, 10.0], (3, 50, 2))
+    inputs = tuple(Variable(name, unit) for name, unit in zip("ab", units, strict=True))
+    variables = Variables(inputs, (Variable("y"),))
+    functions = Functions(x, rng.normal(size=(3, 50, 1)), np.full((3, 50), True), variables)
+    scale = normaliser(functions, rigid).x_scale
+    spread = np.std(x.reshape(-1, 2), axis=0)
+    expected = np.sqrt(np.mean(spread**2)) if shared else spread
+    assert_allclose(scale, np.atleast_1d(expected))
+
+
+def test_steps_are_those_of_time_in_any_order_of_the_rows():
+    days = np.arange(20.0)
+    y = to_unit(0.5 * days, np.zeros(20))
+    shuffled = np.random.default_rng(0).permutation(20)
+    x, y = days[shuffled][None, :, None], np.asarray(y)[shuffled][None]
+    mask = np.full((1, 20), True)
+    assert_allclose(np.degrees(step_length(x, y, mask)), 0.5)
+    mask[0, ::2] = False  # padding between the rows is no step
+    gaps = np.diff(np.sort(x[mask][:, 0]))
+    assert_allclose(np.degrees(step_length(x, y, mask)), 0.5 * np.median(gaps))
