@@ -79,6 +79,10 @@ STATIONS = {
         lambda m, t: m.condition(t.assign(error=-1.0), noise="error"),
         "expected noise >= 0",
     ),
+    "errors for noise": (
+        lambda m, t: m.condition(stated(t.assign(error=1.0), error="K"), noise="error"),
+        r"expected variances in 'error' \(\(degc\)2\), got units 'K'$",
+    ),
     "unknown noise": (
         lambda m, t: m.condition(t, noise="error"),
         "expected a column 'error'",
@@ -136,6 +140,10 @@ TRACKS = {
     "degrees as arrays": (
         lambda m, t: m.condition(np.arange(4.0)[:, None], t.to_numpy()),
         r"expected y of the context of shape \(4, 3\)",
+    ),
+    "errors in km": (
+        lambda m, t: m.condition(stated(t.assign(error=20.0), error="km"), noise="error"),
+        r"\(\(radians\)2\), got units 'km'; noise_from_km makes it from errors in km$",
     ),
     "one name for a place": (lambda m, t: m.named("time", "place"), "latitude, longitude"),
 }

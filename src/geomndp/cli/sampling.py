@@ -95,7 +95,10 @@ def _with_noise(table: Any, error: str, names: Variables) -> tuple[Any, Any]:
                 f"expected --error to be a number >= 0 or a column ({listed}), got {error!r}"
             ) from None
     _checks.not_negative(**{error: np.asarray(table[error])})
-    return table.assign(**{VARIANCE: square(table[error])}), VARIANCE
+    variance = square(table[error])
+    if isinstance(variance, xr.DataArray):
+        variance = variance.drop_attrs(deep=False)  # the units of the errors
+    return table.assign(**{VARIANCE: variance}), VARIANCE
 
 
 def _finish(command: Draw, law: Law, names: Variables, where: xr.Dataset) -> None:

@@ -10,7 +10,7 @@ from geomndp import _checks
 from geomndp.tables import datasets, frames
 from geomndp.tables.columns import Columns, as_dataset, read_columns
 from geomndp.tables.times import as_moment, seconds, seconds_since
-from geomndp.tables.units import SECONDS, check_same, duration, split_time
+from geomndp.tables.units import SECONDS, check_same, check_variance, duration, split_time
 from geomndp.tables.variables import Variable, Variables
 
 
@@ -55,6 +55,8 @@ def read_rows(
     x, origin = _inputs(variables, columns, origin, own)
     y = read_values(variables, columns)
     if extra:
+        stated = [variable.units for variable in variables.outputs]
+        check_variance(noise, columns.units[noise], stated, variables.codomain == "sphere")
         noise = _numbers(noise, columns.values[noise])
     return Rows(x, y, noise, origin)
 

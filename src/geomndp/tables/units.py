@@ -50,7 +50,41 @@ def noise_from_km(error):
 
     A variance in square radians: for so short a time the heat kernel is a Gaussian of it.
     """
-    return (error / EARTH_RADIUS_KM) ** 2
+    noise = (error / EARTH_RADIUS_KM) ** 2
+    # xarray keeps the units of the errors.
+    return noise.assign_attrs(units="radian2") if hasattr(noise, "assign_attrs") else noise
+
+
+def powers(units: str) -> dict[str, int]:
+    """Exponents of the units in a product of CF: {"m": 2, "seconds": -2} for "m2 s-2"."""
+    text = canonical(units)
+    if square := re.fullmatch(r"\((.*)\) *(?:\^|\*\*)? *2", text):
+        return {unit: 2 * power for unit, power in powers(square[1]).items()}
+    found: dict[str, int] = {}
+    for over, unit, power in re.findall(r"(/?) *([^\W\d]+|°\w?|%)(?:\^|\*\*)?(-?\d+)?", text):
+        unit = canonical(unit)
+        found[unit] = found.get(unit, 0) + (-1 if over else 1) * int(power or 1)
+    return {unit: power for unit, power in found.items() if power}
+
+
+def check_variance(name: str, have: str, outputs: list[str], sphere: bool) -> None:
+    """Refuse a column of variances in units that are not the square of an output's.
+
+    On the sphere these are radians. Where no output states its units any square will do.
+    """
+    if not have:
+        return
+    found = powers(have)
+    wanted = ["radians"] if sphere else [units for units in outputs if units]
+    squares = [{unit: 2 * power for unit, power in powers(units).items()} for units in wanted]
+    if found in squares or (not wanted and all(power % 2 == 0 for power in found.values())):
+        return
+    expected = " or ".join(f"({canonical(units)})2" for units in dict.fromkeys(wanted))
+    hint = "; noise_from_km makes it from errors in km" if sphere else ""
+    raise ValueError(
+        f"expected variances in {name!r} ({expected or 'the square of some units'}), got units "
+        f"{have!r}{hint}"
+    )
 
 
 def split_time(units: str) -> tuple[str, np.datetime64 | None]:
