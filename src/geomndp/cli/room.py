@@ -6,7 +6,6 @@ import dataclasses
 import sys
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 
 from geomndp.model import Model, Posterior
@@ -27,7 +26,7 @@ def with_room(law: Model | Posterior, where: Any) -> Model | Posterior:
     assert model.variables is not None
     x = read_inputs(model.variables, where).x
     if model.normaliser is not None:
-        x = np.asarray(model.normaliser.forward_x(jnp.asarray(x)))
+        x = np.asarray(model.normaliser.forward_x(x))
     if isinstance(law, Posterior):
         x = np.concatenate([np.asarray(law.observations.x, x.dtype), x])
     most = _most_neighbours(x, net.radius)
