@@ -99,8 +99,7 @@ class Model(eqx.Module):
 
         One for all points, one a point, or the name of a table's column. On a manifold it is the
         time of the heat kernel around the true value. Datetimes count from the datetime `origin`,
-        by default the earliest observation's. Where the model depends on age, as of storms, and the
-        first observation is not the first moment of a life, give that moment.
+        by default that of the first observation: give a storm's first moment if its age matters.
         """
         origin = read_origin(self.variables, origin)
         if is_table(x):
@@ -242,9 +241,8 @@ class Posterior(eqx.Module):
         return read(names_of(self.model), table, origin=self.origin, own=own)[:2]
 
     def _inputs(self, x) -> Inputs:
-        dtype = self.observations.x.dtype if is_table(x) else None
         given = self._read(read_inputs, x)[0] if is_table(x) else x
-        x = as_float("x", given, dtype)
+        x = as_float("x", given, self.observations.x.dtype if is_table(x) else None)
         _checks.function(x, dim=self.model.noising.dim)
         normaliser = self.model.normaliser
         return x if normaliser is None else rescaled(normaliser.forward_x, given, x)
