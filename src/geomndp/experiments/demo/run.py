@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from os import PathLike
+from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
 import jax.random as jr
 
-from geomndp import __version__
 from geomndp.experiments.demo.field import show_field
 from geomndp.experiments.demo.learn import show_learning
 from geomndp.experiments.demo.line import show_line
@@ -60,6 +60,6 @@ def run_demo(
         tell(f"training for {steps} steps")
         parts += [show_learning(folder, steps=steps, key=learn_key, tell=tell)]
     seconds = time.perf_counter() - start
-    footer = f"geomndp {__version__}, seed {seed}, made in {seconds:.0f} seconds."
+    footer = f"geomndp {version('geomndp')}, seed {seed}, made in {seconds:.0f} seconds."
     title = "Geometric neural diffusion processes at work"
     return Demo(parts, write_page(folder / "demo.html", title, parts, footer), seconds)
