@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from os import PathLike
 from importlib.metadata import version
+from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
 

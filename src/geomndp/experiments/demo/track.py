@@ -41,7 +41,7 @@ def show_track(folder: Path, *, key: PRNGKeyArray, num_samples: int, steps: int)
         "The way of a storm",
         f"{num_samples} ways for the next {AHEAD * STEP_HOURS} hours of a made-up storm off the "
         f"Antilles, by the model {MODEL}, from ten fixes at intervals of {STEP_HOURS} hours. The "
-        "model lives on the sphere: no map, pole or date line is special to it. It has seen tracks "
+        "model lives on the sphere: no map and no date line is special to it. It has seen tracks "
         "only, no weather: this is no forecast to act upon.",
         _figure(folder / "track.png", ahead, samples, context),
         [
@@ -68,7 +68,7 @@ def _expected(index: int) -> str:
     errors = measured.get("lead_errors")
     if errors is None:
         return ""
-    return f"{errors[index]:.0f} km mean error on {measured['num']} storms held out"
+    return f"{errors[index]:.0f} km mean error from 20 fixes, {measured['num']} storms held out"
 
 
 def _figure(path: Path, x, samples, context) -> Path:
