@@ -130,6 +130,11 @@ def test_tracks_of_a_table(ax):
     assert west < 173 < 181 < east < 200
     assert_allclose(ax.lines[1].get_ydata(), 9.0)
     assert samples.attrs == {}
+    truth = samples[samples["sample"] == samples["sample"].iloc[0]].drop(columns="sample")
+    drawn = plot.fan_map(samples, context=fixes, truth=truth, ax=plt.subplots()[1])
+    assert "truth" in drawn.get_legend_handles_labels()[1]
+    with pytest.raises(ValueError, match="truth at the times of the samples"):
+        plot.fan_map(samples, context=fixes, truth=fixes)
     assert plot.track_map(samples, ax=plt.subplots()[1]).get_xlim() == (0, 360)
 
 

@@ -100,15 +100,18 @@ def fan_map(
 ) -> Axes:
     """Draw forecasts (s, k, 3) at times x from a `context` (times, points), and the truth.
 
-    With tables, samples alone and a table of fixes; the truth is (k, 3). Blue is known, red are
-    samples, green is the truth, as in the paper. The map shows the tracks with a `margin` in
-    degrees unless an `extent` is given; further options are those of `land_map`. Returns axes.
+    With tables, samples alone and a table of fixes; the truth is (k, 3), or a table at the samples'
+    times. Blue is known, red are samples, green is the truth, as in the paper. The map shows the
+    tracks with a `margin` in degrees unless an `extent` is given; further options are those of
+    `land_map`. Returns axes.
     """
     times, paths = _forecast(x, samples)
     known_times, known = _known(context, x if samples is None else None)
     order = np.argsort(np.r_[known_times, times], kind="stable")
     start = np.broadcast_to(known[None], (len(paths), *known.shape))
     paths = np.concatenate([start, paths], axis=1)[:, order]
+    if is_table(truth):
+        truth = _true(truth, x if samples is None else None, times)
     whole = None if truth is None else np.concatenate([known, np.asarray(truth)])[order]
     options.setdefault("extent", _extent(paths if whole is None else [*paths, whole], margin))
     ax = land_map(ax=ax, **options)
@@ -156,6 +159,14 @@ def _known(context: Any, samples: Any) -> tuple[np.ndarray, np.ndarray]:
     found = read_observed(context, drawn)
     times, lat, lon = (found[name] for name in (*drawn.inputs, *place_names(samples)))
     return times, np.asarray(to_unit(lat, lon))
+
+
+def _true(truth: Any, samples: Any, times: np.ndarray) -> np.ndarray:
+    """Unit vectors (k, 3) of a table of what came, at the times of the samples."""
+    when, y = _known(truth, samples)
+    if not np.array_equal(when, times):
+        raise ValueError("expected the truth at the times of the samples, got other times")
+    return y
 
 
 def _extent(paths, margin: float) -> tuple[float, float, float, float]:
