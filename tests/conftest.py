@@ -2,6 +2,7 @@
 
 import os
 import random
+from pathlib import Path
 
 # Before jax and numpy start their thread pools: the two test workers share the cores.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -22,6 +23,21 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 
 # Never uninstalled: geomndp loads its layers lazily, so modules are still imported inside tests.
 install_import_hook("geomndp", "beartype.beartype")
+
+
+MAPS = Path("/proc/self/maps")
+MANY_MAPS = 25_000
+
+
+@pytest.fixture(autouse=True, scope="module")
+def few_programs():
+    """Forget compiled programs in time.
+
+    Every one of them holds three memory maps, of which Linux allows a process 65,530 by default.
+    """
+    yield
+    if MAPS.exists() and MAPS.read_bytes().count(b"\n") > MANY_MAPS:
+        jax.clear_caches()
 
 
 @pytest.fixture
