@@ -14,6 +14,7 @@ from geomndp import _checks
 from geomndp._build.choose import (
     PEAKS,
     SYMMETRIES,
+    check_order,
     kinds_of,
     loss_for,
     network,
@@ -67,11 +68,7 @@ def build(
         elapsed=symmetry != "none",
     )
     rigid = kinds_of(functions, symmetry, kinds)
-    if rigid is not None and inputs is None and set(rigid.kinds) - {"scalar", "pseudoscalar"}:
-        got = ", ".join(functions.variables.input_names)
-        raise ValueError(
-            f"expected inputs=... in the order of the vectors' components, got none ({got}?)"
-        )
+    check_order(rigid, inputs, functions)
     units = normaliser(functions, rigid)
     spaced = density(np.asarray(units.forward_x(functions.x)), functions.mask)
     key = jr.key(0) if key is None else key

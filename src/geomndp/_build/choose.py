@@ -60,6 +60,15 @@ def kinds_of(functions: Functions, symmetry: str, kinds: Any) -> Codomain | None
     return codomain
 
 
+def check_order(rigid: Codomain | None, inputs: Any, functions: Functions) -> None:
+    """Refuse vectors whose inputs were not named: components follow the order of the inputs."""
+    if rigid is not None and inputs is None and set(rigid.kinds) - {"scalar", "pseudoscalar"}:
+        got = ", ".join(functions.variables.input_names)
+        raise ValueError(
+            f"expected inputs=... in the order of the vectors' components, got none ({got}?)"
+        )
+
+
 def network(
     functions: Functions,
     symmetry: str,
@@ -85,7 +94,6 @@ def network(
     if rigid is not None:
         sizes |= {"radius": _up(spaced.radius), "max_neighbours": spaced.most}
         net = Steerable2 if rigid.dim == 2 else Steerable3
-        sizes |= {} if points > FEW else {"width": 32}
         return net(rigid.kinds, **sizes | options, **common)
     if symmetry == "translation":
         return RelativeAttention(d, p, **sizes | wavelengths(spaced) | options, **common)

@@ -18,6 +18,7 @@ import jax.random as jr
 import optax
 
 from geomndp import _checks
+from geomndp._build.choose import loss_for
 from geomndp._types import Array, Batch, Float, PRNGKeyArray
 from geomndp.data.ibtracs import Split, Tracks
 from geomndp.data.ordered import Ordered
@@ -38,8 +39,7 @@ from geomndp.nets import TrackAttention
 from geomndp.noising import Brownian
 from geomndp.samplers import AbstractSampler, Amortised, Problem
 from geomndp.score import NetworkScore, PreconditionK
-from geomndp.solve import Power
-from geomndp.train import ContextTimes, DenoisingLoss, adam
+from geomndp.train import DenoisingLoss, adam
 
 ON_SPHERE = {"cyclones/ibtracs": 0.5, "cyclones/ibtracs-axis": 0.0}
 """Experiments on the sphere, with the shortest wavelength of absolute features (zero: none)."""
@@ -76,8 +76,7 @@ def make_stream(train: Tracks, batch_size: int = 512, name: str = "cyclones/ibtr
 
 def make_loss() -> DenoisingLoss:
     """Times about uniform in the logarithm; observations clean or off by 6 to 200 km."""
-    context_times = ContextTimes(zero=0.75, low=1e-6, high=1e-3)
-    return DenoisingLoss(times=Power(7.0), context_times=context_times, average="point")
+    return loss_for("sphere")
 
 
 def make_optimiser(steps: int, peak: float = 1e-3) -> optax.GradientTransformation:

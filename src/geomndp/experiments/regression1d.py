@@ -12,6 +12,7 @@ from typing import NamedTuple
 import optax
 
 from geomndp import _checks
+from geomndp._build.choose import loss_for
 from geomndp._types import PRNGKeyArray
 from geomndp.data import NAMES, Regression1D, Stream, regression1d
 from geomndp.gp import Constant
@@ -20,8 +21,7 @@ from geomndp.model import Model
 from geomndp.nets import BiDimensionalAttention, RelativeAttention
 from geomndp.noising import LinearSchedule, OrnsteinUhlenbeck
 from geomndp.score import NetworkScore
-from geomndp.solve import Power
-from geomndp.train import DenoisingLoss, Likelihood, adam
+from geomndp.train import DenoisingLoss, adam
 
 FOLDERS = {"regression1d": "paper", "regression1d-gnp2020": "gnp2020"}
 PAPER_STEPS = 19_200  # 300 epochs of 64 batches
@@ -77,7 +77,7 @@ def make_model(
 
 def make_loss() -> DenoisingLoss:
     """The recipe that won: times dense near zero, likelihood weights, every point alike."""
-    return DenoisingLoss(times=Power(2.0), weight=Likelihood(), average="point")
+    return loss_for("real")
 
 
 def make_stream(this: Experiment, batch_size: int = 256) -> Stream:

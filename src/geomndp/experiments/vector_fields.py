@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import optax
 
 from geomndp import _checks
+from geomndp._build.choose import loss_for
 from geomndp._types import PRNGKeyArray
 from geomndp.data import FIELDS, Contexts, FieldProblem, GridStream, field_problem
 from geomndp.kernels import Diagonal, White
@@ -19,8 +20,7 @@ from geomndp.model import Model
 from geomndp.nets import AbstractNet, BiDimensionalAttention, Steerable2, missed_neighbours
 from geomndp.noising import LinearSchedule, OrnsteinUhlenbeck
 from geomndp.score import NetworkScore
-from geomndp.solve import Power
-from geomndp.train import DenoisingLoss, Likelihood, adam
+from geomndp.train import DenoisingLoss, adam
 
 FOLDER = "vector-fields"
 TABLE = ("se", "curl-free", "div-free")
@@ -85,7 +85,7 @@ def make_model(
 
 def make_loss() -> DenoisingLoss:
     """The recipe of the 1D models: times dense near zero, likelihood weights."""
-    return DenoisingLoss(times=Power(2.0), weight=Likelihood(), average="point")
+    return loss_for("real")
 
 
 def make_stream(
