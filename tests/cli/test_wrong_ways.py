@@ -3,13 +3,15 @@
 All are refused before anything is compiled, so that none costs more than a moment.
 """
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from geomndp.cli import main
+from geomndp.cli.main import COMMANDS, main
+from geomndp.cli.usage import options
 
 CONDITION = "condition mast {} --at 0:6:3"
 TRACKS = "condition tracks {} --at 0:6:3"
@@ -134,10 +136,36 @@ def test_radians_said_by_the_file(run, here):
     assert code == 1 and "expected 'lat' in 'degrees_north', got 'radians'" in error
 
 
-@pytest.mark.parametrize(
-    "line", ["sail", "sample", "sample mast", "sample mast --at 0:1:1 --num-samples many", "--at"]
-)
-def test_unknown_commands_and_options_exit_with_two(line, capsys):
-    with pytest.raises(SystemExit) as stop:
-        main(line.split())
-    assert stop.value.code == 2 and capsys.readouterr().err
+USAGE = {
+    "": "expected a command (demo, list, ",
+    "smaple mast": "got 'smaple' (did you mean sample?); see geomndp --help",
+    "--at": "expected a command (demo, list, ",
+    "sample": "expected MODEL before the options, got none; see geomndp sample --help",
+    "sample mast tracks --at 0:6:3": "expected MODEL before the options, got mast tracks",
+    "sample mast": "expected --at, got none",
+    "sample mast --at 0:6:3 --num-sample 3": "got '--num-sample' (did you mean --num-samples?)",
+    "sample mast --at 0:6:3 -x": "expected an option of this command, got '-x'",
+    "sample mast --at 0:6:3 --num-samples many": "to be a whole number, got 'many'",
+    "sample mast --at 0:6:3 --seed=x": "expected --seed to be a whole number, got 'x'",
+    "sample mast --at 0:6:3 --out": "expected a value after --out, got none",
+    "sample mast --at 0:6:3 --json yes": "expected no value after --json, got 'yes'",
+    "sample mast --at 0:6:3 --levels low": "Error parsing --levels",
+    "condition mast --at 0:6:3": "expected OBSERVATIONS, a file, before --at, got none",
+    "list mast": "expected no argument before the options, got mast",
+}
+
+
+@pytest.mark.parametrize("line", USAGE)
+def test_wrong_usage_gets_one_sentence_and_exit_code_two(line, run):
+    code, out, error = run(line)
+    assert (code, out) == (2, "")
+    assert USAGE[line] in error
+    assert error.startswith("geomndp: ") and error.count("\n") == 1 and len(error) < 200
+
+
+def test_options_are_those_of_the_help(capsys):
+    for name, kind in COMMANDS.items():
+        with pytest.raises(SystemExit):
+            main([name, "--help"])
+        shown = set(re.findall(r"(?<![\w/-])--[a-z][a-z-]*", capsys.readouterr().out))
+        assert set(options(kind)) == shown - {"--help"}, name

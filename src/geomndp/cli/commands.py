@@ -43,7 +43,7 @@ class Train:
     Example: geomndp train regression1d/se --steps 19200 --out runs/se
     """
 
-    name: Positional[str]
+    name: Annotated[Positional[str], arg(metavar="EXPERIMENT")]
     """Experiment: "regression1d/se", "vector-fields/div-free", "cyclones/ibtracs", ..."""
     out: Annotated[str, arg(help="Folder for log, checkpoints and the model.")] = "run"
     steps: int | None = None
@@ -75,7 +75,7 @@ class Evaluate:
     Example: geomndp evaluate regression1d/se --num 256
     """
 
-    name: Positional[str]
+    name: Annotated[Positional[str], arg(metavar="MODEL")]
     """Shipped model, or a path to one."""
     experiment: str | None = None
     """Experiment whose test functions are used, if the model is not named like one."""
@@ -105,7 +105,7 @@ class Reproduce:
     Example: geomndp reproduce regression1d --out out
     """
 
-    table: Positional[str]
+    table: Annotated[Positional[str], arg(metavar="TABLE")]
     """Table: "regression1d", "vector-fields" or "cyclones"."""
     out: str = "out"
     """Folder for table and figures."""

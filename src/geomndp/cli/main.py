@@ -1,6 +1,6 @@
 """Entry point: one clear sentence and a non-zero exit code where something is wrong.
 
-0: done; 1: refused or failed; 2: no such command or option; 130: stopped by Ctrl-C.
+0: done; 1: refused or failed; 2: a command line that cannot be read; 130: stopped by Ctrl-C.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 from geomndp.cli.commands import Demo, Evaluate, List, Reproduce, Train
 from geomndp.cli.requests import Condition, Draw, Sample
+from geomndp.cli.usage import UsageError, parse
 
 # One thread for XLA on the CPU and for its LAPACK: see docs/decisions.md.
 THREADS = ("NPROC", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
@@ -25,28 +26,24 @@ _RUN = {
     Evaluate: ("models", "evaluate"),
     Reproduce: ("tables", "reproduce"),
 }
+COMMANDS = {kind.__name__.lower(): kind for kind in _RUN}
+DESCRIPTION = "Generative models of functions that respect symmetries."
 _EXPECTED = (ValueError, ArithmeticError, OSError, RuntimeError, MemoryError, ImportError)
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Parse the command line and run the command; return the exit code."""
-    import tyro
-
-    command = tyro.extras.subcommand_cli_from_dict(
-        {kind.__name__.lower(): kind for kind in _RUN},
-        prog="geomndp",
-        description="Generative models of functions that respect symmetries.",
-        args=arguments,
-    )
-    for variable in THREADS:
-        os.environ.setdefault(variable, "1")
-    module, name = _RUN[type(command)]
+    command = None
     try:
-        getattr(importlib.import_module(f"geomndp.cli.{module}"), name)(command)
+        command = parse(arguments, COMMANDS, prog="geomndp", description=DESCRIPTION)
+        _run(command)
         sys.stdout.flush()
     except BrokenPipeError:
         # Who reads the output has seen enough (geomndp ... | head).
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except UsageError as error:
+        print(f"geomndp: {error}", file=sys.stderr)
+        return 2
     except _EXPECTED as error:
         print(f"geomndp: {_sentence(error)}", file=sys.stderr)
         return 1
@@ -55,6 +52,13 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"geomndp: {said}; nothing half-written is left", file=sys.stderr)
         return 130
     return 0
+
+
+def _run(command: Any) -> None:
+    for variable in THREADS:
+        os.environ.setdefault(variable, "1")
+    module, name = _RUN[type(command)]
+    getattr(importlib.import_module(f"geomndp.cli.{module}"), name)(command)
 
 
 def _sentence(error: BaseException) -> str:

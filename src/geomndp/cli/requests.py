@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from tyro.conf import Positional
+from tyro.conf import Positional, arg
 
 
 @dataclass(frozen=True, kw_only=True)
 class Draw:
     """What both commands are asked for."""
 
-    name: Positional[str]
+    name: Annotated[Positional[str], arg(metavar="MODEL")]
     """Shipped model (geomndp list), or a path to one."""
     at: tuple[str, ...]
     """Where to predict: a file (.csv, .parquet, .nc) with the model's inputs, or a range for each
@@ -59,7 +60,7 @@ class Condition(Draw):
     --num-samples 100 --out tracks.geojson
     """
 
-    observations: Positional[str]
+    observations: Annotated[Positional[str], arg(metavar="OBSERVATIONS")]
     """File of observations: .csv, .parquet or .nc, with the model's columns."""
     error: str = "0"
     """Standard deviation of the observations' errors: in the outputs' units, in km for places; or

@@ -20,6 +20,7 @@ from geomndp.cli import files, geojson, places
 from geomndp.cli.progress import progress
 from geomndp.cli.requests import Condition, Draw, Sample
 from geomndp.cli.room import with_room
+from geomndp.cli.usage import UsageError
 from geomndp.model import Model, Posterior, load
 from geomndp.samplers import Amortised
 from geomndp.summaries import describe
@@ -41,6 +42,9 @@ def sample(command: Sample) -> None:
 
 def condition(command: Condition) -> None:
     """Draw functions given observations."""
+    if not command.at and not files.is_file(command.observations):
+        # An option that takes any number of values leaves its last one to a missing argument.
+        raise UsageError("expected OBSERVATIONS, a file, before --at, got none")
     with _prepared(command) as (model, names, renamed):
         table = places.rename(files.read_table(command.observations), renamed)
         table, noise = _with_noise(table, command.error, names)

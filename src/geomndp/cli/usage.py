@@ -1,0 +1,113 @@
+"""Wrong usage in one sentence: no such command or option, an argument missing or unreadable."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import MISSING, fields
+from difflib import get_close_matches
+from io import StringIO
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+import tyro
+from tyro.conf import Positional
+
+FRAME = re.compile(r"^[\s|│+╭╰─-]+|[\s|│+╮╯─-]+$")
+OPTION = re.compile(r"--?[a-zA-Z]")
+KINDS = {int: "a whole number", float: "a number"}
+
+
+class UsageError(Exception):
+    """A command line that cannot be read."""
+
+
+def parse(arguments: Sequence[str] | None, commands: dict[str, type], **options: Any) -> Any:
+    """The command with its arguments; `UsageError` in the place of tyro's box."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    said = StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            return tyro.extras.subcommand_cli_from_dict(commands, args=given, **options)
+    except SystemExit as stop:
+        if not stop.code:  # help was asked for
+            raise
+    raise UsageError(_sentence(given, commands, said.getvalue()))
+
+
+def _sentence(given: list[str], commands: dict[str, type], said: str) -> str:
+    listed = ", ".join(commands)
+    if not given or given[0] not in commands:
+        near = _nearest(given[0], list(commands)) if given else ""
+        got = f"{given[0]!r}{near}" if given else "none"
+        return f"expected a command ({listed}), got {got}; see geomndp --help"
+    name, rest = given[0], given[1:]
+    kind = commands[name]
+    found = next(_mistakes(kind, rest), None)
+    # What tyro says is the last resort: the first line inside its box.
+    lines = [FRAME.sub("", line) for line in said.splitlines()[1:]]
+    text = found or next((line for line in lines if line), "expected other arguments")
+    return f"{text.rstrip('.')}; see geomndp {name} --help"
+
+
+def _mistakes(kind: type, rest: list[str]) -> Iterator[str]:
+    """What is wrong with the arguments of a command, in the order in which to say it."""
+    known, hints = options(kind), get_type_hints(kind, include_extras=True)
+    rest = [part for token in rest for part in _split(token)]
+    seen = {token: known.get(token.replace("_", "-")) for token in rest if OPTION.match(token)}
+    for option, name in seen.items():
+        if name is None:
+            near = _nearest(option, [*known, "--help"])
+            yield f"expected an option of this command, got {option!r}{near}"
+    for token, value in zip(rest, [*rest[1:], ""], strict=False):
+        if (name := seen.get(token)) and (wrong := _wrong_value(hints[name], token, value)):
+            yield wrong
+    positional = {name: word for name, hint in hints.items() if (word := _word(hint))}
+    first = next((i for i, token in enumerate(rest) if token.startswith("--")), len(rest))
+    if first != len(positional):
+        wanted = " and ".join(positional.values()) or "no argument"
+        yield f"expected {wanted} before the options, got {' '.join(rest[:first]) or 'none'}"
+    for field in fields(kind):
+        if field.default is MISSING and field.name not in {*positional, *seen.values()}:
+            yield f"expected --{field.name.replace('_', '-')}, got none"
+
+
+def options(kind: type) -> dict[str, str]:
+    """Fields of a command by their options."""
+    hints = get_type_hints(kind, include_extras=True)
+    named = {name: name.replace("_", "-") for name, hint in hints.items() if not _word(hint)}
+    found = {f"--{word}": name for name, word in named.items()}
+    return found | {f"--no-{word}": name for name, word in named.items() if hints[name] is bool}
+
+
+def _split(token: str) -> list[str]:
+    """Option and value of "--seed=1"."""
+    return token.split("=", 1) if token.startswith("--") else [token]
+
+
+def _wrong_value(hint: Any, option: str, value: str) -> str:
+    """What is wrong with the value of an option; nothing if it may be right."""
+    none = not value or OPTION.match(value)
+    if hint is bool:
+        return "" if none else f"expected no value after {option}, got {value!r}"
+    for kind, words in KINDS.items():
+        if hint in (kind, kind | None):
+            try:
+                kind(value)
+            except ValueError:
+                return f"expected {option} to be {words}, got {'none' if none else repr(value)}"
+    return f"expected a value after {option}, got none" if none and "tuple" not in str(hint) else ""
+
+
+def _word(hint: Any) -> str:
+    """How help calls an argument that is told by its place; nothing for options."""
+    found = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+    if get_args(Positional[str])[1] not in found:
+        return ""
+    return next((part.metavar for part in found if hasattr(part, "metavar")), "an argument")
+
+
+def _nearest(text: str, known: list[str]) -> str:
+    near = get_close_matches(text, known, n=1)
+    return f" (did you mean {near[0]}?)" if near else ""

@@ -1,0 +1,54 @@
+"""Models of quarter turns: the identity of the processes, and that of the scores."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+
+from geomndp.data import covariance, field_problem
+from geomndp.experiments.partner_fields import partner
+from geomndp.experiments.turned import quarter_turn
+from geomndp.experiments.vector_fields import experiment, make_model
+
+
+def test_processes_are_quarter_turns():
+    turn = quarter_turn(jnp.float64)
+    grid = np.random.default_rng(0).normal(size=(7, 2))
+    curl, div = (
+        jnp.asarray(covariance(field_problem(name).gp, grid)).reshape(7, 2, 7, 2)
+        for name in ("curl-free", "div-free")
+    )
+    turned = jnp.einsum("ap,ipjq,bq->iajb", turn, curl, turn)
+    assert jnp.allclose(div, turned, atol=1e-12)
+    assert not jnp.allclose(div, curl, atol=1e-2)
+
+
+@pytest.mark.parametrize("suffix", ["", "-ndp"])
+def test_score_of_the_partner_is_the_turned_score(suffix, getkey):
+    small = {"width": 8, "num_layers": 1} | ({"num_heads": 2} if suffix else {"channels": 2})
+    model = make_model(experiment(f"vector-fields/curl-free{suffix}"), key=getkey(), **small)
+    # The untrained head is zero: any parameters will do.
+    arrays, rest = jax.tree.flatten(model.score.net)
+    arrays = [leaf + 0.1 * jr.normal(getkey(), leaf.shape, leaf.dtype) for leaf in arrays]
+    score = dataclasses.replace(model.score, net=jax.tree.unflatten(rest, arrays))
+    model = dataclasses.replace(model, score=score)
+    x, y, t = jr.normal(getkey(), (9, 2)), jr.normal(getkey(), (9, 2)), jnp.full(9, 0.3)
+    x, y, t = (value.astype(jnp.float32) for value in (x, y, t))
+    turn = quarter_turn(y.dtype)
+
+    def evaluated(model, y):
+        return model.score(model.noising, t, x, y, None)
+
+    plain = evaluated(model, y)
+    found, expected = evaluated(partner(model), y), evaluated(model, y @ turn.T) @ turn
+    assert jnp.linalg.norm(found - expected) < 1e-4 * jnp.linalg.norm(expected)
+    assert jnp.linalg.norm(found - plain) > 1e-3 * jnp.linalg.norm(plain)
+
+
+def test_partner_of_other_models_is_refused(getkey):
+    model = make_model(experiment("vector-fields/hessian"), key=getkey(), channels=1, num_layers=1)
+    with pytest.raises(ValueError, match="planar vectors"):
+        partner(model)
