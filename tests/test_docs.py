@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from .commands import commands
+from .quick_commands import run_quickly
+
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = sorted(
@@ -44,7 +47,8 @@ def blocks(page: str) -> list[str]:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_code_runs(page, tmp_path):
+def test_code_runs(page, tmp_path, monkeypatch):
+    """Python code first, then the commands, which read what it wrote."""
     code = blocks(page)
     assert code
     script = tmp_path / "page.py"
@@ -55,6 +59,8 @@ def test_code_runs(page, tmp_path):
     env = {**os.environ, "XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} {quick}"}
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+    monkeypatch.chdir(tmp_path)
+    run_quickly(commands(DOCS / page), files_exist=True)
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -36,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
     command = None
     try:
         command = parse(arguments, COMMANDS, prog="geomndp", description=DESCRIPTION)
-        _run(command)
+        run(command)
         sys.stdout.flush()
     except BrokenPipeError:
         # Who reads the output has seen enough (geomndp ... | head).
@@ -54,7 +54,8 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def _run(command: Any) -> None:
+def run(command: Any) -> None:
+    """Run a command that was read."""
     for variable in THREADS:
         os.environ.setdefault(variable, "1")
     module, name = _RUN[type(command)]

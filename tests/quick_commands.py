@@ -1,0 +1,51 @@
+"""Commands of a page, run in a moment: few samples, few steps, small grids."""
+
+import dataclasses
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from geomndp import _shipped
+from geomndp.cli.commands import List, Reproduce
+from geomndp.cli.main import COMMANDS, run
+from geomndp.cli.requests import Condition, Draw
+from geomndp.cli.usage import parse
+
+from .commands import Command
+
+
+def run_quickly(found: list[Command], *, files_exist: bool = False) -> int:
+    """Run those commands of a page that take no training, in the current folder; count them."""
+    count = 0
+    for command in found:
+        if command.words[0] != "geomndp" or not command.whole or "--help" in command.words:
+            continue
+        read = parse(command.words[1:], COMMANDS)
+        if isinstance(read, Condition) and not files_exist:
+            write_observations(read)
+        if isinstance(read, Draw):
+            read = dataclasses.replace(read, steps=1, num_samples=2, at=fewer(read.at))
+        elif isinstance(read, Reproduce):
+            read = dataclasses.replace(read, figures=False)
+        elif not isinstance(read, List):
+            continue
+        run(read)
+        count += 1
+        out = getattr(read, "out", None)
+        assert out is None or Path(out).exists()
+    return count
+
+
+def fewer(at: tuple[str, ...]) -> tuple[str, ...]:
+    """Grids of several inputs with three points along each."""
+    return at if len(at) == 1 else tuple(re.sub(r":[^:]*$", ":3pts", span) for span in at)
+
+
+def write_observations(command: Condition) -> None:
+    """A file that a page speaks of without making it: a few rows of the model's columns."""
+    variables = _shipped.document(_shipped.find(command.name))["variables"]
+    names = [part["name"] for side in ("inputs", "outputs") for part in variables[side]]
+    rows = np.arange(4.0)[:, None] + 0.1 * np.arange(len(names))
+    pd.DataFrame(rows, columns=names).to_csv(command.observations, index=False)
