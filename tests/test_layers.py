@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).parents[1] / "src" / "geomndp"
 
 # Earliest first. Modules on one line are siblings: they never import each other.
 LAYERS = (
-    ("_types", "_shipped"),
+    ("_types", "_shipped", "_files"),
     ("_checks",),
     ("_linalg",),
     ("geometry", "groups"),

@@ -20,9 +20,8 @@ def folder() -> Path:
 def names() -> list[str]:
     """Names of the models that come with the package."""
     root = folder()
-    return sorted(
-        path.relative_to(root).with_suffix("").as_posix() for path in root.rglob("*.json")
-    )
+    documents = (path.relative_to(root) for path in root.rglob("[!.]*.json"))
+    return sorted(path.with_suffix("").as_posix() for path in documents)
 
 
 def stem(path: str | os.PathLike) -> Path:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from geomndp import _files
 
 UNITS = re.compile(r"(.*\S)\s*\[(.*)\]")
 """A header that states units: time [hours]."""
@@ -36,30 +36,14 @@ def is_file(path: str) -> bool:
 def check_output(path: str) -> None:
     """Refuse a file that could not be written, before anything is computed."""
     _by_ending(path, WRITERS, "to write")
-    try:
-        with _whole(Path(path)) as temporary:
-            temporary.touch()
-            if Path(path).is_dir():
-                raise IsADirectoryError(0, "it is a folder")
-            if Path(path).exists() and not os.access(path, os.W_OK):
-                raise PermissionError(0, "it is read-only")
-            temporary.unlink()
-    except OSError as error:
-        raise ValueError(f"expected to write {path}, got: {error.strerror}") from error
+    _files.check_writable(path)
 
 
 def write_table(path: str, dataset: Any, inputs: tuple[str, ...]) -> None:
-    """Write a Dataset of samples or of their summaries under a temporary name, then rename."""
+    """Write a Dataset of samples or of their summaries."""
     write = _by_ending(path, WRITERS, "to write")
-    with _whole(Path(path)) as temporary:
+    with _files.whole(path) as temporary:
         write(temporary, dataset, inputs)
-
-
-def write_text(path: Path, text: str) -> Path:
-    """Write text under a temporary name, then rename."""
-    with _whole(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
-    return path
 
 
 def as_frame(dataset: Any) -> Any:
@@ -70,19 +54,6 @@ def as_frame(dataset: Any) -> Any:
     units = {str(name): str(a.attrs["units"]) for name, a in dataset.items() if "units" in a.attrs}
     frame.attrs = {"units": units} if units else {}
     return frame
-
-
-@contextmanager
-def _whole(path: Path) -> Iterator[Path]:
-    """Give a name beside the file's, which becomes the file's if it exists in the end."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
-    try:
-        yield temporary
-        if temporary.exists():
-            temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _by_ending(path: str, known: dict[str, Callable], what: str) -> Callable:

@@ -9,9 +9,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table as RichTable
 
-from geomndp import _checks
+from geomndp import _checks, _files
 from geomndp.cli.commands import Reproduce
-from geomndp.cli.files import write_text
 from geomndp.experiments.report import Table
 
 TABLES = {
@@ -46,5 +45,5 @@ def shown(content: Table) -> RichTable:
 
 
 def write_document(path: Path, parts: Iterable[str]) -> Path:
-    """Write Markdown under a temporary name, then rename."""
-    return write_text(path, "\n".join(parts))
+    """Write Markdown."""
+    return _files.write(path, "\n".join(parts))

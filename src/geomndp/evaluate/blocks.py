@@ -21,7 +21,7 @@ import jax.random as jr
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from geomndp import _checks
+from geomndp import _checks, _files
 from geomndp._types import Array
 from geomndp.train import batch_mesh
 
@@ -131,10 +131,5 @@ def _read(path: Path, digest: str) -> dict[str, np.ndarray] | None:
 
 
 def _write(path: Path, digest: str, content: dict[str, np.ndarray]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.stem}.{os.getpid()}.npz")
-    try:
+    with _files.whole(path) as temporary:
         np.savez(temporary, digest=digest, **content)  # pyright: ignore
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)

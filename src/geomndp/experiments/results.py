@@ -33,7 +33,7 @@ import os
 from importlib.resources import files
 from pathlib import Path
 
-from geomndp import _shipped
+from geomndp import _files, _shipped
 
 
 def shipped(table: str) -> Path:
@@ -56,15 +56,8 @@ def read(path: str | os.PathLike) -> dict:
 
 
 def write(path: str | os.PathLike, content: dict) -> None:
-    """Write JSON under a temporary name, then rename."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        temporary.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", "utf-8")
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    """Write JSON."""
+    _files.write(path, json.dumps(content, indent=1, allow_nan=False) + "\n")
 
 
 def found(content: dict, *place: str):

@@ -1,7 +1,7 @@
 """Models as files: safetensors for the parameters, JSON for everything else.
 
-Loading never runs code: the JSON names classes from a fixed list. Both files are written to a
-temporary name and renamed, the JSON (which holds the checksum of the other) last.
+Loading never runs code: the JSON names classes from a fixed list. The JSON, which holds the
+checksum of the other file, is written last.
 """
 
 import dataclasses
@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from geomndp import _shipped, geometry, kernels, nets, noising, score
+from geomndp import _files, _shipped, geometry, kernels, nets, noising, score
 from geomndp.data import Normaliser
 from geomndp.gp import Constant
 from geomndp.model.model import Model
@@ -54,7 +54,6 @@ def save(model: Model, path: str | os.PathLike, metadata: dict | None = None) ->
     ):
         raise ValueError("expected a model with a NetworkScore of geomndp.nets to save")
     path = _shipped.stem(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
     weights = _weights_bytes(model.score.net)
     document = {
         "format": "geomndp",
@@ -69,8 +68,8 @@ def save(model: Model, path: str | os.PathLike, metadata: dict | None = None) ->
         "variables": None if model.variables is None else _describe(model.variables),
         "metadata": metadata or {},
     }
-    _write(_shipped.sibling(path, ".safetensors"), weights)
-    _write(_shipped.sibling(path, ".json"), json.dumps(document, indent=1).encode())
+    _files.write(_shipped.sibling(path, ".safetensors"), weights)
+    _files.write(_shipped.sibling(path, ".json"), json.dumps(document, indent=1))
 
 
 def load(name: str | os.PathLike) -> Model:
@@ -86,15 +85,6 @@ def load(name: str | os.PathLike) -> Model:
     # Models of earlier versions have no names.
     normaliser, variables = (_rebuild(document.get(part)) for part in ("normaliser", "variables"))
     return Model(_rebuild(document["noising"]), learnt, document["eps"], normaliser, variables)
-
-
-def _write(path: Path, content: bytes) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_bytes(content)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _weights_bytes(net) -> bytes:

@@ -1,4 +1,4 @@
-"""Figures as files, written to a temporary name and renamed."""
+"""Figures as files, written whole or not at all."""
 
 from __future__ import annotations
 
@@ -6,18 +6,16 @@ import os
 from pathlib import Path
 from typing import Any
 
+from geomndp import _files
+
 
 def save_figure(figure: Any, path: str | os.PathLike[str]) -> Path:
     """Write a figure by the ending of its path, and close it."""
     import matplotlib.pyplot as plt
 
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
     try:
-        figure.savefig(temporary, dpi=150, bbox_inches="tight")
-        temporary.replace(path)
+        with _files.whole(path) as temporary:
+            figure.savefig(temporary, dpi=150, bbox_inches="tight")
     finally:
-        temporary.unlink(missing_ok=True)
         plt.close(figure)
-    return path
+    return Path(path)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import csv
-import os
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+
+from geomndp import _files
 
 COLUMNS = ("step", "loss", "gradient_norm", "seconds")
 
@@ -29,10 +30,8 @@ class Log:
         self._rows = [] if path is None else [row for row in _read(path) if row[0] <= upto]
         self._file = None
         if path is not None and write:
-            part = path.with_name(path.name + ".part")
-            with part.open("w", newline="", encoding="utf-8") as file:
+            with _files.whole(path) as part, part.open("w", newline="", encoding="utf-8") as file:
                 csv.writer(file).writerows([COLUMNS, *self._rows])
-            os.replace(part, path)
             self._file = path.open("a", newline="", encoding="utf-8")
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from geomndp import _checks
+from geomndp import _checks, _files
 
 VARIABLE = "GEOMNDP_IBTRACS"
 VERSION = "v04r01"
@@ -83,7 +83,5 @@ def fetch(
     record.unlink(missing_ok=True)
     target.unlink(missing_ok=True)
     pooch.retrieve(url, None, fname=target.name, path=target.parent, downloader=downloader)
-    temporary = record.with_name(f".{record.name}.{os.getpid()}")
-    temporary.write_text(pooch.file_hash(str(target)) + "\n", encoding="ascii")
-    temporary.replace(record)
+    _files.write(record, pooch.file_hash(str(target)) + "\n")
     return target

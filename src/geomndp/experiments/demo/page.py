@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import base64
-import os
 from html import escape
 from pathlib import Path
 
+from geomndp import _files
 from geomndp.experiments.demo.part import Part
 
 HEAD = """<!doctype html>
@@ -26,16 +26,10 @@ footer {{ color: #666; margin-top: 2rem; }}
 
 
 def write_page(path: Path, title: str, parts: list[Part], footer: str) -> Path:
-    """Write the page under a temporary name and rename it."""
+    """Write the page."""
     blocks = [HEAD.format(title=escape(title)), *map(_section, parts)]
     text = "".join([*blocks, f"<footer>{escape(footer)}</footer>\n</html>\n"])
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    return path
+    return _files.write(path, text)
 
 
 def _section(part: Part) -> str:
