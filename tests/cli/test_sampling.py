@@ -98,6 +98,17 @@ def test_tracks_on_a_map(run_json, run):
     assert set(points[0]["properties"]) == {"time", "error", "spread", "spread_error"}
 
 
+def test_times_count_from_an_origin(run_json):
+    """A storm first seen a day after it was born, and one that was never seen."""
+    columns = "--columns time=ISO_TIME lat=LAT lon=LON"
+    for command in (f"condition tracks fixes.csv {columns}", "sample tracks"):
+        found = run_json(f"{command} --at 1:1.5:0.5 {FEW} --origin 2031-09-11T01:00+01:00")
+        assert sorted({row["time"][:16] for row in found}) == [
+            "2031-09-12T00:00",
+            "2031-09-12T12:00",
+        ]
+
+
 def test_errors_of_every_row(run, here):
     """A column of standard deviations; equal ones are one number."""
     text = "time,temperature,sd\n0,14,0.5\n3,16.5,0.5\n6,18.5,0.5\n"

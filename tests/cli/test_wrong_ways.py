@@ -85,6 +85,11 @@ WRONG = {
     ),
     "a negative error": (CONDITION.format("mast.csv") + " --error -1", "number >= 0 or a column"),
     "an unknown column of errors": (CONDITION.format("mast.csv") + " --error sd", "got 'sd'"),
+    "no origin": (CONDITION.format("mast.csv") + " --origin dawn", "to be a datetime, got 'dawn'"),
+    "an origin in space": (
+        "sample winds --at x=0:6:3 y=0:6:3 --origin 2024-03-01",
+        "expected an input in days, hours",
+    ),
     "no samples": ("sample mast --at 0:6:3 --num-samples 0", "whole number >= 1, got 0"),
     "one sample for a spread": (
         "sample mast --at 0:6:3 --num-samples 1 --summary",

@@ -83,7 +83,8 @@ def test_capitals_matter_except_in_known_words():
 def test_datetimes_count_from_the_origin_that_is_given(tracks, fixes):
     """A storm seen first when it is two days old; datetimes to come are of the same age."""
     zoned = datetime(2024, 8, 29, 18, tzinfo=timezone(timedelta(hours=-6)))
-    for born in ("2024-08-30", np.datetime64("2024-08-30"), pd.Timestamp("2024-08-30"), zoned):
+    texts = ("2024-08-30", "2024-08-30T00:00Z", "2024-08-29 18:00:00-06:00")
+    for born in (*texts, np.datetime64("2024-08-30"), pd.Timestamp("2024-08-30"), zoned):
         posterior = tracks.condition(fixes, origin=born)
         assert_allclose(posterior.observations.x[:, 0], [2.0, 2.25, 2.5, 2.75])
         assert_allclose(posterior._inputs(fixes)[:, 0], [2.0, 2.25, 2.5, 2.75])
@@ -92,8 +93,18 @@ def test_datetimes_count_from_the_origin_that_is_given(tracks, fixes):
     assert_allclose(posterior._inputs(fixes), posterior.observations.x)
 
 
+def test_laws_without_observations_count_from_an_origin_too(tracks, fixes, getkey):
+    """From the earliest place without."""
+    for origin, ages in (("2024-08-30", [2.0, 2.25, 2.5, 2.75]), (None, [0.0, 0.25, 0.5, 0.75])):
+        law = tracks._unconditioned(fixes, origin)
+        assert_allclose(law._inputs(fixes)[:, 0], ages)
+    for method, options in ((tracks.sample, {"key": getkey()}), (tracks.log_prob, {})):
+        with pytest.raises(ValueError, match="expected origin to be a datetime, got 'birth'"):
+            method(fixes, origin="birth", **options)
+
+
 def test_wrong_origins(tracks, fixes):
-    for wrong in ("birth", 3, np.datetime64("NaT")):
+    for wrong in ("birth", "2024-13-30T00:00Z", 3, np.datetime64("NaT")):
         with pytest.raises(ValueError, match="expected origin to be a datetime, got"):
             tracks.condition(fixes, origin=wrong)
     for units in ("days since 2000-01-01", "km"):

@@ -24,7 +24,7 @@ from geomndp.cli.usage import UsageError
 from geomndp.model import Model, Posterior, load
 from geomndp.samplers import Amortised
 from geomndp.summaries import describe
-from geomndp.tables import Variables, noise_from_km, read_inputs
+from geomndp.tables import Variables, noise_from_km, read_inputs, read_origin
 
 # Drawn together: progress is shown, and Ctrl-C heard, between batches, and memory is bounded.
 BATCH, POINTS = 32, 10_000
@@ -36,8 +36,8 @@ JOIN: dict[str, Any] = {"data_vars": "minimal", "coords": "minimal", "compat": "
 def sample(command: Sample) -> None:
     """Draw functions."""
     with _prepared(command) as (model, names, renamed):
-        where = places.read_places(command.at, names, renamed)
-        _finish(command, model, names, where)
+        origin = read_origin(names, command.origin)
+        _finish(command, model, names, _where(command, names, renamed, origin))
 
 
 def condition(command: Condition) -> None:
@@ -48,11 +48,14 @@ def condition(command: Condition) -> None:
     with _prepared(command) as (model, names, renamed):
         table = places.rename(files.read_table(command.observations), renamed)
         table, noise = _with_noise(table, command.error, names)
-        posterior = model.condition(table, noise=noise)
-        where = places.read_places(command.at, names, renamed)
-        if not files.is_file(command.at[0]):
-            where = places.on_dates(where, names, posterior.origin)
-        _finish(command, posterior, names, where)
+        posterior = model.condition(table, noise=noise, origin=command.origin)
+        _finish(command, posterior, names, _where(command, names, renamed, posterior.origin))
+
+
+def _where(command: Draw, names: Variables, renamed: dict[str, str], origin: str | None) -> Any:
+    """Places asked for; numbers of a range are times after the origin, where there is one."""
+    where = places.read_places(command.at, names, renamed)
+    return where if files.is_file(command.at[0]) else places.on_dates(where, names, origin)
 
 
 @contextmanager
@@ -108,7 +111,7 @@ def _with_noise(table: Any, error: str, names: Variables) -> tuple[Any, Any]:
 def _finish(command: Draw, law: Law, names: Variables, where: xr.Dataset) -> None:
     start = time.monotonic()
     given = isinstance(law, Posterior)
-    origin = law.origin if given else None
+    origin = law.origin if given else read_origin(names, command.origin)
     num_places = len(read_inputs(names, where, origin, own=not given).x)
     result = _draw(command, with_room(law, where), where, num_places)
     if command.summary:
@@ -139,11 +142,14 @@ def _draw(command: Draw, law: Law, where: xr.Dataset, num_places: int) -> xr.Dat
     if command.steps is not None:
         default = law.default_sampler() if isinstance(law, Posterior) else Amortised()
         sampler = dataclasses.replace(default, steps=command.steps)
+    asked: dict[str, Any] = {"num_samples": size, "sampler": sampler}
+    if not isinstance(law, Posterior):
+        asked["origin"] = command.origin
     key, parts = jr.key(command.seed), []
     with progress("sampling", command.num_samples) as update:
         for i in range(count):
             part_key = jr.fold_in(key, i)
-            parts.append(law.sample(where, key=part_key, num_samples=size, sampler=sampler))
+            parts.append(law.sample(where, key=part_key, **asked))
             update(min((i + 1) * size, command.num_samples))
     joined = xr.concat(parts, "sample", join="override", **JOIN)
     number = joined["sample"].attrs

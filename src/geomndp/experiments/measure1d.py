@@ -15,7 +15,7 @@ from geomndp.experiments.score1d import score
 from geomndp.experiments.score_gap import score_gaps
 from geomndp.experiments.settings1d import LIMITS, settings
 from geomndp.model import Model
-from geomndp.model.model import ROUTES
+from geomndp.model.routes import ROUTES
 
 
 def measure(

@@ -26,6 +26,7 @@ from geomndp.model.checks import (
     rescaled,
 )
 from geomndp.model.compiled import compiled_log_prob, draw
+from geomndp.model.routes import amortises, chosen_route
 from geomndp.noising import AbstractNoising
 from geomndp.samplers import (
     AbstractSampler,
@@ -34,7 +35,6 @@ from geomndp.samplers import (
     Observations,
     Problem,
     Samples,
-    check_amortised,
 )
 from geomndp.score import AbstractScore
 from geomndp.tables import (
@@ -48,9 +48,9 @@ from geomndp.tables import (
     write_samples,
 )
 
-ROUTES = ("conditional", "joint")
 Chosen = AbstractSampler | None
 """A sampler, or None for the posterior's own choice."""
+Key = PRNGKeyArray | None
 
 
 class Model(eqx.Module):
@@ -74,25 +74,43 @@ class Model(eqx.Module):
         check_scales(self.normaliser, self.noising.manifold)
 
     def sample(
-        self, x: Any, *, key: PRNGKeyArray, num_samples: int = 16, sampler: Chosen = None
+        self,
+        x: Any,
+        *,
+        key: PRNGKeyArray,
+        num_samples: int = 16,
+        sampler: Chosen = None,
+        origin: Any = None,
     ) -> Any:
-        """Draw (num_samples, n, p) functions at x; a table at the places of a table."""
-        return self._unconditioned(x).sample(x, key=key, num_samples=num_samples, sampler=sampler)
+        """Draw (num_samples, n, p) functions at x; a table at the places of a table.
+
+        Datetimes count from the datetime `origin`, by default from the earliest of them.
+        """
+        law = self._unconditioned(x, origin)
+        return law.sample(x, key=key, num_samples=num_samples, sampler=sampler)
 
     def log_prob(
-        self, x: Any, y: Any = None, key: PRNGKeyArray | None = None, mask: Any = None
+        self, x: Any, y: Any = None, key: Key = None, mask: Any = None, origin: Any = None
     ) -> Scalar:
         """Joint log-density of y at x in nats, in the data's units.
 
         Without a key the divergence is exact; with one it is estimated from random probes.
+        Datetimes count from `origin` as in `sample`.
         """
-        return self.log_prob_info(x, y, key=key, mask=mask).value
+        return self.log_prob_info(x, y, key=key, mask=mask, origin=origin).value
 
     def log_prob_info(
-        self, x: Any, y: Any = None, key: Any = None, mask: Any = None, flow: Flow | None = None
+        self,
+        x: Any,
+        y: Any = None,
+        key: Key = None,
+        mask: Any = None,
+        flow: Flow | None = None,
+        origin: Any = None,
     ) -> LogProb:
         """Log-density with its solver and probe errors."""
-        return self._unconditioned(x).log_prob_info(x, y, key=key, mask=mask, flow=flow)
+        law = self._unconditioned(x, origin)
+        return law.log_prob_info(x, y, key=key, mask=mask, flow=flow)
 
     def condition(self, x: Any, y: Any = None, noise: Any = 0.0, origin: Any = None) -> Posterior:
         """Law given values y at x, any number of them, or a table; `noise` is a variance.
@@ -124,12 +142,11 @@ class Model(eqx.Module):
 
         save(self, path, metadata)
 
-    def _unconditioned(self, x) -> Posterior:
+    def _unconditioned(self, x, origin) -> Posterior:
         x = as_float("x", read_inputs(names_of(self), x).x if is_table(x) else x)
         d = x.shape[1] if x.ndim == 2 else 1
-        return self.condition(
-            jnp.zeros((0, d), dtype=x.dtype), jnp.zeros((0, self.noising.dim), dtype=x.dtype)
-        )
+        nothing = (jnp.zeros((0, dim), dtype=x.dtype) for dim in (d, self.noising.dim))
+        return self.condition(*nothing, origin=origin)
 
 
 class Posterior(eqx.Module):
@@ -168,9 +185,7 @@ class Posterior(eqx.Module):
             return samples
         return samples._replace(y=normaliser.inverse_y(samples.y))
 
-    def log_prob(
-        self, x: Any, y: Any = None, key: PRNGKeyArray | None = None, route: str | None = None
-    ) -> Scalar:
+    def log_prob(self, x: Any, y: Any = None, key: Key = None, route: str | None = None) -> Scalar:
         """Log-density of y at x given the observations, in nats, in the data's units.
 
         Route "conditional" holds the observations at time zero: one solve. Route "joint" is
@@ -182,7 +197,7 @@ class Posterior(eqx.Module):
         self,
         x: Any,
         y: Any = None,
-        key: Any = None,
+        key: Key = None,
         route: str | None = None,
         mask: Any = None,
         flow: Flow | None = None,
@@ -199,7 +214,7 @@ class Posterior(eqx.Module):
         self.model.noising.manifold.check("y", y, mask)
         if flow is None:
             flow = Flow(divergence=Exact() if key is None else Hutchinson())
-        route = self._route(route)
+        route = chosen_route(self.problem(self.observations.x), route)
         normaliser, jacobian = self.model.normaliser, 0.0
         if normaliser is not None:
             jacobian = normaliser.log_jacobian(y, mask)
@@ -216,24 +231,8 @@ class Posterior(eqx.Module):
 
     def default_sampler(self) -> AbstractSampler:
         """One reverse pass if the score knows contexts, else moment matching."""
-        return Amortised() if self._amortises() else MomentMatching()
-
-    def _amortises(self) -> bool:
-        try:
-            check_amortised(self.problem(self.observations.x))
-        except ValueError:
-            return False
-        return True
-
-    def _route(self, route: str | None) -> str:
-        if route is None:
-            route = "conditional" if self._amortises() else "joint"
-        _checks.one_of("route", route, ROUTES)
-        if route == "conditional":
-            check_amortised(self.problem(self.observations.x))
-        elif self.observations.noisy:
-            raise ValueError("expected observations without noise for route 'joint', got noise")
-        return route
+        problem = self.problem(self.observations.x)
+        return Amortised() if amortises(problem) else MomentMatching()
 
     def _read(self, read, table) -> tuple:
         """Inputs and, by some readers, values of a table."""

@@ -6,12 +6,16 @@ the difference of two moments in different units. Moments are therefore compared
 
 from __future__ import annotations
 
-from datetime import UTC
+import re
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
 from geomndp.tables.units import SECONDS
+
+ZONE = re.compile(r"\d[T ].*(?:Z|[+-]\d\d:?\d\d)$")
+"""The end of a text in ISO 8601 that names a time zone."""
 
 
 def seconds(gaps: np.ndarray) -> np.ndarray:
@@ -32,10 +36,13 @@ def _fraction(values: np.ndarray | np.datetime64) -> np.ndarray:
 
 def as_moment(origin: Any) -> str:
     """Write a datetime of any kind as a text (ISO 8601), in UTC if it has a zone."""
-    if getattr(origin, "tzinfo", None) is not None:
-        origin = origin.astimezone(UTC).replace(tzinfo=None)
+    given: Any = origin
     try:
-        moment = np.datetime64(origin) if not isinstance(origin, (int, float)) else None
+        if isinstance(origin, str) and ZONE.search(origin):
+            given = datetime.fromisoformat(origin)
+        if getattr(given, "tzinfo", None) is not None:
+            given = given.astimezone(UTC).replace(tzinfo=None)
+        moment = np.datetime64(given) if not isinstance(given, (int, float)) else None
     except (TypeError, ValueError):
         moment = None
     if moment is None or np.isnat(moment):

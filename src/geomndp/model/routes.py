@@ -1,0 +1,29 @@
+"""Which way a posterior goes: whether its score knows contexts, and how a density is solved for."""
+
+from __future__ import annotations
+
+from geomndp import _checks
+from geomndp.samplers import Problem, check_amortised
+
+ROUTES = ("conditional", "joint")
+
+
+def amortises(problem: Problem) -> bool:
+    """Whether one reverse pass, or one solve, with observations at time zero will do."""
+    try:
+        check_amortised(problem)
+    except ValueError:
+        return False
+    return True
+
+
+def chosen_route(problem: Problem, route: str | None) -> str:
+    """The route that was asked for, refused where it cannot be gone; the cheaper one for None."""
+    if route is None:
+        route = "conditional" if amortises(problem) else "joint"
+    _checks.one_of("route", route, ROUTES)
+    if route == "conditional":
+        check_amortised(problem)
+    elif problem.observations.noisy:
+        raise ValueError("expected observations without noise for route 'joint', got noise")
+    return route
