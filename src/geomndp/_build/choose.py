@@ -21,7 +21,13 @@ from geomndp.nets import (
     Steerable3,
     TrackAttention,
 )
-from geomndp.noising import AbstractNoising, Brownian, LinearSchedule, OrnsteinUhlenbeck
+from geomndp.noising import (
+    LINE_SCHEDULE,
+    SPACE_SCHEDULE,
+    AbstractNoising,
+    Brownian,
+    OrnsteinUhlenbeck,
+)
 from geomndp.score import NetworkScore, PreconditionK
 from geomndp.solve import Power
 from geomndp.tables import Functions
@@ -31,7 +37,6 @@ SYMMETRIES = ("translation", "E(2)", "E(3)", "none")
 SPACE = {"E(2)": 2, "E(3)": 3}
 FEW, MANY = 3_000, 100_000  # points of all functions together
 PEAKS = {RelativeAttention: 3e-3, Steerable2: 2e-3}
-SPHERE_SCHEDULE = LinearSchedule(1e-4, 15.0)
 
 
 def kinds_of(functions: Functions, symmetry: str, kinds: Any) -> Codomain | None:
@@ -88,7 +93,7 @@ def network(
         sizes |= {"width": 128, "num_layers": 6} if points > MANY else {}
         sizes |= wavelengths(spaced)
         sizes["absolute"] = 0.0 if symmetry == "translation" else 0.5
-        sizes["noise_rate"] = math.sqrt(SPHERE_SCHEDULE.beta1 / 2)
+        sizes["noise_rate"] = math.sqrt(SPACE_SCHEDULE.beta1 / 2)
         sizes["resolution"] = _round(0.3 * step_length(*functions[:3]))
         return TrackAttention(d, **sizes | options, **common)
     if rigid is not None:
@@ -120,9 +125,9 @@ def _up(value: float) -> float:
 def noising_and_score(net: AbstractNet, codomain: str) -> tuple[AbstractNoising, NetworkScore]:
     """White noise of unit variance on R^p, Brownian motion on the sphere."""
     if codomain == "sphere":
-        return Brownian(Sphere(2), SPHERE_SCHEDULE), NetworkScore(net, PreconditionK())
+        return Brownian(Sphere(2), SPACE_SCHEDULE), NetworkScore(net, PreconditionK())
     kernel = White() if net.output_dim == 1 else Diagonal(White(), net.output_dim)
-    schedule = LinearSchedule(0.0, 10.0) if net.input_dim == 1 else LinearSchedule(1e-4, 15.0)
+    schedule = LINE_SCHEDULE if net.input_dim == 1 else SPACE_SCHEDULE
     return OrnsteinUhlenbeck(kernel, schedule), NetworkScore(net)
 
 

@@ -18,12 +18,11 @@ from geomndp.baselines import AbstractBaseline, AbstractPointForecast
 from geomndp.data.globe import EARTH_RADIUS_KM
 from geomndp.evaluate.geodesic import ball_coverage, path_scores
 from geomndp.geometry import Sphere
-from geomndp.noising import LinearSchedule
+from geomndp.noising import SPACE_SCHEDULE as SCHEDULE
 
 POINTS = 50
 STEP_HOURS = 3
 EPS = 5e-4
-SCHEDULE = LinearSchedule(1e-4, 15.0)
 LEADS = (24, 48, 90)
 """Hours after the last known point at which the mean error of an extrapolation is given."""
 SPHERE = Sphere(2)

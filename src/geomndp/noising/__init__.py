@@ -3,9 +3,17 @@
 from geomndp.noising.base import AbstractNoising, Perturbed, per_point
 from geomndp.noising.brownian import Brownian
 from geomndp.noising.ornstein_uhlenbeck import OrnsteinUhlenbeck
-from geomndp.noising.schedule import AbstractSchedule, CosineSchedule, LinearSchedule
+from geomndp.noising.schedule import (
+    LINE_SCHEDULE,
+    SPACE_SCHEDULE,
+    AbstractSchedule,
+    CosineSchedule,
+    LinearSchedule,
+)
 
 __all__ = [
+    "LINE_SCHEDULE",
+    "SPACE_SCHEDULE",
     "AbstractNoising",
     "AbstractSchedule",
     "Brownian",

@@ -50,6 +50,12 @@ class LinearSchedule(AbstractSchedule):
         return 2 * integral / jnp.maximum(self.beta0 + root, jnp.finfo(root.dtype).tiny)
 
 
+LINE_SCHEDULE = LinearSchedule(0.0, 10.0)
+"""Of functions of one input."""
+SPACE_SCHEDULE = LinearSchedule(1e-4, 15.0)
+"""Of functions of several inputs, and of paths on the sphere."""
+
+
 class CosineSchedule(AbstractSchedule):
     r"""$a_t^2 = \cos^2(\omega t)$ (Nichol and Dhariwal 2021), stopped short of infinite noise.
 

@@ -1,0 +1,128 @@
+"""Recipes for a user's own data: what they choose and say, and how they train."""
+
+import dataclasses
+import importlib
+
+import equinox as eqx
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+
+from geomndp import build, fit, load
+from geomndp._build.choose import kinds_of
+from geomndp.gp import GP
+from geomndp.kernels import SquaredExponential
+from geomndp.nets import (
+    BiDimensionalAttention,
+    RelativeAttention,
+    Steerable2,
+    TrackAttention,
+    missed_neighbours,
+)
+from geomndp.score import GaussianScore
+from geomndp.tables import read_functions
+from geomndp.train import DenoisingLoss, History, adam
+
+from .helper import LENGTH, MEAN, SMALL, SPREAD, TINY, process
+
+HISTORY = History(*[np.zeros(1)] * len(History._fields))
+
+
+def test_recipe_for_a_line(days, tmp_path):
+    recipe = build(days, symmetry="translation", function="day", **TINY)
+    model = recipe.model
+    assert isinstance(model.score.net, RelativeAttention)
+    text = str(recipe)
+    for words in ("30 with 8-12 points", "time [hours]", "temperature [degC]", "translation"):
+        assert words in text
+    model.save(tmp_path / "mine")
+    assert eqx.tree_equal(load(tmp_path / "mine"), model)
+    seen = pd.DataFrame({"time": pd.to_datetime(["2025-01-01", "2025-01-02"]), "temperature": 20.0})
+    read = model.condition(seen).observations
+    assert_allclose(model.normaliser.inverse_x(read.x)[:, 0], [0.0, 24.0], atol=1e-9)
+    assert_allclose(model.normaliser.inverse_y(read.y)[:, 0], [20.0, 20.0])
+
+
+def test_a_recipe_goes_straight_into_fit(days, monkeypatch):
+    """Its own data, loss and rates, unless others are given."""
+    calls = []
+
+    def train(score, noising, data, **options):
+        calls.append((data, options))
+        return score, HISTORY
+
+    monkeypatch.setattr(importlib.import_module("geomndp.model.fit"), "fit_score", train)
+    recipe = build(days, function="day", **TINY)
+    model, history = fit(recipe, steps=100, key=jr.key(0), quiet=True)
+    assert eqx.tree_equal(model, recipe.model) and history is HISTORY
+    data, options = calls[0]
+    assert data is recipe.data and options["loss"] is recipe.loss
+    assert options["optimiser"] is adam(100, peak=recipe.peak) and options["decay"] == 0.8
+    fit(recipe, steps=100, key=jr.key(0), loss=DenoisingLoss(), decay=0.9)
+    assert calls[1][1]["loss"] == DenoisingLoss() and calls[1][1]["decay"] == 0.9
+
+
+def test_densities_of_a_built_model_are_in_the_units_of_the_data(days):
+    """With the exact score in place of the network: those of the process that drew the data."""
+    model = build(days, function="day", **TINY).model
+    units = model.normaliser
+    (length,), (scale,) = units.x_scale, units.y_scale
+    shift = (MEAN - units.y_shift[0]) / scale
+
+    def mean(x):
+        return jnp.full((len(x), 1), shift)
+
+    kernel = SquaredExponential(LENGTH / length, (SPREAD / scale) ** 2)
+    gp = GP(kernel, mean=mean, noise=0.04 / scale**2)
+    exact = dataclasses.replace(model, score=GaussianScore(gp))
+    one = days.isel(day=1).isel(reading=slice(0, 12, 3))
+    hours = (one.time - one.time[0]).values / np.timedelta64(3600, "s")
+    truth = process().log_prob(jnp.asarray(hours)[:, None], jnp.asarray(one.temperature)[:, None])
+    assert_allclose(exact.log_prob(one), truth, atol=0.03)
+
+
+def test_tracks(storms):
+    recipe = build(storms, "translation", "sphere", **TINY)
+    net = recipe.model.score.net
+    assert isinstance(net, TrackAttention) and net.absolute == 0 and net.input_dim == 1
+    assert recipe.model.variables.input_names == ("time",)
+    norms = jnp.linalg.norm(recipe.data.functions.y, axis=-1)
+    assert_allclose(norms, 1.0)
+    assert_allclose(np.median(storms.lat.diff("step")), np.degrees(net.resolution / 0.3), rtol=0.6)
+    assert build(storms, "none", "sphere", **TINY).model.score.net.absolute > 0
+
+
+@pytest.mark.slow
+def test_every_kind_trains(days, storms, winds):
+    recipes = (
+        build(days, function="day", **TINY),
+        build(storms, "none", "sphere", **TINY),
+        build(winds, "E(2)", inputs=("x", "y"), kinds=("vector", "scalar"), **SMALL),
+    )
+    for recipe in recipes:
+        model, history = fit(recipe, steps=2, key=jr.key(0), quiet=True)
+        assert model.score.conditional and history.steps[-1] == 2
+
+
+def test_fields_keep_the_symmetries_of_the_plane(winds):
+    recipe = build(winds, "E(2)", inputs=("x", "y"), kinds=("vector", "scalar"), **SMALL)
+    units, net = recipe.model.normaliser, recipe.model.score.net
+    assert isinstance(net, Steerable2) and net.kinds == ("vector", "scalar")
+    assert int(missed_neighbours(net, recipe.data.x)) == 0
+    assert len(units.x_scale) == 1
+    assert units.y_shift[:2] == (0.0, 0.0) and abs(units.y_shift[2] - 1000) < 1
+    assert units.y_scale[0] == units.y_scale[1] != units.y_scale[2]
+    assert recipe.data.shared and "vector, scalar, along x, y" in str(recipe)
+    assert kinds_of(read_functions(winds[["p"]]), "E(2)", None).kinds == ("scalar",)
+
+
+def test_without_symmetry_every_input_has_its_scale(winds):
+    recipe = build(winds.assign_coords(y=("y", np.arange(5.0), {"units": "m"})), "none", **TINY)
+    assert isinstance(recipe.model.score.net, BiDimensionalAttention)
+    assert len(recipe.model.normaliser.x_scale) == 2 == len(set(recipe.model.normaliser.x_scale))
+    assert len(recipe.model.normaliser.y_scale) == 3
+    y = jnp.asarray(recipe.data.functions.y)
+    assert_allclose(jnp.std(y, axis=(0, 1)), 1.0, atol=1e-9)
