@@ -90,7 +90,9 @@ def walk(
     found = score(model, test, num_samples) | {"seconds of training": seconds}
     for name, value in found.items():
         print(f"{name}: {value:.3f}")
-    print(f"now: geomndp condition {out}/model readings.csv --at 0:24:0.5 --summary")
+    seen = test[test.day == days].iloc[list(MEASURED)]
+    seen.to_csv(out / "readings.csv", index=False)
+    print(f"now: geomndp condition {out}/model {out}/readings.csv --at 0:24:0.5 --summary")
     return found
 
 

@@ -1,6 +1,10 @@
 """The walks under examples/ arrive, on the smallest sizes that take every step."""
 
 import importlib.util
+import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -8,6 +12,8 @@ import pytest
 import xarray as xr
 
 from geomndp import load
+from geomndp.cli.main import COMMANDS
+from geomndp.cli.usage import parse
 
 FOLDER = Path(__file__).parents[2] / "examples"
 
@@ -34,12 +40,25 @@ def test_storm_to_tracks(tmp_path):
     assert len(tracks) == 2 and len(tracks[1]["properties"]["time"]) == 3
 
 
-@pytest.mark.slow
 def test_own_data(tmp_path):
-    found = walk("own_data")(tmp_path, steps=1, days=2, new=1, num_samples=3)
-    assert found["nats"] < found["nats of the truth"] and found["CRPS"] > 0
-    readings = pd.read_csv(tmp_path / "days.csv")
-    assert len(load(tmp_path / "model").condition(readings[readings.day == 2]).observations.x) == 16
+    """The script as people start it; compiled quickly, since next to nothing is computed."""
+    sizes = "--steps 1 --days 3 --new 1 --num-samples 3"
+    command = [sys.executable, "-W", "error", str(FOLDER / "own_data.py"), *sizes.split()]
+    quick = f"{os.environ.get('XLA_FLAGS', '')} --xla_backend_optimization_level=0"
+    done = subprocess.run(
+        [*command, "--out", str(tmp_path)],
+        env={**os.environ, "XLA_FLAGS": quick},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    found = dict(re.findall(r"^([\w ]+): (-?[\d.]+)$", done.stdout, re.MULTILINE))
+    assert float(found["nats"]) < float(found["nats of the truth"]) and float(found["CRPS"]) > 0
+    line = re.search(r"^now: geomndp (.*)$", done.stdout, re.MULTILINE)
+    assert line is not None
+    asked = parse(line[1].split(), COMMANDS)
+    readings = pd.read_csv(asked.observations)
+    assert len(load(asked.name).condition(readings).observations.x) == len(readings) == 6
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=lambda path: path.stem)
