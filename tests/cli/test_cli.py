@@ -1,6 +1,7 @@
 """The command line as a user meets it: help, tables, refusals, exit codes."""
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -9,8 +10,11 @@ import pytest
 
 from geomndp import _shipped
 from geomndp.cli import main, progress
+from geomndp.cli.listing import TRACKS, _columns, _kind
 from geomndp.cli.main import _RUN
+from geomndp.cli.tables import TABLES
 from geomndp.experiments import published, registry, results, table1d
+from geomndp.experiments.report import markdown
 
 LAZY = """
 import sys
@@ -45,6 +49,26 @@ def test_list_shows_every_shipped_model(capsys):
     assert _shipped.names() and all(name in shown for name in _shipped.names())
     assert main(["list", "--json"]) == 0
     assert set(json.loads(capsys.readouterr().out)) == set(_shipped.names())
+
+
+def test_tracks_are_told_by_what_they_are():
+    """Not by their names: by values on the sphere, or errors in kilometres."""
+    for name in _shipped.names():
+        document = _shipped.document(_shipped.find(name))
+        assert (_kind(document) is TRACKS) == name.startswith("cyclones/")
+        document["metadata"]["metrics"] = {}
+        assert (_kind(document) is TRACKS) == ("lat" in _columns(document)["outputs"])
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_tables_on_the_console_are_those_of_the_file(table, tmp_path, capsys):
+    assert main(["reproduce", table, "--no-figures", "--out", str(tmp_path)]) == 0
+    shown = capsys.readouterr().out
+    written = (tmp_path / f"{table}.md").read_text(encoding="utf-8")
+    titles = re.findall(r"^## (.*)$", written, re.MULTILINE)
+    assert titles and all(title in shown for title in titles)
+    labels = re.findall(r"^\| ([^|]+?) \|", written, re.MULTILINE)
+    assert len(labels) > 10 and all(label in shown for label in labels)
 
 
 WRONG = {
@@ -89,7 +113,7 @@ def test_shipped_models_are_experiments_with_measured_metrics():
 
 
 def test_table_has_published_and_measured_rows():
-    text = table1d.markdown("paper")
+    text = "".join(map(markdown, table1d.tables("paper")))
     assert "| T(1)-GeomNDP, paper | 0.72 | 0.32 | -0.38 | 3.39 | 0.64 |" in text
     assert "| NDP*, paper | * | * | * | * | * |" in text
     measured = _shipped.metadata("regression1d/se")["metrics"]["interpolation"]

@@ -30,11 +30,12 @@ def list_models(command: List) -> None:
         return
     groups: dict[tuple[Kind, str], dict[str, dict]] = {}
     for name, document in documents.items():
-        kind = TRACKS if name.startswith("cyclones/") else FUNCTIONS
-        columns = " -> ".join(", ".join(part) for part in _columns(document).values())
-        groups.setdefault((kind, columns), {})[name] = document["metadata"]["metrics"]
-    for (kind, columns), models in groups.items():
-        Console().print(_table(kind, columns, models))
+        named = [", ".join(part) for part in _columns(document).values()]
+        columns = " -> ".join(named) if all(named) else "for arrays, not for files"
+        groups.setdefault((_kind(document), columns), {})[name] = document["metadata"]["metrics"]
+    for number, ((kind, columns), models) in enumerate(groups.items()):
+        Console().print("\n" * bool(number) + f"{columns}: {kind.words}", soft_wrap=True)
+        Console().print(_table(kind, models))
 
 
 def _columns(document: dict) -> dict[str, list[str]]:
@@ -43,8 +44,15 @@ def _columns(document: dict) -> dict[str, list[str]]:
     return {part: [variable["name"] for variable in names[part]] for part in ("inputs", "outputs")}
 
 
-def _table(kind: Kind, columns: str, models: dict[str, dict]) -> Table:
-    table = Table(title=f"{columns}: {kind.words}", box=None, pad_edge=False, title_justify="left")
+def _kind(document: dict) -> Kind:
+    """Tracks are told by their values, or by what was measured of them: errors in km."""
+    on_sphere = (document.get("variables") or {}).get("codomain") == "sphere"
+    measured = document["metadata"]["metrics"].values()
+    return TRACKS if on_sphere or any("mean_error" in found for found in measured) else FUNCTIONS
+
+
+def _table(kind: Kind, models: dict[str, dict]) -> Table:
+    table = Table(box=None, pad_edge=False)
     table.add_column("model", no_wrap=True)
     for header in kind.headers:
         table.add_column(header, justify="right", no_wrap=True)
@@ -77,7 +85,8 @@ def _brief(pair: list[float] | None, digits: int) -> str:
     if pair is None:
         return ""
     mean, error = pair
-    digits = digits if error * 10**digits < 10 else digits - 1
+    while digits and error * 10**digits >= 10:
+        digits -= 1
     return f"{mean:.{digits}f}({round(error * 10**digits)})"
 
 

@@ -8,19 +8,17 @@ from pathlib import Path
 
 from geomndp import _shipped
 from geomndp.cli.commands import Reproduce
-from geomndp.cli.progress import busy, each
-from geomndp.cli.tables import console_of_tables, shown, write_document
+from geomndp.cli.tables import Report
 from geomndp.data.ibtracs import VARIABLE, Split, cyclones, split_by_storm
 from geomndp.experiments import cyclones_report, cyclones_table, results
-from geomndp.experiments.report import Table, markdown
+from geomndp.experiments.report import Table
 
 MODEL = "cyclones/ibtracs"
 TITLES = {"storms": "Splits by storm", "seasons": "Newest seasons held out"}
 
 
-def reproduce(command: Reproduce) -> None:
-    """Print tables, write them as Markdown and, where there are tracks, draw maps."""
-    console, out = console_of_tables(), Path(command.out)
+def report(command: Reproduce) -> Report:
+    """Tables and, where there are tracks, maps."""
     missing = _missing(command.data)
     if command.num and missing:
         raise ValueError(f"expected a model and tracks to measure, got {missing}")
@@ -28,18 +26,11 @@ def reproduce(command: Reproduce) -> None:
     if (command.num or command.figures) and not missing:
         parts = split_by_storm(cyclones(command.data), _shipped.metadata(MODEL).get("split", 0))
     if parts and command.num:
-        with busy("measuring"):
-            tables += _measured(parts, command.num)
-    document = ["# Cyclones", "Distances in km, log-densities in nats by area.", ""]
-    for table in tables:
-        console.print(shown(table))
-        document.append(markdown(table))
-    console.print(f"tables: {write_document(out / 'cyclones.md', document)}")
-    if command.figures and missing:
-        console.print(f"no maps: {missing}")
-    figures = _figures(out, parts) if parts and command.figures else ()
-    for figure in each("drawing", figures):
-        console.print(f"figure: {figure}")
+        tables += _measured(parts, command.num)
+    figures = _figures(Path(command.out), parts) if parts else ()
+    remark = f"no maps: {missing}" if command.figures and missing else ""
+    heading = "Cyclones\n\nDistances in km, log-densities in nats by area."
+    return Report(heading, tables, figures, {}, remark)
 
 
 def _tables(path: str | None) -> list[Table]:

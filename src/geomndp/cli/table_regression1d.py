@@ -5,47 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from rich.table import Table
-
 from geomndp import _shipped
 from geomndp.cli.commands import Reproduce
-from geomndp.cli.progress import busy, each
-from geomndp.cli.tables import console_of_tables, shown, write_document
+from geomndp.cli.tables import Report
 from geomndp.experiments import report1d, results, table1d
-from geomndp.experiments.report import markdown
 
 
-def reproduce(command: Reproduce) -> None:
-    """Print tables, write them as Markdown, and draw their figures."""
-    console, out = console_of_tables(), Path(command.out)
+def report(command: Reproduce) -> Report:
+    """Both suites and what was measured besides."""
     found = results.read(command.results or results.shipped(command.table))
-    with busy("measuring"):
-        measured = {suite: _measure(suite, command.num) for suite in table1d.FOLDERS}
-    document = ["# 1D regression", "Log-likelihood, nats per target.", ""]
+    tables = [table for suite in table1d.FOLDERS for table in table1d.tables(suite)]
+    measured: dict[str, dict] = {}
     for suite in table1d.FOLDERS:
-        for region in table1d.REGIONS:
-            console.print(_table(suite, region))
-        document.append(table1d.markdown(suite))
-    for table in report1d.tables(found):
-        console.print(shown(table))
-        document.append(markdown(table))
-    for name, metrics in (pair for part in measured.values() for pair in part.items()):
-        console.print(name, metrics)
-        document.append(f"- {name}, measured now: {metrics}")
-    console.print(f"tables: {write_document(out / 'regression1d.md', document)}")
-    if command.figures:
-        for figure in each("drawing", _figures(out, found)):
-            console.print(f"figure: {figure}")
-
-
-def _table(suite: str, region: str) -> Table:
-    table = Table(title=f"suite {suite}, {region}: log-likelihood, nats per target")
-    table.add_column("")
-    for name in table1d.COLUMNS:
-        table.add_column(name, justify="right")
-    for row in table1d.rows(suite, region):
-        table.add_row(row.label, *row.cells)
-    return table
+        measured |= _measure(suite, command.num)
+    figures = _figures(Path(command.out), found)
+    return Report("1D regression", [*tables, *report1d.tables(found)], figures, measured)
 
 
 def _measure(suite: str, num: int) -> dict:

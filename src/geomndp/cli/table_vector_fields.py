@@ -6,29 +6,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from geomndp.cli.commands import Reproduce
-from geomndp.cli.progress import busy, each
-from geomndp.cli.tables import console_of_tables, shown, write_document
+from geomndp.cli.tables import Report
 from geomndp.experiments import report_fields, results, table_fields
-from geomndp.experiments.report import markdown
 
 
-def reproduce(command: Reproduce) -> None:
-    """Print tables, write them as Markdown, and draw their figures."""
-    console, out = console_of_tables(), Path(command.out)
+def report(command: Reproduce) -> Report:
+    """Likelihoods and what was measured besides."""
     found = results.read(command.results or results.shipped(command.table))
-    document = ["# Vector fields", ""]
-    for table in (*table_fields.tables(), *report_fields.tables(found)):
-        console.print(shown(table))
-        document.append(markdown(table))
-    with busy("measuring"):
-        measured = _measure(command.num)
-    for name, metrics in measured.items():
-        console.print(name, metrics)
-        document.append(f"- {name}, measured now: {metrics}")
-    console.print(f"tables: {write_document(out / 'vector-fields.md', document)}")
-    if command.figures:
-        for figure in each("drawing", _figures(out, found)):
-            console.print(f"figure: {figure}")
+    tables = [*table_fields.tables(), *report_fields.tables(found)]
+    figures = _figures(Path(command.out), found)
+    return Report("Vector fields", tables, figures, _measure(command.num))
 
 
 def _measure(num: int) -> dict[str, dict]:

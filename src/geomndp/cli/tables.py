@@ -1,31 +1,62 @@
-"""`geomndp reproduce`: which module makes which table, and what they share."""
+"""`geomndp reproduce`: tables on the console and as Markdown, then their figures."""
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.table import Table as RichTable
 
 from geomndp import _checks, _files
 from geomndp.cli.commands import Reproduce
-from geomndp.experiments.report import Table
+from geomndp.cli.progress import busy, each
+from geomndp.experiments.report import Table, markdown
 
 TABLES = {
     "regression1d": "table_regression1d",
     "cyclones": "table_cyclones",
     "vector-fields": "table_vector_fields",
 }
-"""Modules of `geomndp.cli`; each has a function `reproduce(command)`."""
+"""Modules of `geomndp.cli`; each has a function `report(command)`."""
 WIDTH = 160  # where the output is no terminal
+
+
+class Report(NamedTuple):
+    """What there is to say of an experiment; figures are drawn when asked for one by one."""
+
+    heading: str
+    tables: list[Table]
+    figures: Iterable[Path]
+    measured: dict[str, dict]
+    """Metrics by model, where they were measured anew."""
+    remark: str = ""
 
 
 def reproduce(command: Reproduce) -> None:
     """Print tables, write them as Markdown, and draw their figures."""
     _checks.one_of("table", command.table, tuple(TABLES))
-    importlib.import_module(f"geomndp.cli.{TABLES[command.table]}").reproduce(command)
+    path = Path(command.out) / f"{command.table}.md"
+    _files.check_writable(path)
+    with busy("measuring"):
+        module = importlib.import_module(f"geomndp.cli.{TABLES[command.table]}")
+        report: Report = module.report(command)
+    console = console_of_tables()
+    for table in report.tables:
+        console.print(f"\n{table.title}", style="bold", soft_wrap=True, highlight=False)
+        console.print(shown(table))
+    for name, metrics in report.measured.items():
+        console.print(name, metrics)
+    notes = [f"- {name}, measured now: {found}" for name, found in report.measured.items()]
+    document = [f"# {report.heading}", "", *map(markdown, report.tables), *notes]
+    text = "\n".join(document)
+    console.print(f"tables: {_files.write(path, text)}")
+    if report.remark:
+        console.print(report.remark)
+    for figure in each("drawing", report.figures if command.figures else ()):
+        console.print(f"figure: {figure}")
 
 
 def console_of_tables() -> Console:
@@ -35,15 +66,10 @@ def console_of_tables() -> Console:
 
 
 def shown(content: Table) -> RichTable:
-    """A table for the console."""
-    table = RichTable(title=content.title)
-    for name in content.header:
-        table.add_column(name)
+    """The cells of a table for the console, numbers to the right."""
+    table = RichTable()
+    for number, name in enumerate(content.header):
+        table.add_column(name, justify="right" if number else "left", no_wrap=not number)
     for row in content.rows:
         table.add_row(*row)
     return table
-
-
-def write_document(path: Path, parts: Iterable[str]) -> Path:
-    """Write Markdown."""
-    return _files.write(path, "\n".join(parts))

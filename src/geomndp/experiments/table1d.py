@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from geomndp import _shipped
 from geomndp.experiments.published import COLUMNS, PAPER, QUOTED
+from geomndp.experiments.report import Table
 
 FOLDERS = {"paper": "regression1d", "gnp2020": "regression1d-gnp2020"}
 REGIONS = ("interpolation", "generalisation")
@@ -73,10 +74,13 @@ def rows(suite: str, region: str) -> list[TableRow]:
     return table
 
 
-def markdown(suite: str) -> str:
-    """Both regions as one Markdown table."""
-    lines = [f"| {suite} | " + " | ".join(COLUMNS) + " |", "|---" * (1 + len(COLUMNS)) + "|"]
-    for region in REGIONS:
-        lines.append(f"| *{region}* |" + " |" * len(COLUMNS))
-        lines += [f"| {row.label} | " + " | ".join(row.cells) + " |" for row in rows(suite, region)]
-    return "\n".join(lines) + "\n"
+def tables(suite: str) -> list[Table]:
+    """One table a region."""
+    return [
+        Table(
+            f"suite {suite}, {region}: log-likelihood, nats per target",
+            ("", *COLUMNS),
+            [(row.label, *row.cells) for row in rows(suite, region)],
+        )
+        for region in REGIONS
+    ]
