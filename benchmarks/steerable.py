@@ -40,6 +40,8 @@ def step_cost(kind: str, options: dict, batch: int, steps: int) -> float:
     """Milliseconds of a training step."""
     suffix = "-ndp" if kind == "ndp" else ""
     this = vector_fields.experiment(f"vector-fields/div-free{suffix}")
+    if kind == "plane":
+        options = {"max_neighbours": 20} | options
     model = vector_fields.make_model(this, key=jr.key(0), **{} if kind == "e3nn" else options)
     score = model.score
     if kind == "e3nn":
@@ -47,7 +49,8 @@ def step_cost(kind: str, options: dict, batch: int, steps: int) -> float:
             space=2, radius=vector_fields.RADIUS, max_neighbours=20, dtype="float32", key=jr.key(0)
         )
         score = NetworkScore(net)
-    stream, loss = vector_fields.make_stream(this, batch), vector_fields.make_loss()
+    stream = vector_fields.make_stream(this, batch, vector_fields.PAPER_FUNCTIONS)
+    loss = vector_fields.make_loss()
     optimiser = vector_fields.make_optimiser(this, 1000)
     return milliseconds(score, model.noising, stream, loss, optimiser, steps)
 

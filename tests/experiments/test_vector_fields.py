@@ -75,7 +75,7 @@ def test_train_and_score(name):
 def test_shared_inputs_do_not_change_the_loss():
     this = small("vector-fields/curl-free")
     model = vector_fields.make_model(this, key=jr.key(0), **SMALL)
-    stream = vector_fields.make_stream(this, 3)
+    stream = vector_fields.make_stream(this, 3, sets=2)
     batch = quick(lambda key: stream.draw(key))(jr.key(2))
     t = jnp.broadcast_to(jnp.float32(0.3), batch.mask.shape)
 

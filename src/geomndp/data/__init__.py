@@ -4,6 +4,7 @@ from geomndp._types import Batch
 from geomndp.data.fields import FIELDS, FieldProblem, field_problem
 from geomndp.data.grids import GridSampler, GridStream, covariance, disc, grid_tasks
 from geomndp.data.normalise import Normaliser
+from geomndp.data.places import PlacesStream, places_like, stacked_samplers
 from geomndp.data.shared import SharedPlaces
 from geomndp.data.stream import AbstractStream, Contexts, Resampled, Stream, mark
 from geomndp.data.suites import NAMES, REGIONS, SUITES, Regression1D, regression1d
@@ -25,6 +26,7 @@ __all__ = [
     "GridStream",
     "Mixture",
     "Normaliser",
+    "PlacesStream",
     "Regression1D",
     "Resampled",
     "Sawtooth",
@@ -35,6 +37,8 @@ __all__ = [
     "field_problem",
     "grid_tasks",
     "mark",
+    "places_like",
     "regression1d",
+    "stacked_samplers",
     "tasks",
 ]

@@ -9,7 +9,7 @@ import jax.random as jr
 import numpy as np
 
 from geomndp import _checks
-from geomndp._types import Array, Batch, Float, Inputs, Int, PRNGKeyArray
+from geomndp._types import Array, Batch, Float, Inputs, Int, Mask, PRNGKeyArray
 from geomndp.data.stream import AbstractStream, Contexts
 from geomndp.gp import GP
 
@@ -52,7 +52,7 @@ def covariance(gp: GP, grid: Float[np.ndarray, "n d"]) -> np.ndarray:
     """
     with jax.enable_x64(True), jax.default_device(jax.local_devices(backend="cpu")[0]):
         x = jnp.asarray(grid, jnp.float64)
-        matrix = np.asarray(gp.kernel.cross(x, x))
+        matrix = np.asarray(jax.jit(gp.kernel.cross)(x, x))
     return matrix + gp.noise * np.eye(len(matrix))
 
 
@@ -106,10 +106,11 @@ def white(sampler: GridSampler, keys) -> Float[Array, "b n p"]:
 
 
 def random_marks(
-    counts: Int[Array, " b"], size: int, dtype, *, key: PRNGKeyArray
+    counts: Int[Array, " b"], size: int, dtype, *, key: PRNGKeyArray, mask: Mask | None = None
 ) -> Float[Array, "b n"]:
-    """Mark `counts` of `size` points of each function, chosen at random."""
+    """Mark `counts` of `size` points of each function, chosen at random from those of the mask."""
     ranks = jr.uniform(key, (len(counts), size), jnp.float32)
+    ranks = ranks if mask is None else jnp.where(mask[None] > 0, ranks, 1.0)
     order = jnp.argsort(jnp.argsort(ranks, axis=1), axis=1)
     return (order.astype(counts.dtype) < counts[:, None]).astype(dtype)
 

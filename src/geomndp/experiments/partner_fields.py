@@ -1,9 +1,9 @@
 r"""Curl-free and divergence-free fields are quarter turns of one another, and so are their models.
 
 With J the rotation of values by 90 degrees, a gradient field f gives the divergence-free J f, and
-$K_{div}(x, x') = J K_{curl}(x, x') J^T = J^T K_{curl}(x, x') J$. White noise is the same in both, so
-that $s_{div}(t, x, y) = J^T s_{curl}(t, x, J y)$: a model trained on one set is, with its weights
-turned, one of the other, likelihoods included. Under reflections a turned vector is a pseudo-vector.
+$K_{div}(x, x') = J K_{curl}(x, x') J^T = J^T K_{curl}(x, x') J$. White noise is the same in both:
+$s_{div}(t, x, y) = J^T s_{curl}(t, x, J y)$. A model trained on one set is, with its weights
+turned, one of the other, likelihoods included. Under reflections turned vectors are pseudo-vectors.
 """
 
 from __future__ import annotations
@@ -39,13 +39,10 @@ def partner(model: Model) -> Model:
 
 def _turn_weights(net: BiDimensionalAttention) -> BiDimensionalAttention:
     """Turn what goes in, and what comes out back: tokens are (place, values)."""
-    turn = quarter_turn(net.head.weight.dtype)
-    into = net.embed.weight
-    into = into.at[:, 1:].set(matmul(into[:, 1:], turn))
-    head = net.head
-    weight, bias = matmul(turn.T, head.weight), matmul(turn.T, head.bias[:, None])[:, 0]
-    places = (lambda n: n.embed.weight, lambda n: n.head.weight, lambda n: n.head.bias)
-    values = (into, weight, bias)
-    for place, value in zip(places, values, strict=True):
-        net = eqx.tree_at(place, net, value)
-    return net
+    turn, into, head = quarter_turn(net.head.weight.dtype), net.embed.weight, net.head
+    values = [into.at[:, 1:].set(matmul(into[:, 1:], turn)), matmul(turn.T, head.weight)]
+    places = [lambda net: net.embed.weight, lambda net: net.head.weight]
+    if head.bias is not None:
+        values.append(matmul(turn.T, head.bias[:, None])[:, 0])
+        places.append(lambda net: net.head.bias)
+    return eqx.tree_at(lambda net: [place(net) for place in places], net, values)

@@ -14,7 +14,16 @@ import optax
 from geomndp import _checks
 from geomndp._build.choose import loss_for
 from geomndp._types import PRNGKeyArray
-from geomndp.data import FIELDS, Contexts, FieldProblem, GridStream, field_problem
+from geomndp.data import (
+    FIELDS,
+    AbstractStream,
+    Contexts,
+    FieldProblem,
+    PlacesStream,
+    field_problem,
+    places_like,
+    stacked_samplers,
+)
 from geomndp.kernels import Diagonal, White
 from geomndp.model import Model
 from geomndp.nets import AbstractNet, BiDimensionalAttention, Steerable2, missed_neighbours
@@ -28,6 +37,9 @@ PAPER_STEPS = 80_000
 PAPER_FUNCTIONS = 80_000
 # Beyond the fifth ring of neighbours (20 points) and below the next of the grid of spacing 20 / 29.
 RADIUS = 1.95
+# Room for uniform points of the grid's density; at other places the farthest may be left out.
+NEIGHBOURS = 24
+SETS = 48
 
 
 class FieldExperiment(NamedTuple):
@@ -68,7 +80,7 @@ def make_model(
     options |= {"compute_dtype": compute_dtype, "implementation": implementation}
     net: AbstractNet
     if this.equivariant:
-        sizes = {"radius": RADIUS, "max_neighbours": 20}
+        sizes = {"radius": RADIUS, "max_neighbours": NEIGHBOURS}
         net = Steerable2(problem.codomain.kinds, **sizes | options, dtype="float32", key=key)
         missed = int(missed_neighbours(net, jnp.asarray(problem.grid, jnp.float32)))
         if missed:
@@ -89,13 +101,20 @@ def make_loss() -> DenoisingLoss:
 
 
 def make_stream(
-    this: FieldExperiment, batch_size: int = 32, functions: int | None = None
-) -> GridStream:
-    """Training fields: fresh ones, or a finite set of `functions` (the paper: 80,000)."""
-    contexts = Contexts(few=2 * this.problem.contexts, few_share=0.75)
-    return this.problem.stream(
-        batch_size, dtype="float32", contexts=contexts, num_functions=functions
-    )
+    this: FieldExperiment, batch_size: int = 32, functions: int | None = None, sets: int = SETS
+) -> AbstractStream:
+    """Training fields: a finite set of `functions` on the grid (the paper: 80,000), or fresh ones.
+
+    Fresh fields of an equivariant model lie on the grid half of the time, else at one of `sets`
+    other sets of places: on one grid alone it would learn five distances and one density.
+    """
+    problem = this.problem
+    contexts = Contexts(few=2 * problem.contexts, few_share=0.75)
+    if functions is None and this.equivariant:
+        samplers = stacked_samplers(problem.gp, places_like(problem.grid, sets), "float32")
+        return PlacesStream(samplers=samplers, batch_size=batch_size, contexts=contexts)
+    options = {"contexts": contexts, "num_functions": functions}
+    return problem.stream(batch_size, dtype="float32", **options)
 
 
 def make_optimiser(this: FieldExperiment, steps: int) -> optax.GradientTransformation:

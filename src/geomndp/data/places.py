@@ -1,0 +1,135 @@
+"""Random fields at many sets of places: what a model must see to work at places of any kind.
+
+On one grid a network meets a handful of distances and one density. Here half of the batches lie on
+the grid of a problem and the others on one of many sets: lattices of other spacings, uniform points
+on discs and on squares, half of them thinned out.
+"""
+
+from __future__ import annotations
+
+import math
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+
+from geomndp import _checks
+from geomndp._types import Array, Batch, Float, Int, Mask, PRNGKeyArray
+from geomndp.data.grids import GridSampler, random_marks, white
+from geomndp.data.stream import AbstractStream, Contexts
+from geomndp.gp import GP
+
+KINDS = ("lattice", "disc", "square")
+
+
+def scattered(
+    kind: str, points: int, density: float, random: np.random.Generator
+) -> Float[np.ndarray, "n 2"]:
+    """So many places of the plane, `density` to a unit of area.
+
+    "lattice": the points of a square lattice nearest to a random centre; "disc" and "square":
+    uniform ones.
+    """
+    _checks.one_of("kind", kind, KINDS)
+    _checks.positive(density=density)
+    width = math.sqrt(points / density)
+    if kind == "square":
+        return random.uniform(-width / 2, width / 2, (points, 2))
+    if kind == "disc":
+        angle = random.uniform(0, 2 * math.pi, points)
+        radius = width / math.sqrt(math.pi) * np.sqrt(random.uniform(size=points))
+        return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
+    side = np.arange(-math.ceil(math.sqrt(points)), math.ceil(math.sqrt(points)) + 1)
+    lattice = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2) + random.uniform(size=2)
+    nearest = np.argsort(np.linalg.norm(lattice, axis=1))[:points]
+    return lattice[nearest] / math.sqrt(density)
+
+
+def places_like(
+    grid: Float[np.ndarray, "n 2"], num: int, *, spread: float = 1.65, seed: int = 0
+) -> list[np.ndarray]:
+    """The grid itself, then `num` sets of as many places, kinds in turn.
+
+    Densities are those of the grid times 1 / spread to spread, log-uniform.
+    """
+    _checks.at_least(1, num=num)
+    random = np.random.default_rng(seed)
+    area = math.pi * np.max(np.linalg.norm(grid - grid.mean(axis=0), axis=1)) ** 2
+    densities = len(grid) / area * spread ** random.uniform(-1, 1, num)
+    made = (
+        scattered(KINDS[i % len(KINDS)], len(grid), density, random)
+        for i, density in enumerate(densities)
+    )
+    return [np.asarray(grid), *made]
+
+
+def stacked_samplers(gp: GP, sets: list[np.ndarray], dtype=None) -> GridSampler:
+    """One sampler whose arrays have a first axis over sets of equally many places.
+
+    Factorised on the device, in double precision whatever JAX's own.
+    """
+    dtype = jnp.dtype(dtype or jnp.result_type(float))
+
+    @jax.jit
+    def factor(x):
+        matrix = gp.kernel.cross(x, x)
+        return jnp.linalg.cholesky(matrix + gp.noise * jnp.eye(len(matrix))).astype(dtype)
+
+    with jax.enable_x64(True):
+        factors = [factor(jnp.asarray(places, jnp.float64)) for places in sets]
+    first = GridSampler(gp, sets[0][:1], dtype)
+    grids = jnp.asarray(np.stack(sets), dtype)
+    where = lambda sampler: (sampler.grid, sampler.factor)  # noqa: E731
+    return eqx.tree_at(where, first, (grids, jnp.stack(factors)))
+
+
+class PlacesStream(AbstractStream):
+    """Training fields, all of a batch at the same set of places.
+
+    A share `first` of the batches has the first set, whole; the others any other, of which half the
+    times only a random part of `least` to all points is there.
+    """
+
+    samplers: GridSampler
+    batch_size: int = eqx.field(default=32, static=True)
+    contexts: Contexts | None = Contexts(few=50)
+    first: float = eqx.field(default=0.5, static=True)
+    least: float = eqx.field(default=0.35, static=True)
+
+    def __check_init__(self):
+        _checks.at_least(1, batch_size=self.batch_size)
+        _checks.at_least(2, sets=len(self.samplers.grid))
+        for name, share in (("first", self.first), ("least", self.least)):
+            if not 0 < share <= 1:
+                raise ValueError(f"expected 0 < {name} <= 1, got {share}")
+
+    @property
+    def shared(self) -> bool:
+        return True
+
+    def draw(self, key):
+        """Make a batch; all its functions have the same inputs and the same mask."""
+        place_key, function_key, mark_key, count_key = jr.split(key, 4)
+        sampler, mask = self._places(place_key)
+        b, n, dtype = self.batch_size, len(sampler.grid), sampler.grid.dtype
+        y = sampler(white(sampler, jr.split(function_key, b)))
+        x = jnp.broadcast_to(sampler.grid[None], (b, *sampler.grid.shape))
+        context = jnp.zeros((b, n), dtype)
+        if self.contexts is not None:
+            points = jnp.broadcast_to(jnp.sum(mask).astype(jnp.int32)[None], (b,))
+            counts = self.contexts.counts(points, key=count_key)
+            context = random_marks(counts, n, dtype, key=mark_key, mask=mask)
+        return Batch(x, y, jnp.broadcast_to(mask[None], (b, n)), context)
+
+    def _places(self, key: PRNGKeyArray) -> tuple[GridSampler, Mask]:
+        first_key, set_key, thin_key, part_key, mask_key = jr.split(key, 5)
+        sets, n, _ = self.samplers.grid.shape
+        other = jr.randint(set_key, (), 1, sets, jnp.int32)
+        which = jnp.where(jr.bernoulli(first_key, self.first), 0, other)
+        sampler = jax.tree.map(lambda leaf: leaf[which], self.samplers)
+        part = jr.uniform(part_key, (), jnp.float32, self.least, 1.0)
+        whole = (which == 0) | jr.bernoulli(thin_key)
+        count: Int[Array, ""] = jnp.where(whole, n, jnp.ceil(part * n).astype(jnp.int32))
+        return sampler, random_marks(count[None], n, sampler.grid.dtype, key=mask_key)[0]
