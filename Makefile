@@ -42,6 +42,8 @@ demo: $(DEMO) ## shipped models at work: a page of figures; STEPS=500 also train
 test: $(FULL) ## the fast tests, on two cores
 	$(PYTEST)
 
+# These compute more than they compile, so they get the compiler that users have.
+test-slow: export XLA_FLAGS ?= --xla_cpu_multi_thread_eigen=false
 test-slow: $(FULL) ## the slow tests only
 	$(PYTEST) -m slow
 

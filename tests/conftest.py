@@ -1,12 +1,18 @@
 """Strict numerics for every test: float64, no silent promotion, shapes checked at each call."""
 
+import gc
 import os
 import random
 from pathlib import Path
 
 # Before jax and numpy start their thread pools: the two test workers share the cores.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
-os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
+# These tests spend their time in the compiler, not in what it makes: see docs/decisions.md.
+os.environ.setdefault(
+    "XLA_FLAGS",
+    "--xla_cpu_multi_thread_eigen=false --xla_backend_optimization_level=0 "
+    "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1",
+)
 os.environ.setdefault("NPROC", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -26,18 +32,26 @@ install_import_hook("geomndp", "beartype.beartype")
 
 
 MAPS = Path("/proc/self/maps")
-MANY_MAPS = 25_000
+MANY_MAPS = 10_000
 
 
 @pytest.fixture(autouse=True, scope="module")
 def few_programs():
     """Forget compiled programs in time.
 
-    Every one of them holds three memory maps, of which Linux allows a process 65,530 by default.
+    Every one of them holds memory, and three memory maps, of which Linux allows a process 65,530 by
+    default.
     """
     yield
     if MAPS.exists() and MAPS.read_bytes().count(b"\n") > MANY_MAPS:
         jax.clear_caches()
+
+
+def pytest_collection_finish():
+    """What was imported stays; to look through it again and again for garbage takes time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 20)
 
 
 @pytest.fixture
