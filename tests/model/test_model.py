@@ -14,6 +14,7 @@ from geomndp import Model
 from geomndp.data import Normaliser
 from geomndp.likelihood import Flow
 from geomndp.model import log_prob
+from geomndp.model.checks import check_request
 from geomndp.samplers import Amortised, Langevin, MomentMatching, RePaint
 from geomndp.score import GaussianScore
 
@@ -178,6 +179,12 @@ BAD = {
     "columns": (
         lambda m, x, y: m.condition(x, y).sample(jnp.ones((3, 2)), key=jr.key(0)),
         "1 columns",
+    ),
+    "no values": (lambda m, x, y: m.log_prob(x), "expected numbers for y, got none"),
+    "sampler": (lambda m, x, y: check_request(1, "flow", jr.key(0)), "such as Amortised"),
+    "key": (
+        lambda m, x, y: check_request(1, Amortised(), 0),
+        r"jax.random.key\(0\), got 0",
     ),
     "words": (lambda m, x, y: m.condition([["a"]], y), "expected numbers for x"),
     "eps": (lambda m, x, y: Model(m.noising, m.score, eps=0.0), "0 < eps < 1"),

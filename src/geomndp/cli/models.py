@@ -82,5 +82,6 @@ def evaluate(command: Evaluate) -> None:
         print(json.dumps(metrics))
         return
     for key, value in metrics.items():
-        text = f"{value[0]:.4f} ± {value[1]:.4f}" if isinstance(value, list) else str(value)
+        text = f"{value:.3g}" if isinstance(value, float) else str(value)
+        text = f"{value[0]:.4f} ± {value[1]:.4f}" if isinstance(value, list) else text
         Console().print(f"{key}: {text}")

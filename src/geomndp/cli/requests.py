@@ -56,8 +56,8 @@ class Sample(Draw):
 class Condition(Draw):
     """Draw functions of a model given observations in a file.
 
-    Example: geomndp condition vector-fields/div-free stations.csv --at x=-9:9:0.5 y=-9:9:0.5
-    --summary --out field.nc
+    Example: geomndp condition vector-fields/div-free stations.csv --at x=-10:10:30pts
+    y=-10:10:30pts --num-samples 32 --steps 20 --summary --out field.nc
 
     Example: geomndp condition cyclones/ibtracs fixes.csv --at 0:6:0.125 --error 20
     --num-samples 100 --out tracks.geojson

@@ -14,7 +14,7 @@ from geomndp.data import Normaliser
 from geomndp.geometry import AbstractManifold, Sphere
 from geomndp.likelihood import LogProb
 from geomndp.noising import AbstractNoising
-from geomndp.samplers import Observations, Samples
+from geomndp.samplers import AbstractSampler, Observations, Samples
 from geomndp.tables import Variables
 
 
@@ -23,6 +23,8 @@ def as_float(name: str, value: Any, dtype: Any = None) -> Array:
 
     A `dtype` comes before both.
     """
+    if value is None:
+        raise ValueError(f"expected numbers for {name}, got none")
     if not isinstance(value, jax.Array):
         value = np.asarray(value)
         if value.dtype.kind not in "fiu":
@@ -52,6 +54,15 @@ def check_like(x: Array, known: Array) -> None:
         raise ValueError(
             f"expected x like the context's, {expected}, got {x.shape[1]} of {x.dtype}"
         )
+
+
+def check_request(num_samples: Any, sampler: Any, key: Any) -> None:
+    """Refuse what is no number of samples, no sampler or no key."""
+    _checks.at_least(1, num_samples=num_samples)
+    if not isinstance(sampler, AbstractSampler):
+        raise ValueError(f"expected a sampler such as Amortised(50), got {sampler!r}")
+    if not isinstance(key, jax.Array):
+        raise ValueError(f"expected a key such as jax.random.key(0), got {key!r}")
 
 
 def as_observations(x: Any, y: Any, noise: Any, manifold: AbstractManifold) -> Observations:

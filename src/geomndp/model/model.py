@@ -18,6 +18,7 @@ from geomndp.model.checks import (
     as_observations,
     check_like,
     check_names,
+    check_request,
     check_scales,
     finite_log_prob,
     finite_samples,
@@ -175,9 +176,9 @@ class Posterior(eqx.Module):
         self, x: Any, *, key: PRNGKeyArray, num_samples: int = 16, sampler: Chosen = None
     ) -> Samples:
         """Draws with what happened on the way; not checked to be finite."""
-        _checks.at_least(1, num_samples=num_samples)
-        problem = self.problem(self._inputs(x))
         sampler = self.default_sampler() if sampler is None else sampler
+        check_request(num_samples, sampler, key)
+        problem = self.problem(self._inputs(x))
         sampler.check(problem)
         samples = draw(sampler, problem, key, num_samples)
         normaliser = self.model.normaliser
