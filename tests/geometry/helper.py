@@ -1,5 +1,8 @@
 """Manifolds under test: a new one joins the list and inherits every check."""
 
+from functools import partial
+
+import jax
 import jax.numpy as jnp
 
 from geomndp.geometry import SO3, Euclidean, Product, Sphere, Torus
@@ -17,17 +20,20 @@ COMPACT = {
 MANIFOLDS = {"plane": Euclidean(2), **COMPACT, "mixed": Product((Euclidean(1), Sphere(2)))}
 
 
+@partial(jax.jit, static_argnames=("manifold", "n", "dtype"))
 def points(manifold, n, *, key, dtype=jnp.float64):
     """Random points."""
     return manifold.onto(normal(n, manifold.ambient_dim, key=key, dtype=dtype))
 
 
+@partial(jax.jit, static_argnames=("manifold", "length"))
 def tangents(manifold, y, length=1.0, *, key):
     """Random tangent vectors of about this length at points y."""
     v = manifold.project(y, normal(*y.shape, key=key, dtype=y.dtype))
     return length * v / jnp.linalg.norm(v, axis=-1, keepdims=True)
 
 
+@partial(jax.jit, static_argnames="manifold")
 def opposite(manifold, y):
     """Points on the cut locus of y."""
     if isinstance(manifold, Product):

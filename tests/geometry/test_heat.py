@@ -3,6 +3,7 @@
 import math
 from functools import partial
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -98,7 +99,7 @@ def test_density_solves_the_heat_equation(name, getkey):
 
     s = jnp.asarray(TIMES[2:])
     centre = points(manifold, len(s), key=getkey())
-    y = kernel.sample(s, centre, key=getkey())
+    y = jax.jit(kernel.sample)(s, centre, key=getkey())
     rate, expected = sides(s, centre, y)
     assert_allclose(rate * s, expected * s, atol=1e-7)
 
@@ -108,12 +109,13 @@ def test_score_is_the_gradient_of_the_log_density(name, getkey):
     manifold = CLOSED[name]
     kernel, s = heat_kernel(manifold), jnp.asarray(TIMES)
     centre = points(manifold, len(s), key=getkey())
-    y = kernel.sample(s, centre, key=getkey())
+    y = jax.jit(kernel.sample)(s, centre, key=getkey())
     gradient = jax.jit(jax.grad(lambda y: jnp.sum(kernel.log_prob(s, centre, y))))(y)
     scale = np.sqrt(TIMES)[:, None]
-    score = kernel.score(s, centre, y)
-    assert_allclose(scale * score, scale * manifold.project(y, gradient), atol=1e-8)
-    single = kernel.score(*(v.astype(jnp.float32) for v in (s, centre, y)))
+    score = eqx.filter_jit(kernel.score)(s, centre, y)
+    tangent = np.asarray(jax.jit(manifold.project)(y, gradient))
+    assert_allclose(scale * score, scale * tangent, atol=1e-8)
+    single = eqx.filter_jit(kernel.score)(*(v.astype(jnp.float32) for v in (s, centre, y)))
     assert single.dtype == jnp.float32
     # Points as far apart as the noise are known to eps / sqrt(s) of that in single precision.
     assert np.all(np.abs(scale * (np.asarray(single) - np.asarray(score))) < 1e-5 + 1e-6 / scale)
@@ -121,12 +123,12 @@ def test_score_is_the_gradient_of_the_log_density(name, getkey):
 
 @radial
 def test_slope_is_that_of_the_series(name):
-    kernel = heat_kernel(RADIAL[name])
+    slope_of = eqx.filter_jit(heat_kernel(RADIAL[name]).slope)
     for s in (0.49, 0.51, 1.0, 1.99, 2.01, 10.0):
         s = 2 * s if name == "so3" else s
         r = jnp.asarray(radius(name) * np.linspace(0, 1, 50))
-        slope = kernel.slope(jnp.full(len(r), s), r)
-        truth = jax.vmap(jax.grad(lambda r, s=s: jnp.log(series(name, s, r))))(r)
+        slope = slope_of(jnp.full(len(r), s), r)
+        truth = jax.jit(jax.vmap(jax.grad(lambda r, s=s: jnp.log(series(name, s, r)))))(r)
         assert_allclose(slope[1:], truth[1:], atol=1e-8)
 
 
@@ -136,7 +138,7 @@ def test_nothing_breaks_at_the_centre_nor_across(name, dtype):
     manifold, s = RADIAL[name], jnp.asarray(TIMES, dtype=dtype)
     kernel = heat_kernel(manifold)
     y = points(manifold, len(s), key=jr.key(0), dtype=dtype)
-    across = manifold.exp(y, radius(name) * manifold.basis(y)[:, 0])
+    across = jax.jit(lambda y: manifold.exp(y, radius(name) * manifold.basis(y)[:, 0]))(y)
 
     @jax.jit
     def everything(s, centre, y):
@@ -149,7 +151,7 @@ def test_nothing_breaks_at_the_centre_nor_across(name, dtype):
         for value in (log_prob, score, *gradients):
             assert np.all(np.isfinite(value))
     assert_allclose(everything(s, y, y)[0][1], np.zeros(y.shape), atol=0.2)
-    assert_allclose(kernel.displace(0 * s, y, y), y, atol=1e-6)
+    assert_allclose(eqx.filter_jit(kernel.displace)(0 * s, y, y), y, atol=1e-6)
 
 
 def deviation(probabilities):
@@ -159,6 +161,13 @@ def deviation(probabilities):
     return max(np.max(ranks[1:] - u), np.max(u - ranks[:-1])) * math.sqrt(len(u))
 
 
+@partial(jax.jit, static_argnums=0)
+def drawn(manifold, s, centre, *, key):
+    """Draws, how far they are, and in which direction."""
+    y = heat_kernel(manifold).sample(s, centre, key=key)
+    return manifold.distance(centre, y), manifold.coordinates(centre, manifold.log(centre, y))
+
+
 @radial
 @pytest.mark.parametrize("s", [1e-6, 1e-4, 1e-2, 0.1, 0.5, 1.0, 3.0, 10.0])
 def test_draws_follow_the_law(name, s):
@@ -166,16 +175,15 @@ def test_draws_follow_the_law(name, s):
     manifold, draws = RADIAL[name], 100_000
     kernel = heat_kernel(manifold)
     centre = jnp.broadcast_to(points(manifold, 1, key=jr.key(1)), (draws, manifold.ambient_dim))
-    y = jax.jit(kernel.sample)(jnp.full(draws, s), centre, key=jr.key(2))
+    found = drawn(manifold, jnp.full(draws, s), centre, key=jr.key(2))
+    distance, direction = map(np.asarray, found)
     top = min(radius(name), 12 * math.sqrt(s))
     x, w = np.polynomial.legendre.leggauss(8)
     edges = np.linspace(0, top, 401)
     r = edges[:-1, None] + (x + 1)[None, :] * top / 800
     mass = np.exp(kernel.log_density(np.full_like(r, s), r, np)) * area(name, r)
     law = CubicSpline(edges, np.append(0.0, np.cumsum(mass @ w) * top / 800))
-    distance = np.asarray(manifold.distance(centre, y))
     assert deviation(law(distance)) < 1.63  # one in a hundred
-    direction = np.asarray(manifold.coordinates(centre, manifold.log(centre, y)))
     direction = direction / np.linalg.norm(direction, axis=1, keepdims=True)
     assert np.all(np.abs(direction.mean(axis=0)) < 5 / math.sqrt(draws))
 

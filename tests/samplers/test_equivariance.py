@@ -1,5 +1,6 @@
 """Rotated and reflected inputs, observations and noise give rotated and reflected samples."""
 
+import jax
 import jax.numpy as jnp
 import jax.random as jr
 import pytest
@@ -16,14 +17,10 @@ FREE = {"curl": CurlFree, "divergence": DivergenceFree}
 M, N = 3, 4
 
 
-def sample(sampler, limit, gp, x, y, noise, noises):
+def problem(limit, gp, x, y, noise):
     seen = samplers.Observations(x[:M], y, jnp.full(M, noise), noise > 0)
     process = noising.OrnsteinUhlenbeck(limit, SCHEDULE)
-    problem = samplers.Problem(process, score.GaussianScore(gp), x[M:], seen, EPS)
-    program = sampler.program(problem)
-    if noises is None:
-        noises = noise_for(program, key=jr.key(0))
-    return run_with(program, noises), noises
+    return samplers.Problem(process, score.GaussianScore(gp), x[M:], seen, EPS)
 
 
 @pytest.mark.parametrize("free", FREE)
@@ -36,14 +33,13 @@ def test_sampling_turns_with_its_inputs(name, free, getkey):
     x, y = jr.normal(getkey(), (M + N, 2)), jr.normal(getkey(), (M, 2))
     turns = [rotation(2, key=getkey(), reflect=reflect) for reflect in (False, True)]
 
-    def compare(x, y, turns):
-        plain, noises = sample(sampler, limit, gp, x, y, noise, None)
-        results = []
-        for turn in turns:
-            turned = [tuple(z @ turn.T for z in group) for group in noises]
-            moved, _ = sample(sampler, limit, gp, x @ turn.T, y @ turn.T, noise, turned)
-            results.append((moved, plain @ turn.T))
-        return results
+    def turned(turn, key):
+        """Result of everything turned, the noise too."""
+        program = sampler.program(problem(limit, gp, x @ turn.T, y @ turn.T, noise))
+        noises = noise_for(program, key=key)
+        return run_with(program, [tuple(z @ turn.T for z in group) for group in noises])
 
-    for found, expected in hurried(compare, x, y, turns):
-        assert_allclose(found, expected, rtol=1e-6, atol=1e-7)
+    every = jnp.stack([jnp.eye(2), *turns])
+    plain, *moved = hurried(lambda key: jax.lax.map(lambda q: turned(q, key), every), getkey())
+    for turn, found in zip(turns, moved, strict=True):
+        assert_allclose(found, plain @ turn.T, rtol=1e-6, atol=1e-7)
