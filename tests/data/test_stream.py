@@ -1,5 +1,6 @@
 """Training batches: numbers of points, contexts, the order of points."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -55,13 +56,14 @@ def test_half_the_functions_have_contexts_and_all_have_targets(batches):
 
 def test_same_key_same_batch(getkey):
     stream, key = data.regression1d("paper", "sawtooth").stream(4), getkey()
-    for first, second in zip(stream.draw(key), stream.draw(key), strict=True):
+    draw = eqx.filter_jit(stream.draw)
+    for first, second in zip(draw(key), draw(key), strict=True):
         assert_array_equal(first, second)
 
 
 def test_joint_streams_have_no_context(getkey):
     stream = data.regression1d("paper", "se").stream(4, contexts=None, dtype="float32")
-    batch = stream.draw(getkey())
+    batch = eqx.filter_jit(stream.draw)(getkey())
     assert not stream.conditional
     assert batch.y.dtype == jnp.float32
     assert not np.any(batch.context)
@@ -79,7 +81,7 @@ def test_resampled_functions_are_those_of_the_data_set(getkey):
     x = jnp.arange(12.0).reshape(3, 4, 1)
     mask = jnp.asarray([[1.0, 1, 0, 0], [1, 1, 1, 1], [1, 0, 1, 1]])
     functions = Batch(x, 10 * x, mask, jnp.zeros((3, 4)))
-    batch = data.Resampled(functions, batch_size=50).draw(getkey())
+    batch = eqx.filter_jit(data.Resampled(functions, batch_size=50).draw)(getkey())
     known = {tuple(sorted(np.asarray(x[i, :, 0])[np.asarray(mask[i]) > 0])) for i in range(3)}
     orders = set()
     for i in range(50):
@@ -110,7 +112,7 @@ def _numbered(b=6, n=9):
 
 def test_thinned_functions_have_any_number_of_points(getkey):
     stream = data.Resampled(functions=_numbered(), batch_size=2000, thinned=0.5)
-    batch = stream.draw(getkey())
+    batch = eqx.filter_jit(stream.draw)(getkey())
     counts = np.asarray(jnp.sum(batch.mask, axis=1)).astype(int)
     shares = np.bincount(counts, minlength=10) / len(counts)
     expected = np.array([0] + [0.25 * (1 / 9 + 1 / 5)] * 5 + [0.25 / 9] * 4)
@@ -120,7 +122,8 @@ def test_thinned_functions_have_any_number_of_points(getkey):
 
 
 def test_at_most_so_many_points(getkey):
-    batch = data.Resampled(functions=_numbered(), batch_size=50, most=6).draw(getkey())
+    stream = data.Resampled(functions=_numbered(), batch_size=50, most=6)
+    batch = eqx.filter_jit(stream.draw)(getkey())
     assert batch.x.shape == (50, 6, 1) and batch.mask.shape == (50, 6)
     assert set(np.asarray(jnp.sum(batch.mask, axis=1)).tolist()) == {5.0, 6.0}
     assert len(np.unique(np.asarray(batch.x[..., 0])[batch.mask > 0])) == 3 * 9 + 3 * 5
@@ -128,7 +131,7 @@ def test_at_most_so_many_points(getkey):
 
 def test_contexts_ahead_come_first(getkey):
     stream = data.Resampled(functions=_numbered(), batch_size=400, ahead=0.5, thinned=0.5)
-    batch = stream.draw(getkey())
+    batch = eqx.filter_jit(stream.draw)(getkey())
     first = np.asarray(jnp.max(jnp.where(batch.context > 0, batch.x[..., 0], -1.0), axis=1))
     target = (batch.mask > 0) & (batch.context == 0)
     rest = np.asarray(jnp.min(jnp.where(target, batch.x[..., 0], 2.0), axis=1))
@@ -141,7 +144,7 @@ def test_contexts_ahead_come_first(getkey):
 def test_shared_places(getkey):
     functions = _numbered()
     stream = data.SharedPlaces(x=functions.x[0], y=functions.y, batch_size=5)
-    batch = stream.draw(getkey())
+    batch = eqx.filter_jit(stream.draw)(getkey())
     assert stream.shared and stream.conditional
     assert_array_equal(batch.x, np.broadcast_to(functions.x[0], (5, 9, 1)))
     rows = {tuple(row) for row in np.asarray(functions.y[..., 0])}

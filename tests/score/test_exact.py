@@ -43,6 +43,7 @@ def times(*, key, zero=True):
     return t.at[1].set(0.0) if zero else t
 
 
+@eqx.filter_jit
 def u_and_gradient(score, noising, t, x, y):
     gradient = jax.grad(lambda y: score.log_prob(noising, t, x, y))(y)
     sigma = jnp.broadcast_to(noising.sigma(t), (len(x),))[:, None]
