@@ -107,6 +107,19 @@ class AbstractManifold(eqx.Module):
             raise ValueError(f"expected {name} on {kind}, got points off it in rows {rows}")
 
 
+class AbstractFamily(AbstractManifold):
+    """A manifold for every d = 1, 2, ..., its dimension."""
+
+    d: int = eqx.field(static=True)
+
+    def __check_init__(self):
+        _checks.at_least(1, d=self.d)
+
+    @property
+    def dim(self) -> int:
+        return self.d
+
+
 def norm(v: Points) -> Float[Array, "*n 1"]:
     """Euclidean length along the last axis, kept; its gradient at zero is zero, not NaN."""
     square = jnp.sum(v**2, axis=-1, keepdims=True)

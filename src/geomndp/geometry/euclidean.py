@@ -2,24 +2,13 @@
 
 import math
 
-import equinox as eqx
 import jax.numpy as jnp
 
-from geomndp import _checks
-from geomndp.geometry.base import AbstractManifold, norm
+from geomndp.geometry.base import AbstractFamily, norm
 
 
-class Euclidean(AbstractManifold):
+class Euclidean(AbstractFamily):
     """R^d."""
-
-    d: int = eqx.field(static=True)
-
-    def __check_init__(self):
-        _checks.at_least(1, d=self.d)
-
-    @property
-    def dim(self) -> int:
-        return self.d
 
     @property
     def ambient_dim(self) -> int:

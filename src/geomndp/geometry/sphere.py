@@ -7,24 +7,13 @@ $2 \arctan(|y - z| / |y + z|)$, which loses nothing near 0 nor near $\pi$.
 
 import math
 
-import equinox as eqx
 import jax.numpy as jnp
 
-from geomndp import _checks
-from geomndp.geometry.base import AbstractManifold, divide, norm, sinc, unit
+from geomndp.geometry.base import AbstractFamily, divide, norm, sinc, unit
 
 
-class Sphere(AbstractManifold):
+class Sphere(AbstractFamily):
     """S^d, points (..., d + 1) of length one; `Sphere(1)` is the circle."""
-
-    d: int = eqx.field(static=True)
-
-    def __check_init__(self):
-        _checks.at_least(1, d=self.d)
-
-    @property
-    def dim(self) -> int:
-        return self.d
 
     @property
     def ambient_dim(self) -> int:

@@ -2,27 +2,16 @@
 
 import math
 
-import equinox as eqx
 import jax.numpy as jnp
 
-from geomndp import _checks
-from geomndp.geometry.base import AbstractManifold, Array
+from geomndp.geometry.base import AbstractFamily, Array
 from geomndp.geometry.sphere import Sphere
 
 CIRCLE = Sphere(1)
 
 
-class Torus(AbstractManifold):
+class Torus(AbstractFamily):
     """T^d, points (..., 2 d): cosine and sine of the first angle, of the second, and so on."""
-
-    d: int = eqx.field(static=True)
-
-    def __check_init__(self):
-        _checks.at_least(1, d=self.d)
-
-    @property
-    def dim(self) -> int:
-        return self.d
 
     @property
     def ambient_dim(self) -> int:
