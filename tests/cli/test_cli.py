@@ -78,6 +78,9 @@ WRONG = {
         ["evaluate", "regression1d/se", "--region", "mars"],
         "expected region to be one of 'interpolation'",
     ),
+    "unknown route": (["evaluate", "regression1d/se", "--route", "both"], "'conditional', 'joint'"),
+    "a demo of nothing": (["demo", "--num-samples", "0"], "whole number >= 2, got 0"),
+    "a demo for nobody": (["demo", "--out", "/proc/a"], "expected to write /proc/a/demo.html"),
     "no functions": (["evaluate", "regression1d/se", "--num", "0"], "num"),
 }
 

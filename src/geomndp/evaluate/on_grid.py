@@ -13,12 +13,14 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from geomndp import _checks
 from geomndp._types import Array, Batch, Float, Inputs, Mask, Outputs
 from geomndp.data import covariance
 from geomndp.evaluate.blocks import AbstractMeasurement
 from geomndp.evaluate.paired import PerTarget
 from geomndp.gp import GP
 from geomndp.likelihood import Flow
+from geomndp.model.routes import ROUTES
 from geomndp.noising import AbstractNoising
 from geomndp.score import AbstractScore
 from geomndp.solve import AbstractField, Field
@@ -55,6 +57,9 @@ class GridLogProbs(AbstractMeasurement):
     contexts: int = eqx.field(static=True)
     route: str = eqx.field(default="conditional", static=True)
     at_once: int = eqx.field(default=32, static=True)
+
+    def __check_init__(self) -> None:
+        _checks.one_of("route", self.route, ROUTES)
 
     def __call__(self, model, items):
         targets = len(self.grid) - self.contexts

@@ -13,11 +13,13 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 
+from geomndp import _checks
 from geomndp._types import Array, Batch, Float, PRNGKeyArray
 from geomndp.evaluate.blocks import AbstractMeasurement, in_blocks
 from geomndp.gp import GP
 from geomndp.likelihood import Flow
 from geomndp.model import Model, log_prob
+from geomndp.model.routes import ROUTES
 from geomndp.samplers import Observations, Problem
 
 
@@ -44,6 +46,9 @@ class LogProbs(AbstractMeasurement):
     contexts: int = eqx.field(static=True)
     route: str = eqx.field(default="conditional", static=True)
     at_once: int = eqx.field(default=64, static=True)
+
+    def __check_init__(self) -> None:
+        _checks.one_of("route", self.route, ROUTES)
 
     def __call__(self, model, items):
         """Items are tasks and, for random probes, one key a task (else None)."""

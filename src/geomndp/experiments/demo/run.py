@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import jax.random as jr
 
+from geomndp import _checks, _files
 from geomndp.experiments.demo.field import show_field
 from geomndp.experiments.demo.learn import show_learning
 from geomndp.experiments.demo.line import show_line
@@ -46,7 +47,9 @@ def run_demo(
 
     matplotlib.use("Agg")
     start, folder = time.perf_counter(), Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    _checks.at_least(2, num_samples=num_samples)
+    _checks.at_least(0, steps=steps)
+    _files.check_writable(folder / "demo.html")
     line_key, field_key, track_key, learn_key = jr.split(jr.key(seed), 4)
     taken = SAMPLER_STEPS if sampler_steps is None else dict.fromkeys(SAMPLER_STEPS, sampler_steps)
     tell("a function of one input")
