@@ -1,5 +1,6 @@
 """Lists that feed the tests of the core: a new part joins its list and inherits every check."""
 
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -16,6 +17,10 @@ from geomndp.gp import GP
 SE, White = kernels.SquaredExponential, kernels.White
 DTYPES = (jnp.float64, jnp.float32)
 N = 5  # points in most tests: one size, so that compiled operations are shared
+
+# For programs that run once: the slow tests too spend less time in their compilation.
+HURRY = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
+quick = partial(jax.jit, compiler_options=HURRY)
 
 
 class KernelCase(NamedTuple):

@@ -1,6 +1,5 @@
 """The networks that every check runs on; a new one joins the list."""
 
-import functools
 from typing import NamedTuple
 
 import equinox as eqx
@@ -10,6 +9,8 @@ import jax.random as jr
 import numpy as np
 
 from geomndp import nets
+
+from ..cases import quick
 
 TINY = {"width": 8, "num_layers": 2, "num_heads": 2}
 NETS = {
@@ -29,10 +30,6 @@ class Function(NamedTuple):
     x: jax.Array
     y: jax.Array
     mask: jax.Array
-
-
-# Tiny networks spend their time in the compiler, not in what it makes.
-quick = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
 
 
 @quick

@@ -10,6 +10,8 @@ import jax.random as jr
 from geomndp import kernels, law, noising, samplers, score, solve
 from geomndp.gp import GP
 
+from ..cases import quick
+
 SE, White = kernels.SquaredExponential, kernels.White
 SCHEDULE = noising.LinearSchedule(0.0, 10.0)
 EPS = 5e-4
@@ -86,8 +88,7 @@ def places_and_values(gp, m, n, noise, repeats, width, *, key):
 def hurried(fn, *args):
     """Call a function compiled in a hurry: these programs run once, for far less than a second."""
     dynamic, static = eqx.partition(args, eqx.is_array)
-    options = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
-    return jax.jit(lambda d: fn(*eqx.combine(d, static)), compiler_options=options)(dynamic)
+    return quick(lambda d: fn(*eqx.combine(d, static)))(dynamic)
 
 
 def exact_kl(sampler, *cases: Case) -> float:

@@ -23,8 +23,7 @@ from geomndp.solve import (
     ReverseState,
 )
 
-from ..cases import SOLVERS
-from ..nets.helper import quick
+from ..cases import SOLVERS, quick
 from ..spheres import EPS, NOISING, SPHERE, between, centres, oracle
 
 X = jnp.asarray([[-0.5], [0.2]])

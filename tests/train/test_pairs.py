@@ -15,7 +15,8 @@ from geomndp.noising import LinearSchedule, OrnsteinUhlenbeck
 from geomndp.score import NetworkScore
 from geomndp.train.pairs import in_pairs, join, part
 
-from ..nets.helper import quick, random
+from ..cases import quick
+from ..nets.helper import random
 
 SIZES: dict[str, Any] = {"width": 8, "num_layers": 2, "num_heads": 2}
 NETS = {
