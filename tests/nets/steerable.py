@@ -21,7 +21,7 @@ SPACE = {
 }
 STEERABLE = {
     "plane-vector": (nets.Steerable2, {**PLANE}),
-    "plane-tensor": (nets.Steerable2, {**PLANE, "kinds": ("scalar", "tensor")}),
+    "plane-tensor": (nets.Steerable2, {**PLANE, "kinds": ("scalar", "tensor"), "num_scales": 2}),
     "plane-attention": (
         nets.Steerable2,
         {**PLANE, "kinds": ("symmetric", "pseudoscalar", "vector"), "num_heads": 2},

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 
 from geomndp import nets
 from geomndp.groups import random_motion
-from geomndp.nets import steerable2_layer
+from geomndp.nets import smoothing, steerable2_layer
 
 from ..cases import largest
 from .helper import gradients, quick, run
@@ -117,15 +117,18 @@ def test_shared_and_separate_inputs_agree(name, getkey):
 
 
 def test_blocks_change_nothing(getkey, monkeypatch):
-    net = awake("plane-vector", key=getkey())
+    net = awake("plane-tensor", key=getkey())
     function = draw(net, key=getkey(), n=30)
     plain = run(net, *function)
     monkeypatch.setattr(steerable2_layer, "BLOCK", 8)
+    monkeypatch.setattr(smoothing, "DENSE", 8)
+    monkeypatch.setattr(smoothing, "BLOCK", 8)
     assert_allclose(quick(lambda *f: net(*f))(*function), plain, atol=1e-11)
 
 
-def test_memory_is_linear():
-    net = eqx.filter_eval_shape(fresh, "plane-vector", max_neighbours=24)
+@pytest.mark.parametrize("scales", [0, 2])
+def test_memory_is_linear(scales):
+    net = eqx.filter_eval_shape(fresh, "plane-vector", max_neighbours=24, num_scales=scales)
     sizes = []
     for n in (10_000, 20_000):
         x = jnp.asarray(np.random.default_rng(0).uniform(0, 0.2 * n**0.5, (n, 2)))
@@ -155,6 +158,7 @@ def test_bfloat16_is_near(getkey):
         (lambda key: nets.Steerable2(("spinor",), key=key), "expected kind to be one of"),
         (lambda key: nets.Steerable2(radius=0.0, key=key), "expected radius > 0"),
         (lambda key: nets.Steerable2(num_heads=5, key=key), "expected channels divisible by"),
+        (lambda key: nets.Steerable2(num_scales=5, key=key), "expected channels divisible by"),
         (lambda key: nets.Steerable2(max_neighbours=0, key=key), "expected max_neighbours"),
         (lambda key: nets.Steerable3(space=4, key=key), "expected space to be one of 2, 3"),
         (

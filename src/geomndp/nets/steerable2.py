@@ -20,6 +20,7 @@ from geomndp.nets.edges import EdgeEmbedding
 from geomndp.nets.embeddings import TimeEmbedding
 from geomndp.nets.graph import Graph, radius_graph
 from geomndp.nets.layers import linear, rms_norm, zeroed
+from geomndp.nets.smoothing import Smoothing, averages
 from geomndp.nets.steerable2_layer import Attention, Layer, passed
 
 
@@ -40,6 +41,7 @@ class Steerable2(AbstractNet):
     edge: EdgeEmbedding
     layers: list[Layer]
     attentions: list[Attention]
+    smoothings: list[Smoothing]
     head: Mix
     kinds: tuple[str, ...] = eqx.field(static=True)
     side_dim: int = eqx.field(static=True)
@@ -50,6 +52,7 @@ class Steerable2(AbstractNet):
     max_neighbours: int = eqx.field(static=True)
     num_radial: int = eqx.field(static=True)
     num_heads: int = eqx.field(static=True)
+    num_scales: int = eqx.field(static=True)
     compute_dtype: str | None = eqx.field(static=True)
     implementation: str | None = eqx.field(static=True)
     dtype: str = eqx.field(static=True)
@@ -67,6 +70,7 @@ class Steerable2(AbstractNet):
         max_neighbours: int = 24,
         num_radial: int = 12,
         num_heads: int = 0,
+        num_scales: int = 0,
         compute_dtype: str | None = None,
         implementation: str | None = None,
         dtype: str | None = None,
@@ -74,24 +78,24 @@ class Steerable2(AbstractNet):
     ):
         """Make a network; `radius` in units of the inputs.
 
-        `channels` of every order; `width` of the times' and the non-linearities' MLPs. `num_heads`
-        adds attention over all points to every layer, which costs memory quadratic in the points.
+        `channels` of every order; `width` of the times' and the non-linearities' MLPs. Two ways to
+        see beyond the radius, both in time quadratic in the points: `num_scales` adds averages over
+        all points of so many widths to every layer, `num_heads` attention (memory quadratic too).
         `compute_dtype` "bfloat16" keeps float32 parameters and residuals; None follows y.
         """
-        _checks.at_least(0, side_dim=side_dim, num_heads=num_heads)
+        _checks.at_least(0, side_dim=side_dim, num_heads=num_heads, num_scales=num_scales)
         _checks.at_least(1, channels=channels, width=width, num_layers=num_layers)
         _checks.at_least(1, max_neighbours=max_neighbours)
         _checks.at_least(2, num_radial=num_radial)
         _checks.positive(radius=radius)
         check_compute(compute_dtype, implementation)
-        if num_heads and channels % num_heads:
-            raise ValueError(
-                f"expected channels divisible by num_heads={num_heads}, got {channels}"
-            )
+        for name, number in (("num_heads", num_heads), ("num_scales", num_scales)):
+            if number and channels % number:
+                raise ValueError(f"expected channels divisible by {name}={number}, got {channels}")
         self.kinds, self.side_dim = tuple(kinds), side_dim
         self.channels, self.width, self.num_layers = channels, width, num_layers
         self.radius, self.max_neighbours, self.num_radial = radius, max_neighbours, num_radial
-        self.num_heads, self.dtype = num_heads, float_name(dtype)
+        self.num_heads, self.num_scales, self.dtype = num_heads, num_scales, float_name(dtype)
         self.compute_dtype, self.implementation = compute_dtype, implementation
         self._make(key)
 
@@ -109,6 +113,8 @@ class Steerable2(AbstractNet):
         self.layers = [Layer(c, w, half, **options, key=k) for k in layer_keys]
         heads = self.num_heads
         self.attentions = [Attention(c, heads, **options, key=k) for k in attention_keys if heads]
+        far, scales = jr.split(jr.fold_in(key, 8), self.num_layers), self.num_scales
+        self.smoothings = [Smoothing(c, w, scales, **options, key=k) for k in far if scales]
         self.head = zeroed(Mix(c, own, **options, key=keys[7]))
 
     @property
@@ -144,8 +150,12 @@ class Steerable2(AbstractNet):
         h = self.embed(jnp.matmul(y, basis.T)) * (1 + per_part(linear(self.gate, time)))
         h = add_scalars(h, linear(self.side, jnp.concatenate([share, x[:, 2:], time], axis=1)))
         time = time.astype(dtype)
+        smooth = averages(x[:, :2], mask, self.radius, self.num_scales, dtype)
         for i, layer in enumerate(self.layers):
             h = h + layer(rms_norm(h).astype(dtype), time, send).astype(h.dtype)
+            if self.smoothings:
+                seen = self.smoothings[i](rms_norm(h).astype(dtype), time, smooth)
+                h = h + seen.astype(h.dtype)
             if self.attentions:
                 tokens = rms_norm(h).astype(dtype)
                 seen = self.attentions[i](tokens, x[:, :2], self.radius, mask, self.implementation)

@@ -1,0 +1,43 @@
+"""Averages over all points: constants stay, widths are as told, functions and padding are apart."""
+
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+from numpy.testing import assert_allclose
+
+from geomndp.nets.smoothing import NARROWEST, WIDEST, averages
+
+from .helper import quick
+
+
+def smoothed(x, mask, values, radius=1.0):
+    """One channel a width."""
+    scales = values.shape[1]
+    smooth = averages(x, mask, radius, scales, x.dtype)
+    return smooth(values[:, None, :, None])[:, 0, :, 0]
+
+
+def test_constants_stay(getkey):
+    x, mask = jr.normal(getkey(), (12, 2)), jnp.ones(12)
+    assert_allclose(quick(smoothed)(x, mask, jnp.full((12, 3), 2.5)), 2.5, rtol=1e-12)
+
+
+def test_a_wave_is_damped_as_a_gaussian_does():
+    # exp(-(k s)^2 / 2) of cos(k x) far from the ends of a fine line.
+    line = np.linspace(-40, 40, 801)
+    x = jnp.asarray(np.stack([line, np.zeros_like(line)], axis=1))
+    wave = jnp.asarray(np.cos(0.5 * line))
+    found = quick(smoothed)(x, jnp.ones(801), jnp.stack([wave, wave], axis=1))
+    for scale, width in enumerate((NARROWEST, WIDEST)):
+        expected = np.exp(-0.5 * (0.5 * width) ** 2)
+        assert_allclose(found[400, scale], expected, rtol=1e-6)
+
+
+def test_functions_and_padding_are_apart(getkey):
+    x, values = jr.normal(getkey(), (9, 2)), jr.normal(getkey(), (9, 2))
+    mask = jnp.asarray([1.0, 1, 1, 1, 2, 2, 2, 0, 0])
+    both = quick(smoothed)(x, mask, values)
+    for own in (slice(0, 4), slice(4, 7)):
+        alone = quick(smoothed)(x[own], jnp.ones(len(x[own])), values[own])
+        assert_allclose(both[own], alone, rtol=1e-12)
+    assert bool(jnp.all(both[7:] == 0))
