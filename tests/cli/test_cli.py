@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+import geomndp
 from geomndp import _shipped
 from geomndp.cli import main, progress
 from geomndp.cli.listing import TRACKS, _columns, _kind
@@ -41,6 +42,11 @@ def test_help_shows_an_example(command, capsys):
         main([command, "--help"])
     assert stop.value.code == 0
     assert f"Example: geomndp {command}" in " ".join(capsys.readouterr().out.split())
+
+
+def test_version(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"geomndp {geomndp.__version__}\n"
 
 
 def test_list_shows_every_shipped_model(capsys):

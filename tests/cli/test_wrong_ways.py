@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from geomndp.cli import files
 from geomndp.cli.main import COMMANDS, main
 from geomndp.cli.usage import options
 
@@ -128,6 +129,16 @@ def test_a_mistake_gets_one_sentence(case, run, here):
     assert message in error
     assert error.startswith("geomndp: ") and error.count("\n") == 1 and len(error) < 300
     assert sorted(here.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    "line", ["sample mast --at 0:6:3 --out a.parquet", "sample mast --at a.nc"]
+)
+def test_a_missing_package_is_named_before_anything_is_computed(line, run, monkeypatch):
+    monkeypatch.setattr(files, "find_spec", lambda name: None)
+    code, _, error = run(line)
+    package, extra = files.NEEDED[line[line.rindex(".") :]]
+    assert code == 1 and f"expected {package} for a." in error and f"geomndp[{extra}]" in error
 
 
 def test_radians_said_by_the_file(run, here):

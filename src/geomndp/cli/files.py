@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,6 @@ def read_table(path: str) -> Any:
         raise ValueError(f"expected a file {path}, got none")
     try:
         return read(path)
-    except ImportError as error:
-        raise ValueError(f"expected what reads {path} to be installed: {error}") from error
     except (ValueError, OSError) as error:
         text = " ".join(str(error).split())
         raise ValueError(f"expected a table in {path}, got a damaged one: {text[:120]}") from error
@@ -60,6 +59,9 @@ def _by_ending(path: str, known: dict[str, Callable], what: str) -> Callable:
     ending = Path(path).suffix.lower()
     if ending not in known:
         raise ValueError(f"expected a file {what} that ends in {', '.join(known)}, got {path!r}")
+    package, extra = NEEDED.get(ending, ("pandas", "data"))
+    if find_spec(package) is None:
+        raise ValueError(f"expected {package} for {path}, got none: pip install 'geomndp[{extra}]'")
     return known[ending]
 
 
@@ -118,6 +120,8 @@ def _write_geojson(path: Path, dataset: Any, inputs: tuple[str, ...]) -> None:
     path.write_text(json.dumps(collection), encoding="utf-8")
 
 
+NEEDED = {".parquet": ("pyarrow", "parquet"), ".nc": ("h5netcdf", "data")}
+"""Package for the files of an ending, and the extra that has it."""
 READERS = {".csv": _read_csv, ".parquet": _read_parquet, ".nc": _read_netcdf}
 WRITERS = {
     ".nc": _write_netcdf,

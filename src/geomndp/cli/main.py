@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from importlib.metadata import version
 from typing import Any
 
 from geomndp.cli.commands import Demo, Evaluate, List, Reproduce, Train
@@ -33,6 +34,9 @@ _EXPECTED = (ValueError, ArithmeticError, OSError, RuntimeError, MemoryError, Im
 
 def main(arguments: list[str] | None = None) -> int:
     """Parse the command line and run the command; return the exit code."""
+    if (sys.argv[1:] if arguments is None else arguments) == ["--version"]:
+        print(f"geomndp {version('geomndp')}")
+        return 0
     command = None
     try:
         command = parse(arguments, COMMANDS, prog="geomndp", description=DESCRIPTION)
