@@ -36,8 +36,8 @@ def sibling(path: Path, suffix: str) -> Path:
 
 
 def find(name: str | os.PathLike) -> Path:
-    """Stem of a model given by path or by its shipped name."""
-    for path in (stem(name), folder() / stem(name)):
+    """Stem of a model given by path, by the folder of its training or by its shipped name."""
+    for path in (stem(name), Path(name) / "model", folder() / stem(name)):
         if sibling(path, ".json").is_file():
             return path
     text = os.fspath(name)

@@ -45,6 +45,7 @@ def test_train_and_go_on(name, archive, tmp_path, capsys):
     assert [line.split(",")[0] for line in log[1:]] == ["2"]
     notes = _shipped.metadata(tmp_path / "model")
     assert notes["experiment"] == name and notes["steps"] == 2
+    assert _shipped.metadata(tmp_path) == notes
     assert notes.get("functions", 8) == 8 and notes.get("split", 3) == 3
 
 

@@ -76,7 +76,7 @@ class Evaluate:
     """
 
     name: Annotated[Positional[str], arg(metavar="MODEL")]
-    """Shipped model, or a path to one."""
+    """Shipped model, a path to one, or the folder of a training."""
     experiment: str | None = None
     """Experiment whose test functions are used, if the model is not named like one."""
     num: int = 64

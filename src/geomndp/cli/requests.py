@@ -13,7 +13,7 @@ class Draw:
     """What both commands are asked for."""
 
     name: Annotated[Positional[str], arg(metavar="MODEL")]
-    """Shipped model (geomndp list), or a path to one."""
+    """Shipped model (geomndp list), a path to one, or the folder of a training."""
     at: tuple[str, ...]
     """Where to predict: a file (.csv, .parquet, .nc) with the model's inputs, or a range for each
     input: start:stop:step or start:stop:30pts, numbers such as 0,0.5,2, or, for datetimes,
@@ -32,8 +32,8 @@ class Draw:
     columns: tuple[str, ...] = ()
     """Names of the model's inputs and outputs in the files, where they differ: lat=LAT lon=LON."""
     origin: str | None = None
-    """Datetime from which datetimes count, such as 2024-08-30T06:00, where the model learnt elapsed
-    time: a storm's first moment. Without, the earliest observation, or place if there is none."""
+    """Datetime from which times count, such as 2024-08-30T06:00, where the model learnt elapsed time:
+    a storm's first moment. Without, the earliest observation, or place if there is none."""
     steps: int | None = None
     """Steps of the sampler; its own number by default."""
     device: str | None = None
