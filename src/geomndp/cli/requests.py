@@ -32,8 +32,8 @@ class Draw:
     columns: tuple[str, ...] = ()
     """Names of the model's inputs and outputs in the files, where they differ: lat=LAT lon=LON."""
     origin: str | None = None
-    """Datetime from which times count, such as 2024-08-30T06:00, where the model learnt elapsed time:
-    a storm's first moment. Without, the earliest observation, or place if there is none."""
+    """Datetime from which times count, such as 2024-08-30T06:00, where the model learnt elapsed
+    time: a storm's first moment. Without, the earliest observation, or place if there is none."""
     steps: int | None = None
     """Steps of the sampler; its own number by default."""
     device: str | None = None
