@@ -88,10 +88,11 @@ class GridLogProbs(AbstractMeasurement):
 
 
 def gaussian_rows(gp: GP, tasks: Batch) -> tuple[Float[Array, " tasks"], Float[Array, " tasks"]]:
-    """Log-density per target under the exact process, and under its marginals alone.
+    """Log-density per target under the exact process, and under its marginals at single points.
 
-    The second is the best that a model without correlations can do. One factorisation of the grid
-    serves all fields; computed in double precision on the host.
+    The second is the best that a model without correlations between points can do; the components
+    at a point are told together. One factorisation of the grid serves all fields; computed in
+    double precision on the host.
     """
     matrix = covariance(gp, np.asarray(tasks.x[0], float))
     values, contexts = np.asarray(tasks.y, float), np.asarray(tasks.context) > 0
@@ -113,10 +114,21 @@ def _rows(matrix, whole, y, context) -> tuple[float, float]:
     exact = _log_density(whole, solve_triangular(whole, flat, lower=True)) - _log_density(
         inner, white
     )
-    variance = np.diag(matrix)[~known] - np.sum(half**2, axis=0)
-    gap = (flat[~known] - half.T @ white) ** 2 / variance[:, None]
-    diagonal = -0.5 * np.sum(gap + np.log(2 * np.pi * variance)[:, None])
+    gaps = (flat[~known] - half.T @ white).reshape(targets, copies, -1)
+    diagonal = _at_single_points(matrix[np.ix_(~known, ~known)], half, gaps)
     return exact / targets, diagonal / targets
+
+
+def _at_single_points(prior, half, gaps) -> float:
+    """Sum over points of the log-density of their gaps (targets, p, columns), point by point."""
+    targets, p, columns = gaps.shape
+    at = np.arange(targets)
+    blocks = prior.reshape(targets, p, targets, p)[at, :, at]
+    parts = half.reshape(len(half), targets, p)
+    factors = np.linalg.cholesky(blocks - np.einsum("ktp,ktq->tpq", parts, parts))
+    white = np.linalg.solve(factors, gaps)
+    logdet = np.sum(np.log(np.diagonal(factors, axis1=1, axis2=2)))
+    return float(-0.5 * np.sum(white**2 + np.log(2 * np.pi)) - columns * logdet)
 
 
 def _log_density(factor, white) -> float:

@@ -47,11 +47,12 @@ def elsewhere(part: dict[str, dict[str, dict]]) -> Table:
     rows = []
     for name, grids in part.items():
         for grid, found in grids.items():
-            cells = [str(found["points"]), str(found["num"]), pair(found["gp"], 3)]
-            cells += [pair(found["regret"]), f"{found['solver_error']:.5f}"]
-            rows.append((name, grid, *cells, pair(found.get("whitened"), 3)))
-    header = ("model", "places", "points", "fields", "GP, exact", "regret", "solver error")
-    header += ("mean square of whitened posterior samples",)
+            gaps = found.get("gaps", {})
+            cells = [pair(gaps.get(kind)) for kind in ("joint", "conditional")]
+            cells += [pair(found.get("whitened"), 3), pair(found.get("regret"))]
+            rows.append((name, grid, str(found["points"]), *cells))
+    header = ("model", "places", "points", "score gap, joint", "conditional")
+    header += ("mean square of whitened posterior samples", "regret")
     return Table("Unseen places, nats per point", header, rows)
 
 
