@@ -23,15 +23,17 @@ from geomndp import nets
 from geomndp.experiments import vector_fields
 from geomndp.score import NetworkScore
 
-PAPER = {"channels": 8}
+PAPER = {"channels": 8, "num_scales": 0}
 HALF = {"compute_dtype": "bfloat16"}
+NEAR = {"num_scales": 0}
 CASES = {
     "e3nn in 3D, paper's size": ("e3nn", {}),
     "O(2), paper's size": ("plane", PAPER),
     "O(2), paper's size, bfloat16": ("plane", PAPER | HALF),
-    "O(2), 24 channels": ("plane", {}),
-    "O(2), 24 channels, bfloat16": ("plane", HALF),
-    "O(2), 24 channels, bfloat16, attention": ("plane", HALF | {"num_heads": 8}),
+    "O(2), 24 channels": ("plane", NEAR),
+    "O(2), 24 channels, bfloat16": ("plane", HALF | NEAR),
+    "O(2), 24 channels, bfloat16, averages": ("plane", HALF),
+    "O(2), 24 channels, bfloat16, attention": ("plane", HALF | NEAR | {"num_heads": 8}),
     "NDP*, bfloat16": ("ndp", HALF),
 }
 

@@ -28,7 +28,7 @@ def test_processes_are_quarter_turns():
 
 @pytest.mark.parametrize("suffix", ["", "-ndp"])
 def test_score_of_the_partner_is_the_turned_score(suffix, getkey):
-    small = {"width": 8, "num_layers": 1} | ({"num_heads": 2} if suffix else {"channels": 2})
+    small = {"width": 8, "num_layers": 1} | ({"num_heads": 2} if suffix else {"channels": 4})
     model = make_model(experiment(f"vector-fields/curl-free{suffix}"), key=getkey(), **small)
     # The untrained head is zero: any parameters will do.
     arrays, rest = jax.tree.flatten(model.score.net)
@@ -49,6 +49,6 @@ def test_score_of_the_partner_is_the_turned_score(suffix, getkey):
 
 
 def test_partner_of_other_models_is_refused(getkey):
-    model = make_model(experiment("vector-fields/hessian"), key=getkey(), channels=1, num_layers=1)
+    model = make_model(experiment("vector-fields/hessian"), key=getkey(), channels=4, num_layers=1)
     with pytest.raises(ValueError, match="planar vectors"):
         partner(model)

@@ -15,7 +15,7 @@ from geomndp.train.loss import squared_errors
 
 from ..nets.helper import quick
 
-SMALL = {"channels": 2, "width": 4, "num_layers": 1, "num_radial": 2}
+SMALL = {"channels": 4, "width": 4, "num_layers": 1, "num_radial": 2}
 TINY = {"width": 4, "num_layers": 1, "num_heads": 1}
 
 

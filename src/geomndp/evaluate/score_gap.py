@@ -36,6 +36,7 @@ from geomndp.score import AbstractScore
 from geomndp.train.times import stratified
 
 KINDS = ("joint", "conditional")
+AT_ONCE = 20_000  # points side by side: memory for larger batches would be a multiple
 
 
 class ScoreGap(NamedTuple):
@@ -100,7 +101,8 @@ def _errors(model: Model, exact: AbstractScore, data, joint: bool, key: PRNGKeyA
     low, high = jnp.log(jnp.expm1(ends))
     t = _times(model, low + u * (high - low))
 
-    def one(t, x, y, mask, context, key):
+    def one(item):
+        t, x, y, mask, context, key = item
         x, y, target = zero_masked(x, mask), zero_masked(y, mask), mask * (1.0 - context)
         times = jnp.where(context > 0, 0.0, t)
         noised = model.noising.perturb(times, x, y, key=key, mask=mask).y
@@ -109,8 +111,9 @@ def _errors(model: Model, exact: AbstractScore, data, joint: bool, key: PRNGKeyA
         square = jnp.sum(gap * model.noising.gram(x, target).solve(gap))
         return square, jnp.sum(target)
 
-    keys = jr.split(noise_key, len(u))
-    return u, *jax.vmap(one)(t, batch.x, batch.y, batch.mask, context, keys)
+    items = (t, batch.x, batch.y, batch.mask, context, jr.split(noise_key, len(u)))
+    at_once = max(AT_ONCE // batch.mask.shape[1], 1)
+    return u, *jax.lax.map(one, items, batch_size=min(at_once, len(u)))
 
 
 def _integrate(model, u, squares, targets, cells: int, low: float, width: float) -> ScoreGap:

@@ -91,14 +91,15 @@ def unseen_grids(
         problem = this.problem._replace(grid=places(name, this.problem))
         roomy, there = with_room(model, problem.grid), this._replace(problem=problem)
         gaps = field_score_gaps(roomy, there, num=fields, batches=2, cells=max(fields // 4, 2))
-        row = {"points": len(problem.grid), "missed_neighbours": _missed(roomy, problem.grid)}
-        row["gaps"] = {kind: gaps[kind]["gap"] for kind in gaps}
-        row["whitened"] = posterior_spread(
-            roomy, problem, tasks=tasks, samples=samples, sampler=sampler
-        )
+        spread = posterior_spread(roomy, problem, tasks=tasks, samples=samples, sampler=sampler)
+        rows[name] = {
+            "points": len(problem.grid),
+            "missed_neighbours": _missed(roomy, problem.grid),
+            "gaps": {kind: gaps[kind]["gap"] for kind in gaps},
+            "whitened": spread,
+        }
         if num:
-            row |= score(roomy, there, num=num, probes=probes, **options)
-        rows[name] = row
+            rows[name] |= score(roomy, there, num=num, probes=probes, **options)
     return rows
 
 

@@ -39,6 +39,7 @@ PAPER_FUNCTIONS = 80_000
 RADIUS = 1.95
 # Room for uniform points of the grid's density; at other places the farthest may be left out.
 NEIGHBOURS = 24
+SCALES = 4  # widths of averages over all points
 SETS = 48
 
 
@@ -74,13 +75,13 @@ def make_model(
 ) -> Model:
     """Untrained model: white limit with the data's variance, beta from 1e-4 to 15.
 
-    Options go to the network, such as `num_heads=8` for attention over all points.
+    Options go to the network, such as `num_scales=0` for neighbours only.
     """
     problem = this.problem
     options |= {"compute_dtype": compute_dtype, "implementation": implementation}
     net: AbstractNet
     if this.equivariant:
-        sizes = {"radius": RADIUS, "max_neighbours": NEIGHBOURS}
+        sizes = {"radius": RADIUS, "max_neighbours": NEIGHBOURS, "num_scales": SCALES}
         net = Steerable2(problem.codomain.kinds, **sizes | options, dtype="float32", key=key)
         missed = int(missed_neighbours(net, jnp.asarray(problem.grid, jnp.float32)))
         if missed:
