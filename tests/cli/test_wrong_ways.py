@@ -159,6 +159,8 @@ USAGE = {
     "sample": "expected MODEL before the options, got none; see geomndp sample --help",
     "sample mast tracks --at 0:6:3": "expected MODEL before the options, got mast tracks",
     "sample mast": "expected --at, got none",
+    "sample --seed 1 mast": "expected --at, got none",
+    "evaluate --json mast --num x": "expected --num to be a whole number, got 'x'",
     "sample mast --at 0:6:3 --num-sample 3": "got '--num-sample' (did you mean --num-samples?)",
     "sample mast --at 0:6:3 -x": "expected an option of this command, got '-x'",
     "sample mast --at 0:6:3 --num-samples many": "to be a whole number, got 'many'",
@@ -167,6 +169,7 @@ USAGE = {
     "sample mast --at 0:6:3 --json yes": "expected no value after --json, got 'yes'",
     "sample mast --at 0:6:3 --levels low": "Error parsing --levels",
     "condition mast --at 0:6:3": "expected OBSERVATIONS, a file, before --at, got none",
+    "condition mast --at x=0:1:3 y=0:1:3": "expected OBSERVATIONS, a file, before --at, got none",
     "list mast": "expected no argument before the options, got mast",
 }
 

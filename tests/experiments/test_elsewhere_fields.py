@@ -56,10 +56,11 @@ def test_the_exact_score_loses_nothing_elsewhere():
     this = small("se")
     model = Model(NOISING, GaussianScore(this.problem.gp))
     options = {"tasks": 2, "samples": 64, "sampler": Amortised(30), "flow": Flow(steps=16)}
-    rows = unseen_grids(model, this, names=("scattered",), num=2, at_once=2, **options)
+    rows = unseen_grids(model, this, names=("scattered",), num=2, fields=8, at_once=2, **options)
     assert rows["scattered"]["points"] == len(this.problem.grid)
     assert abs(rows["scattered"]["regret"][0]) < 0.01
     assert rows["scattered"]["whitened"][0] == pytest.approx(1, abs=0.1)
+    assert all(abs(gap[0]) < 1e-6 for gap in rows["scattered"]["gaps"].values())
 
 
 def test_samples_are_not_drawn_with_the_keys_of_the_fields(monkeypatch):

@@ -1,6 +1,7 @@
 """Models of quarter turns: the identity of the processes, and that of the scores."""
 
 import dataclasses
+import sys
 
 import jax
 import jax.numpy as jnp
@@ -8,10 +9,13 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from geomndp.data import covariance, field_problem
+from geomndp import _shipped
+from geomndp.data import Normaliser, covariance, field_problem
+from geomndp.experiments import partner_fields
 from geomndp.experiments.partner_fields import partner
 from geomndp.experiments.turned import quarter_turn
 from geomndp.experiments.vector_fields import experiment, make_model
+from geomndp.model import load
 
 
 def test_processes_are_quarter_turns():
@@ -46,6 +50,42 @@ def test_score_of_the_partner_is_the_turned_score(suffix, getkey):
     found, expected = evaluated(partner(model), y), evaluated(model, y @ turn.T) @ turn
     assert jnp.linalg.norm(found - expected) < 1e-4 * jnp.linalg.norm(expected)
     assert jnp.linalg.norm(found - plain) > 1e-3 * jnp.linalg.norm(plain)
+
+
+def test_a_model_is_turned_on_disk(tmp_path, monkeypatch, getkey):
+    this = experiment("vector-fields/curl-free")
+    made = make_model(this, key=getkey(), channels=4, width=8, num_layers=1)
+    made.save(str(tmp_path / "curl"), {"experiment": this.name, "metrics": {"a": 1}})
+    paths = [str(tmp_path / name) for name in ("curl", "div", "back")]
+    for pair in (paths[:2], paths[1:]):
+        monkeypatch.setattr(sys, "argv", ["partner_fields", *pair])
+        partner_fields.main()
+    assert load(paths[1]).score.net.kinds == ("pseudovector",)
+    assert load(paths[2]).score.net.kinds == ("vector",)
+    notes = _shipped.metadata(paths[1])
+    assert notes["experiment"] == "vector-fields/div-free"
+    assert notes["metrics"] == {}
+
+
+def test_the_shipped_models_are_partners():
+    curl, div = (
+        _shipped.document(_shipped.folder() / f"vector-fields/{n}-free") for n in ("curl", "div")
+    )
+    assert curl["sha256"] == div["sha256"]
+    assert (curl["net"]["kinds"], div["net"]["kinds"]) == (["vector"], ["pseudovector"])
+
+
+def test_what_has_a_direction_is_refused(getkey):
+    model = make_model(
+        experiment("vector-fields/curl-free"), key=getkey(), channels=4, num_layers=1
+    )
+    kernel = field_problem("curl-free").gp.kernel
+    noising = dataclasses.replace(model.noising, kernel=kernel)
+    with pytest.raises(ValueError, match="expected a white limiting kernel"):
+        partner(dataclasses.replace(model, noising=noising))
+    scaled = dataclasses.replace(model, normaliser=Normaliser(y_scale=(1.0, 2.0)))
+    with pytest.raises(ValueError, match="without mean and scales"):
+        partner(scaled)
 
 
 def test_partner_of_other_models_is_refused(getkey):

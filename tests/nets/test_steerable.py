@@ -126,6 +126,18 @@ def test_blocks_change_nothing(getkey, monkeypatch):
     assert_allclose(quick(lambda *f: net(*f))(*function), plain, atol=1e-11)
 
 
+def test_growing_changes_nothing_at_first(getkey):
+    net = awake("plane-vector", key=getkey())
+    config = {name: value for name, value in net.config().items() if name != "num_scales"}
+    assert nets.build(config, key=getkey()).num_scales == 0  # files from before there was one
+    grown = nets.grown(net, num_scales=2, key=getkey())
+    function = draw(net, key=getkey())
+    assert len(jax.tree.leaves(grown)) > len(jax.tree.leaves(net))
+    assert_allclose(run(grown, *function), run(net, *function), atol=1e-12)
+    with pytest.raises(ValueError, match="expected changes that only add parameters"):
+        nets.grown(net, channels=6, key=getkey())
+
+
 @pytest.mark.parametrize("scales", [0, 2])
 def test_memory_is_linear(scales):
     net = eqx.filter_eval_shape(fresh, "plane-vector", max_neighbours=24, num_scales=scales)

@@ -104,7 +104,7 @@ def test_laws_without_observations_count_from_an_origin_too(tracks, fixes, getke
 
 
 def test_wrong_origins(tracks, fixes):
-    for wrong in ("birth", "2024-13-30T00:00Z", 3, np.datetime64("NaT")):
+    for wrong in ("birth", "2024-13-30T00:00Z", "now", "3", "2024", 3, np.datetime64("NaT")):
         with pytest.raises(ValueError, match="expected origin to be a datetime, got"):
             tracks.condition(fixes, origin=wrong)
     for units in ("days since 2000-01-01", "km"):

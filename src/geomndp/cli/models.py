@@ -83,5 +83,6 @@ def evaluate(command: Evaluate) -> None:
         return
     for key, value in metrics.items():
         text = f"{value:.3g}" if isinstance(value, float) else str(value)
+        text = f"{value:.1f}" if isinstance(value, float) and abs(value) >= 100 else text
         text = f"{value[0]:.4f} ± {value[1]:.4f}" if isinstance(value, list) else text
         Console().print(f"{key}: {text}")

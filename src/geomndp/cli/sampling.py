@@ -42,7 +42,8 @@ def sample(command: Sample) -> None:
 
 def condition(command: Condition) -> None:
     """Draw functions given observations."""
-    if not command.at and not files.is_file(command.observations):
+    told = command.observations
+    if not files.is_file(told) and (not command.at or ":" in told or "=" in told):
         # An option that takes any number of values leaves its last one to a missing argument.
         raise UsageError("expected OBSERVATIONS, a file, before --at, got none")
     with _prepared(command) as (model, names, renamed):

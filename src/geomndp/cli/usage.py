@@ -60,17 +60,27 @@ def _mistakes(kind: type, rest: list[str]) -> Iterator[str]:
         if name is None:
             near = _nearest(option, [*known, "--help"])
             yield f"expected an option of this command, got {option!r}{near}"
-    for token, value in zip(rest, [*rest[1:], ""], strict=False):
-        if (name := seen.get(token)) and (wrong := _wrong_value(hints[name], token, value)):
-            yield wrong
     positional = {name: word for name, hint in hints.items() if (word := _word(hint))}
     first = next((i for i, token in enumerate(rest) if token.startswith("--")), len(rest))
+    for token, value in zip(rest, [*rest[1:], ""], strict=False):
+        name = seen.get(token)
+        # An argument may stand after a flag.
+        if name is None or (hints[name] is bool and first < len(positional)):
+            continue
+        if wrong := _wrong_value(hints[name], token, value):
+            yield wrong
+    lacking = [
+        f"expected --{field.name.replace('_', '-')}, got none"
+        for field in fields(kind)
+        if field.default is MISSING and field.name not in {*positional, *seen.values()}
+    ]
+    free = [token for token in rest if not token.startswith("--")]
+    if len(free) >= len(positional):  # they may all be there, though not where they belong
+        yield from lacking
     if first != len(positional):
         wanted = " and ".join(positional.values()) or "no argument"
         yield f"expected {wanted} before the options, got {' '.join(rest[:first]) or 'none'}"
-    for field in fields(kind):
-        if field.default is MISSING and field.name not in {*positional, *seen.values()}:
-            yield f"expected --{field.name.replace('_', '-')}, got none"
+    yield from lacking
 
 
 def options(kind: type) -> dict[str, str]:

@@ -27,7 +27,7 @@ from geomndp.data import (
 from geomndp.kernels import Diagonal, White
 from geomndp.model import Model
 from geomndp.nets import AbstractNet, BiDimensionalAttention, Steerable2, missed_neighbours
-from geomndp.noising import LinearSchedule, OrnsteinUhlenbeck
+from geomndp.noising import SPACE_SCHEDULE, OrnsteinUhlenbeck
 from geomndp.score import NetworkScore
 from geomndp.train import DenoisingLoss, adam
 
@@ -37,7 +37,7 @@ PAPER_STEPS = 80_000
 PAPER_FUNCTIONS = 80_000
 # Beyond the fifth ring of neighbours (20 points) and below the next of the grid of spacing 20 / 29.
 RADIUS = 1.95
-# Room for uniform points of the grid's density; at other places the farthest may be left out.
+# All 20 on the grid. Of scattered or denser places the nearest, whose weights are the largest.
 NEIGHBOURS = 24
 SCALES = 4  # widths of averages over all points
 SETS = 48
@@ -91,7 +91,7 @@ def make_model(
             problem.codomain.dim, problem.codomain.size, **options, dtype="float32", key=key
         )
     kernel = Diagonal(White(problem.variance), problem.codomain.size)
-    model = Model(OrnsteinUhlenbeck(kernel, LinearSchedule(1e-4, 15.0)), NetworkScore(net))
+    model = Model(OrnsteinUhlenbeck(kernel, SPACE_SCHEDULE), NetworkScore(net))
     size = problem.codomain.size
     return model.named(("x", "y"), ("u", "v") if size == 2 else [f"f{i}" for i in range(size)])
 

@@ -61,7 +61,14 @@ def check_request(num_samples: Any, sampler: Any, key: Any) -> None:
     _checks.at_least(1, num_samples=num_samples)
     if not isinstance(sampler, AbstractSampler):
         raise ValueError(f"expected a sampler such as Amortised(50), got {sampler!r}")
-    if not isinstance(key, jax.Array):
+    if key is None:
+        raise ValueError("expected a key such as jax.random.key(0), got none")
+    check_key(key)
+
+
+def check_key(key: Any) -> None:
+    """Refuse what is neither a key nor none."""
+    if key is not None and not isinstance(key, jax.Array):
         raise ValueError(f"expected a key such as jax.random.key(0), got {key!r}")
 
 

@@ -16,6 +16,7 @@ from geomndp.likelihood import Exact, Flow, Hutchinson, LogProb
 from geomndp.model.checks import (
     as_float,
     as_observations,
+    check_key,
     check_like,
     check_names,
     check_request,
@@ -213,6 +214,7 @@ class Posterior(eqx.Module):
         mask = None if mask is None else as_float("mask", mask)
         _checks.function(x, y, dim=self.model.noising.dim, mask=mask)
         self.model.noising.manifold.check("y", y, mask)
+        check_key(key)
         if flow is None:
             flow = Flow(divergence=Exact() if key is None else Hutchinson())
         route = chosen_route(self.problem(self.observations.x), route)

@@ -2,7 +2,7 @@
 
 from geomndp.nets.base import AbstractNet
 from geomndp.nets.bidimensional import BiDimensionalAttention
-from geomndp.nets.build import build, reconfigure
+from geomndp.nets.build import build, grown, reconfigure
 from geomndp.nets.relative import RelativeAttention
 from geomndp.nets.steerable2 import Steerable2, missed_neighbours
 from geomndp.nets.steerable3 import Steerable3
@@ -16,6 +16,7 @@ __all__ = [
     "Steerable3",
     "TrackAttention",
     "build",
+    "grown",
     "missed_neighbours",
     "reconfigure",
 ]

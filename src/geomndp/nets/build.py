@@ -30,6 +30,23 @@ def build(config: Mapping[str, Any], *, key: PRNGKeyArray) -> AbstractNet:
     return _KINDS[kind](**options, key=key)
 
 
+def grown(net: AbstractNet, *, key: PRNGKeyArray, **changes: Any) -> AbstractNet:
+    """Make a network with more parts, such as `num_scales=4`; those that both have are kept.
+
+    Parts that start at zero change nothing before they are trained.
+    """
+    new = build({**net.config(), **changes}, key=key)
+    old = {jax.tree_util.keystr(path): leaf for path, leaf in jax.tree.leaves_with_path(net)}
+
+    def kept(path, leaf):
+        known = old.get(jax.tree_util.keystr(path), leaf)
+        if known.shape != leaf.shape:
+            raise ValueError(f"expected changes that only add parameters, got {changes}")
+        return known
+
+    return jax.tree.map_with_path(kept, new)
+
+
 def reconfigure(net: AbstractNet, **changes: Any) -> AbstractNet:
     """Return a network with the same parameters that computes differently.
 

@@ -150,10 +150,11 @@ class Steerable2(AbstractNet):
         h = self.embed(jnp.matmul(y, basis.T)) * (1 + per_part(linear(self.gate, time)))
         h = add_scalars(h, linear(self.side, jnp.concatenate([share, x[:, 2:], time], axis=1)))
         time = time.astype(dtype)
-        smooth = averages(x[:, :2], mask, self.radius, self.num_scales, dtype)
+        scales = (self.radius, self.num_scales, dtype)
+        smooth = averages(x[:, :2], mask, *scales) if self.smoothings else None
         for i, layer in enumerate(self.layers):
             h = h + layer(rms_norm(h).astype(dtype), time, send).astype(h.dtype)
-            if self.smoothings:
+            if smooth is not None:
                 seen = self.smoothings[i](rms_norm(h).astype(dtype), time, smooth)
                 h = h + seen.astype(h.dtype)
             if self.attentions:

@@ -14,8 +14,8 @@ import numpy as np
 
 from geomndp.tables.units import SECONDS
 
-ZONE = re.compile(r"\d[T ].*(?:Z|[+-]\d\d:?\d\d)$")
-"""The end of a text in ISO 8601 that names a time zone."""
+PLAIN = re.compile(r"\d{4}-\d\d(?:-\d\d(?:[T ][\d:.]+)?)?$")
+"""ISO 8601 as NumPy reads it to any digit; it would take 20240830 for a year."""
 
 
 def seconds(gaps: np.ndarray) -> np.ndarray:
@@ -38,7 +38,7 @@ def as_moment(origin: Any) -> str:
     """Write a datetime of any kind as a text (ISO 8601), in UTC if it has a zone."""
     given: Any = origin
     try:
-        if isinstance(origin, str) and ZONE.search(origin):
+        if isinstance(origin, str) and not PLAIN.match(origin):
             given = datetime.fromisoformat(origin)
         if getattr(given, "tzinfo", None) is not None:
             given = given.astimezone(UTC).replace(tzinfo=None)
