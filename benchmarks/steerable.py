@@ -31,6 +31,7 @@ CASES = {
     "O(2), paper's size": ("plane", PAPER),
     "O(2), paper's size, bfloat16": ("plane", PAPER | HALF),
     "O(2), 24 channels": ("plane", NEAR),
+    "O(2), 24 channels, averages": ("plane", {}),
     "O(2), 24 channels, bfloat16": ("plane", HALF | NEAR),
     "O(2), 24 channels, bfloat16, averages": ("plane", HALF),
     "O(2), 24 channels, bfloat16, attention": ("plane", HALF | NEAR | {"num_heads": 8}),

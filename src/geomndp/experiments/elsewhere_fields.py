@@ -1,4 +1,4 @@
-"""A field model at places that it never saw: other densities, other sizes, scattered, moved.
+"""A field model at other places than the grid: other densities, other sizes, scattered, moved.
 
 The exact process is known at any places, so that the regret is measured there as on the grid.
 """

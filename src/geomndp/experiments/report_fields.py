@@ -43,7 +43,7 @@ def physics(part: dict[str, dict]) -> Table:
 
 
 def elsewhere(part: dict[str, dict[str, dict]]) -> Table:
-    """Places that the models never saw."""
+    """Other places than the grid."""
     rows = []
     for name, grids in part.items():
         for grid, found in grids.items():
@@ -53,7 +53,7 @@ def elsewhere(part: dict[str, dict[str, dict]]) -> Table:
             rows.append((name, grid, str(found["points"]), *cells))
     header = ("model", "places", "points", "score gap, joint", "conditional")
     header += ("mean square of whitened posterior samples", "regret")
-    return Table("Unseen places, nats per point", header, rows)
+    return Table("Other places than the grid, nats per point", header, rows)
 
 
 def step_times(part: list[dict]) -> Table:
