@@ -16,7 +16,7 @@ import tyro
 import geomndp
 from geomndp.cli.main import COMMANDS
 from geomndp.cli.tables import TABLES
-from geomndp.cli.usage import parse
+from geomndp.cli.usage import UsageError, parse
 from geomndp.experiments import registry
 
 from .commands import ROOT, START, Command, commands, pages, scripts
@@ -147,7 +147,7 @@ def test_a_wrong_command_would_be_seen(line, monkeypatch, tmp_path):
     page = tmp_path / "page.md"
     page.write_text(f"Do this:\n\n```bash\n{line}  # why\n```\n")
     (command,) = commands(page)
-    with pytest.raises((Exception, SystemExit)):
+    with pytest.raises((AssertionError, UsageError, SystemExit)):
         check(command, monkeypatch)
 
 
