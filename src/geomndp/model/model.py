@@ -12,11 +12,10 @@ import jax.numpy as jnp
 from geomndp import _checks
 from geomndp._types import Inputs, PRNGKeyArray, Scalar
 from geomndp.data import Normaliser
-from geomndp.likelihood import Exact, Flow, Hutchinson, LogProb
+from geomndp.likelihood import Flow, LogProb
 from geomndp.model.checks import (
     as_float,
     as_observations,
-    check_key,
     check_like,
     check_names,
     check_request,
@@ -28,7 +27,7 @@ from geomndp.model.checks import (
     rescaled,
 )
 from geomndp.model.compiled import compiled_log_prob, draw
-from geomndp.model.routes import amortises, chosen_route
+from geomndp.model.routes import amortises, chosen_flow, chosen_route
 from geomndp.noising import AbstractNoising
 from geomndp.samplers import (
     AbstractSampler,
@@ -214,9 +213,7 @@ class Posterior(eqx.Module):
         mask = None if mask is None else as_float("mask", mask)
         _checks.function(x, y, dim=self.model.noising.dim, mask=mask)
         self.model.noising.manifold.check("y", y, mask)
-        check_key(key)
-        if flow is None:
-            flow = Flow(divergence=Exact() if key is None else Hutchinson())
+        flow = chosen_flow(flow, key)
         route = chosen_route(self.problem(self.observations.x), route)
         normaliser, jacobian = self.model.normaliser, 0.0
         if normaliser is not None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from geomndp import _checks
+from geomndp.likelihood import Exact, Flow, Hutchinson
+from geomndp.model.checks import check_key
 from geomndp.samplers import Problem, check_amortised
 
 ROUTES = ("conditional", "joint")
@@ -27,3 +31,9 @@ def chosen_route(problem: Problem, route: str | None) -> str:
     elif problem.observations.noisy:
         raise ValueError("expected observations without noise for route 'joint', got noise")
     return route
+
+
+def chosen_flow(flow: Flow | None, key: Any) -> Flow:
+    """The flow that was asked for, else one with probes if there is a key for them."""
+    check_key(key)
+    return Flow(divergence=Exact() if key is None else Hutchinson()) if flow is None else flow
