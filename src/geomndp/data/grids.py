@@ -81,14 +81,9 @@ class GridStream(AbstractStream):
     def draw(self, key):
         """Make a batch; all its functions have the same inputs."""
         function_key, mark_key, count_key = jr.split(key, 3)
-        n, b, dtype = len(self.sampler.grid), self.batch_size, self.sampler.grid.dtype
-        y = self._fields(function_key)
-        x = jnp.broadcast_to(self.sampler.grid[None], (b, *self.sampler.grid.shape))
-        mask, context = jnp.ones((b, n), dtype), jnp.zeros((b, n), dtype)
-        if self.contexts is not None:
-            counts = self.contexts.counts(jnp.full((b,), n, jnp.int32), key=count_key)
-            context = random_marks(counts, n, dtype, key=mark_key)
-        return Batch(x, y, mask, context)
+        grid = self.sampler.grid
+        mask = jnp.ones(len(grid), grid.dtype)
+        return at_places(grid, self._fields(function_key), mask, self.contexts, mark_key, count_key)
 
     def _fields(self, key: PRNGKeyArray) -> Float[Array, "b n p"]:
         if self.num_functions is None:
@@ -97,6 +92,24 @@ class GridStream(AbstractStream):
             rows = jr.randint(key, (self.batch_size,), 0, self.num_functions, jnp.int32)
             keys = jax.vmap(lambda row: jr.fold_in(jr.key(self.seed), row))(rows)
         return self.sampler(white(self.sampler, keys))
+
+
+def at_places(
+    grid: Inputs,
+    y: Float[Array, "b n p"],
+    mask: Mask,
+    contexts: Contexts | None,
+    mark_key: PRNGKeyArray,
+    count_key: PRNGKeyArray,
+) -> Batch:
+    """Fields that share places and mask, a random part of the points that are there observed."""
+    b, n = y.shape[:2]
+    x, masks = (jnp.broadcast_to(v[None], (b, *v.shape)) for v in (grid, mask))
+    if contexts is None:
+        return Batch(x, y, masks, jnp.zeros_like(masks))
+    points = jnp.broadcast_to(jnp.sum(mask).astype(jnp.int32)[None], (b,))
+    counts = contexts.counts(points, key=count_key)
+    return Batch(x, y, masks, random_marks(counts, n, mask.dtype, key=mark_key, mask=mask))
 
 
 def white(sampler: GridSampler, keys) -> Float[Array, "b n p"]:

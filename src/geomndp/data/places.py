@@ -16,8 +16,8 @@ import jax.random as jr
 import numpy as np
 
 from geomndp import _checks
-from geomndp._types import Array, Batch, Float, Int, Mask, PRNGKeyArray
-from geomndp.data.grids import GridSampler, random_marks, white
+from geomndp._types import Array, Float, Int, Mask, PRNGKeyArray
+from geomndp.data.grids import GridSampler, at_places, random_marks, white
 from geomndp.data.stream import AbstractStream, Contexts
 from geomndp.gp import GP
 
@@ -113,15 +113,8 @@ class PlacesStream(AbstractStream):
         """Make a batch; all its functions have the same inputs and the same mask."""
         place_key, function_key, mark_key, count_key = jr.split(key, 4)
         sampler, mask = self._places(place_key)
-        b, n, dtype = self.batch_size, len(sampler.grid), sampler.grid.dtype
-        y = sampler(white(sampler, jr.split(function_key, b)))
-        x = jnp.broadcast_to(sampler.grid[None], (b, *sampler.grid.shape))
-        context = jnp.zeros((b, n), dtype)
-        if self.contexts is not None:
-            points = jnp.broadcast_to(jnp.sum(mask).astype(jnp.int32)[None], (b,))
-            counts = self.contexts.counts(points, key=count_key)
-            context = random_marks(counts, n, dtype, key=mark_key, mask=mask)
-        return Batch(x, y, jnp.broadcast_to(mask[None], (b, n)), context)
+        y = sampler(white(sampler, jr.split(function_key, self.batch_size)))
+        return at_places(sampler.grid, y, mask, self.contexts, mark_key, count_key)
 
     def _places(self, key: PRNGKeyArray) -> tuple[GridSampler, Mask]:
         first_key, set_key, thin_key, part_key, mask_key = jr.split(key, 5)
