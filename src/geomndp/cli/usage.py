@@ -80,7 +80,6 @@ def _mistakes(kind: type, rest: list[str]) -> Iterator[str]:
     if first != len(positional):
         wanted = " and ".join(positional.values()) or "no argument"
         yield f"expected {wanted} before the options, got {' '.join(rest[:first]) or 'none'}"
-    yield from lacking
 
 
 def options(kind: type) -> dict[str, str]:
