@@ -4,8 +4,8 @@ python benchmarks/reach.py
 
 All points of a field are noised to time t, and the value at one of them near the centre of the grid
 is told by the best linear estimate from those within r of it, or from all. The loss is the
-difference of the mean squared errors times a^2 / sigma^2: in squares of u = sigma K grad log p, both
-components together.
+difference of the mean squared errors times a^2 / sigma^2: in squares of u = sigma K grad log p,
+both components together.
 """
 
 import numpy as np
