@@ -122,9 +122,9 @@ def test_thinned_functions_have_any_number_of_points(getkey):
 
 
 def test_at_most_so_many_points(getkey):
-    stream = data.Resampled(functions=_numbered(), batch_size=50, most=6)
+    stream = data.Resampled(functions=_numbered(), batch_size=400, most=6)
     batch = eqx.filter_jit(stream.draw)(getkey())
-    assert batch.x.shape == (50, 6, 1) and batch.mask.shape == (50, 6)
+    assert batch.x.shape == (400, 6, 1) and batch.mask.shape == (400, 6)
     assert set(np.asarray(jnp.sum(batch.mask, axis=1)).tolist()) == {5.0, 6.0}
     assert len(np.unique(np.asarray(batch.x[..., 0])[batch.mask > 0])) == 3 * 9 + 3 * 5
 
