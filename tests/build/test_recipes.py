@@ -121,7 +121,10 @@ def test_fields_keep_the_symmetries_of_the_plane(winds):
 
 def test_without_symmetry_every_input_has_its_scale(winds):
     recipe = build(winds.assign_coords(y=("y", np.arange(5.0), {"units": "m"})), "none", **TINY)
-    assert isinstance(recipe.model.score.net, BiDimensionalAttention)
+    net = recipe.model.score.net
+    # Inputs differ in kind: their order must matter.
+    assert isinstance(net, BiDimensionalAttention) and net.tokens == "points"
+    assert net.num_frequencies >= 8 and "min_wavelength" in str(recipe)
     assert len(recipe.model.normaliser.x_scale) == 2 == len(set(recipe.model.normaliser.x_scale))
     assert len(recipe.model.normaliser.y_scale) == 3
     y = jnp.asarray(recipe.data.functions.y)

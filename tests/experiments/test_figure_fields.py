@@ -49,3 +49,5 @@ def test_figure_of_an_exact_score_turns(tmp_path):
 def test_efficiency_figure(tmp_path):
     part = {"vector-fields/se": POINTS, "vector-fields/se-ndp": POINTS[:1]}
     assert efficiency_figure(part, tmp_path / "e.png").stat().st_size > 1000
+    alone = {"vector-fields/se-ndp": POINTS[:1]}
+    assert efficiency_figure(alone, tmp_path / "a.png").stat().st_size > 1000

@@ -73,6 +73,11 @@ def test_the_shipped_models_are_partners():
     )
     assert curl["sha256"] == div["sha256"]
     assert (curl["net"]["kinds"], div["net"]["kinds"]) == (["vector"], ["pseudovector"])
+    ndp, turned = (load(f"vector-fields/{n}-free-ndp").score.net for n in ("curl", "div"))
+    expected = partner(load("vector-fields/curl-free-ndp")).score.net
+    for found, leaf in zip(jax.tree.leaves(turned), jax.tree.leaves(expected), strict=True):
+        assert bool(jnp.all(found == leaf))
+    assert not bool(jnp.all(turned.head.weight == ndp.head.weight))
 
 
 def test_what_has_a_direction_is_refused(getkey):

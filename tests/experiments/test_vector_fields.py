@@ -18,6 +18,7 @@ from ..nets.helper import quick
 
 SMALL = {"channels": 4, "width": 4, "num_layers": 1, "num_radial": 2}
 TINY = {"width": 4, "num_layers": 1, "num_heads": 1}
+CASES = {"vector-fields/curl-free": SMALL, "vector-fields/curl-free-ndp": TINY}
 
 
 def small(name):
@@ -73,9 +74,10 @@ def test_train_and_score(name):
     assert gaps["joint"]["gap"][0] > 0
 
 
-def test_shared_inputs_do_not_change_the_loss():
-    this = small("vector-fields/curl-free")
-    model = vector_fields.make_model(this, key=jr.key(0), **SMALL)
+@pytest.mark.parametrize(("name", "sizes"), CASES.items())
+def test_shared_inputs_do_not_change_the_loss(name, sizes):
+    this = small(name)
+    model = vector_fields.make_model(this, key=jr.key(0), **sizes)
     # The untrained head is zero: any parameters will do.
     score = jax.tree.map(
         lambda leaf: (
@@ -90,7 +92,9 @@ def test_shared_inputs_do_not_change_the_loss():
     @quick
     def both(batch):
         args = (score, model.noising, t, batch)
-        return [squared_errors(*args, key=jr.key(3), shared=shared) for shared in (False, True)]
+        ways = ({}, {"shared": stream.shared, "whole": stream.whole})
+        return [squared_errors(*args, key=jr.key(3), **way) for way in ways]
 
+    assert stream.shared and stream.whole == name.endswith("-ndp")
     plain, shared = both(batch)
     assert_allclose(shared, plain, rtol=1e-4, atol=1e-6)

@@ -15,10 +15,14 @@ from ..cases import quick
 TINY = {"width": 8, "num_layers": 2, "num_heads": 2}
 NETS = {
     "absolute": (nets.BiDimensionalAttention, {}),
+    "points": (
+        nets.BiDimensionalAttention,
+        {"tokens": "points", "num_frequencies": 2, "normalised": True},
+    ),
     "centred": (nets.BiDimensionalAttention, {"inputs": "centred"}),
     "relative": (nets.RelativeAttention, {"bias_width": 8, "num_frequencies": 4}),
 }
-INVARIANT = [name for name in NETS if name != "absolute"]
+INVARIANT = [name for name in NETS if name not in ("absolute", "points")]
 DTYPES = ("float32", "float64")
 TOLERANCE = {"float32": 2e-5, "float64": 1e-12}
 

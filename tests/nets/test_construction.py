@@ -42,6 +42,13 @@ def test_bad_options(name, options, message):
             "expected 0 < min_wavelength < max_wavelength, got 20.0, 16.0",
         ),
         (lambda key: nets.BiDimensionalAttention(1, 1, inputs="far", key=key), "expected inputs"),
+        (lambda key: nets.BiDimensionalAttention(1, 1, tokens="far", key=key), "expected tokens"),
+        (
+            lambda key: nets.BiDimensionalAttention(
+                1, 1, num_frequencies=2, min_wavelength=20.0, key=key
+            ),
+            "expected 0 < min_wavelength < max_wavelength, got 20.0, 16.0",
+        ),
         (lambda key: nets.build({"kind": "none"}, key=key), "expected kind to be one of"),
         (lambda key: nets.build({}, key=key), "got None"),
     ],

@@ -37,6 +37,19 @@ def test_order_of_input_dimensions(name, getkey):
     assert_allclose(moved, run(net, *function), atol=1e-12)
 
 
+def test_tokens_of_points_tell_input_dimensions_apart(getkey):
+    net = awake("points", key=getkey())
+    function = draw(key=getkey())
+    moved = run(net, *function._replace(x=function.x[:, ::-1]))
+    assert float(jnp.max(jnp.abs(moved - run(net, *function)))) > 1e-3
+
+
+@every
+def test_no_mask_is_a_mask_of_ones(name, getkey):
+    net, function = awake(name, key=getkey()), draw(key=getkey(), masked=0)
+    assert_allclose(run(net, *function[:3]), run(net, *function), atol=1e-13, rtol=1e-13)
+
+
 @invariant
 @pytest.mark.parametrize("shift", [0.5, -1e3])
 @both
@@ -57,8 +70,9 @@ def test_translation_of_inputs_that_round(name, getkey):
     assert_allclose(moved, run(net, *function), atol=3e-2, rtol=3e-2)
 
 
-def test_absolute_inputs_are_seen(getkey):
-    net = awake("absolute", key=getkey())
+@pytest.mark.parametrize("name", ["absolute", "points"])
+def test_absolute_inputs_are_seen(name, getkey):
+    net = awake(name, key=getkey())
     function = draw(key=getkey())
     moved = run(net, *function._replace(x=function.x + 0.5))
     assert float(jnp.max(jnp.abs(moved - run(net, *function)))) > 1e-3

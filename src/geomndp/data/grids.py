@@ -78,6 +78,10 @@ class GridStream(AbstractStream):
     def shared(self) -> bool:
         return True
 
+    @property
+    def whole(self) -> bool:
+        return True
+
     def draw(self, key):
         """Make a batch; all its functions have the same inputs."""
         function_key, mark_key, count_key = jr.split(key, 3)

@@ -31,6 +31,10 @@ class SharedPlaces(AbstractStream):
     def shared(self) -> bool:
         return True
 
+    @property
+    def whole(self) -> bool:
+        return True
+
     def draw(self, key):
         """Make a batch of functions from the set, with replacement."""
         row_key, count_key, mark_key = jr.split(key, 3)

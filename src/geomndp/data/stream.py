@@ -64,6 +64,11 @@ class AbstractStream(eqx.Module):
         """Whether all functions of a batch have the same inputs and the same mask."""
         return False
 
+    @property
+    def whole(self) -> bool:
+        """Whether every function has all its points: networks are then told of no mask."""
+        return False
+
     @abc.abstractmethod
     def draw(self, key: PRNGKeyArray) -> Batch:
         """Make a batch: the same key gives the same functions."""

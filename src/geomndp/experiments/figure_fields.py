@@ -92,17 +92,19 @@ def _draw_row(axes, name: str, drawn: Drawn, problem: FieldProblem) -> None:
 
 
 def efficiency_figure(part: dict[str, list[dict]], path: str | Path) -> Path:
-    """Regret against the number of training fields, one panel a data set, both kinds of model.
+    """Regret against the number of training fields, both kinds of model, one panel a data set.
 
-    A dashed line is the regret of the same model on fresh fields.
+    A dashed line is the regret of the same model on fresh fields. A set of one number only is left
+    out where others have more.
     """
     import matplotlib.pyplot as plt
 
-    fields = list(dict.fromkeys(name.removesuffix("-ndp") for name in part))
+    curves = [name for name, points in part.items() if len(_finite(points)) > 1]
+    fields = list(dict.fromkeys(name.removesuffix("-ndp") for name in curves or part))
     size = (4.2 * len(fields), 3.4)
     figure, axes = plt.subplots(1, len(fields), figsize=size, squeeze=False, sharey=True)
     for ax, field in zip(axes[0], fields, strict=True):
-        for suffix, label in (("", "E(2)-equivariant"), ("-ndp", "without symmetry")):
+        for suffix, label in (("", "E(2)-equivariant"), ("-ndp", "NDP*, no symmetry")):
             _curve(ax, part.get(field + suffix, []), label, "C1" if suffix else "C0")
         title = field.rpartition("/")[2]
         ax.set(title=title, xlabel="training fields", xscale="log", yscale="log")
@@ -114,10 +116,14 @@ def efficiency_figure(part: dict[str, list[dict]], path: str | Path) -> Path:
 
 
 def _curve(ax, points: list[dict], label: str, color: str) -> None:
-    some = sorted((p["functions"], *p["regret"]) for p in points if p.get("functions"))
+    some = sorted((p["functions"], *p["regret"]) for p in _finite(points))
     if some:
         counts, means, errors = zip(*some, strict=True)
         ax.errorbar(counts, means, errors, marker="o", ms=3, capsize=2, label=label, color=color)
     for point in points:
         if not point.get("functions"):
-            ax.axhline(point["regret"][0], color=color, ls="--", lw=1)
+            ax.axhline(point["regret"][0], color=color, ls="--", lw=1, label="on fresh fields")
+
+
+def _finite(points: list[dict]) -> list[dict]:
+    return [point for point in points if point.get("functions")]

@@ -49,7 +49,7 @@ def partner(model: Model) -> Model:
 def _turn_weights(net: BiDimensionalAttention) -> BiDimensionalAttention:
     """Turn what goes in, and what comes out back: tokens are (place, values)."""
     turn, into, head = quarter_turn(net.head.weight.dtype), net.embed.weight, net.head
-    values = [into.at[:, 1:].set(matmul(into[:, 1:], turn)), matmul(turn.T, head.weight)]
+    values = [into.at[:, -2:].set(matmul(into[:, -2:], turn)), matmul(turn.T, head.weight)]
     places = [lambda net: net.embed.weight, lambda net: net.head.weight]
     if head.bias is not None:
         values.append(matmul(turn.T, head.bias[:, None])[:, 0])

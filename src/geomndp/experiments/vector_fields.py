@@ -39,6 +39,9 @@ PAPER_FUNCTIONS = 80_000
 RADIUS = 1.95
 # All 20 on the grid. Of scattered or denser places the nearest, whose weights are the largest.
 NEIGHBOURS = 24
+# NDP*. Components of a vector go with input dimensions, which may then not be exchanged.
+POINTS = {"tokens": "points", "normalised": True}
+POINTS |= {"num_frequencies": 6, "min_wavelength": 2.5, "max_wavelength": 40.0}
 SCALES = 4  # widths of averages over all points
 SETS = 48
 
@@ -87,9 +90,8 @@ def make_model(
         if missed:
             raise ValueError(f"expected room for all neighbours on the grid, got {missed} too many")
     else:
-        net = BiDimensionalAttention(
-            problem.codomain.dim, problem.codomain.size, **options, dtype="float32", key=key
-        )
+        dims = problem.codomain.dim, problem.codomain.size
+        net = BiDimensionalAttention(*dims, **POINTS | options, dtype="float32", key=key)
     kernel = Diagonal(White(problem.variance), problem.codomain.size)
     model = Model(OrnsteinUhlenbeck(kernel, SPACE_SCHEDULE), NetworkScore(net))
     size = problem.codomain.size
@@ -119,5 +121,5 @@ def make_stream(
 
 
 def make_optimiser(this: FieldExperiment, steps: int) -> optax.GradientTransformation:
-    """Adam; the normalised network bears a higher rate than the paper's 5e-4."""
-    return adam(steps, peak=2e-3 if this.equivariant else 5e-4)
+    """Adam; normalised networks bear higher rates than the paper's 5e-4."""
+    return adam(steps, peak=2e-3 if this.equivariant else 1e-3)

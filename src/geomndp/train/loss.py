@@ -46,16 +46,18 @@ def squared_errors(
     key: PRNGKeyArray,
     paired: bool = False,
     shared: bool = False,
+    whole: bool = False,
 ) -> Float[Array, "b n"]:
     """Square of the score's residual at every point, mean over outputs.
 
     `paired` functions go through the network two at a time (see `geomndp.train.pairs`). Functions
-    that `shared` their inputs and masks share what a network computes from these alone.
+    that `shared` their inputs and masks share what a network computes from these alone, and skip
+    the mask where they are `whole`.
     """
     mask = batch.mask
     x, y0 = (jax.vmap(zero_masked)(v, mask) for v in (batch.x, batch.y))
     if shared:
-        return _on_shared_inputs(score, noising, t, x[0], y0, mask[0], key)
+        return _on_shared_inputs(score, noising, t, x[0], y0, None if whole else mask[0], key)
 
     def perturb(t, x, y0, mask, key):
         noised = noising.perturb(t, x, y0, key=key, mask=mask)
@@ -121,8 +123,9 @@ class DenoisingLoss(eqx.Module):
         key: PRNGKeyArray,
         paired: bool = False,
         shared: bool = False,
+        whole: bool = False,
     ) -> tuple[Scalar, LossInfo]:
-        """Loss of a batch, and of each of its functions; `paired`, `shared` as the stream says."""
+        """Loss of a batch, and of each function; `paired`, `shared`, `whole`: see the streams."""
         time_key, noise_key = jr.split(key)
         t, point_t = self.draw_times(noising, batch, key=time_key)
         # Where one point's error stands for all of them, leaving the context out moves the minimum.
@@ -130,7 +133,7 @@ class DenoisingLoss(eqx.Module):
         if score.parametrisation.pointwise:
             counted = counted * (1.0 - batch.context)
         if self.implicit is None:
-            ways = {"paired": paired, "shared": shared}
+            ways = {"paired": paired, "shared": shared, "whole": whole}
             squares = squared_errors(score, noising, point_t, batch, key=noise_key, **ways)
         else:
             rule = self.implicit

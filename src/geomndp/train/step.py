@@ -68,7 +68,7 @@ class Trainer(eqx.Module):
 
         def objective(params):
             score = eqx.combine(params, self.skeleton)
-            ways = {"paired": self.stream.paired, "shared": self.stream.shared}
+            ways = {name: getattr(self.stream, name) for name in ("paired", "shared", "whole")}
             return self.loss(score, self.noising, batch, key=key, **ways)
 
         tree = self.unravel(state.params)
