@@ -36,6 +36,7 @@ CASES = {
     "O(2), 24 channels, bfloat16, averages": ("plane", HALF),
     "O(2), 24 channels, bfloat16, attention": ("plane", HALF | NEAR | {"num_heads": 8}),
     "NDP*, bfloat16": ("ndp", HALF),
+    "NDP*, bfloat16, cudnn": ("ndp", HALF | {"implementation": "cudnn"}),
 }
 
 
