@@ -51,9 +51,14 @@ def covariance(gp: GP, grid: Float[np.ndarray, "n d"]) -> np.ndarray:
     (n, n) where the outputs are independent copies, else (n p, n p).
     """
     with jax.enable_x64(True), jax.default_device(jax.local_devices(backend="cpu")[0]):
-        x = jnp.asarray(grid, jnp.float64)
-        matrix = np.asarray(jax.jit(gp.kernel.cross)(x, x))
-    return matrix + gp.noise * np.eye(len(matrix))
+        return np.asarray(noisy_covariance(gp, jnp.asarray(grid, jnp.float64)))
+
+
+@eqx.filter_jit
+def noisy_covariance(gp: GP, x: Inputs) -> Float[Array, "m m"]:
+    """Kernel matrix at the places plus the observation noise."""
+    matrix = gp.kernel.cross(x, x)
+    return matrix + gp.noise * jnp.eye(len(matrix), dtype=x.dtype)
 
 
 class GridStream(AbstractStream):

@@ -17,7 +17,7 @@ import numpy as np
 
 from geomndp import _checks
 from geomndp._types import Array, Float, Int, Mask, PRNGKeyArray
-from geomndp.data.grids import GridSampler, at_places, random_marks, white
+from geomndp.data.grids import GridSampler, at_places, noisy_covariance, random_marks, white
 from geomndp.data.stream import AbstractStream, Contexts
 from geomndp.gp import GP
 
@@ -72,13 +72,9 @@ def stacked_samplers(gp: GP, sets: list[np.ndarray], dtype=None) -> GridSampler:
     """
     dtype = jnp.dtype(dtype or jnp.result_type(float))
 
-    @jax.jit
-    def factor(x):
-        matrix = gp.kernel.cross(x, x)
-        return jnp.linalg.cholesky(matrix + gp.noise * jnp.eye(len(matrix))).astype(dtype)
-
     with jax.enable_x64(True):
-        factors = [factor(jnp.asarray(places, jnp.float64)) for places in sets]
+        matrices = (noisy_covariance(gp, jnp.asarray(places, jnp.float64)) for places in sets)
+        factors = [jnp.linalg.cholesky(matrix).astype(dtype) for matrix in matrices]
     first = GridSampler(gp, sets[0][:1], dtype)
     grids = jnp.asarray(np.stack(sets), dtype)
     where = lambda sampler: (sampler.grid, sampler.factor)  # noqa: E731

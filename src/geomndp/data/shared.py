@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import jax.random as jr
 
 from geomndp import _checks
-from geomndp._types import Array, Batch, Float, Inputs
-from geomndp.data.grids import random_marks
+from geomndp._types import Array, Float, Inputs
+from geomndp.data.grids import at_places
 from geomndp.data.stream import AbstractStream, Contexts
 
 
@@ -38,11 +38,6 @@ class SharedPlaces(AbstractStream):
     def draw(self, key):
         """Make a batch of functions from the set, with replacement."""
         row_key, count_key, mark_key = jr.split(key, 3)
-        b, n, dtype = self.batch_size, len(self.x), self.x.dtype
-        rows = jr.randint(row_key, (b,), 0, len(self.y), jnp.int32)
-        x = jnp.broadcast_to(self.x[None], (b, *self.x.shape))
-        context = jnp.zeros((b, n), dtype)
-        if self.contexts is not None:
-            counts = self.contexts.counts(jnp.full((b,), n, jnp.int32), key=count_key)
-            context = random_marks(counts, n, dtype, key=mark_key)
-        return Batch(x, self.y[rows], jnp.ones((b, n), dtype), context)
+        rows = jr.randint(row_key, (self.batch_size,), 0, len(self.y), jnp.int32)
+        mask = jnp.ones(len(self.x), self.x.dtype)
+        return at_places(self.x, self.y[rows], mask, self.contexts, mark_key, count_key)
