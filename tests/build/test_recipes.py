@@ -9,10 +9,12 @@ import jax.random as jr
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 from numpy.testing import assert_allclose
 
 from geomndp import build, fit, load
 from geomndp._build.choose import kinds_of
+from geomndp._build.scales import density
 from geomndp.gp import GP
 from geomndp.kernels import SquaredExponential
 from geomndp.nets import (
@@ -129,3 +131,15 @@ def test_without_symmetry_every_input_has_its_scale(winds):
     assert len(recipe.model.normaliser.y_scale) == 3
     y = jnp.asarray(recipe.data.functions.y)
     assert_allclose(jnp.std(y, axis=(0, 1)), 1.0, atol=1e-9)
+    plain = build(winds, "none", **TINY, num_frequencies=0)
+    assert "tokens points" in str(plain) and "min_wavelength" not in str(plain)
+
+
+def test_waves_of_absolute_inputs_reach_over_all_functions():
+    start = np.linspace(0.0, 1000.0, 40)
+    x = start[:, None] + np.linspace(0.0, 10.0, 12)
+    spaced = density(x[..., None], np.ones(x.shape, bool))
+    assert_allclose((spaced.extent, spaced.reach), (10.0, 1010.0))
+    table = xr.Dataset({"f": (("function", "i"), np.sin(x))}, {"t": (("function", "i"), x)})
+    net = build(table, "none", inputs="t", **TINY).model.score.net
+    assert net.max_wavelength > 4 * np.ptp(start) / x.std()

@@ -14,7 +14,10 @@ from geomndp.noising import LinearSchedule, OrnsteinUhlenbeck
 from geomndp.score import GaussianScore
 
 NOISING = OrnsteinUhlenbeck(Diagonal(White(1.02), 2), LinearSchedule(1e-4, 15.0))
-POINTS = [{"functions": 800, "regret": [0.02, 0.001]}, {"functions": None, "regret": [0.01, 0.001]}]
+POINTS = [
+    {"functions": number, "regret": [regret, 0.001]}
+    for number, regret in ((800, 0.02), (80, 0.4), (None, 0.01))
+]
 
 
 @pytest.fixture(autouse=True)
@@ -49,5 +52,7 @@ def test_figure_of_an_exact_score_turns(tmp_path):
 def test_efficiency_figure(tmp_path):
     part = {"vector-fields/se": POINTS, "vector-fields/se-ndp": POINTS[:1]}
     assert efficiency_figure(part, tmp_path / "e.png").stat().st_size > 1000
-    alone = {"vector-fields/se-ndp": POINTS[:1]}
+    alone = {"vector-fields/curl-free-ndp": POINTS[:1]}
     assert efficiency_figure(alone, tmp_path / "a.png").stat().st_size > 1000
+    efficiency_figure(part | alone, tmp_path / "b.png")
+    assert (tmp_path / "b.png").read_bytes() == (tmp_path / "e.png").read_bytes()

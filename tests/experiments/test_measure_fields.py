@@ -10,6 +10,7 @@ from .helper import NOISING, RIGHT
 
 NAME = "vector-fields/div-free"
 SCORE = {"log_prob": [0.6, 0.01], "regret": [0.05, 0.001], "num": 8, "solver_error": 1e-4}
+SCORE |= {"probes": 4, "probe_error": 0.02}
 
 
 def test_parts_are_measured_once(tmp_path, monkeypatch):
@@ -45,4 +46,4 @@ def test_runs_become_points_of_a_curve(tmp_path):
         measure_fields.add_efficiency(run, path)
     curve = results.read(path)["efficiency"][NAME]
     assert [(point["functions"], point["steps"]) for point in curve] == [(800, 20), (None, 20)]
-    assert curve[0]["regret"] == SCORE["regret"]
+    assert SCORE.items() <= curve[0].items()

@@ -23,7 +23,7 @@ NAME = "vector-fields/div-free"
 FILE = {
     "efficiency": {
         NAME: [
-            {"functions": None, "steps": 100, "log_prob": [0.65, 0.01], "regret": [0.01, 0.001]},
+            SCORE | {"functions": None, "steps": 100},
             {"functions": 800, "steps": 100, "log_prob": [0.62, 0.01], "regret": [0.04, 0.001]},
         ]
     },
@@ -72,7 +72,8 @@ def test_table_has_published_and_measured_rows(models):
 def test_reproduce_writes_every_table(models, capsys):
     assert main(["reproduce", "vector-fields", "--out", str(models / "out"), "--no-figures"]) == 0
     text = (models / "out" / "vector-fields.md").read_text(encoding="utf-8")
-    assert f"| {NAME} | fresh | 100 | 0.650 ± 0.010 | 0.0100 ± 0.0010 |" in text
+    assert f"| {NAME} | fresh | 100 | 256 | 8 | 0.655 ± 0.010 | 0.0050 ± 0.0010 |" in text
+    assert f"| {NAME} | 800 | 100 |  |  | 0.620 ± 0.010 | 0.0400 ± 0.0010 |" in text
     assert text.index("| 800 |") < text.index("| fresh |")
     share = "0.0200 ± 0.0010 | 0.0196 |"
     checks = "0.2100 ± 0.0010 | 0.2060 | 0.2100 ± 0.0010 | 0.2060"

@@ -98,3 +98,6 @@ def test_shared_inputs_do_not_change_the_loss(name, sizes):
     assert stream.shared and stream.whole == name.endswith("-ndp")
     plain, shared = both(batch)
     assert_allclose(shared, plain, rtol=1e-4, atol=1e-6)
+    # Of whole functions a mask is not so much as looked at.
+    plain, shared = both(batch._replace(mask=batch.mask.at[:, -5:].set(0.0)))
+    assert bool(jnp.allclose(shared[:, :-5], plain[:, :-5], rtol=1e-4)) != stream.whole

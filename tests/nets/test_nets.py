@@ -29,21 +29,6 @@ def test_permutation_of_points(name, dtype, getkey):
     assert_allclose(moved, run(net, *function)[order], atol=TOLERANCE[dtype], rtol=TOLERANCE[dtype])
 
 
-@pytest.mark.parametrize("name", ["absolute", "centred"])
-def test_order_of_input_dimensions(name, getkey):
-    net = awake(name, key=getkey())
-    function = draw(key=getkey())
-    moved = run(net, *function._replace(x=function.x[:, ::-1]))
-    assert_allclose(moved, run(net, *function), atol=1e-12)
-
-
-def test_tokens_of_points_tell_input_dimensions_apart(getkey):
-    net = awake("points", key=getkey())
-    function = draw(key=getkey())
-    moved = run(net, *function._replace(x=function.x[:, ::-1]))
-    assert float(jnp.max(jnp.abs(moved - run(net, *function)))) > 1e-3
-
-
 @every
 def test_no_mask_is_a_mask_of_ones(name, getkey):
     net, function = awake(name, key=getkey()), draw(key=getkey(), masked=0)
@@ -68,14 +53,6 @@ def test_translation_of_inputs_that_round(name, getkey):
     function = function._replace(x=jr.uniform(getkey(), function.x.shape, jnp.float32))
     moved = run(net, *function._replace(x=function.x + 1e3))
     assert_allclose(moved, run(net, *function), atol=3e-2, rtol=3e-2)
-
-
-@pytest.mark.parametrize("name", ["absolute", "points"])
-def test_absolute_inputs_are_seen(name, getkey):
-    net = awake(name, key=getkey())
-    function = draw(key=getkey())
-    moved = run(net, *function._replace(x=function.x + 0.5))
-    assert float(jnp.max(jnp.abs(moved - run(net, *function)))) > 1e-3
 
 
 @every

@@ -100,9 +100,9 @@ def network(
         sizes |= {"radius": _up(spaced.radius), "max_neighbours": spaced.most}
         net = Steerable2 if rigid.dim == 2 else Steerable3
         return net(rigid.kinds, **sizes | options, **common)
-    sizes |= wavelengths(spaced)
     if symmetry == "translation":
-        return RelativeAttention(d, p, **sizes | options, **common)
+        return RelativeAttention(d, p, **sizes | wavelengths(spaced) | options, **common)
+    sizes |= wavelengths(spaced._replace(extent=spaced.reach))
     sizes |= {"tokens": "points", "normalised": True}
     return BiDimensionalAttention(d, p, **sizes | options, **common)
 

@@ -22,6 +22,8 @@ class Density(NamedTuple):
     """Median distance to the nearest other point."""
     extent: float
     """Largest range of an input within a function."""
+    reach: float
+    """Largest range of an input over all functions."""
     radius: float
     """Distance within which the median point has `neighbours` others, or all there are."""
     most: int
@@ -34,7 +36,7 @@ def density(x: np.ndarray, mask: np.ndarray, neighbours: int = 20) -> Density:
     looked = [places for row in rows if len(places := x[row][mask[row]]) > 1]
     extent = max((float(np.ptp(places, axis=0).max()) for places in looked), default=0.0)
     if not extent > 0:
-        return Density(1.0, 1.0, 1.0, 1)
+        return Density(1.0, 1.0, 1.0, 1.0, 1)
     trees = [KDTree(places) for places in looked]
     # Distances of every point to its neighbours, itself first.
     near = [tree.query(tree.data, k=min(neighbours + 1, tree.n))[0] for tree in trees]
@@ -42,7 +44,8 @@ def density(x: np.ndarray, mask: np.ndarray, neighbours: int = 20) -> Density:
     # A little more: points of a grid at the same distance are within or without together.
     radius = 1.02 * float(np.median(np.concatenate([d[:, -1] for d in near]))) or extent
     counts = (tree.query_ball_point(tree.data, radius, return_length=True) for tree in trees)
-    return Density(gap, extent, radius, max(int(count.max()) for count in counts) - 1 or 1)
+    reach, most = float(np.ptp(x[mask], axis=0).max()), max(int(c.max()) for c in counts) - 1
+    return Density(gap, extent, reach, radius, most or 1)
 
 
 def _nearest(distances: np.ndarray) -> np.ndarray:

@@ -14,8 +14,8 @@ SYMMETRY = {
     "E(3)": "the law does not change under shifts, turns and mirrors of space",
     "none": "the law may depend on the inputs in any way",
 }
-SHOWN = ("kinds", "width", "num_layers", "radius", "max_neighbours", "min_wavelength")
-SHOWN += ("max_wavelength", "resolution", "absolute")
+SHOWN = ("kinds", "tokens", "width", "num_layers", "radius", "max_neighbours", "num_frequencies")
+SHOWN += ("min_wavelength", "max_wavelength", "resolution", "absolute")
 
 
 def choices(
@@ -32,7 +32,9 @@ def choices(
     sizes = f"{counts.min()}" if counts.min() == counts.max() else f"{counts.min()}-{counts.max()}"
     sphere = about.codomain == "sphere"
     config = net.config()
-    shown = ", ".join(f"{name} {config[name]}" for name in SHOWN if name in config)
+    waves = ("wavelength",) if config.get("num_frequencies") == 0 else ()
+    names = (name for name in SHOWN if name in config and not name.endswith(waves))
+    shown = ", ".join(f"{name} {config[name]}" for name in names)
     units = model.normaliser or Normaliser()
     turning = ", nor with rotations about the Earth's axis" if symmetry == "translation" else ""
     found = {

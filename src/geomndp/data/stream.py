@@ -66,7 +66,7 @@ class AbstractStream(eqx.Module):
 
     @property
     def whole(self) -> bool:
-        """Whether every function has all its points: networks are then told of no mask."""
+        """Whether every function has all its points; with `shared` inputs networks get no mask."""
         return False
 
     @abc.abstractmethod

@@ -120,9 +120,10 @@ def _curve(ax, points: list[dict], label: str, color: str) -> None:
     if some:
         counts, means, errors = zip(*some, strict=True)
         ax.errorbar(counts, means, errors, marker="o", ms=3, capsize=2, label=label, color=color)
+    style = {"color": color, "ls": "--", "lw": 1, "label": f"{label}, fresh fields"}
     for point in points:
         if not point.get("functions"):
-            ax.axhline(point["regret"][0], color=color, ls="--", lw=1, label="on fresh fields")
+            ax.axhline(point["regret"][0], **style)
 
 
 def _finite(points: list[dict]) -> list[dict]:

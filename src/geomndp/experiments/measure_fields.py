@@ -67,7 +67,8 @@ def add_efficiency(run: str | PathLike, path: str | PathLike) -> None:
     if found is None:
         raise ValueError(f"expected scores of {name} in {Path(run) / 'results.json'}, got none")
     point = {key: notes[key] for key in ("functions", "steps")}
-    point |= {key: found[key] for key in ("log_prob", "regret", "num", "solver_error")}
+    kept = ("log_prob", "regret", "num", "probes", "probe_error", "solver_error")
+    point |= {key: found[key] for key in kept}
     curve = results.found(results.read(path), "efficiency", name) or []
     others = [old for old in curve if old["functions"] != point["functions"]]
     results.update(path, ("efficiency", name), [*others, point])

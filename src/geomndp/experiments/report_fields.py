@@ -22,9 +22,11 @@ def efficiency(part: dict[str, list[dict]]) -> Table:
         for point in sorted(points, key=lambda point: point.get("functions") or float("inf")):
             functions = point.get("functions")
             what = "fresh" if functions is None else str(functions)
-            steps = str(point.get("steps", ""))
-            rows.append((name, what, steps, pair(point.get("log_prob"), 3), pair(point["regret"])))
-    header = ("model", "training fields", "steps", "log-likelihood", "regret")
+            counts = (str(point.get(key, "")) for key in ("steps", "num", "probes"))
+            scores = pair(point.get("log_prob"), 3), pair(point["regret"])
+            rows.append((name, what, *counts, *scores))
+    header = ("model", "training fields", "steps", "test fields", "probes", "log-likelihood")
+    header += ("regret",)
     return Table("Data efficiency, nats per point", header, rows)
 
 

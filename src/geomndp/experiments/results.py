@@ -17,7 +17,7 @@ Layout of `measured/vector-fields.json`:
 |---|---|
 | scores | model -> route -> what `score_fields.score` gives |
 | gaps | model -> what `score_fields.field_score_gaps` gives |
-| efficiency | model -> list of {functions, steps, log_prob, regret}; functions null: fresh ones |
+| efficiency | model -> list of {functions (null: fresh ones), steps, parts of a score} |
 | physics | model -> what `physics_fields.sample_physics` gives |
 | elsewhere | model -> what `elsewhere_fields.unseen_grids` gives |
 | step_times | list of {case, milliseconds, and any of device, batch} |

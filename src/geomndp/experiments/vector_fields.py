@@ -39,9 +39,13 @@ PAPER_FUNCTIONS = 80_000
 RADIUS = 1.95
 # All 20 on the grid. Of scattered or denser places the nearest, whose weights are the largest.
 NEIGHBOURS = 24
-# NDP*. Components of a vector go with input dimensions, which may then not be exchanged.
-POINTS = {"tokens": "points", "normalised": True}
-POINTS |= {"num_frequencies": 6, "min_wavelength": 2.5, "max_wavelength": 40.0}
+NDP = {
+    "tokens": "points",  # components of a vector go with input dimensions: no exchange of these
+    "normalised": True,
+    "num_frequencies": 6,
+    "min_wavelength": 2.5,
+    "max_wavelength": 40.0,
+}
 SCALES = 4  # widths of averages over all points
 SETS = 48
 
@@ -91,7 +95,7 @@ def make_model(
             raise ValueError(f"expected room for all neighbours on the grid, got {missed} too many")
     else:
         dims = problem.codomain.dim, problem.codomain.size
-        net = BiDimensionalAttention(*dims, **POINTS | options, dtype="float32", key=key)
+        net = BiDimensionalAttention(*dims, **NDP | options, dtype="float32", key=key)
     kernel = Diagonal(White(problem.variance), problem.codomain.size)
     model = Model(OrnsteinUhlenbeck(kernel, SPACE_SCHEDULE), NetworkScore(net))
     size = problem.codomain.size

@@ -132,24 +132,19 @@ class BiDimensionalAttention(AbstractNet):
         forward-mode derivative.
         """
         _checks.at_least(1, input_dim=input_dim, output_dim=output_dim, num_layers=num_layers)
-        _checks.one_of("inputs", inputs, ("absolute", "centred"))
-        _checks.one_of("tokens", tokens, ("dims", "points"))
         _checks.at_least(0, num_frequencies=num_frequencies)
-        check_compute(compute_dtype, implementation)
         self.input_dim, self.output_dim = input_dim, output_dim
         self.inputs, self.tokens, self.num_frequencies = inputs, tokens, num_frequencies
         self.min_wavelength, self.max_wavelength = min_wavelength, max_wavelength
-        if num_frequencies:
-            self._scales()  # refuses wavelengths that are none
         self.width, self.num_layers, self.num_heads = width, num_layers, num_heads
         self.normalised = normalised
         self.compute_dtype, self.implementation = compute_dtype, implementation
         self.dtype = dtype = float_name(dtype)
 
         embed_key, time_key, block_key, gather_key, head_key = jr.split(key, 5)
-        dims, merged = (input_dim, 1) if tokens == "dims" else (1, input_dim)
-        inward = merged * (2 * num_frequencies or 1) + output_dim
-        self.embed = eqx.nn.Linear(inward, width, dtype=dtype, key=embed_key)
+        dims, per_token = (input_dim, 1) if tokens == "dims" else (1, input_dim)
+        token_size = per_token * (2 * num_frequencies or 1) + output_dim
+        self.embed = eqx.nn.Linear(token_size, width, dtype=dtype, key=embed_key)
         self.time = TimeEmbedding(width, dtype=dtype, key=time_key)
         self.blocks = [
             Block(dims, width, num_heads, normalised, dtype=dtype, key=key)
@@ -158,9 +153,16 @@ class BiDimensionalAttention(AbstractNet):
         self.gather = eqx.nn.Linear(width, width, dtype=dtype, key=gather_key)
         self.head = zeroed(eqx.nn.Linear(width, output_dim, dtype=dtype, key=head_key))
 
+    def __check_init__(self):
+        _checks.one_of("inputs", self.inputs, ("absolute", "centred"))
+        _checks.one_of("tokens", self.tokens, ("dims", "points"))
+        check_compute(self.compute_dtype, self.implementation)
+        if self.num_frequencies:
+            self._scales()  # refuses wavelengths that are none
+
     def __call__(self, t: Times, x: Inputs, y: Outputs, mask: Mask | None = None) -> Outputs:
         """Return the outputs at the points, in the dtype of y."""
-        some = mask is not None
+        masked = mask is not None
         t, x, y, mask = clean(self, t, x, y, mask)
         if self.inputs == "centred":
             x = centred(x, mask)
@@ -170,7 +172,7 @@ class BiDimensionalAttention(AbstractNet):
         time, dtype = self.time(t), jnp.dtype(self.compute_dtype or y.dtype)
         total = jnp.zeros_like(s)
         for block in self.blocks:
-            s, skip = block(s, time, mask if some else None, dtype, self.implementation)
+            s, skip = block(s, time, mask if masked else None, dtype, self.implementation)
             total = total + skip
         features = jnp.mean(total, axis=1) / math.sqrt(self.num_layers)
         return zero_masked(linear(self.head, jax.nn.gelu(linear(self.gather, features))), mask)

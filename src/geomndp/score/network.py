@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import equinox as eqx
-import jax.numpy as jnp
 
 from geomndp import _checks
 from geomndp._linalg import zero_masked
@@ -28,10 +27,9 @@ class NetworkScore(AbstractScore):
     conditional: bool = eqx.field(default=False, static=True)
 
     def net_inputs(self, noising, t, x, y, mask=None):
-        """Arguments of the network: times and a mask of every point, values of unit scale."""
+        """Arguments of the network: times of every point, values of unit scale."""
         t, x = per_point(t, len(x)), zero_masked(x, mask)
         at = moment(noising, t, x, mask)
-        mask = jnp.ones(len(x), dtype=y.dtype) if mask is None else mask
         return t, x, (y - at.mean) / at.scale, mask
 
     def __call__(self, noising, t, x, y, mask=None):
