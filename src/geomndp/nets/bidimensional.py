@@ -79,8 +79,8 @@ class BiDimensionalAttention(AbstractNet):
     """Tokens (x_ia, y_i), one a point and input dimension, averaged over dimensions at the end.
 
     So the order of the input dimensions does not matter, which is wrong where outputs have
-    directions or inputs differ in kind: `tokens` "points" makes one token (x_i, y_i) a point, the
-    form of Dutordoir et al.'s Figure C.1. `inputs` is "absolute" (NDP*), or "centred": relative to
+    directions or inputs differ in kind: `tokens` "points" makes one token (x_i, y_i) a point, as in
+    the code of Mathieu et al. (2023) for vector fields. `inputs` is "absolute" (NDP*), or "centred": relative to
     the centre of mass of the real points, so that translations change nothing.
     """
 
