@@ -80,8 +80,9 @@ class BiDimensionalAttention(AbstractNet):
 
     So the order of the input dimensions does not matter, which is wrong where outputs have
     directions or inputs differ in kind: `tokens` "points" makes one token (x_i, y_i) a point, as in
-    the code of Mathieu et al. (2023) for vector fields. `inputs` is "absolute" (NDP*), or "centred": relative to
-    the centre of mass of the real points, so that translations change nothing.
+    the code of Mathieu et al. (2023) for vector fields. `inputs` is "absolute" (NDP*), or
+    "centred": relative to the centre of mass of the real points, so that translations change
+    nothing.
     """
 
     embed: eqx.nn.Linear
