@@ -91,7 +91,7 @@ def network(
     sizes["num_layers"] = 3 if points < FEW else 5
     if functions.variables.codomain == "sphere":
         sizes |= {"width": 128, "num_layers": 6} if points > MANY else {}
-        sizes |= wavelengths(spaced)
+        sizes |= wavelengths(spaced.gap, spaced.extent)
         sizes["absolute"] = 0.0 if symmetry == "translation" else 0.5
         sizes["noise_rate"] = math.sqrt(SPACE_SCHEDULE.beta1 / 2)
         sizes["resolution"] = _round(0.3 * step_length(*functions[:3]))
@@ -101,16 +101,16 @@ def network(
         net = Steerable2 if rigid.dim == 2 else Steerable3
         return net(rigid.kinds, **sizes | options, **common)
     if symmetry == "translation":
-        return RelativeAttention(d, p, **sizes | wavelengths(spaced) | options, **common)
-    sizes |= wavelengths(spaced._replace(extent=spaced.reach))
-    sizes |= {"tokens": "points", "normalised": True}
+        sizes |= wavelengths(spaced.gap, spaced.extent)
+        return RelativeAttention(d, p, **sizes | options, **common)
+    sizes |= wavelengths(spaced.gap, spaced.reach) | {"tokens": "points", "normalised": True}
     return BiDimensionalAttention(d, p, **sizes | options, **common)
 
 
-def wavelengths(spaced: Density) -> dict[str, Any]:
-    """From twice the points' spacing to four times the functions' extent, two an octave."""
-    low = _round(2 * spaced.gap)
-    high = _round(max(4 * spaced.extent, 4 * low))
+def wavelengths(gap: float, extent: float) -> dict[str, Any]:
+    """From twice the points' spacing to four times the extent of the inputs, two an octave."""
+    low = _round(2 * gap)
+    high = _round(max(4 * extent, 4 * low))
     count = int(np.clip(math.ceil(2.2 * math.log2(high / low)), 8, 32))
     return {"min_wavelength": low, "max_wavelength": high, "num_frequencies": count}
 

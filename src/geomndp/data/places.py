@@ -71,7 +71,6 @@ def stacked_samplers(gp: GP, sets: list[np.ndarray], dtype=None) -> GridSampler:
     Factorised on the device, in double precision whatever JAX's own.
     """
     dtype = jnp.dtype(dtype or jnp.result_type(float))
-
     with jax.enable_x64(True):
         matrices = (noisy_covariance(gp, jnp.asarray(places, jnp.float64)) for places in sets)
         factors = [jnp.linalg.cholesky(matrix).astype(dtype) for matrix in matrices]
