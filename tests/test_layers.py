@@ -3,8 +3,10 @@
 import ast
 import importlib
 import importlib.util
+import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -120,6 +122,24 @@ def test_a_wrong_import_is_caught(file, source):
 )
 def test_a_right_import_is_not(file, source):
     assert faults(source, tuple(file.split("/"))) == []
+
+
+def declared(requirements: list[str]) -> set[str]:
+    """Names under which the distributions of a list of requirements are imported."""
+    names = {re.split(r"[<>=\[ ]", line)[0] for line in requirements}
+    return {name.replace("-", "_").removesuffix("_checkpoint") for name in names}
+
+
+def test_what_is_imported_is_declared_and_what_is_declared_is_imported():
+    trees = (ast.parse(path.read_text(encoding="utf-8")) for path in PACKAGE.rglob("*.py"))
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    names = {n.module for n in nodes if isinstance(n, ast.ImportFrom) and n.module and not n.level}
+    names |= {alias.name for n in nodes if isinstance(n, ast.Import) for alias in n.names}
+    imported = {name.partition(".")[0] for name in names} - {*sys.stdlib_module_names, "geomndp"}
+    project = tomllib.loads((PACKAGE.parents[1] / "pyproject.toml").read_text())["project"]
+    needed = declared(project["dependencies"])
+    extras = declared([line for part in project["optional-dependencies"].values() for line in part])
+    assert needed <= imported <= needed | extras
 
 
 def test_import_is_lazy():

@@ -2,12 +2,16 @@
 
 import numpy as np
 import pytest
+import xarray as xr
 from numpy.testing import assert_allclose
 
+from geomndp import build
 from geomndp._build.scales import normaliser, step_length
 from geomndp.data.globe import to_unit
 from geomndp.groups import Codomain
 from geomndp.tables import Functions, Variable, Variables
+
+from .helper import TINY
 
 
 @pytest.mark.parametrize(
@@ -42,3 +46,17 @@ def test_steps_are_those_of_time_in_any_order_of_the_rows():
     mask[0, ::2] = False  # padding between the rows is no step
     gaps = np.diff(np.sort(x[mask][:, 0]))
     assert_allclose(np.degrees(step_length(x, y, mask)), 0.5 * np.median(gaps))
+
+
+@pytest.mark.parametrize("symmetry", ["translation", "none"])
+def test_fourier_features_resolve_the_spacing_and_span_the_inputs(symmetry):
+    """From the Nyquist wavelength, twice the spacing, to four extents, two per octave or more."""
+    hours = 3.0 * np.arange(32)
+    values = np.random.default_rng(0).normal(size=(20, 32))
+    data = xr.Dataset({"y": (("function", "hour"), values)}, {"hour": hours})
+    model = build(data, symmetry, **TINY).model
+    net, (scale,) = model.score.net, model.normaliser.x_scale
+    assert_allclose(scale * net.min_wavelength, 2 * 3.0, rtol=0.05)
+    assert_allclose(scale * net.max_wavelength, 4 * np.ptp(hours), rtol=0.05)
+    octaves = np.log2(net.max_wavelength / net.min_wavelength)
+    assert net.num_frequencies >= 2 * octaves

@@ -7,12 +7,14 @@ import jax
 import jax.random as jr
 import numpy as np
 import pandas as pd
+import pytest
 import xarray as xr
 from numpy.testing import assert_allclose, assert_array_equal
 
 from geomndp import load
 from geomndp.cli import sampling
 from geomndp.cli.geojson import cut
+from geomndp.data.globe import to_unit
 from geomndp.samplers import Amortised
 
 FEW = "--num-samples 3 --steps 2"
@@ -131,6 +133,17 @@ def test_a_line_is_cut_at_the_date_line():
     assert_array_equal(third[-1], [179.0, 20.0])
     (whole,) = cut(lat, np.abs(lon))
     assert_array_equal(whole, np.stack([np.abs(lon), lat], axis=1))
+
+
+@pytest.mark.parametrize("end", [-177.0, -150.0])
+def test_a_line_is_cut_on_its_great_circle(end):
+    """Also where the two ends are not at the same distance from the date line."""
+    lat, lon = np.array([-5.0, 30.0]), np.array([176.0, end])
+    first, second = cut(lat, lon)
+    a, b = to_unit(lat, lon)
+    meeting = to_unit(first[-1, 1], first[-1, 0])
+    assert_allclose(np.cross(a, b) @ meeting, 0.0, atol=1e-12)
+    assert -5 < first[-1, 1] < 30 and first[-1, 1] == second[0, 1]
 
 
 def test_samples_in_batches(run, monkeypatch):

@@ -27,6 +27,14 @@ def test_log_prob_is_that_of_the_process(exact, gp, function):
     assert_allclose(exact.log_prob(x, y), gp.log_prob(x, y), atol=5e-3 * len(x))
 
 
+def test_a_key_asks_for_probes_and_none_for_the_exact_divergence(exact, function):
+    """Within the errors they state both are one density; only probes have an error of their own."""
+    x, y = function
+    sure, probed = (exact.log_prob_info(x, y, key=key) for key in (None, jr.key(0)))
+    assert float(sure.probe_error) == 0 < float(probed.probe_error)
+    assert_allclose(probed.value, sure.value, atol=5 * float(probed.probe_error))
+
+
 @pytest.mark.parametrize("route", ["conditional", "joint"])
 def test_conditional_log_prob_by_both_routes(exact, gp, function, route):
     x, y = function

@@ -41,6 +41,18 @@ def test_both_searches_find_all_pairs(d, getkey, monkeypatch):
     assert int(dense.missed) == int(cells.missed) == 0
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+def test_cells_find_all_pairs_just_within_the_radius(axis, monkeypatch):
+    """Wherever in its cell a point lies: the cells may be no narrower than the radius."""
+    monkeypatch.setattr(graph, "DENSE", 10)
+    n, spacing = 300, 0.0499
+    x = jnp.zeros((n, 2)).at[:, axis].set(spacing * jnp.arange(float(n)))
+    found = quick(lambda x: graph.radius_graph(x, jnp.ones(n), 1.0, 48))(x)
+    steps = int(1.0 / spacing)
+    expected = {(i, j) for i in range(n) for j in range(n) if 0 < abs(i - j) <= steps}
+    assert pairs(found) == expected and int(found.missed) == 0
+
+
 @pytest.mark.parametrize("most", [10, 1024])
 def test_truncation_is_counted_and_mutual(most, getkey, monkeypatch):
     monkeypatch.setattr(graph, "DENSE", most)

@@ -59,6 +59,16 @@ def test_absolute_features_see_longitude_and_age(getkey):
     assert float(jnp.abs(run(net, t, x + 1.0, y) - out).max()) > 1e-3
 
 
+def test_a_unit_of_length_is_the_hypotenuse_of_noise_and_resolution(getkey):
+    """Noise of 3 and a resolution of 4 look like noise of 5 and no resolution to speak of."""
+    t, x, y = track(getkey())
+    sizes = {"noise_rate": 3.0, "resolution": 4.0}
+    net = awake(key := getkey(), **sizes)
+    same = awake(key, noise_rate=5.0, resolution=1e-9)
+    ones = jnp.ones_like(t)
+    assert_allclose(run(net, ones, x, y), run(same, ones, x, y), atol=1e-12)
+
+
 def test_order_and_masked_points_do_not_matter(getkey):
     net = awake(getkey())
     t, x, y = track(getkey())

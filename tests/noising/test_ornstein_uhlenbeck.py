@@ -230,3 +230,13 @@ def test_refusals(unchecked):
         noising.prior_log_prob(x[:, 0], y)
     with pytest.raises(ValueError, match=r"expected mask of shape \(4,\), got shape \(2,\)"):
         noising.perturb(t, x, y, key=jr.key(0), mask=jnp.ones(2))
+
+
+@pytest.mark.parametrize("name", ["white", "diagonal-white"])
+def test_noise_becomes_a_time_relative_to_the_limiting_variance(name, schedule):
+    """At that time, spread over decay is the noise's own standard deviation."""
+    kernel, variance = KERNELS[name]
+    noising, noise = noising_of(kernel, schedule), jnp.asarray([0.0, 1e-4, 0.02, 0.3])
+    gap = noising.time_of(jnp.zeros((4, 2)), noise)
+    decay = jnp.exp(noising.log_decay(gap))
+    assert_allclose(variance * noising.spread(gap) ** 2 / decay**2, noise, rtol=1e-9)

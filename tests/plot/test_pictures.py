@@ -66,6 +66,54 @@ def test_functions_of_a_table_are_those_of_its_arrays(ax):
         assert_allclose(one, same)
 
 
+def test_no_picture_draws_over_the_current_figure(tmp_path):
+    """Without axes each has a figure of its own."""
+    mine = plt.figure()
+    x, y = np.arange(4.0)[:, None], RNG.normal(size=(3, 4, 1))
+    history = History(*[np.array([1.0, 2.0])] * 4)
+    drawn = (
+        plot.functions_1d(x, y),
+        plot.vector_field(disc(4, 1.0), np.ones_like(disc(4, 1.0))),
+        plot.land_map(),
+        plot.calibration([0.5]),
+        plot.coverage([0.5]),
+        plot.training_curve(history),
+    )
+    assert not mine.axes
+    assert len({id(ax.figure) for ax in drawn}) == len(drawn)
+
+
+@pytest.mark.parametrize("form", ["dataset", "frame", "arrays"])
+def test_several_outputs_have_axes_each_with_names_and_units(form):
+    samples = temperatures()
+    attributes = {"units": "hPa"}
+    samples["pressure"] = (("sample", "time"), RNG.normal(size=(5, 6)), attributes)
+    if form == "dataset":
+        axes = plot.functions_1d(samples)
+    elif form == "frame":
+        frame = samples.to_dataframe().reset_index()
+        frame.attrs["units"] = {"temperature": "degC", "pressure": "hPa"}
+        axes = plot.functions_1d(frame)
+    else:
+        values = np.stack([samples.temperature, samples.pressure], axis=-1)
+        axes = plot.functions_1d(HOURS.to_numpy(), values, context=(HOURS[:1], [[1.0, 2.0]]))
+    for ax, name in zip(axes, ("temperature", "pressure"), strict=True):
+        assert_allclose(lines(ax)[0], samples[name][0])
+    labels = ["y1", "y2"] if form == "arrays" else ["temperature [degC]", "pressure [hPa]"]
+    assert [ax.get_ylabel() for ax in axes] == labels
+    assert axes[0].figure is axes[1].figure
+    if form == "arrays":
+        assert [lines(ax)[-1].tolist() for ax in axes] == [[1.0], [2.0]]
+        with pytest.raises(ValueError, match="expected 2 axes, one per output, got 1"):
+            plot.functions_1d(HOURS.to_numpy(), values, ax=axes[0])
+
+
+def test_masked_samples_are_gaps(ax):
+    x = np.arange(4.0)
+    plot.functions_1d(x, np.ma.masked_greater(x, 2.5)[None], ax=ax)
+    assert_allclose(lines(ax)[0], [0.0, 1.0, 2.0, np.nan])
+
+
 def test_observations_are_drawn_in_the_units_of_the_samples(ax):
     days = {"time": ("time", np.arange(6.0), {"units": "days"})}
     samples = temperatures().drop_vars("time").assign_coords(days)
@@ -165,7 +213,7 @@ def test_refusals(tmp_path, ax):
     for wrong, words in (
         (lambda: plot.functions_1d(x), "or a table of samples"),
         (lambda: plot.functions_1d(x, np.zeros((2, 4, 1))), r"got shapes \(3, 1\)"),
-        (lambda: plot.functions_1d(fields()), "expected 1 inputs and 1 outputs"),
+        (lambda: plot.functions_1d(fields()), "expected 1 inputs, got"),
         (lambda: plot.functions_1d(x, x, context=fields()), "as arrays"),
         (lambda: plot.fan_map(x, np.zeros((1, 3, 3)), context=storms()), "as arrays"),
         (lambda: plot.calibration([1.5]), "from 0 to 1"),

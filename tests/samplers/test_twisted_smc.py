@@ -6,10 +6,11 @@ import jax.random as jr
 import pytest
 from numpy.testing import assert_allclose
 
-from geomndp import samplers
+from geomndp import noising, samplers, score
+from geomndp.gp import GP
 from geomndp.samplers.twisted_smc import Weighted, effective, resample
 
-from .helper import case, hurried
+from .helper import SE, White, case, hurried
 
 RUNS = 96
 CASES = {
@@ -70,3 +71,22 @@ def test_resampling_keeps_averages():
     means = jnp.mean(many.particles[0], axis=1)
     gap = jnp.mean(means) - jnp.sum(jax.nn.softmax(log_weights) * values)
     assert abs(float(gap)) < 4 * float(jnp.std(means)) / 4000**0.5
+
+
+def test_first_weights_are_those_of_draws_from_the_limiting_law():
+    """Data with the limiting law itself, noised so briefly that the end still depends on the start.
+
+    That law is the same at all times, so that no schedule is too short for it. The first particles
+    know nothing of the noisy observation: only their weights do.
+    """
+    data = GP(SE(1.0), noise=0.05)
+    process = noising.OrnsteinUhlenbeck(SE(1.0) + White(0.05), noising.LinearSchedule(0.4, 0.6))
+    x = jnp.asarray([[0.0], [0.3], [0.6]])
+    seen = samplers.Observations(x[:1], jnp.asarray([[3.0]]), jnp.asarray([0.5]), True)
+    problem = samplers.Problem(process, score.GaussianScore(data), x[1:], seen, 5e-4)
+    sampler = samplers.TwistedSMC(50, 24, runs_at_once=RUNS)
+    runs = hurried(lambda problem: sampler.runs(problem, key=jr.key(1), num_runs=RUNS), problem)
+    means = jnp.einsum("rk,rki->ri", runs.weights, runs.y[..., 0])
+    truth = data.condition(seen.x, seen.y, 0.5).mean_and_covariance(problem.x)[0][:, 0]
+    errors = jnp.std(means, axis=0, ddof=1) / RUNS**0.5
+    assert float(jnp.max(jnp.abs(jnp.mean(means, axis=0) - truth) / errors)) < 4.0

@@ -146,6 +146,12 @@ def test_errors_are_those_of_repetition(summary):
     assert_allclose(np.sqrt(np.mean(error**2)), np.std(value), rtol=0.06)
 
 
+def test_the_spread_of_a_few_samples_has_an_error():
+    """That of the formula: never zero where the samples differ, however few they are."""
+    assert_allclose(summaries.standard_deviation(np.array([-1.0, 0.0, 1.0])).error, 18**-0.5)
+    assert_allclose(summaries.standard_deviation(np.array([-1.0, 1.0])).error, (5 / 16) ** 0.5)
+
+
 def test_mean_and_quantiles_of_times():
     start, hours = np.datetime64("2024-01-01", "ns"), np.random.default_rng(0).normal(6, 2, 400)
     times = start + (hours * 3.6e12).astype("timedelta64[ns]")
