@@ -86,7 +86,7 @@ def sphere() -> None:
 def own_data(steps: int = 3000) -> None:
     """Profiles given two readings, and the training curve."""
     page = run("own_data", ("steps=60", f"steps={steps}"), ("width=16", "width=32"))
-    drawn = page["model"].condition(page["seen"], noise=0.1**2)
+    drawn = page["model"].condition(page["seen"])
     samples = drawn.sample(page["one"][["depth"]], key=jax.random.key(1), num_samples=64)
     figure, axes = plt.subplots(1, 2, figsize=(9, 3))
     seen, values = page["seen"], samples["temperature"].values

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from geomndp.plot.axes import new_axes
 from geomndp.train import History
 from geomndp.train.log import Log
 
@@ -33,9 +34,7 @@ def calibration(
     bins, `pit` is not read. A `label` outlines the histogram, so that several can share axes.
     Returns axes.
     """
-    import matplotlib.pyplot as plt
-
-    ax = plt.gca() if ax is None else ax
+    ax = new_axes() if ax is None else ax
     if density is None:
         density, _ = np.histogram(_levels(pit), bins, (0, 1), density=True)
     edges = np.linspace(0, 1, len(density) + 1)
@@ -52,9 +51,7 @@ def coverage(pit: Any, *, label: str = "", title: str = "", ax: Axes | None = No
     A target lies in the central interval of probability q where $2 |PIT - 1/2| \le q$. A curve
     above the diagonal is that of a model less sure than it could be. Returns axes.
     """
-    import matplotlib.pyplot as plt
-
-    ax = plt.gca() if ax is None else ax
+    ax = new_axes() if ax is None else ax
     levels = np.sort(2 * np.abs(_levels(pit) - 0.5))
     shares = np.arange(1, len(levels) + 1) / len(levels)
     ax.step(np.r_[0, levels, 1], np.r_[0, shares, 1], where="post", color=BLUE, label=label or None)
@@ -76,14 +73,12 @@ def training_curve(
 
     Returns axes.
     """
-    import matplotlib.pyplot as plt
-
     if measure not in MEASURES:
         known = ", ".join(map(repr, MEASURES))
         raise ValueError(f"expected measure to be one of {known}, got {measure!r}")
     if not isinstance(history, History):
         history = _read_log(Path(history))
-    ax = plt.gca() if ax is None else ax
+    ax = new_axes() if ax is None else ax
     color = None if label else BLUE
     ax.plot(history.steps, getattr(history, measure), color=color, lw=1.0, label=label or None)
     ax.set(title=title, xlabel="step", ylabel=MEASURES[measure], xscale="log")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from geomndp.plot.axes import new_axes
 from geomndp.plot.read import read_context, read_functions
 
 if TYPE_CHECKING:
@@ -30,9 +31,7 @@ def vector_field(
     a table. `scale` is the length of a unit vector in units of the places, by default such that
     nine of ten arrows are no longer than the points' spacing. Returns axes.
     """
-    import matplotlib.pyplot as plt
-
-    ax = plt.gca() if ax is None else ax
+    ax = new_axes() if ax is None else ax
     drawn = read_functions(x, samples, d=2, p=2)
     places, mean = drawn.x.astype(float), drawn.y.mean(axis=0, dtype=float)
     scale = arrow_scale(places, mean) if scale is None else scale

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from geomndp.plot.read import read_context, read_functions
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from geomndp.plot.axes import as_column
+from geomndp.plot.read import Functions, read_context, read_functions
 
 BLUE, BLACK = "#1f77b4", "#111111"
 LINES = 12  # samples drawn one by one
@@ -22,33 +20,51 @@ def functions_1d(
     context: Any = None,
     exact: Any = None,
     title: str = "",
-    ax: Axes | None = None,
-) -> Axes:
-    """Draw sampled functions, their 90% band, and observations.
+    ax: Any = None,
+) -> Any:
+    """Draw sampled functions, their 90% band, and observations; outputs one below the other.
 
-    `x` (n, 1) or (n,) with `samples` (s, n, 1) or (s, n), or a table of samples alone; `context` a
-    pair (x, y) of observations or a table; `exact` a pair (mean, standard deviation) of the true
-    law at the same inputs, drawn as dashed lines. Returns axes.
+    Args:
+        x: Inputs (n, 1) or (n,), or a table of samples alone.
+        samples: Samples (s, n, p), or (s, n) of one output, or one function (n, p).
+        context: Observations: a pair (x, y) or a table.
+        exact: Pair (mean, standard deviation) of the true law, (n, p) or (n,) each, at the same
+            inputs, drawn as black lines.
+        title: Title of the picture.
+        ax: Axes to draw on, a sequence of p axes for p outputs; by default those of a new figure.
+
+    Returns:
+        The axes; for several outputs a list of them.
     """
-    import matplotlib.pyplot as plt
+    drawn = read_functions(x, samples, d=1, p=None)
+    p = drawn.y.shape[2]
+    observed = read_context(context, drawn, d=1, p=p)
+    law = None if exact is None else [np.asarray(v).reshape(len(drawn.x), p) for v in exact]
+    axes = as_column(ax, p)
+    for i, one in enumerate(axes):
+        _draw(one, drawn, observed, law, i)
+        other = "y" if p == 1 else f"y{i + 1}"
+        one.set(ylabel=drawn.label(i, True, other))
+    axes[0].set(title=title)
+    axes[-1].set(xlabel=drawn.label(0, False, "x"))
+    return axes[0] if p == 1 else axes
 
-    ax = plt.gca() if ax is None else ax
-    drawn = read_functions(x, samples, d=1, p=1)
+
+def _draw(ax: Any, drawn: Functions, observed: Functions | None, law: Any, output: int) -> None:
+    """One output on axes of its own."""
     order = np.argsort(drawn.x[:, 0], kind="stable")
-    places, values = drawn.x[order, 0], drawn.y[:, order, 0]
+    places, values = drawn.x[order, 0], drawn.y[:, order, output]
     if len(values) > 1:
         low, high = np.quantile(values, [0.05, 0.95], axis=0)
         ax.fill_between(places, low, high, color=BLUE, alpha=0.15, lw=0, label="90% of samples")
     ax.plot(places, values[:LINES].T, color=BLUE, lw=0.7, alpha=0.6)
-    if exact is not None:
-        mean, spread = (np.asarray(value).reshape(-1)[order] for value in exact)
+    if law is not None:
+        mean, spread = (value[order, output] for value in law)
         ax.plot(places, mean, color=BLACK, lw=1.0, label="exact mean")
         for sign in (-1.645, 1.645):
             label = "exact 90%" if sign > 0 else None
             ax.plot(places, mean + sign * spread, color=BLACK, lw=1.0, ls="--", label=label)
-    observed = read_context(context, drawn, d=1, p=1)
     if observed is not None:
-        ax.plot(observed.x[:, 0], observed.y[0, :, 0], "o", color=BLACK, ms=4, label="observed")
-    ax.set(title=title, xlabel=drawn.label(0, False, "x"), ylabel=drawn.label(0, True, "y"))
+        seen = observed.x[:, 0], observed.y[0, :, output]
+        ax.plot(*seen, "o", color=BLACK, ms=4, label="observed")
     ax.set_xlim(places[0], places[-1])
-    return ax

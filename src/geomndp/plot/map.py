@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from geomndp.data.globe import to_latlon, to_unit
+from geomndp.plot.axes import new_axes
 from geomndp.plot.land import rings
 from geomndp.plot.read import read_functions, read_observed, read_values
 from geomndp.tables import is_table, place_names
@@ -29,10 +30,9 @@ def land_map(
 
     Longitudes of the extent may run past 180. Returns axes.
     """
-    import matplotlib.pyplot as plt
     from matplotlib.collections import PolyCollection
 
-    ax = plt.gca() if ax is None else ax
+    ax = new_axes() if ax is None else ax
     if extent is None:
         extent = (central_longitude - 180, central_longitude + 180, -90, 90)
         first = np.ceil(extent[0] / 60) * 60

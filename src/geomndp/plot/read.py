@@ -36,14 +36,18 @@ class Functions(NamedTuple):
         return f"{names[index]} [{units}]" if units else names[index]
 
 
-def read_functions(x: Any, samples: Any, *, d: int, p: int) -> Functions:
-    """Samples, or one function (n, p), at d inputs: two arrays, or one table and None."""
+def read_functions(x: Any, samples: Any, *, d: int, p: int | None) -> Functions:
+    """Samples, or one function (n, p), at d inputs: two arrays, or one table and None.
+
+    With `p` None any number of outputs is taken: arrays (s, n) then have one.
+    """
     if samples is None:
         if not is_table(x):
             raise ValueError("expected samples at x, or a table of samples, got x only")
         return _from_table(x, d, p)
-    x, y = np.asarray(x), np.asarray(samples)
+    x, y = _plain("x", x), _plain("samples", samples)
     x = x[:, None] if x.ndim == 1 else x
+    p = _outputs(y, len(x)) if p is None else p
     if p == 1 and y.shape[-1:] != (1,):
         y = y[..., None]
     y = y[None] if y.ndim == 2 else y
@@ -51,6 +55,22 @@ def read_functions(x: Any, samples: Any, *, d: int, p: int) -> Functions:
         expected = f"inputs (n, {d}) and samples (s, n, {p}) or one function (n, {p})"
         raise ValueError(f"expected {expected}, got shapes {x.shape} and {np.shape(samples)}")
     return Functions(x, y)
+
+
+def _plain(name: str, value: Any) -> np.ndarray:
+    """Array of what has no mask; masked floats are drawn as gaps."""
+    if not isinstance(value, np.ma.MaskedArray):
+        return np.asarray(value)
+    if value.dtype.kind != "f":
+        raise ValueError(f"expected {name} of floats where masked, got {value.dtype}")
+    return value.filled(np.nan)
+
+
+def _outputs(y: np.ndarray, n: int) -> int:
+    """Number of outputs of samples (s, n, p), of (s, n), or of one function (n, p)."""
+    if y.ndim == 3 or (y.ndim == 2 and len(y) == n != y.shape[1]):
+        return y.shape[-1]
+    return 1
 
 
 def read_context(context: Any, like: Functions, *, d: int, p: int) -> Functions | None:
@@ -89,11 +109,13 @@ def read_values(samples: Any) -> np.ndarray:
     return np.stack([_rows(unpacked.values[name]) for name in place_names(samples)], axis=-1)
 
 
-def _from_table(table: Any, d: int, p: int) -> Functions:
+def _from_table(table: Any, d: int, p: int | None) -> Functions:
     table = _with_samples(table)
     unpacked = unpack(table, 1)
     frame = type(table).__name__ == "DataFrame"
-    if frame and len(unpacked.values) != p:  # one sample: nothing tells places from values
+    several = not frame or len(table.columns) - 1 - len(unpacked.values) == d
+    if frame and (not several if p is None else len(unpacked.values) != p):
+        # Of one sample, or of equal ones, nothing else tells inputs from values.
         inputs = tuple(str(name) for name in table.columns if name != SAMPLE)[:d]
         table = table.copy(deep=False)
         table.attrs = {**table.attrs, "inputs": list(inputs)}
@@ -105,8 +127,9 @@ def _from_table(table: Any, d: int, p: int) -> Functions:
     else:
         found = coordinate_names(one, None, outputs, ())
         inputs = tuple(sorted(found, key=lambda name: not _eastward(one[name])))
-    if len(inputs) != d or len(outputs) != p:
-        raise ValueError(f"expected {d} inputs and {p} outputs, got {inputs} and {outputs}")
+    if len(inputs) != d or (p is not None and len(outputs) != p):
+        wanted = f"{d} inputs" if p is None else f"{d} inputs and {p} outputs"
+        raise ValueError(f"expected {wanted}, got {inputs} and {outputs}")
     columns = read_columns(one, inputs)
     x = np.stack([columns.values[name] for name in inputs], axis=-1)
     y = np.stack([_spanned(one, unpacked.values[n], n, inputs) for n in outputs], axis=-1)
