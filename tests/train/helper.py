@@ -16,8 +16,8 @@ class TinyNet(eqx.Module):
 
     mlp: eqx.nn.MLP
 
-    def __init__(self, width=8, depth=2, *, key, dtype=None):
-        self.mlp = eqx.nn.MLP(4, 1, width, depth, activation=jax.nn.silu, dtype=dtype, key=key)
+    def __init__(self, width=8, depth=2, *, key, dtype=None, activation=jax.nn.silu):
+        self.mlp = eqx.nn.MLP(4, 1, width, depth, activation=activation, dtype=dtype, key=key)
 
     def __call__(self, t, x, y, mask):
         mean = jnp.sum(y * mask[:, None], axis=0) / jnp.sum(mask)

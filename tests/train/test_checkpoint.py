@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from geomndp import train
+from geomndp.train import checkpoint
 from geomndp.train.checkpoint import digest
 
 SETTINGS = {"steps": 10, "rate": 0.1}
@@ -105,6 +106,29 @@ def test_another_run_is_refused_by_name(tmp_path):
     other = opened(tmp_path, {**SETTINGS, "steps": 20})
     with pytest.raises(train.CheckpointError, match=r"steps \(there 10, here 20\)$"):
         other.restore(state_at(0, size=9))
+
+
+def test_a_run_of_an_earlier_version_is_refused_and_left_alone(tmp_path, monkeypatch):
+    """Its checkpoints do not say what they belong to."""
+    checkpoints = opened(tmp_path)
+    with monkeypatch.context() as earlier:
+        earlier.setattr(checkpoint, "FORMAT", checkpoint.EARLIER)
+        checkpoints.save(state_at(1))
+    checkpoints.close()
+    with pytest.raises(train.CheckpointError, match="one of an earlier one, whose checkpoints do"):
+        opened(tmp_path).restore(state_at(0))
+    assert (checkpoints.directory / "1").is_dir()
+
+
+def test_what_a_killed_run_left_is_removed(tmp_path):
+    checkpoints = opened(tmp_path)
+    checkpoints.save(state_at(1))
+    checkpoints.close()
+    (checkpoints.directory / "1").rename(checkpoints.directory / "2.orbax-checkpoint-tmp")
+    checkpoints = opened(tmp_path)
+    checkpoints.save(state_at(3))
+    checkpoints.close()
+    assert [path.name for path in checkpoints.directory.iterdir()] == ["3"]
 
 
 def test_digest_sees_every_bit():

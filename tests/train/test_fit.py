@@ -1,12 +1,16 @@
 """A run from start to end: what it returns and writes, how it stops and goes on."""
 
+from contextlib import nullcontext
+
+import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
+import optax
 import pytest
 from numpy.testing import assert_array_equal
 
-from geomndp import train
+from geomndp import data, train
 from geomndp._types import Batch
 from geomndp.train import loop
 
@@ -38,18 +42,23 @@ def test_a_finished_run_is_read_back(whole):
     assert_array_equal(same.loss, history.loss)
 
 
-def test_an_interrupted_run_goes_on_to_the_same_bits(whole, tmp_path, monkeypatch):
-    _, trained, history = whole
+def interrupted(after):
+    """Steps that are stopped after so many dispatches."""
     calls = 0
 
-    def interrupted(*args):
+    def stopped(*args):
         nonlocal calls
         calls += 1
-        if calls == 6:
+        if calls > after:
             raise KeyboardInterrupt
         return train.advance(*args)
 
-    monkeypatch.setattr(loop, "advance", interrupted)
+    return stopped
+
+
+def test_an_interrupted_run_goes_on_to_the_same_bits(whole, tmp_path, monkeypatch):
+    _, trained, history = whole
+    monkeypatch.setattr(loop, "advance", interrupted(after=5))
     with pytest.raises(KeyboardInterrupt, match=r"after step 25; .* step 20 in .*checkpoints"):
         tiny_run(tmp_path)
     monkeypatch.undo()
@@ -66,6 +75,104 @@ def test_another_run_in_the_same_folder_is_refused(whole):
         tiny_run(folder, key=jr.key(2))
     with pytest.raises(train.CheckpointError, match=r"other decay .*, steps \(there 40, here 50\)"):
         tiny_run(folder, steps=50, decay=0.5)
+
+
+def functions(value):
+    x = jnp.linspace(0.0, 1.0, 12).reshape(2, 6, 1)
+    y = jnp.sin(x).at[1, 2, 0].set(value)
+    return data.Resampled(Batch(x, y, jnp.ones((2, 6)), jnp.zeros((2, 6))), batch_size=8)
+
+
+OTHERS = {
+    "data": (
+        {"stream": functions(0.5)},
+        {"stream": functions(0.25)},
+        r"data \(functions\.y: there",
+    ),
+    "learning rate": (
+        {},
+        {"optimiser": train.adam(40, peak=2e-3)},
+        r"optimiser \(.*end_value: there 0\.001, here 0\.002",
+    ),
+    "optimiser": ({}, {"optimiser": optax.sgd(1e-3)}, r"optimiser \("),
+    "weights": (
+        {},
+        {"score": tiny_score(jr.key(5))},
+        r"initial parameters \(there float64 \(\d+,\)",
+    ),
+    "network": (
+        {},
+        {"score": tiny_score(activation=jax.nn.relu)},
+        r"network \(net\.mlp\.activation: there .*silu, here .*relu\)$",
+    ),
+    "loss": ({}, {"eps": 0.1}, r"loss \(eps: there 0\.0005, here 0\.1\)$"),
+    "model": ({}, {"also": {"units": "K"}}, r"model \("),
+}
+
+
+@pytest.mark.parametrize(("case", "done"), [*((case, True) for case in OTHERS), ("data", False)])
+def test_what_was_begun_with_something_else_is_refused(case, done, tmp_path, monkeypatch):
+    """Before anything is changed in the folder; then the run it belongs to is done as before."""
+    options, other, message = OTHERS[case]
+    if not done:
+        monkeypatch.setattr(loop, "advance", interrupted(after=3))
+        with pytest.raises(KeyboardInterrupt, match="step 10 in"):
+            tiny_run(tmp_path, steps=20, **options)
+        monkeypatch.undo()
+    else:
+        tiny_run(tmp_path, steps=20, **options)
+    before = contents(tmp_path)
+    with pytest.raises(train.CheckpointError, match="holds another run, with other .*" + message):
+        tiny_run(tmp_path, steps=20, **{**options, **other})
+    assert contents(tmp_path) == before
+    _, history = tiny_run(tmp_path, steps=20, **options)
+    assert history.steps[-1] == 20
+
+
+def contents(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_run_without_checkpoints_leaves_those_of_another_alone(whole):
+    folder = whole[0]
+    before = contents(folder)
+    with pytest.raises(ValueError, match="expected a folder without checkpoints, got"):
+        tiny_run(folder, checkpoint_every=None)
+    assert contents(folder) == before
+
+
+def harmed(text, how):
+    lines = text.splitlines(keepends=True)
+    if how == "garbage":
+        return "".join([*lines[:3], "\x00\ufffd what, is, this\n", "1e999,,\n", *lines[3:]])
+    if how == "cut":
+        return "".join([*lines[:3], lines[3][: len(lines[3]) // 2], *lines[4:]])
+    if how == "no header":
+        return "".join(lines[1:])
+    return "".join([*lines[:3], *lines[4:]])  # a lost line
+
+
+@pytest.mark.parametrize(
+    ("how", "lost", "bad"),
+    [("garbage", 0, 2), ("cut", 2, 1), ("line", 1, 0), ("no header", 0, 0), ("file", 4, 0)],
+)
+def test_a_harmed_log_does_not_stop_a_run(how, lost, bad, whole, tmp_path, monkeypatch):
+    monkeypatch.setattr(loop, "advance", interrupted(after=4))
+    with pytest.raises(KeyboardInterrupt):
+        tiny_run(tmp_path)
+    monkeypatch.undo()
+    path = tmp_path / "log.csv"
+    text = path.read_text()
+    path.write_text(harmed(text, how))
+    if how == "file":
+        path.unlink()
+    with pytest.warns(UserWarning, match=f"skipped {bad} lines") if bad else nullcontext():
+        trained, history = tiny_run(tmp_path)
+    for a, b in zip(parameters(whole[1]), parameters(trained), strict=True):
+        assert_array_equal(a, b)
+    assert len(history.steps) == 8 - lost and set(history.loss) <= set(whole[2].loss)
+    kept = tmp_path / "log.damaged.csv"
+    assert kept.read_text() == harmed(text, how) if bad else not kept.exists()
 
 
 class Spoilt(TinyStream):
@@ -108,7 +215,7 @@ def test_nan_stops_the_run_and_says_where(tmp_path):
 
 def test_a_log_without_checkpoints(tmp_path, whole):
     _, history = tiny_run(tmp_path, checkpoint_every=None)
-    assert [path.name for path in tmp_path.iterdir()] == ["log.csv"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", "log.csv"]
     assert_array_equal(history.loss, whole[2].loss)
 
 

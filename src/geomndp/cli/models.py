@@ -14,12 +14,11 @@ from geomndp.cli.progress import busy
 
 
 def train(command: Train) -> None:
-    """Train an experiment; the same command goes on where a stopped run was."""
+    """Train an experiment; the same command resumes a stopped run."""
     import jax.random as jr
 
     from geomndp.experiments.registry import recipe
     from geomndp.model import fit
-    from geomndp.model.precision import in_full_precision
 
     this = recipe(command.name, data=command.data, functions=command.functions, split=command.split)
     steps = this.steps if command.steps is None else command.steps
@@ -31,7 +30,8 @@ def train(command: Train) -> None:
         model = this.make_model(key=init_key, **options)
     except TypeError as error:
         raise ValueError(f"expected options of the network, got {command.net}: {error}") from error
-    model, history = fit(
+    notes = {"experiment": command.name, "seed": command.seed, **this.data, "metrics": {}}
+    _, history = fit(
         model,
         stream,
         steps=steps,
@@ -39,13 +39,11 @@ def train(command: Train) -> None:
         loss=this.make_loss(),
         optimiser=this.make_optimiser(steps),
         directory=command.out,
+        notes=notes,
         checkpoint_every=command.checkpoint_every,
         quiet=command.quiet,
     )
     path = Path(command.out) / "model"
-    notes = {"experiment": command.name, "steps": steps, "seed": command.seed, **this.data}
-    notes |= {"training_seconds": float(history.seconds[-1]), "metrics": {}}
-    in_full_precision(model).save(path, notes)
     Console().print(f"loss {history.loss[-1]:.4f} after {steps} steps; model: {path}")
 
 

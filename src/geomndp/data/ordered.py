@@ -10,17 +10,18 @@ from geomndp import _checks
 from geomndp._types import Array, Batch, Float, Int, PRNGKeyArray
 from geomndp.data.stream import AbstractStream, Contexts
 
-JOINT, START, ENDS, ANY = 0, 1, 2, 3
-"""What is known of a function: nothing, its start, its start and end, any of its points."""
+START, ENDS, ANY = 0, 1, 2
+"""Kinds of context: the start of a function, its start and end, any of its points."""
 
 
 class Ordered(AbstractStream):
-    """Functions of a finite set in the order of their points, with contexts of four kinds.
+    """Functions of a finite set in the order of their points, with contexts of three kinds.
 
-    A quarter of the functions each has no context, a known start, known ends, and a random set of
-    known points; lengths are random. `fixed` numbers of points (start; each end) take their place
-    in half of the functions of their kind. `thinned` is the share of functions of which only a
-    random set of points is kept, so that inputs are not always regular.
+    Of the functions that `contexts` makes conditional, evenly spread over the batch, a third each
+    has a known start, known ends and a random set of known points, whose number `contexts` draws;
+    lengths are random. `fixed` numbers of points (start; each end) take their place in half of the
+    functions of their kind. `thinned` is the share of functions of which only a random set of
+    points is kept, so that inputs are not always regular.
     """
 
     x: Float[Array, "s n d"]
@@ -28,7 +29,7 @@ class Ordered(AbstractStream):
     batch_size: int = eqx.field(default=512, static=True)
     fixed: tuple[int, int] = eqx.field(default=(20, 10), static=True)
     thinned: float = eqx.field(default=0.25, static=True)
-    contexts: Contexts | None = Contexts(share=0.75)
+    contexts: Contexts | None = Contexts(share=0.75, few_share=0.0)
 
     def __check_init__(self):
         _checks.at_least(1, batch_size=self.batch_size)
@@ -55,19 +56,21 @@ class Ordered(AbstractStream):
     def known(self, shape: tuple[int, int], dtype, *, key: PRNGKeyArray) -> Float[Array, "b n"]:
         """1 for context points."""
         b, n = shape
-        first_key, last_key, share_key, any_key, fix_key = jr.split(key, 5)
-        kind = (jnp.arange(b, dtype=jnp.int32) % 4)[:, None]
-        place = jnp.arange(n, dtype=jnp.int32)[None, :]
+        if self.contexts is None:
+            return jnp.zeros(shape, dtype)
+        start_key, first_key, last_key, count_key, any_key, fix_key = jr.split(key, 6)
+        conditional = self.contexts.conditional(b)
+        kind = ((jnp.cumsum(conditional, dtype=jnp.int32) - 1) % 3)[:, None]
+        index = jnp.arange(n, dtype=jnp.int32)[None, :]
         fix = jr.bernoulli(fix_key, 0.5, (b, 1))
-        start = jnp.where(fix, self.fixed[0], _up_to(n - 1, b, first_key))
+        start = jnp.where(fix, self.fixed[0], _up_to(n - 1, b, start_key))
         first = jnp.where(fix, self.fixed[1], _up_to(n // 2 - 1, b, first_key))
         last = jnp.where(fix, self.fixed[1], _up_to(n // 2 - 1, b, last_key))
-        share = jr.uniform(share_key, (b, 1), dtype)
-        some = jr.uniform(any_key, (b, n), dtype) < share
-        chosen = [jnp.zeros((b, n), dtype=bool), place < start]
-        chosen += [(place < first) | (place >= n - last), some]
-        marks = jnp.select([kind == k for k in (JOINT, START, ENDS, ANY)], chosen, default=False)
-        return marks.astype(dtype)
+        counts = self.contexts.counts(jnp.full(b, n, jnp.int32), key=count_key)
+        order = jr.permutation(any_key, jnp.broadcast_to(index, shape), axis=1, independent=True)
+        chosen = [index < start, (index < first) | (index >= n - last), order < counts[:, None]]
+        marks = jnp.select([kind == k for k in (START, ENDS, ANY)], chosen, default=False)
+        return (marks & conditional[:, None]).astype(dtype)
 
 
 def _up_to(most: int, b: int, key: PRNGKeyArray) -> Int[Array, "b 1"]:

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import jax.random as jr
 
 from geomndp import _checks
-from geomndp._types import Array, Batch, Float, Int, PRNGKeyArray
+from geomndp._types import Array, Batch, Bool, Float, Int, PRNGKeyArray
 from geomndp.data.synthetic import AbstractProcess
 
 
@@ -30,15 +30,18 @@ class Contexts(eqx.Module):
             if not 0 <= value <= 1:
                 raise ValueError(f"expected 0 <= {name} <= 1, got {value}")
 
+    def conditional(self, num: int) -> Bool[Array, " num"]:
+        """Which of so many functions have a context."""
+        index = jnp.arange(num, dtype=jnp.float32)
+        return jnp.floor((index + 1) * self.share) > jnp.floor(index * self.share)
+
     def counts(self, points: Int[Array, " b"], *, key: PRNGKeyArray) -> Int[Array, " b"]:
         """Numbers of context points for functions with these numbers of points."""
         number_key, few_key = jr.split(key)
-        index = jnp.arange(len(points), dtype=jnp.float32)
-        conditional = jnp.floor((index + 1) * self.share) > jnp.floor(index * self.share)
         few = jr.bernoulli(few_key, self.few_share, points.shape)
         most = jnp.where(few, jnp.minimum(self.few, points - 1), points - 1)
         drawn = jr.randint(number_key, points.shape, 0, most + 1, jnp.int32)
-        return jnp.where(conditional, drawn, 0)
+        return jnp.where(self.conditional(len(points)), drawn, 0)
 
 
 class AbstractStream(eqx.Module):

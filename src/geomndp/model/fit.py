@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import tempfile
+import warnings
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 
 from geomndp._types import Batch, PRNGKeyArray
 from geomndp.data import AbstractStream, Resampled
 from geomndp.model.model import Model
+from geomndp.model.precision import in_full_precision
 from geomndp.model.recipe import Recipe
 from geomndp.score import NetworkScore
 from geomndp.train import DenoisingLoss, History, fit_score
@@ -22,13 +28,20 @@ def fit(
     steps: int,
     key: PRNGKeyArray,
     loss: DenoisingLoss | None = None,
+    directory: str | PathLike[str] | None = None,
+    notes: dict[str, Any] | None = None,
     **options: Any,
 ) -> tuple[Model, History]:
     """Train for `steps` steps on a stream of fresh functions, or on those of a batch.
 
-    Options as those of `geomndp.train.fit_score`: `directory` for checkpoints and resume,
-    `quiet`, `devices`, `optimiser`, ... A batch is in the data's units. A recipe of `gn.build` has
-    its own data and options: `gn.fit(recipe, steps=..., key=...)`.
+    A batch is in the data's units. A recipe of `gn.build` has its own data and options:
+    `gn.fit(recipe, steps=..., key=...)`.
+
+    Args:
+        directory: folder for `log.csv`, `checkpoints/` and, when done, the model with `notes`
+            (JSON): `gn.load(directory)` and `geomndp condition DIRECTORY ...` take it. The same
+            call resumes a stopped run; one with other data or settings is refused.
+        **options: those of `geomndp.train.fit_score`: `quiet`, `devices`, `optimiser`, ...
     """
     if isinstance(model, Recipe):
         options = {**model.options(steps), **options}
@@ -42,10 +55,30 @@ def fit(
         functions = _normalised(model, data)
         data = Resampled(functions=functions, batch_size=min(256, len(functions.x)))
     loss = DenoisingLoss(eps=model.eps) if loss is None else loss
+    if directory is not None:
+        named = {"normaliser": model.normaliser, "variables": model.variables, "eps": model.eps}
+        options = {"directory": directory, "also": named, **options}
+    keep = directory is not None and jax.process_index() == 0 and _can_be_kept(model, notes)
     score, history = fit_score(
         model.score, model.noising, data, steps=steps, key=key, loss=loss, **options
     )
-    return dataclasses.replace(model, score=score), history
+    model = dataclasses.replace(model, score=score)
+    if directory is not None and keep:
+        seconds = float(history.seconds[-1]) if len(history.seconds) else 0.0
+        notes = {"steps": steps, "training_seconds": seconds, **(notes or {})}
+        in_full_precision(model).save(Path(directory) / "model", notes)
+    return model, history
+
+
+def _can_be_kept(model: Model, notes: dict[str, Any] | None) -> bool:
+    """Whether the model can be written, found out before it is trained; a warning says why not."""
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            in_full_precision(model).save(Path(folder) / "model", notes)
+        except ValueError as error:
+            warnings.warn(f"only checkpoints will be kept, no model file: {error}", stacklevel=3)
+            return False
+    return True
 
 
 def _normalised(model: Model, data: Batch) -> Batch:

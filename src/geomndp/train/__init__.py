@@ -2,6 +2,7 @@
 
 from geomndp.train.checkpoint import CheckpointError, Checkpoints
 from geomndp.train.fit import fit_score
+from geomndp.train.lock import FolderInUse
 from geomndp.train.log import History, Log
 from geomndp.train.loop import TrainingDiverged, run
 from geomndp.train.loss import DenoisingLoss, LossInfo
@@ -16,6 +17,7 @@ __all__ = [
     "Checkpoints",
     "ContextTimes",
     "DenoisingLoss",
+    "FolderInUse",
     "History",
     "Likelihood",
     "Log",

@@ -15,13 +15,19 @@ import jax.random as jr
 import numpy as np
 
 from geomndp import _checks
+from geomndp.train.fingerprint import differences
 from geomndp.train.step import TrainState
 
-FORMAT = "geomndp training state, version 1"
+FORMAT = "geomndp training state, version 2"
+EARLIER = "geomndp training state, version 1"  # without data, optimiser and initial parameters
 
 
 class CheckpointError(ValueError):
     """A folder that holds no checkpoint that can be read, or one of another run."""
+
+
+class AnotherRun(CheckpointError):
+    """Checkpoints that this run may not resume."""
 
 
 def digest(state: TrainState) -> str:
@@ -58,7 +64,11 @@ class Checkpoints:
         self.settings = json.loads(json.dumps(dict(settings)))
         if self.directory.exists():
             _refuse_foreign(self.directory)
-        options = ocp.CheckpointManagerOptions(max_to_keep=keep, enable_async_checkpointing=False)
+        options = ocp.CheckpointManagerOptions(
+            max_to_keep=keep,
+            enable_async_checkpointing=False,
+            cleanup_tmp_directories=True,  # what a killed run left; the caller holds the folder
+        )
         self._args = ocp.args
         self._manager = ocp.CheckpointManager(self.directory, options=options)
 
@@ -68,12 +78,21 @@ class Checkpoints:
         return self._manager.latest_step()
 
     def save(self, state: TrainState) -> None:
-        """Write the state; returns when it is on disk."""
+        """Write the state; returns when it is on disk.
+
+        Raises:
+            OSError: in one sentence, if that fails; earlier checkpoints are as they were.
+        """
         about = {"format": FORMAT, "settings": self.settings, "digest": digest(state)}
         composite = self._args.Composite(
             state=self._args.StandardSave(_plain(state)), about=self._args.JsonSave(about)
         )
-        self._manager.save(int(state.step), args=composite)
+        step = int(state.step)
+        try:
+            self._manager.save(step, args=composite)
+        except Exception as error:
+            where = f"a checkpoint of step {step} in {self.directory}"
+            raise OSError(f"expected to write {where}, got: {_reason(error)}") from error
 
     def restore(self, like: TrainState) -> TrainState | None:
         """Read the latest valid state, in the form of `like`; None where there is none yet.
@@ -83,11 +102,14 @@ class Checkpoints:
         damaged = {}
         for step in sorted(self._manager.all_steps(), reverse=True):
             try:
-                about, state = self._read(step, like)
+                about = self._about(step)
+                self._refuse_another_run(about)
+                state = self._state(step, like, about["digest"])
+            except AnotherRun:
+                raise
             except Exception as error:
                 damaged[step] = f"step {step}: {type(error).__name__}: {str(error)[:200]}"
                 continue
-            self._check_settings(about)
             for bad, reason in damaged.items():
                 warnings.warn(f"removed a damaged checkpoint, {reason}", stacklevel=2)
                 self._manager.delete(bad)
@@ -97,13 +119,16 @@ class Checkpoints:
             raise CheckpointError(f"no checkpoint in {self.directory} can be read: {reasons}")
         return None
 
-    def _read(self, step: int, like: TrainState) -> tuple[dict, TrainState | None]:
+    def _about(self, step: int) -> dict:
+        """What was noted with a state."""
         args = self._args
         about = self._manager.restore(step, args=args.Composite(about=args.JsonRestore()))["about"]
-        if about.get("format") != FORMAT:
+        if about.get("format") not in (FORMAT, EARLIER):
             raise CheckpointError(f"expected format {FORMAT!r}, got {about.get('format')!r}")
-        if about["settings"] != self.settings:
-            return about, None  # refused by the caller: the arrays may have other shapes
+        return about
+
+    def _state(self, step: int, like: TrainState, expected: str) -> TrainState:
+        args = self._args
         target = args.Composite(state=args.StandardRestore(_plain(like)))
         leaves = self._manager.restore(step, args=target)["state"]
         leaves = [
@@ -111,25 +136,32 @@ class Checkpoints:
             for leaf, old in zip(leaves, jax.tree.leaves(like), strict=True)
         ]
         state = jax.tree.unflatten(jax.tree.structure(like), leaves)
-        if digest(state) != about["digest"]:
+        if digest(state) != expected:
             raise CheckpointError("the arrays are not those that were written (digest)")
-        return about, state
+        return state
 
-    def _check_settings(self, about: dict) -> None:
-        old, new = about["settings"], self.settings
-        differing = [
-            f"{name} (there {str(old.get(name))[:60]}, here {str(new.get(name))[:60]})"
-            for name in sorted({*old, *new})
-            if old.get(name) != new.get(name)
-        ]
+    def _refuse_another_run(self, about: dict) -> None:
+        if about["format"] == EARLIER:
+            raise AnotherRun(
+                f"expected a run of this version in {self.directory}, got one of an earlier one,"
+                " whose checkpoints do not say which data, optimiser and initial parameters they"
+                " belong to: finish it with that version or train in an empty folder"
+            )
+        differing = differences(about["settings"], self.settings)
         if differing:
-            raise CheckpointError(
+            raise AnotherRun(
                 f"{self.directory} holds another run, with other " + ", ".join(differing)
             )
 
     def close(self) -> None:
         """Let go of the folder."""
         self._manager.close()
+
+
+def _reason(error: Exception) -> str:
+    """First words of what went wrong below."""
+    text = " ".join((getattr(error, "strerror", None) or str(error)).split())
+    return (text if len(text) <= 200 else text[:200] + "...") or type(error).__name__
 
 
 def _refuse_foreign(directory: Path) -> None:

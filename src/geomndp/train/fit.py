@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -20,6 +21,8 @@ from geomndp.data import AbstractStream
 from geomndp.noising import AbstractNoising
 from geomndp.score import NetworkScore
 from geomndp.train.checkpoint import Checkpoints
+from geomndp.train.fingerprint import array_words, fingerprint
+from geomndp.train.lock import hold
 from geomndp.train.log import History, Log
 from geomndp.train.loop import run
 from geomndp.train.loss import DenoisingLoss
@@ -44,13 +47,16 @@ def fit_score(
     keep: int = 3,
     devices=None,
     quiet: bool = False,
+    also: Any = None,
 ) -> tuple[NetworkScore, History]:
     """Train for `steps` steps; return the score with averaged parameters, and the history.
 
     With a `directory` the run writes `log.csv` and `checkpoints/` there (`checkpoint_every=None`:
-    the log only), and the same call goes on where an earlier one was stopped, to the same bits.
-    The batch is spread over `devices` (all visible ones by default, of all processes). `chunk`
-    steps go to the device at once. `eps` replaces the loss's smallest time.
+    the log only), and the same call resumes a stopped run, to the same bits. A call with other
+    data, settings or initial parameters (or another `also`, whatever it holds) is refused, and so
+    is one in a folder in which another process trains. The batch is spread over `devices` (all
+    visible ones by default, of all processes). `chunk` steps go to the device at once. `eps`
+    replaces the loss's smallest time.
     """
     _checks.at_least(1, steps=steps)
     if checkpoint_every is not None:
@@ -58,39 +64,46 @@ def fit_score(
     loss = DenoisingLoss() if loss is None else loss
     loss = loss if eps is None else dataclasses.replace(loss, eps=eps)
     optimiser = adam(steps) if optimiser is None else optimiser
-    trainer, state = init(
-        score, noising, stream, loss, optimiser, key=key, decay=decay, devices=devices
-    )
-    every = checkpoint_every if directory is not None else None
-    with _records(directory, every, keep, trainer, state, steps) as (state, log, checkpoints):
-        state, history = run(
-            trainer,
-            state,
-            steps=steps,
-            chunk=_chunk(steps) if chunk is None else chunk,
-            log=log,
-            checkpoints=checkpoints,
-            checkpoint_every=every or steps,
-            quiet=quiet or jax.process_index() > 0,
+    folder = None if directory is None else Path(directory)
+    with _held(folder):
+        trainer, state = init(
+            score, noising, stream, loss, optimiser, key=key, decay=decay, devices=devices
         )
+        settings = {} if folder is None else _settings(trainer, state, steps, also)
+        with _records(folder, checkpoint_every, keep, settings, state) as (state, log, checkpoints):
+            state, history = run(
+                trainer,
+                state,
+                steps=steps,
+                chunk=_chunk(steps) if chunk is None else chunk,
+                log=log,
+                checkpoints=checkpoints,
+                checkpoint_every=checkpoint_every or steps,
+                quiet=quiet or jax.process_index() > 0,
+            )
     trained = trainer.score(jnp.asarray(np.asarray(state.average)))
     return dataclasses.replace(trained, conditional=stream.conditional), history
 
 
+def _held(folder: Path | None) -> AbstractContextManager[None]:
+    """Lock of the folder; of several processes of one run the first one holds it."""
+    return nullcontext() if folder is None or jax.process_index() > 0 else hold(folder)
+
+
 @contextmanager
 def _records(
-    directory, every: int | None, keep: int, trainer: Trainer, state: TrainState, steps: int
+    folder: Path | None, every: int | None, keep: int, settings: dict, state: TrainState
 ) -> Iterator[tuple[TrainState, Log, Checkpoints | None]]:
-    """Open log and checkpoints of a directory, and the state to go on from; close them after."""
+    """Open log and checkpoints of a folder, and the state to resume; close them after."""
     path, checkpoints = None, None
-    if directory is not None:
-        folder = Path(directory)
+    if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / "log.csv"
         if every is not None:
-            settings = _settings(trainer, state, steps)
             checkpoints = Checkpoints(folder / "checkpoints", settings, keep=keep)
             state = checkpoints.restore(state) or state
+        elif (folder / "checkpoints").exists():
+            raise ValueError(f"expected a folder without checkpoints, got {folder}")
     log = Log(path, upto=int(state.step), write=jax.process_index() == 0)
     try:
         yield state, log, checkpoints
@@ -107,16 +120,17 @@ def _chunk(steps: int) -> int:
     return fitting if fitting > most // 4 else most
 
 
-def _settings(trainer: Trainer, state: TrainState, steps: int) -> dict:
-    """What must be the same for a run to go on."""
+def _settings(trainer: Trainer, state: TrainState, steps: int, also: Any) -> dict:
+    """What must be the same for a run to be resumed; `state` is that of its start."""
     return {
         "steps": steps,
         "key": np.asarray(jr.key_data(state.key)).tolist(),
-        "parameters": f"{state.params.size} {state.params.dtype}",
-        "optimiser": len(jax.tree.leaves(state.optimiser)),
         "decay": trainer.decay,
-        **{
-            name: " ".join(str(getattr(trainer, name)).split())
-            for name in ("skeleton", "noising", "stream", "loss")
-        },
+        "initial parameters": array_words(state.params),
+        "network": fingerprint(trainer.skeleton),
+        "noising": fingerprint(trainer.noising),
+        "data": fingerprint(trainer.stream),
+        "loss": fingerprint(trainer.loss),
+        "optimiser": fingerprint(trainer.optimiser),
+        "model": fingerprint(also),
     }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import warnings
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,6 +13,7 @@ import numpy as np
 from geomndp import _files
 
 COLUMNS = ("step", "loss", "gradient_norm", "seconds")
+Row = tuple[int, float, float, float]
 
 
 class History(NamedTuple):
@@ -26,13 +29,27 @@ class Log:
     """Rows of a run, kept in memory and, with a path, appended to a file at once."""
 
     def __init__(self, path: Path | None, *, upto: int = 0, write: bool = True):
-        """Take over the rows up to a step from an earlier part of the run, drop later ones."""
-        self._rows = [] if path is None else [row for row in _read(path) if row[0] <= upto]
-        self._file = None
-        if path is not None and write:
-            with _files.whole(path) as part, part.open("w", newline="", encoding="utf-8") as file:
-                csv.writer(file).writerows([COLUMNS, *self._rows])
-            self._file = path.open("a", newline="", encoding="utf-8")
+        """Take over the rows up to a step from an earlier part of the run, drop later ones.
+
+        Lines that are no rows are skipped with a warning; the file as it was is kept beside.
+        """
+        self._rows, self._path, self._file = [], path, None
+        if path is None:
+            return
+        rows, bad = _read(path)
+        self._rows = [rows[step] for step in sorted(rows) if step <= upto]
+        if not write:
+            return
+        if bad:
+            copy = path.with_name("log.damaged.csv")
+            _files.write(copy, path.read_bytes())
+            warnings.warn(
+                f"skipped {bad} lines of {path} that are no rows of a log; it is kept as {copy}",
+                stacklevel=2,
+            )
+        with _files.whole(path) as part, part.open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows([COLUMNS, *self._rows])
+        self._file = path.open("a", newline="", encoding="utf-8")
 
     @property
     def seconds(self) -> float:
@@ -44,8 +61,11 @@ class Log:
         row = (step, loss, gradient_norm, seconds)
         self._rows.append(row)
         if self._file is not None:
-            csv.writer(self._file).writerow(row)
-            self._file.flush()
+            try:
+                csv.writer(self._file).writerow(row)
+                self._file.flush()
+            except OSError as error:
+                raise OSError(f"expected to write {self._path}, got: {error.strerror}") from error
 
     def history(self) -> History:
         """All rows as arrays."""
@@ -54,18 +74,31 @@ class Log:
         return History(steps.astype(int), *(column.astype(float) for column in rest))
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file; all rows that could be written are."""
         if self._file is not None:
-            self._file.close()
+            with contextlib.suppress(OSError):
+                self._file.close()
 
 
-def _read(path: Path) -> list[tuple[int, float, float, float]]:
-    """Rows of a file; a last line cut short by a kill is no row."""
-    if not path.exists():
-        return []
-    rows = []
-    text = path.read_text(encoding="utf-8")
-    for line in csv.reader(text[: text.rfind("\n") + 1].splitlines()[1:]):
-        step, *values = line
-        rows.append((int(step), *map(float, values)))
-    return rows
+def _read(path: Path) -> tuple[dict[int, Row], int]:
+    """Rows of a file by their steps, and the number of lines that are none.
+
+    A last line cut short by a kill is no row, and no surprise either.
+    """
+    if not path.is_file():
+        return {}, 0
+    text = path.read_text(encoding="utf-8", errors="replace")
+    lines = text[: text.rfind("\n") + 1].split("\n")[:-1]
+    found = [_row(line) for line in lines if line.strip() != ",".join(COLUMNS)]
+    return {row[0]: row for row in found if row is not None}, found.count(None)
+
+
+def _row(line: str) -> Row | None:
+    """Numbers of a line; None if it holds anything else."""
+    try:
+        step, *values = line.split(",")
+        loss, norm, seconds = map(float, values)
+        row = int(step), loss, norm, seconds
+    except ValueError:
+        return None
+    return row if row[0] > 0 and np.all(np.isfinite(row)) else None

@@ -58,6 +58,8 @@ def run(
                     checkpoints.save(state)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"stopped after step {done}; {_saved(checkpoints)}") from None
+    except OSError as error:
+        raise OSError(f"{error}; {_saved(checkpoints)}") from error
     return state, log.history()
 
 
