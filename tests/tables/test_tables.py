@@ -147,3 +147,9 @@ def test_round_trip_of_units_and_places_is_the_identity(stations, tracks):
     assert_allclose(names.from_values(names.to_values(places)), places, atol=1e-12)
     real = Variables((Variable("x"),), (Variable("y"),))
     assert real.from_values(real.to_values(places)) is places
+
+
+def test_rows_may_stand_twice(stations, readings):
+    """A repeated row is one more observation, as it is in arrays."""
+    twice = pd.concat([readings, readings.iloc[[2]]])
+    assert stations.condition(twice).observations.y.shape == (6, 1)

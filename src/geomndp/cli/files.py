@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from geomndp import _files
-
-UNITS = re.compile(r"(.*\S)\s*\[(.*)\]")
-"""A header that states units: time [hours]."""
+from geomndp.cli.readers import READERS, read
 
 
 def read_table(path: str) -> Any:
     """Read a DataFrame (.csv, .parquet) or a Dataset (.nc)."""
-    read = _by_ending(path, READERS, "to read")
-    if not Path(path).is_file():
-        raise ValueError(f"expected a file {path}, got none")
-    try:
-        return read(path)
-    except (ValueError, OSError) as error:
-        text = " ".join(str(error).split())
-        raise ValueError(f"expected a table in {path}, got a damaged one: {text[:120]}") from error
+    _by_ending(path, READERS, "to read")
+    return read(path)
 
 
 def is_file(path: str) -> bool:
@@ -65,42 +56,6 @@ def _by_ending(path: str, known: dict[str, Callable], what: str) -> Callable:
     return known[ending]
 
 
-def _read_csv(path: str) -> Any:
-    """Read columns; ISO 8601 becomes datetimes, units in the header are kept apart."""
-    import pandas as pd
-
-    frame = pd.read_csv(path, comment="#", skipinitialspace=True)
-    if len(frame.columns) == 1 and ";" in frame.columns[0]:
-        raise ValueError("columns parted by semicolons, not commas")
-    stated = {name: UNITS.fullmatch(name) for name in frame.columns}
-    frame = frame.rename(columns={name: found[1] for name, found in stated.items() if found})
-    units = {found[1]: found[2] for found in stated.values() if found}
-    if not len(frame):
-        frame = frame.astype(float)
-    for name in frame.columns[[not pd.api.types.is_numeric_dtype(d) for d in frame.dtypes]]:
-        try:
-            frame[name] = pd.to_datetime(frame[name], format="ISO8601", utc=True).dt.tz_localize(
-                None
-            )
-        except ValueError:
-            continue
-    frame.attrs["units"] = units
-    return frame
-
-
-def _read_parquet(path: str) -> Any:
-    import pandas as pd
-
-    return pd.read_parquet(path)
-
-
-def _read_netcdf(path: str) -> Any:
-    import xarray as xr
-
-    with xr.open_dataset(path) as dataset:
-        return dataset.load()
-
-
 def _write_netcdf(path: Path, dataset: Any, _) -> None:
     dataset.to_netcdf(path, engine="h5netcdf")
 
@@ -122,7 +77,6 @@ def _write_geojson(path: Path, dataset: Any, inputs: tuple[str, ...]) -> None:
 
 NEEDED = {".parquet": ("pyarrow", "parquet"), ".nc": ("h5netcdf", "data")}
 """Package for the files of an ending, and the extra that has it."""
-READERS = {".csv": _read_csv, ".parquet": _read_parquet, ".nc": _read_netcdf}
 WRITERS = {
     ".nc": _write_netcdf,
     ".parquet": _write_parquet,

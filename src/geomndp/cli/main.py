@@ -8,9 +8,12 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+import traceback
+import warnings
 from importlib.metadata import version
 from typing import Any
 
+from geomndp.cli import early
 from geomndp.cli.commands import Demo, Evaluate, List, Reproduce, Train
 from geomndp.cli.requests import Condition, Draw, Sample
 from geomndp.cli.usage import UsageError, parse
@@ -28,42 +31,65 @@ _RUN = {
     Reproduce: ("tables", "reproduce"),
 }
 COMMANDS = {kind.__name__.lower(): kind for kind in _RUN}
-DESCRIPTION = "Generative models of functions that respect symmetries."
+DEBUG = "--debug"
+DESCRIPTION = (
+    "Generative models of functions that respect symmetries. "
+    f"{DEBUG}, anywhere on the line, shows where in the program an error arose."
+)
 _EXPECTED = (ValueError, ArithmeticError, OSError, RuntimeError, MemoryError, ImportError)
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Parse the command line and run the command; return the exit code."""
-    if (sys.argv[1:] if arguments is None else arguments) == ["--version"]:
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    line = [token for token in given if token != DEBUG]
+    if line == ["--version"]:
         print(f"geomndp {version('geomndp')}")
         return 0
     command = None
     try:
-        command = parse(arguments, COMMANDS, prog="geomndp", description=DESCRIPTION)
-        run(command)
+        command = parse(line, COMMANDS, prog="geomndp", description=DESCRIPTION)
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            run(command)
         sys.stdout.flush()
     except BrokenPipeError:
         # Who reads the output has seen enough (geomndp ... | head).
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except UsageError as error:
-        print(f"geomndp: {error}", file=sys.stderr)
-        return 2
-    except _EXPECTED as error:
-        print(f"geomndp: {_sentence(error)}", file=sys.stderr)
-        return 1
+        return _failed(str(error), 2, DEBUG in given)
     except KeyboardInterrupt as stop:
         said = str(stop) or f"stopped; {_resume(command)}"
-        print(f"geomndp: {said}; nothing half-written is left", file=sys.stderr)
-        return 130
+        return _failed(f"{said}; nothing half-written is left", 130, DEBUG in given)
+    except Exception as error:
+        return _failed(_sentence(error), 1, DEBUG in given)
     return 0
 
 
 def run(command: Any) -> None:
-    """Run a command that was read."""
+    """Run a command that was read; what can be refused without JAX is refused before its import."""
     for variable in THREADS:
         os.environ.setdefault(variable, "1")
     module, name = _RUN[type(command)]
-    getattr(importlib.import_module(f"geomndp.cli.{module}"), name)(command)
+    read: tuple[early.Request, ...] = ()
+    if isinstance(command, Draw):
+        read = (early.read_request(command),)
+    elif type(command) in early.CHECKS:
+        early.CHECKS[type(command)](command)
+    getattr(importlib.import_module(f"geomndp.cli.{module}"), name)(command, *read)
+
+
+def _failed(sentence: str, code: int, debug: bool) -> int:
+    """Say what is wrong, after the traceback if it is asked for."""
+    if debug:
+        traceback.print_exc()
+    print(f"geomndp: {sentence}", file=sys.stderr)
+    return code
+
+
+def _show_warning(message, category, filename, lineno, file=None, line=None) -> None:
+    """A warning in one line, as errors are."""
+    print(f"geomndp: warning: {' '.join(str(message).split())}", file=sys.stderr)
 
 
 def _sentence(error: BaseException) -> str:
@@ -72,7 +98,11 @@ def _sentence(error: BaseException) -> str:
     if isinstance(error, ModuleNotFoundError):
         extras = "pip install 'geomndp[data,plots,train]'"
         return f"expected the package {error.name!r}, got none: {extras}"
-    return text if len(text) <= 400 else text[:400] + "..."
+    text = text if len(text) <= 400 else text[:400] + "..."
+    if isinstance(error, _EXPECTED) and not isinstance(error, RecursionError):
+        return text
+    how = f"run with {DEBUG} for the traceback, and please report it"
+    return f"an unexpected {type(error).__name__}: {text} ({how})"
 
 
 def _resume(command: Any) -> str:

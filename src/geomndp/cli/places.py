@@ -1,28 +1,33 @@
-"""Where to predict: `--at` as a table of places."""
+"""Where to predict: `--at` as a table of locations; no JAX."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from geomndp.cli.files import is_file, read_table
-from geomndp.tables import Variables
-from geomndp.tables.units import SECONDS, split_time
 
 PLACE = "place"
 MOST = 1_000_000
 FORMS = "start:stop:step, start:stop:30pts, numbers or, for datetimes, start/stop/6h"
 
 
-def read_places(at: tuple[str, ...], variables: Variables, renamed: dict[str, str]) -> Any:
-    """Dataset of the places: those of a file, or the grid that ranges of the inputs span."""
+class Names(NamedTuple):
+    """What a model calls its inputs and outputs."""
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
+def read_places(at: tuple[str, ...], columns: Names, renamed: dict[str, str]) -> Any:
+    """Dataset of the locations: those of a file, or the grid that ranges of the inputs span."""
     if len(at) == 1 and is_file(at[0]):
         table = rename(read_table(at[0]), renamed, strict=False)
-        return _as_dataset(table, variables) if type(table).__name__ == "DataFrame" else table
+        return _as_dataset(table, columns) if type(table).__name__ == "DataFrame" else table
     import xarray as xr
 
-    names = variables.input_names
+    names = columns.inputs
     spans = dict(_named(text, names) for text in at)
     if set(spans) != set(names) or len(spans) < len(at):
         example = " ".join(f"{name}=0:1:0.1" for name in names)
@@ -33,9 +38,9 @@ def read_places(at: tuple[str, ...], variables: Variables, renamed: dict[str, st
     return xr.Dataset(coords=places)
 
 
-def parse_columns(columns: tuple[str, ...], variables: Variables) -> dict[str, str]:
+def parse_columns(columns: tuple[str, ...], names: Names) -> dict[str, str]:
     """The model's names by those of a file, from "lat=LAT"."""
-    known = (*variables.input_names, *variables.output_names)
+    known = (*names.inputs, *names.outputs)
     found = {}
     for text in columns:
         name, equals, column = text.partition("=")
@@ -63,43 +68,51 @@ def rename(table: Any, renamed: dict[str, str], *, strict: bool = True) -> Any:
     return result
 
 
-def on_dates(places: Any, variables: Variables, origin: str | None) -> Any:
-    """Turn the times of a grid from numbers into the datetimes that the observations have."""
-    for variable in variables.inputs:
-        unit, date = split_time(variable.units)
-        if origin is None or not unit or date is not None:
-            continue
-        place = places[variable.name]
-        if place.dtype.kind not in "mM" and not place.attrs.get("units"):
-            past = np.rint(place.values * SECONDS[unit] * 1e6).astype("timedelta64[us]")
-            dated = np.datetime64(origin, "us") + past
-            places = places.assign_coords({variable.name: (place.dims, dated)})
-    return places
-
-
 def numbers(text: str) -> np.ndarray:
     """Numbers or datetimes of one input."""
     try:
         if text.count("/") == 2:
-            import pandas as pd
-
-            start, stop, step = text.split("/")
-            return pd.date_range(start, stop, freq=step).to_numpy()
-        if ":" not in text:
-            return np.array([float(part) for part in text.split(",")])
-        start, stop, step = text.split(":")
-        first, last = float(start), float(stop)
-        if step.endswith("pts"):
-            return np.linspace(first, last, int(step.removesuffix("pts")))
-        count = np.floor((last - first) / float(step) + 1e-9) + 1
-    except (ValueError, ZeroDivisionError) as error:
+            found = _datetimes(*text.split("/"))
+        elif ":" not in text:
+            found = np.array([float(part) for part in text.split(",")])
+        else:
+            found = _range(*text.split(":"))
+    except (ValueError, TypeError, ArithmeticError) as error:
         raise ValueError(f"expected a range ({FORMS}), got {text!r}") from error
-    if not 1 < count <= MOST:
+    if found is None:
         raise ValueError(
             f"expected start:stop:step with 2 to {MOST} steps, or start:stop:30pts for 30 points, "
             f"got {text!r}"
         )
-    return first + float(step) * np.arange(int(count))
+    if not 0 < len(found) <= MOST or (found.dtype.kind == "f" and not np.isfinite(found).all()):
+        raise ValueError(f"expected 1 to {MOST} finite numbers or datetimes, got {text!r}")
+    return found
+
+
+def _range(start: str, stop: str, step: str) -> np.ndarray | None:
+    """Numbers from `start` to `stop`; None where so many steps do not lead there."""
+    first, last = float(start), float(stop)
+    if not np.isfinite([first, last]).all():
+        raise ValueError("expected finite numbers")
+    if step.endswith("pts"):
+        count = int(step.removesuffix("pts"))
+        return np.linspace(first, last, count) if count <= MOST else None
+    count = np.floor((last - first) / float(step) + 1e-9) + 1
+    return first + float(step) * np.arange(int(count)) if 1 < count <= MOST else None
+
+
+def _datetimes(start: str, stop: str, step: str) -> np.ndarray:
+    """Datetimes from `start` to `stop`, in UTC where they have a zone."""
+    import pandas as pd
+
+    first, last = pd.Timestamp(start), pd.Timestamp(stop)
+    offset = pd.tseries.frequencies.to_offset(step)
+    if isinstance(offset, pd.offsets.Tick):
+        count = (last - first).total_seconds() / (offset.nanos * 1e-9)
+        if not count <= MOST:
+            raise ValueError(f"expected at most {MOST} datetimes")
+    found = pd.date_range(first, last, freq=offset)
+    return (found if found.tz is None else found.tz_convert("UTC").tz_localize(None)).to_numpy()
 
 
 def _named(text: str, names: tuple[str, ...]) -> tuple[str, str]:
@@ -109,11 +122,11 @@ def _named(text: str, names: tuple[str, ...]) -> tuple[str, str]:
     return name, span
 
 
-def _as_dataset(frame: Any, variables: Variables) -> Any:
+def _as_dataset(frame: Any, columns: Names) -> Any:
     """Places of a DataFrame: along its only input, or one after the other; other columns follow."""
     import xarray as xr
 
-    names = variables.input_names
+    names = columns.inputs
     if missing := [name for name in names if name not in frame]:
         listed = ", ".join(map(repr, frame.columns)) or "none"
         raise ValueError(f"expected a column {missing[0]!r} in --at, got {listed}")
@@ -124,6 +137,6 @@ def _as_dataset(frame: Any, variables: Variables) -> Any:
     coords = {
         name: (dim, frame[name].to_numpy(), {"units": units[name]} if name in units else {})
         for name in frame
-        if name not in (*variables.output_names, "sample")
+        if name not in (*columns.outputs, "sample")
     }
     return xr.Dataset(coords=coords)

@@ -16,15 +16,18 @@ import numpy as np
 import xarray as xr
 
 from geomndp import _checks
-from geomndp.cli import files, geojson, places
+from geomndp.cli import files, geojson
+from geomndp.cli.dates import on_dates
+from geomndp.cli.early import Request
 from geomndp.cli.progress import progress
 from geomndp.cli.requests import Condition, Draw, Sample
 from geomndp.cli.room import with_room
-from geomndp.cli.usage import UsageError
 from geomndp.model import Model, Posterior, load
 from geomndp.samplers import Amortised
 from geomndp.summaries import describe
 from geomndp.tables import Variables, noise_from_km, read_inputs, read_origin
+from geomndp.tables.columns import read_columns
+from geomndp.tables.rows import numeric
 
 # Drawn together: progress is shown, and Ctrl-C heard, between batches, and memory is bounded.
 BATCH, POINTS = 32, 10_000
@@ -33,51 +36,35 @@ Law = Model | Posterior
 JOIN: dict[str, Any] = {"data_vars": "minimal", "coords": "minimal", "compat": "override"}
 
 
-def sample(command: Sample) -> None:
+def sample(command: Sample, request: Request) -> None:
     """Draw functions."""
-    with _prepared(command) as (model, names, renamed):
+    with _loaded(command) as (model, names):
         origin = read_origin(names, command.origin)
-        _finish(command, model, names, _where(command, names, renamed, origin))
+        _finish(command, model, names, _where(command, request.at, names, origin))
 
 
-def condition(command: Condition) -> None:
+def condition(command: Condition, request: Request) -> None:
     """Draw functions given observations."""
-    told = command.observations
-    if not files.is_file(told) and (not command.at or ":" in told or "=" in told):
-        # An option that takes any number of values leaves its last one to a missing argument.
-        raise UsageError("expected OBSERVATIONS, a file, before --at, got none")
-    with _prepared(command) as (model, names, renamed):
-        table = places.rename(files.read_table(command.observations), renamed)
-        table, noise = _with_noise(table, command.error, names)
+    with _loaded(command) as (model, names):
+        table, noise = _with_noise(request.observations, command.error, names)
         posterior = model.condition(table, noise=noise, origin=command.origin)
-        _finish(command, posterior, names, _where(command, names, renamed, posterior.origin))
+        _finish(command, posterior, names, _where(command, request.at, names, posterior.origin))
 
 
-def _where(command: Draw, names: Variables, renamed: dict[str, str], origin: str | None) -> Any:
-    """Places asked for; numbers of a range are times after the origin, where there is one."""
-    where = places.read_places(command.at, names, renamed)
-    return where if files.is_file(command.at[0]) else places.on_dates(where, names, origin)
+def _where(command: Draw, at: xr.Dataset, names: Variables, origin: str | None) -> xr.Dataset:
+    """Target locations; numbers of a range are times after the origin, where there is one."""
+    return at if files.is_file(command.at[0]) else on_dates(at, names, origin)
 
 
 @contextmanager
-def _prepared(command: Draw) -> Iterator[tuple[Model, Variables, dict[str, str]]]:
-    """Check what can be checked at once, and compute as asked."""
-    _checks.at_least(2 if command.summary else 1, num_samples=command.num_samples)
-    _checks.one_of("dtype", command.dtype, ("float32", "float64"))
-    if not all(0 < level < 1 for level in command.levels):
-        raise ValueError(f"expected levels between 0 and 1, got {command.levels}")
-    if command.out is not None:
-        files.check_output(command.out)
+def _loaded(command: Draw) -> Iterator[tuple[Model, Variables]]:
+    """The model and its names, computing as asked."""
     with jax.enable_x64(command.dtype == "float64"), jax.default_device(_device(command.device)):
         model = load(command.name)
-        if model.variables is None:
-            raise ValueError(
-                f"expected a model that names its inputs and outputs, got {command.name}; "
-                "save model.named(inputs=..., outputs=...)"
-            )
+        assert model.variables is not None
         if command.out is not None and command.out.lower().endswith(".geojson"):
             geojson.check_points(model.variables)
-        yield model, model.variables, places.parse_columns(command.columns, model.variables)
+        yield model, model.variables
 
 
 def _device(name: str | None) -> Any:
@@ -102,10 +89,11 @@ def _with_noise(table: Any, error: str, names: Variables) -> tuple[Any, Any]:
             raise ValueError(
                 f"expected --error to be a number >= 0 or a column ({listed}), got {error!r}"
             ) from None
-    _checks.not_negative(**{error: np.asarray(table[error])})
-    variance = square(table[error])
-    if isinstance(variance, xr.DataArray):
-        variance = variance.drop_attrs(deep=False)  # the units of the errors
+    values = numeric(error, read_columns(table, (error,)).values[error])
+    _checks.not_negative(**{error: values})
+    variance: Any = square(values)
+    if isinstance(table, xr.Dataset):
+        variance = (table[error].dims, variance.reshape(table[error].shape))
     return table.assign(**{VARIANCE: variance}), VARIANCE
 
 

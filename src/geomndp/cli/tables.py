@@ -40,23 +40,52 @@ def reproduce(command: Reproduce) -> None:
     _checks.one_of("table", command.table, tuple(TABLES))
     path = Path(command.out) / f"{command.table}.md"
     _files.check_writable(path)
-    with busy("measuring"):
-        module = importlib.import_module(f"geomndp.cli.{TABLES[command.table]}")
-        report: Report = module.report(command)
     console = console_of_tables()
+    console.print(source(command), soft_wrap=True, highlight=False)
+    with busy("measuring"):
+        report = _report(command)
     for table in report.tables:
         console.print(f"\n{table.title}", style="bold", soft_wrap=True, highlight=False)
         console.print(shown(table))
     for name, metrics in report.measured.items():
         console.print(name, metrics)
     notes = [f"- {name}, measured now: {found}" for name, found in report.measured.items()]
-    document = [f"# {report.heading}", "", *map(markdown, report.tables), *notes]
+    document = [
+        f"# {report.heading}",
+        "",
+        source(command),
+        "",
+        *map(markdown, report.tables),
+        *notes,
+    ]
     text = "\n".join(document)
     console.print(f"tables: {_files.write(path, text)}")
     if report.remark:
         console.print(report.remark)
     for figure in each("drawing", report.figures if command.figures else ()):
         console.print(f"figure: {figure}")
+
+
+def source(command: Reproduce) -> str:
+    """Where the numbers come from, and how to measure them anew."""
+    stored = "measured when the models shipped" if command.results is None else command.results
+    if command.num:
+        return f"Stored results ({stored}), then those measured now on {command.num} test functions"
+    anew = f"geomndp reproduce {command.table} --num 64"
+    return f"Stored results ({stored}), nothing is computed; to measure anew: {anew}"
+
+
+def _report(command: Reproduce) -> Report:
+    module = importlib.import_module(f"geomndp.cli.{TABLES[command.table]}")
+    try:
+        return module.report(command)
+    except (LookupError, TypeError, AttributeError) as error:
+        if command.results is None:
+            raise
+        got = f"{type(error).__name__} at {error}"
+        raise ValueError(
+            f"expected results of {command.table} in {command.results}, got another layout: {got}"
+        ) from error
 
 
 def console_of_tables() -> Console:

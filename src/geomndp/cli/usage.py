@@ -16,6 +16,13 @@ from tyro.conf import Positional
 
 FRAME = re.compile(r"^[\s|│+╭╰─-]+|[\s|│+╮╯─-]+$")
 OPTION = re.compile(r"--?[a-zA-Z]")
+OTHER_WORDS = {
+    **dict.fromkeys(("noise", "sd", "std", "sigma", "errors"), "error"),
+    **dict.fromkeys(("n", "samples", "draws", "nsamples"), "num-samples"),
+    **dict.fromkeys(("o", "output", "file", "save"), "out"),
+    **dict.fromkeys(("x", "grid", "locations", "targets", "where"), "at"),
+}
+"""What others call an option."""
 KINDS = {int: "a whole number", float: "a number"}
 
 
@@ -58,7 +65,7 @@ def _mistakes(kind: type, rest: list[str]) -> Iterator[str]:
     seen = {token: known.get(token.replace("_", "-")) for token in rest if OPTION.match(token)}
     for option, name in seen.items():
         if name is None:
-            near = _nearest(option, [*known, "--help"])
+            near = _nearest(option, [*known, "--help", "--debug"])
             yield f"expected an option of this command, got {option!r}{near}"
     positional = {name: word for name, hint in hints.items() if (word := _word(hint))}
     first = next((i for i, token in enumerate(rest) if token.startswith("--")), len(rest))
@@ -118,5 +125,12 @@ def _word(hint: Any) -> str:
 
 
 def _nearest(text: str, known: list[str]) -> str:
-    near = get_close_matches(text, known, n=1)
-    return f" (did you mean {near[0]}?)" if near else ""
+    """What may have been meant: another word for it, its beginning, or a similar one."""
+    named = {name.lstrip("-"): name for name in known}
+    plain = text.lstrip("-").replace("_", "-").lower()
+    if not plain.startswith("no"):
+        named = {word: name for word, name in named.items() if not word.startswith("no-")}
+    meant = [word for word in (OTHER_WORDS.get(plain, ""),) if word in named]
+    begun = [word for word in named if word.startswith(plain)]
+    near = [*meant, *begun, *get_close_matches(plain, list(named), n=1)]
+    return f" (did you mean {named[near[0]]}?)" if near else ""

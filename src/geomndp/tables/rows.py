@@ -64,18 +64,13 @@ def read_rows(
 def read_observations(
     variables: Variables, table: Any, noise: Any = 0.0, origin: str | None = None
 ) -> Rows:
-    """Read what a model is conditioned on: at least one row, no row twice."""
+    """Read what a model is conditioned on: at least one row; a row may stand there twice."""
     rows = read_rows(variables, table, noise, origin)
     if not len(rows.x):
-        raise ValueError("expected a table with at least one row, got an empty one")
-    assert rows.y is not None
-    together = np.concatenate([rows.x, rows.y], axis=1)
-    _, first, counts = np.unique(together, axis=0, return_index=True, return_counts=True)
-    if np.any(counts > 1):
-        one = first[counts > 1][0]
-        same = np.flatnonzero((together == together[one]).all(axis=1))
-        listed = ", ".join(map(str, same[:8]))
-        raise ValueError(f"expected every observation once, got the same one in rows {listed}")
+        raise ValueError(
+            "expected a table with at least one row, got an empty one; model.sample needs no "
+            "observations"
+        )
     return rows
 
 

@@ -1,0 +1,126 @@
+"""What can be refused before JAX is imported, which takes seconds: files, names, ranges, counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from geomndp import _checks, _files, _shipped
+from geomndp.cli import files, places
+from geomndp.cli.commands import Demo, Evaluate, Reproduce, Train
+from geomndp.cli.requests import Condition, Draw
+from geomndp.cli.usage import UsageError
+
+
+class Request(NamedTuple):
+    """Tables of a command, under the model's names."""
+
+    observations: Any
+    """DataFrame or Dataset; None where nothing is observed."""
+    at: Any
+    """Dataset of the target locations."""
+
+
+def read_request(command: Draw) -> Request:
+    """Check a request and read its tables."""
+    _checks.at_least(2 if command.summary else 1, num_samples=command.num_samples)
+    _checks.one_of("dtype", command.dtype, ("float32", "float64"))
+    if not all(0 < level < 1 for level in command.levels):
+        raise ValueError(f"expected levels between 0 and 1, got {command.levels}")
+    if command.steps is not None:
+        _checks.at_least(1, steps=command.steps)
+    given = isinstance(command, Condition)
+    table = _observations(command) if given else None
+    names = _names(command.name)
+    renamed = places.parse_columns(command.columns, names)
+    if given:
+        table = places.rename(table, renamed)
+        _check_columns(table, (*names.inputs, *names.outputs))
+    at = places.read_places(command.at, names, renamed)
+    if command.out is not None:
+        files.check_output(command.out)
+    return Request(table, at)
+
+
+def check_demo(command: Demo) -> None:
+    """Check numbers and the page."""
+    _checks.at_least(2, num_samples=command.num_samples)
+    _checks.at_least(0, steps=command.steps)
+    _files.check_writable(Path(command.out) / "demo.html")
+
+
+def check_train(command: Train) -> None:
+    """Check numbers and the archive."""
+    counts = {"steps": command.steps, "batch_size": command.batch_size}
+    counts |= {"checkpoint_every": command.checkpoint_every, "functions": command.functions}
+    _checks.at_least(1, **{name: value for name, value in counts.items() if value is not None})
+    _check_there("data", command.data)
+
+
+def check_evaluate(command: Evaluate) -> None:
+    """Check the model, the archive and numbers."""
+    _checks.at_least(1, num=command.num)
+    _checks.one_of("route", command.route, ("conditional", "joint"))
+    if command.probes is not None:
+        _checks.at_least(1, probes=command.probes)
+    _shipped.document(_shipped.find(command.name))
+    _check_there("data", command.data)
+
+
+def check_reproduce(command: Reproduce) -> None:
+    """Check files."""
+    _checks.at_least(0, num=command.num)
+    _check_there("results", command.results)
+    _check_there("data", command.data)
+
+
+def _observations(command: Condition) -> Any:
+    path = command.observations
+    if not files.is_file(path) and (not command.at or ":" in path or "=" in path):
+        # An option that takes any number of values leaves its last one to a missing argument.
+        raise UsageError("expected OBSERVATIONS, a file, before --at, got none")
+    table = files.read_table(path)
+    if type(table).__name__ == "DataFrame" and not len(table):
+        raise ValueError(
+            f"expected at least one row in {path}, got none; geomndp sample needs no observations"
+        )
+    return table
+
+
+def _names(model: str) -> places.Names:
+    """Names of a model's columns, from its document alone."""
+    variables = _shipped.document(_shipped.find(model)).get("variables")
+    if variables is None:
+        raise ValueError(
+            f"expected a model that names its inputs and outputs, got {model}; "
+            "save model.named(inputs=..., outputs=...)"
+        )
+    try:
+        parts = [[str(v["name"]) for v in variables[part]] for part in ("inputs", "outputs")]
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"expected names of inputs and outputs in {model}, got none") from error
+    return places.Names(tuple(parts[0]), tuple(parts[1]))
+
+
+def _check_columns(table: Any, names: tuple[str, ...]) -> None:
+    """Refuse a table that lacks a column, or a level of its index."""
+    if type(table).__name__ == "DataFrame":
+        there, what = [*table.columns, *table.index.names], "column"
+    else:
+        there, what = list(table.variables), "variable or coordinate"
+    if missing := [name for name in names if name not in there]:
+        listed = ", ".join(repr(name) for name in there if name is not None) or "none"
+        raise ValueError(f"expected a {what} {missing[0]!r}, got {listed}")
+
+
+def _check_there(option: str, path: str | None) -> None:
+    if path is not None and not Path(path).exists():
+        raise ValueError(f"expected a file or folder {path} for --{option}, got none")
+
+
+CHECKS = {
+    Demo: check_demo,
+    Train: check_train,
+    Evaluate: check_evaluate,
+    Reproduce: check_reproduce,
+}

@@ -1,0 +1,90 @@
+"""Tables from files; whatever a damaged file makes of a library is a ValueError of its name."""
+
+from __future__ import annotations
+
+import os
+import re
+import warnings
+from pathlib import Path
+from typing import Any
+
+from geomndp.cli.guarded import fault
+
+UNITS = re.compile(r"(.*\S)\s*\[(.*)\]")
+"""A header that states units: time [hours]."""
+PATIENCE, SPEED = 10, 20_000_000  # seconds for any file, and bytes per further second
+
+
+def read(path: str) -> Any:
+    """Read a DataFrame (.csv, .parquet) or a Dataset (.nc)."""
+    if not Path(path).is_file():
+        raise ValueError(f"expected a file {path}, got none")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return READERS[Path(path).suffix.lower()](path)
+    # Damage shows as any kind of error: KeyError in h5py, TypeError in pandas.
+    except Exception as error:
+        text = " ".join(str(error).split()) or type(error).__name__
+        raise ValueError(f"expected a table in {path}, got a damaged one: {text[:120]}") from error
+
+
+def _read_csv(path: str) -> Any:
+    """Read columns; ISO 8601 becomes datetimes, units in the header are kept apart."""
+    import pandas as pd
+
+    frame = pd.read_csv(path, comment="#", skipinitialspace=True, low_memory=False)
+    if len(frame.columns) == 1 and ";" in frame.columns[0]:
+        raise ValueError("columns parted by semicolons, not commas")
+    stated = {name: UNITS.fullmatch(name) for name in frame.columns}
+    frame = frame.rename(columns={name: found[1] for name, found in stated.items() if found})
+    units = {found[1]: found[2] for found in stated.values() if found}
+    if not len(frame):
+        frame = frame.astype(float)
+    for place, dtype in enumerate(frame.dtypes):
+        if not pd.api.types.is_numeric_dtype(dtype):
+            frame.isetitem(place, _as_datetimes(frame.iloc[:, place]))
+    frame.attrs["units"] = units
+    return frame
+
+
+def _as_datetimes(column: Any) -> Any:
+    """Datetimes in UTC without a zone, or the column as it is."""
+    import pandas as pd
+
+    try:
+        return pd.to_datetime(column, format="ISO8601", utc=True).dt.tz_localize(None)
+    except (ValueError, TypeError, OverflowError):
+        return column
+
+
+def _read_parquet(path: str) -> Any:
+    import pandas as pd
+
+    return pd.read_parquet(path)
+
+
+def _read_netcdf(path: str) -> Any:
+    seconds = PATIENCE + Path(path).stat().st_size // SPEED
+    if wrong := fault(lambda: _load(path), int(seconds)):
+        raise ValueError(wrong)
+    return _load(path)
+
+
+def _load(path: str) -> Any:
+    import xarray as xr
+
+    with xr.open_dataset(path) as dataset:
+        if dataset.nbytes > _memory():
+            raise ValueError(f"{dataset.nbytes:.0e} bytes, more than the memory of this machine")
+        return dataset.load()
+
+
+def _memory() -> float:
+    """Bytes that this machine has; infinite where it does not say."""
+    if "SC_PHYS_PAGES" not in getattr(os, "sysconf_names", {}):
+        return float("inf")
+    return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+
+
+READERS = {".csv": _read_csv, ".parquet": _read_parquet, ".nc": _read_netcdf}
