@@ -36,9 +36,9 @@ def test_wheel_holds_models_outlines_results_and_no_tests(built):
         names = archive.namelist()
     folders = {name.partition("/")[0] for name in names}
     assert folders == {"geomndp", next(name for name in folders if name.endswith(".dist-info"))}
-    models = [
-        f"geomndp/shipped/{name}{end}" for name in _shipped.names() for end in _shipped.SUFFIXES
-    ]
+    root = ROOT / "src/geomndp/shipped"
+    files = (path for end in _shipped.SUFFIXES for path in root.rglob(f"*{end}"))
+    models = [f"geomndp/shipped/{path.relative_to(root).as_posix()}" for path in files]
     others = ["py.typed", "plot/land-110m.json", "plot/land-110m.NOTICE"]
     measured = (ROOT / "src/geomndp/experiments/measured").glob("*.json")
     others += [f"experiments/measured/{path.name}" for path in measured]

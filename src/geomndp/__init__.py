@@ -39,6 +39,7 @@ _NAMES = {
     "LogProb": "model",
     "fit": "model",
     "load": "model",
+    "register": "model",
 }
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
         Posterior as Posterior,
         fit as fit,
         load as load,
+        register as register,
     )
 
 

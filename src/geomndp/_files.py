@@ -22,7 +22,9 @@ def whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     try:
         _prepare(path)
         yield temporary
+        _flush(temporary)
         temporary.replace(path)
+        _flush(path.parent)
     except OSError as error:
         reason = " ".join((error.strerror or str(error)).split())
         raise OSError(f"expected to write {path}, got: {reason}") from error
@@ -43,6 +45,17 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     with contextlib.suppress(_NotNow), whole(path) as temporary:
         temporary.touch()
         raise _NotNow
+
+
+def _flush(path: Path) -> None:
+    """Bring a file, or the names in a folder, to the disk before anything else happens."""
+    if path.is_dir() and os.name != "posix":
+        return  # only POSIX opens folders
+    number = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
 
 
 class _NotNow(Exception):

@@ -1,15 +1,32 @@
-"""Model documents: the JSON beside a model's parameters. Plain Python, so that listing is fast."""
+"""Model files and the models that come with the package. Plain Python, so that listing is fast.
+
+| version | files | holds |
+|---|---|---|
+| 2 | `NAME.safetensors` | parameters, and the document as the string `geomndp` of the header |
+| 1 | `NAME.safetensors`, `NAME.json` | parameters; the document with the checksum of the other |
+
+Beside a file of version 2 a *card* `NAME.json` may stand: {"format", "version": 2, "metadata"},
+metadata that replace those in the file, which then need not be written again when metrics are
+measured. A card with a "model" is an alias of that shipped model.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
-VERSION = 1
+from geomndp import _files
+from geomndp._safetensors import parse_json, read_json, read_metadata
+
+VERSION = 2
 SUFFIXES = (".json", ".safetensors")
+KEY = "geomndp"
+"""Name of the document in a safetensors header, and `format` of every document."""
 
 
 def folder() -> Path:
@@ -20,8 +37,8 @@ def folder() -> Path:
 def names() -> list[str]:
     """Names of the models that come with the package."""
     root = folder()
-    documents = (path.relative_to(root) for path in root.rglob("[!.]*.json"))
-    return sorted(path.with_suffix("").as_posix() for path in documents)
+    found = (path for suffix in SUFFIXES for path in root.rglob(f"[!.]*{suffix}"))
+    return sorted({path.relative_to(root).with_suffix("").as_posix() for path in found})
 
 
 def stem(path: str | os.PathLike) -> Path:
@@ -31,36 +48,127 @@ def stem(path: str | os.PathLike) -> Path:
 
 
 def sibling(path: Path, suffix: str) -> Path:
-    """One of the two files of a model."""
+    """One of the files of a model."""
     return path.with_name(path.name + suffix)
 
 
 def find(name: str | os.PathLike) -> Path:
     """Stem of a model given by path, by the folder of its training or by its shipped name."""
-    for path in (stem(name), Path(name) / "model", folder() / stem(name)):
-        if sibling(path, ".json").is_file():
-            return path
-    text = os.fspath(name)
-    near = ", ".join(get_close_matches(text, names(), n=3, cutoff=0.0)) or "none"
-    raise ValueError(f"expected a model file or a shipped name ({near}, ...), got {text!r}")
+    text = os.fspath(name) if isinstance(name, os.PathLike) else name
+    if isinstance(text, str) and stem(text).name and "\0" not in text:
+        for path in (stem(text), Path(text) / "model", folder() / stem(text)):
+            if any(os.path.lexists(sibling(path, suffix)) for suffix in SUFFIXES):
+                return path
+    near = ", ".join(get_close_matches(str(text)[:99], names(), n=3, cutoff=0.0)) or "none"
+    raise ValueError(f"expected a model file or a shipped name ({near}, ...), got {text!r:.200}")
 
 
-def document(path: Path) -> dict:
-    """Contents of a model's JSON, refused if foreign or of another version."""
+def weights(path: Path) -> Path:
+    """File with the parameters of a model, or of the model of which it is an alias."""
+    return sibling(_target(path), ".safetensors")
+
+
+def stored(path: Path) -> dict[str, Any]:
+    """Document of a model as it was saved, refused if foreign or of another version."""
+    path = _target(path)
+    text = _embedded(path)
+    if text is None:
+        where = sibling(path, ".json")
+        return _checked(read_json(where), where, version=1)
+    where = sibling(path, ".safetensors")
+    return _checked(parse_json(text, f"as the document of {where}"), where, version=VERSION)
+
+
+def document(path: Path) -> dict[str, Any]:
+    """Document of a model with the metadata of its card, if it has one."""
+    content, card = stored(path), _card(path)
+    if card is None or card.get("sha256", content["sha256"]) != content["sha256"]:
+        return content
+    return {**content, "metadata": card["metadata"]}
+
+
+def metadata(name: str | os.PathLike) -> dict[str, Any]:
+    """What was noted when the model was made: protocol, seed, steps, measured metrics."""
+    return document(find(name))["metadata"]
+
+
+def write_metadata(path: Path, notes: dict[str, Any]) -> None:
+    """Replace a model's metadata: in its document (version 1) or by a card."""
+    content, card = stored(path), _card(path) or {}
+    if content["version"] == 1 and "model" not in card:
+        content = {**content, "metadata": notes}
+    else:
+        content = {"format": KEY, "version": VERSION, "sha256": content["sha256"]} | card
+        content["metadata"] = notes
+    _files.write(sibling(path, ".json"), json.dumps(content, indent=1, allow_nan=False) + "\n")
+
+
+def is_document(path: Path) -> bool:
+    """Whether a JSON file is a document or a card of a model."""
     try:
-        content = json.loads(sibling(path, ".json").read_bytes())
-        foreign = content["format"] != "geomndp"
-    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError):
-        foreign, content = True, {}
-    if foreign:
-        raise ValueError(f"expected a geomndp model in {path}.json, got a foreign or damaged file")
-    if content["version"] != VERSION:
-        raise ValueError(
-            f"expected model version {VERSION}, got {content['version']} in {path}.json"
-        )
+        return read_json(path).get("format") == KEY
+    except ValueError:
+        return False
+
+
+def digest(content: dict[str, Any], data: bytes) -> str:
+    """Checksum of a document of version 2 (without its `sha256`) and of its tensors."""
+    plain = {key: value for key, value in content.items() if key != "sha256"}
+    text = json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode() + data).hexdigest()
+
+
+def _embedded(path: Path) -> str | None:
+    """Document in the header of a safetensors file, None if there is no such file or string."""
+    where = sibling(path, ".safetensors")
+    if not os.path.lexists(where):
+        return None
+    try:
+        return read_metadata(where).get(KEY)
+    except ValueError:
+        # A damaged file of version 1 is refused by its checksum, which the other file holds.
+        if sibling(path, ".json").is_file():
+            return None
+        raise
+
+
+def _card(path: Path) -> dict[str, Any] | None:
+    """Card of a model, None if it has none."""
+    where = sibling(path, ".json")
+    try:
+        content = read_json(where)
+    except ValueError:
+        return None  # no file, or one that has nothing to do with the model
+    if content.get("format") != KEY or content.get("version") != VERSION:
+        return None
+    content = _checked(content, where, version=VERSION)
+    known = {"format", "version", "sha256", "model", "metadata"}
+    if unknown := sorted(set(content) - known):
+        raise ValueError(f"expected {', '.join(sorted(known))} in {where}, got {unknown[0]!r}")
     return content
 
 
-def metadata(name: str | os.PathLike) -> dict:
-    """What was noted when the model was made: protocol, seed, steps, measured metrics."""
-    return document(find(name))["metadata"]
+def _target(path: Path) -> Path:
+    """Stem of the model itself: that of another shipped model for an alias."""
+    card = _card(path)
+    if card is None or "model" not in card:
+        return path
+    name = card["model"]
+    target = folder() / stem(name) if isinstance(name, str) and name in names() else path
+    if target == path or "model" in (_card(target) or {}):
+        raise ValueError(f"expected a shipped model in the alias {path}.json, got {name!r}")
+    return target
+
+
+def _checked(content: dict[str, Any], where: Path, version: int) -> dict[str, Any]:
+    if content.get("format") != KEY:
+        raise ValueError(f"expected a geomndp model in {where}, got a foreign or damaged file")
+    if content.get("version") != version or isinstance(content["version"], bool):
+        raise ValueError(
+            f"expected model version {version}, got {content.get('version')!r:.80} in {where}"
+        )
+    if not isinstance(content.get("metadata"), dict):
+        raise ValueError(f"expected metadata in {where}, got {content.get('metadata')!r:.80}")
+    if not isinstance(content.get("sha256", ""), str):
+        raise ValueError(f"expected a checksum in {where}, got {content['sha256']!r:.80}")
+    return content

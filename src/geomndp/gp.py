@@ -37,6 +37,9 @@ class Constant(eqx.Module):
     value: float
     dim: int = eqx.field(default=1, static=True)
 
+    def __check_init__(self):
+        _checks.at_least(1, dim=self.dim)
+
     def __call__(self, x: Inputs) -> Outputs:
         return jnp.full((len(x), self.dim), self.value, dtype=x.dtype)
 

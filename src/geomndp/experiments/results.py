@@ -86,15 +86,15 @@ def ship(path: str | os.PathLike, table: str, models: Path | None = None) -> Non
     content, target = read(path), shipped(table)
     models = _shipped.folder() if models is None else models
     for name, regions in content.pop("scores", {}).items():
-        document = _shipped.document(models / name)
+        notes = _shipped.document(models / name)["metadata"]
         if "conditional" in regions:
             regions = {"interpolation": regions}
         for region, routes in regions.items():
             metrics = dict(routes["conditional"])
             if "joint" in routes:
                 metrics["joint"] = routes["joint"]
-            document["metadata"].setdefault("metrics", {})[region] = metrics
-        write(_shipped.sibling(models / name, ".json"), document)
+            notes.setdefault("metrics", {})[region] = metrics
+        _shipped.write_metadata(models / name, notes)
     write(target, merged(read(target), content))
 
 

@@ -58,6 +58,8 @@ class AbstractStationary(AbstractKernel):
 
     def __check_init__(self):
         _checks.positive(lengthscale=self.lengthscale, variance=self.variance)
+        if isinstance(self.lengthscale, tuple) and not self.lengthscale:
+            raise ValueError("expected a lengthscale, or one per dimension, got none")
 
     @property
     def dim(self) -> int:

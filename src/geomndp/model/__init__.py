@@ -6,6 +6,7 @@ from geomndp.model.files import load, save
 from geomndp.model.fit import fit
 from geomndp.model.model import Model, Posterior
 from geomndp.model.recipe import Recipe
+from geomndp.model.registered import register
 
 __all__ = [
     "LogProb",
@@ -15,5 +16,6 @@ __all__ = [
     "fit",
     "load",
     "log_prob",
+    "register",
     "save",
 ]

@@ -1,140 +1,132 @@
-"""Models as files: safetensors for the parameters, JSON for everything else.
+"""Models as files: one safetensors file, with everything but the parameters as JSON in its header.
 
-Loading never runs code: the JSON names classes from a fixed list. The JSON, which holds the
-checksum of the other file, is written last.
+One file is replaced by one rename: whoever is stopped while saving leaves the old model or the new
+one. Loading never runs code, and checks everything before anything is made: type and size of the
+file, the JSON against the fields of the classes that it names, the tensors against the network.
+Files of version 1 (two of them, see `_shipped`) are read too.
 """
 
-import dataclasses
+from __future__ import annotations
+
+import contextlib
 import hashlib
 import json
 import os
 from pathlib import Path
 from typing import Any
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
-import jax.random as jr
-import numpy as np
-
-from geomndp import _files, _shipped, geometry, kernels, nets, noising, score
-from geomndp.data import Normaliser
-from geomndp.gp import Constant
+from geomndp import _files, _shipped
+from geomndp._safetensors import MAX_JSON, check_depth, read_contents
+from geomndp.model.document import documented, learnt_score, made
+from geomndp.model.legacy import upgraded
 from geomndp.model.model import Model
-from geomndp.tables import Variable, Variables
-
-_MODULES = (kernels, noising, score)
-_KNOWN = {
-    name: getattr(module, name)
-    for module in _MODULES
-    for name in module.__all__
-    if isinstance(getattr(module, name), type) and not name.startswith("Abstract")
-} | {
-    "Constant": Constant,
-    "Normaliser": Normaliser,
-    "Sphere": geometry.Sphere,
-    "Torus": geometry.Torus,
-    "SO3": geometry.SO3,
-    "Variable": Variable,
-    "Variables": Variables,
-}
-_NOT_PLAIN = (
-    "NetworkScore",
-    "GaussianScore",
-    "GridGaussianScore",
-    "MixtureScore",
-    "HeatMixtureScore",
-)
+from geomndp.model.weights import float_dtype, parameters, rounded
 
 
-def save(model: Model, path: str | os.PathLike, metadata: dict | None = None) -> None:
-    """Write a model with a learnt score."""
-    if not isinstance(model.score, score.NetworkScore) or not isinstance(
-        model.score.net, nets.AbstractNet
-    ):
-        raise ValueError("expected a model with a NetworkScore of geomndp.nets to save")
-    path = _shipped.stem(path)
-    weights = _weights_bytes(model.score.net)
-    document = {
-        "format": "geomndp",
-        "version": _shipped.VERSION,
-        "sha256": hashlib.sha256(weights).hexdigest(),
-        "eps": model.eps,
-        "noising": _describe(model.noising),
-        "net": model.score.net.config(),
-        "parametrisation": _describe(model.score.parametrisation),
-        "conditional": model.score.conditional,
-        "normaliser": None if model.normaliser is None else _describe(model.normaliser),
-        "variables": None if model.variables is None else _describe(model.variables),
-        "metadata": metadata or {},
-    }
-    _files.write(_shipped.sibling(path, ".safetensors"), weights)
-    _files.write(_shipped.sibling(path, ".json"), json.dumps(document, indent=1))
+def save(
+    model: Model,
+    path: str | os.PathLike,
+    metadata: dict | None = None,
+    dtype: str | None = None,
+) -> None:
+    """Write a model with a learnt score as `path`.safetensors, whole or not at all.
+
+    Args:
+        model: A model with a `NetworkScore` of a registered network.
+        path: Where to, with or without the ending; folders are made.
+        metadata: Anything that JSON can hold; travels along.
+        dtype: Dtype of the stored parameters, "float16" or "bfloat16" for half the size; by default
+            that of the network. Loading gives the network's dtype back.
+
+    Raises:
+        ValueError: If the file could not be loaded again; nothing is written then.
+    """
+    path, net = _shipped.stem(path), learnt_score(model).net
+    if not path.name:
+        raise ValueError(f"expected a file to save to, got {os.fspath(path)!r}")
+    target = _shipped.sibling(path, ".safetensors")
+    with _files.whole(target) as temporary:
+        temporary.write_bytes(_encoded(model, net, metadata or {}, dtype))
+        _check_again(model, temporary)
+    _remove_old(path)
 
 
 def load(name: str | os.PathLike) -> Model:
-    """Read a model from its path (with or without ending) or by its shipped name."""
+    """Read a model.
+
+    Args:
+        name: Its path (with or without ending), the folder of its training, or its shipped name.
+
+    Raises:
+        ValueError: If there is no such model, or its file is damaged, foreign, too large or of a
+            class that is not registered (see `register`).
+    """
     path = _shipped.find(name)
-    document = _shipped.document(path)
-    # Shapes only: to draw parameters that are then replaced takes seconds.
-    net = eqx.filter_eval_shape(nets.build, document["net"], key=jr.key(0))
-    net = _with_weights(net, path, document["sha256"])
-    learnt = score.NetworkScore(
-        net, _rebuild(document["parametrisation"]), conditional=document["conditional"]
-    )
-    # Models of earlier versions have no names.
-    normaliser, variables = (_rebuild(document.get(part)) for part in ("normaliser", "variables"))
-    return Model(_rebuild(document["noising"]), learnt, document["eps"], normaliser, variables)
+    document, weights = _shipped.stored(path), _shipped.weights(path)
+    return _decoded(document, weights)
 
 
-def _weights_bytes(net) -> bytes:
+def _encoded(model: Model, net: Any, metadata: dict, dtype: str | None) -> bytes:
+    """Contents of a model's file."""
     from safetensors.numpy import save as encode
 
-    leaves = jax.tree_util.tree_leaves_with_path(eqx.filter(net, eqx.is_array))
-    return encode({jax.tree_util.keystr(key): np.asarray(leaf) for key, leaf in leaves})
+    tensors = parameters(net)
+    own = float_dtype(tensors)
+    stored = own if dtype is None else dtype
+    tensors = rounded(tensors, stored)
+    document = _json(documented(model, own, stored)) | {"metadata": _json(metadata)}
+    data = encode(tensors)
+    start = 8 + int.from_bytes(data[:8], "little")
+    document["sha256"] = _shipped.digest(document, data[start:])
+    return encode(tensors, {_shipped.KEY: json.dumps(document, allow_nan=False)})
 
 
-def _with_weights(net, path: Path, checksum: str):
-    from safetensors.numpy import load as decode
-
+def _json(value: dict) -> dict:
+    """As it will be read back."""
     try:
-        content = _shipped.sibling(path, ".safetensors").read_bytes()
-    except OSError as error:
-        raise ValueError(f"expected parameters in {path}.safetensors: {error.strerror}") from error
-    if hashlib.sha256(content).hexdigest() != checksum:
-        raise ValueError(f"expected {path}.safetensors with checksum {checksum[:12]}, got another")
-    stored = decode(content)
-
-    def restore(key, leaf):
-        shaped = isinstance(leaf, jax.ShapeDtypeStruct)
-        return jnp.asarray(stored[jax.tree_util.keystr(key)]) if shaped else leaf
-
-    return jax.tree_util.tree_map_with_path(restore, net)
+        text = json.dumps(value, allow_nan=False)
+        check_depth(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"expected what JSON can hold to save, got: {error}") from error
+    if len(text) > MAX_JSON:
+        raise ValueError(f"expected at most {MAX_JSON} bytes of JSON to save, got {len(text)}")
+    return json.loads(text)
 
 
-def _describe(module) -> dict:
-    """A module of plain fields as JSON; mean functions are code and cannot be written."""
-    name = type(module).__name__
-    if name not in _KNOWN:
-        raise ValueError(f"expected a part of geomndp to save, got {name}")
-    fields = {f.name: getattr(module, f.name) for f in dataclasses.fields(module)}
-    return {"kind": name, **{key: _plain(key, value) for key, value in fields.items()}}
+def _check_again(model: Model, path: Path) -> None:
+    """Refuse to leave a file that cannot be loaded, or that holds another model."""
+    document = _shipped.stored(_shipped.stem(path))
+    again = _decoded(document, path)
+    dtypes = document["dtype"], document["stored_dtype"]
+    if documented(again, *dtypes) != documented(model, *dtypes):
+        raise ValueError(
+            "expected a model whose parts are made from their fields alone, got others"
+        )
 
 
-def _plain(key: str, value):
-    if isinstance(value, eqx.Module):
-        return _describe(value)
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    if isinstance(value, (tuple, list)):
-        return [_plain(key, item) for item in value]
-    raise ValueError(f"expected a plain value for {key} to save, got {type(value).__name__}")
+def _remove_old(path: Path) -> None:
+    """Remove the document of a model of version 1, or the card of an older one."""
+    old = _shipped.sibling(path, ".json")
+    if old.is_file() and _shipped.is_document(old):
+        with contextlib.suppress(OSError):
+            old.unlink()
 
 
-def _rebuild(config) -> Any:
-    if isinstance(config, dict):
-        kind = config.get("kind")
-        if kind not in _KNOWN or kind in _NOT_PLAIN:
-            raise ValueError(f"expected a known part in the model file, got {kind!r}")
-        return _KNOWN[kind](**{k: _rebuild(v) for k, v in config.items() if k != "kind"})
-    return tuple(_rebuild(item) for item in config) if isinstance(config, list) else config
+def _decoded(document: dict[str, Any], weights: Path) -> Model:
+    """Model of a document and of the file with its tensors."""
+    contents = read_contents(weights)
+    if document["version"] == 1:
+        _check_sum(document, hashlib.sha256(weights.read_bytes()).hexdigest(), weights)
+        document = upgraded(document)
+    else:
+        _check_sum(document, _shipped.digest(document, contents.data), weights)
+    try:
+        return made(document, contents)
+    except ValueError as error:
+        raise ValueError(f"{error} (in {weights})") from error
+
+
+def _check_sum(document: dict[str, Any], found: str, weights: Path) -> None:
+    if document.get("sha256") != found:
+        expected = str(document.get("sha256"))[:12]
+        raise ValueError(f"expected {weights} with checksum {expected}, got another")

@@ -137,11 +137,17 @@ class Model(eqx.Module):
         names = name_variables(inputs, outputs, codomain, units)
         return dataclasses.replace(self, variables=names)
 
-    def save(self, path: str | os.PathLike, metadata: dict | None = None) -> None:
-        """Write `path`.safetensors and `path`.json; `metadata` (JSON) travels along."""
+    def save(
+        self, path: str | os.PathLike, metadata: dict | None = None, dtype: str | None = None
+    ) -> None:
+        """Write `path`.safetensors, one file; `metadata` (JSON) travels along.
+
+        `dtype` "float16" or "bfloat16" stores the parameters in half the size; loading gives the
+        network's own dtype back.
+        """
         from geomndp.model.files import save
 
-        save(self, path, metadata)
+        save(self, path, metadata, dtype)
 
     def _unconditioned(self, x, origin) -> Posterior:
         x = as_float("x", read_inputs(names_of(self), x).x if is_table(x) else x)

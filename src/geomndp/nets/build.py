@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import equinox as eqx
 import jax
 import jax.random as jr
 
-from geomndp import _checks
+from geomndp import _checks, _registry
 from geomndp._types import PRNGKeyArray
 from geomndp.nets.base import AbstractNet
 from geomndp.nets.bidimensional import BiDimensionalAttention
@@ -18,16 +18,38 @@ from geomndp.nets.steerable2 import Steerable2
 from geomndp.nets.steerable3 import Steerable3
 from geomndp.nets.tracks import TrackAttention
 
-_NETS = (BiDimensionalAttention, RelativeAttention, Steerable2, Steerable3, TrackAttention)
-_KINDS: dict[str, Callable[..., AbstractNet]] = {net.kind: net for net in _NETS}
+_NETS = {
+    "net/bidimensional-attention": BiDimensionalAttention,
+    "net/relative-attention": RelativeAttention,
+    "net/steerable-2d": Steerable2,
+    "net/steerable-3d": Steerable3,
+    "net/track-attention": TrackAttention,
+}
+for _tag, _net in _NETS.items():
+    _registry.add(_tag, _net)
 
 
 def build(config: Mapping[str, Any], *, key: PRNGKeyArray) -> AbstractNet:
-    """Make the network that `config` (see `AbstractNet.config`) describes, with new parameters."""
+    """Make the network that `config` describes, with new parameters.
+
+    Its `kind` is a registered tag such as "net/relative-attention", or that of
+    `AbstractNet.config`.
+    """
     options = dict(config)
     kind = options.pop("kind", None)
-    _checks.one_of("kind", kind, tuple(_KINDS))
-    return _KINDS[kind](**options, key=key)
+    known: dict[str, Callable[..., AbstractNet]] = {net.kind: net for net in _NETS.values()}
+    for tag in _registry.tags("net"):
+        known[tag] = cast(Callable[..., AbstractNet], _registry.class_of(tag))
+    _checks.one_of("kind", kind, tuple(known))
+    return known[kind](**options, key=key)
+
+
+def _remake(net: AbstractNet, changes: Mapping[str, Any], *, key: PRNGKeyArray) -> AbstractNet:
+    """A new network of the same class, registered or not, with other options."""
+    options = {**net.config(), **changes}
+    del options["kind"]
+    make = cast(Callable[..., AbstractNet], type(net))
+    return make(**options, key=key)
 
 
 def grown(net: AbstractNet, *, key: PRNGKeyArray, **changes: Any) -> AbstractNet:
@@ -35,7 +57,7 @@ def grown(net: AbstractNet, *, key: PRNGKeyArray, **changes: Any) -> AbstractNet
 
     Parts that start at zero change nothing before they are trained.
     """
-    new = build({**net.config(), **changes}, key=key)
+    new = _remake(net, changes, key=key)
     old = {jax.tree_util.keystr(path): leaf for path, leaf in jax.tree.leaves_with_path(net)}
 
     def kept(path, leaf):
@@ -53,7 +75,7 @@ def reconfigure(net: AbstractNet, **changes: Any) -> AbstractNet:
     For example `compute_dtype=None, implementation=None` for likelihoods by forward mode, after
     training in bfloat16.
     """
-    shapes = eqx.filter_eval_shape(build, {**net.config(), **changes}, key=jr.key(0))
+    shapes = eqx.filter_eval_shape(_remake, net, changes, key=jr.key(0))
     old, new = jax.tree.leaves(net), jax.tree.leaves(shapes)
     if [leaf.shape for leaf in old] != [leaf.shape for leaf in new]:
         raise ValueError(f"expected changes that keep the parameters' shapes, got {changes}")

@@ -1,0 +1,194 @@
+"""Parts of a model as JSON and back: registered classes of plain fields, nothing else.
+
+The type of every field is read from the annotations of its class, so that a class of a user is
+checked as one of the package is. Loading never runs code that a file brings.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import sys
+import types
+from collections.abc import Callable
+from typing import Any, Literal, Union, get_args, get_origin
+
+import equinox as eqx
+
+from geomndp import _registry
+from geomndp.model.registered import ROLES
+from geomndp.nets import AbstractNet
+
+MAX_DEPTH = 16
+MAX_ITEMS = 256
+MAX_TEXT = 1000
+MAX_INTEGER = 1_000_000
+MAX_NUMBER = 1e30
+
+
+def describe(part: eqx.Module) -> dict[str, Any]:
+    """A registered module of plain fields as JSON; code cannot be written."""
+    tag = _registry.tag_of(type(part))
+    if tag is None:
+        name = type(part).__name__
+        raise ValueError(
+            f"expected registered classes to save, got {name}: gn.register('role/name', {name})"
+        )
+    fields = {name: getattr(part, name) for name in arguments(type(part))}
+    return {"kind": tag, **{name: _plain(name, value) for name, value in fields.items()}}
+
+
+def _plain(name: str, value: Any) -> Any:
+    if isinstance(value, eqx.Module):
+        return describe(value)
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, (tuple, list)):
+        return [_plain(name, item) for item in value]
+    raise ValueError(f"expected a plain value for {name} to save, got {type(value).__name__}")
+
+
+def arguments(cls: type) -> dict[str, Any]:
+    """Type of each argument that a part is made from; those of a network are its static fields."""
+    fields = [f for f in dataclasses.fields(cls) if f.init or issubclass(cls, AbstractNet)]
+    if issubclass(cls, AbstractNet):
+        fields = [f for f in fields if f.metadata.get("static", False)]
+    return {f.name: _annotation(cls, f.name) for f in fields}
+
+
+def _annotation(cls: type, name: str) -> Any:
+    """Type of a field; Any where the annotation cannot be read."""
+    for base in cls.__mro__:
+        hint = inspect.get_annotations(base).get(name)
+        if isinstance(hint, str):
+            try:
+                return eval(hint, vars(sys.modules[base.__module__]))  # of the class, not the file
+            except Exception:
+                return Any
+        if hint is not None:
+            return hint
+    return Any
+
+
+def class_at(where: str, config: Any, role: str | None) -> type:
+    """Class that a part of a document names, of a role that fits its place."""
+    if not isinstance(config, dict) or not isinstance(config.get("kind"), str):
+        raise ValueError(f"expected a part with its kind for {where}, got {config!r:.80}")
+    kind = config["kind"]
+    cls = _registry.class_of(kind)
+    if cls is None or (role is not None and not kind.startswith(f"{role}/")):
+        known = ", ".join(_registry.tags(role)) if role else "registered"
+        raise ValueError(
+            f"expected a known part ({known}) for {where} in the model file, got {kind!r:.80}; "
+            "own classes are registered by gn.register before loading"
+        )
+    return cls
+
+
+def options_of(where: str, config: Any, role: str | None, depth: int = 0) -> dict[str, Any]:
+    """Checked arguments of the part that a document describes."""
+    cls = class_at(where, config, role)
+    hints = arguments(cls)
+    given = {name: value for name, value in config.items() if name != "kind"}
+    if unknown := sorted(set(given) - set(hints)):
+        raise ValueError(f"expected {_listed(hints)} for {where}, got {unknown[0]!r:.80}")
+    # Options that came later have defaults, with which older files stay what they were.
+    if missing := [name for name in _required(cls) if name in hints and name not in given]:
+        raise ValueError(f"expected {missing[0]} for {where}, got none")
+    return {
+        name: value_of(f"{where}.{name}", value, hints[name], depth + 1)
+        for name, value in given.items()
+    }
+
+
+def rebuild(where: str, config: Any, role: str | None, depth: int = 0) -> Any:
+    """Part that a document describes."""
+    options = options_of(where, config, role, depth)
+    try:
+        return class_at(where, config, role)(**options)
+    except Exception as error:
+        raise ValueError(f"expected a valid {where}, got: {sentence(error)}") from error
+
+
+def value_of(where: str, value: Any, hint: Any, depth: int = 0) -> Any:
+    """Value of a field, refused if it is not of the type `hint`."""
+    if depth > MAX_DEPTH:
+        raise ValueError(f"expected parts nested at most {MAX_DEPTH} deep, got deeper at {where}")
+    fitting = [option for option in _options(hint) if _fits(value, option)]
+    if not fitting:
+        words = " or ".join(_word(option) for option in _options(hint))
+        raise ValueError(f"expected {words} for {where}, got {value!r:.80}")
+    if isinstance(value, dict):
+        return rebuild(where, value, _role(fitting[0]), depth)
+    if isinstance(value, list):
+        items = get_args(fitting[0]) or (Any, ...)
+        if len(value) > MAX_ITEMS or (... not in items and len(items) != len(value)):
+            raise ValueError(f"expected {_word(fitting[0])} for {where}, got {len(value)} items")
+        each = items[:1] * len(value) if ... in items else items
+        return tuple(value_of(where, v, h, depth + 1) for v, h in zip(value, each, strict=True))
+    _check_size(where, value)
+    return float(value) if fitting[0] is float else value
+
+
+def sentence(error: Exception) -> str:
+    """What an error says, on one line of a readable length."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= 200 else f"{text[:200]}..."
+
+
+def _check_size(where: str, value: Any) -> None:
+    if isinstance(value, str) and len(value) > MAX_TEXT:
+        raise ValueError(f"expected at most {MAX_TEXT} letters for {where}, got {len(value)}")
+    if isinstance(value, float) and not abs(value) <= MAX_NUMBER:
+        raise ValueError(f"expected a finite number for {where}, got {value!r:.80}")
+    if isinstance(value, int) and abs(value) > MAX_INTEGER:
+        raise ValueError(f"expected at most {MAX_INTEGER} for {where}, got {value!r:.80}")
+
+
+def _options(hint: Any) -> tuple[Any, ...]:
+    """Members of a union."""
+    return get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a JSON value is of a type, but for what is inside it."""
+    if hint is None or hint is type(None):
+        return value is None
+    if hint is Any:
+        return True
+    if get_origin(hint) is Literal:
+        return value in get_args(hint)
+    if isinstance(value, dict):
+        return _role(hint) is not None
+    if isinstance(value, list):
+        return hint is tuple or get_origin(hint) is tuple
+    if isinstance(value, bool) or hint is bool:
+        return isinstance(value, bool) and hint is bool
+    allowed = {float: (float, int), int: (int,), str: (str,)}
+    return hint in allowed and isinstance(value, allowed[hint])
+
+
+def _role(hint: Any) -> str | None:
+    """Role of the parts that may stand for a type."""
+    if get_origin(hint) is Callable or hint is Callable:
+        return "mean"
+    if not isinstance(hint, type):
+        return None
+    bases = ((role, base) for role, base in ROLES.items() if role != "mean")
+    return next((role for role, base in bases if issubclass(hint, base)), None)
+
+
+def _required(cls: type) -> list[str]:
+    """Arguments without a default."""
+    known = inspect.signature(cls).parameters.values()
+    return [parameter.name for parameter in known if parameter.default is parameter.empty]
+
+
+def _word(hint: Any) -> str:
+    if hint is None or hint is type(None):
+        return "null"
+    return _role(hint) or getattr(hint, "__name__", str(hint))
+
+
+def _listed(hints: dict[str, Any]) -> str:
+    return ", ".join(hints) or "no arguments"

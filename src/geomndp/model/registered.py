@@ -1,0 +1,93 @@
+"""The classes of the package under their tags, and those of users."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import equinox as eqx
+
+from geomndp import _registry, geometry, kernels, nets, noising, score
+from geomndp.data import Normaliser
+from geomndp.gp import Constant
+from geomndp.tables import Variable, Variables
+
+ROLES: dict[str, Any] = {
+    "kernel": kernels.AbstractKernel,
+    "manifold": geometry.AbstractManifold,
+    "mean": eqx.Module,
+    "net": nets.AbstractNet,
+    "noising": noising.AbstractNoising,
+    "normaliser": Normaliser,
+    "parametrisation": score.AbstractParametrisation,
+    "schedule": noising.AbstractSchedule,
+    "variable": Variable,
+    "variables": Variables,
+}
+"""What a class must be to have a tag of the role."""
+_OWN = {
+    "kernel/curl-free": kernels.CurlFree,
+    "kernel/diagonal": kernels.Diagonal,
+    "kernel/divergence-free": kernels.DivergenceFree,
+    "kernel/hessian": kernels.Hessian,
+    "kernel/matern-12": kernels.Matern12,
+    "kernel/matern-32": kernels.Matern32,
+    "kernel/matern-52": kernels.Matern52,
+    "kernel/periodic": kernels.Periodic,
+    "kernel/product": kernels.Product,
+    "kernel/scaled": kernels.Scaled,
+    "kernel/squared-exponential": kernels.SquaredExponential,
+    "kernel/sum": kernels.Sum,
+    "kernel/white": kernels.White,
+    "manifold/euclidean": geometry.Euclidean,
+    "manifold/product": geometry.Product,
+    "manifold/so3": geometry.SO3,
+    "manifold/sphere": geometry.Sphere,
+    "manifold/torus": geometry.Torus,
+    "mean/constant": Constant,
+    "noising/brownian": noising.Brownian,
+    "noising/ornstein-uhlenbeck": noising.OrnsteinUhlenbeck,
+    "normaliser/affine": Normaliser,
+    "parametrisation/data": score.PredictData,
+    "parametrisation/none": score.Unconditioned,
+    "parametrisation/precondition-k": score.PreconditionK,
+    "parametrisation/precondition-root": score.PreconditionRoot,
+    "parametrisation/velocity": score.Velocity,
+    "schedule/cosine": noising.CosineSchedule,
+    "schedule/linear": noising.LinearSchedule,
+    "variable/plain": Variable,
+    "variables/plain": Variables,
+}
+for _tag, _class in _OWN.items():
+    _registry.add(_tag, _class)
+
+
+def register(tag: str, cls: type | None = None) -> Any:
+    """Let model files name a class of your own, under a stable tag.
+
+    Call it wherever the class is defined, before saving and before loading.
+
+    Args:
+        tag: `role/name`, such as "net/windows". The roles are kernel, manifold, mean, net, noising,
+            parametrisation and schedule.
+        cls: The class, whose fields are plain (numbers, strings, tuples, other registered classes)
+            and are the arguments of its constructor. Without it, a class decorator is returned.
+
+    Returns:
+        The class.
+
+    Raises:
+        ValueError: If the role is unknown, the class has another one, or the tag is taken.
+
+    Example:
+        `gn.register("net/windows", Windows)`, or `@gn.register("net/windows")` above the class.
+    """
+    if cls is None:
+        return lambda decorated: register(tag, decorated)
+    role = str(tag).partition("/")[0]
+    if role not in ROLES:
+        raise ValueError(f"expected a tag of one of the roles {', '.join(ROLES)}, got {tag!r}")
+    if not isinstance(cls, type) or not issubclass(cls, ROLES[role]):
+        expected = ROLES[role].__name__
+        raise ValueError(f"expected a subclass of {expected} for {tag}, got {cls!r}")
+    _registry.add(tag, cls)
+    return cls

@@ -1,0 +1,355 @@
+"""Files from strangers: refused in one sentence, at once, whatever is wrong with them."""
+
+import copy
+import json
+import os
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import jax.random as jr
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save
+
+from geomndp import Model, _safetensors, _shipped, load
+from geomndp.data import Normaliser
+from geomndp.gp import Constant
+from geomndp.kernels import SquaredExponential, White
+from geomndp.nets import RelativeAttention
+from geomndp.noising import LinearSchedule, OrnsteinUhlenbeck
+from geomndp.score import NetworkScore
+
+from .helper import change, document_of, rewrite
+
+SECONDS = 0.5  # on a busy machine; most take a few milliseconds
+DEEP = "deep"
+VALUES = {
+    "missing": None,
+    "null": None,
+    "negative": -1,
+    "infinite": float("inf"),  # 1e400
+    "text": "x",
+    "list": [],
+    "object": {},
+    "deep": None,
+    "huge": 10**30,
+    "large": 10**9,
+    "fraction": 0.5,
+    "true": True,
+}
+
+
+@pytest.fixture(scope="module")
+def valid(tmp_path_factory) -> Path:
+    """A tiny model with every optional part."""
+    net = RelativeAttention(1, 1, width=4, num_layers=1, num_heads=2, bias_width=4, key=jr.key(0))
+    kernel = White() + 0.5 * SquaredExponential((0.3,))
+    noising = OrnsteinUhlenbeck(kernel, LinearSchedule(0.0, 10.0), Constant(0.5))
+    model = Model(noising, NetworkScore(net, conditional=True), normaliser=Normaliser())
+    model = model.named("time", "level", units={"time": "days"})
+    path = tmp_path_factory.mktemp("valid") / "m.safetensors"
+    model.save(path, {"note": 1})
+    load(path)
+    return path
+
+
+def fields(value, place=()) -> Iterator[tuple]:
+    """Places of everything in a document but its metadata."""
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, item in items:
+        if key in ("metadata", "sha256"):
+            continue
+        yield (*place, key)
+        if isinstance(item, (dict, list)):
+            yield from fields(item, (*place, key))
+
+
+def _put(document: dict, place: tuple, name: str) -> str:
+    """JSON text of a document with another value at a place."""
+    document = copy.deepcopy(document)
+    inner = document
+    for key in place[:-1]:
+        inner = inner[key]
+    if name == "missing":
+        del inner[place[-1]]
+    else:
+        inner[place[-1]] = {"deep": DEEP}.get(name, VALUES[name])
+    text = json.dumps(document)
+    text = text.replace(json.dumps(DEEP), "[" * 2000 + "]" * 2000)
+    return text.replace("Infinity", "1e400")
+
+
+def _write(path: Path, text: str, tensors: dict) -> None:
+    """A file with this document, whose checksum is right where one can be made."""
+    try:
+        rewrite(path, json.loads(text), tensors)
+    except (ValueError, RecursionError):
+        path.write_bytes(save(tensors, {_shipped.KEY: text}))
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_every_changed_field_is_refused_or_harmless(name, valid, tmp_path):
+    """ValueError and nothing else, or a model that is made of what the file says."""
+    document, tensors = document_of(valid), load_file(valid)
+    path, accepted = tmp_path / "m.safetensors", []
+    for place in fields(document):
+        _write(path, _put(document, place, name), tensors)
+        start = time.perf_counter()
+        try:
+            load(path)
+            accepted.append(".".join(map(str, place)))
+        except ValueError as error:
+            assert str(error).startswith("expected ") and "\n" not in str(error)
+        assert time.perf_counter() - start < SECONDS, place
+    harmless = {
+        # Options with a default may be missing: older files do not have those that came later.
+        "missing": lambda place: not place.startswith(("eps", "conditional", "format", "version")),
+        "null": lambda place: place.split(".")[-1] in NULLABLE,
+        "negative": lambda place: place in SIGNED,
+        "large": lambda place: False,
+        "fraction": lambda place: True,
+        "text": lambda place: (
+            place.split(".")[-1] in ("name", "units", "long_name", "standard_name")
+        ),
+        "true": lambda place: place == "conditional",
+    }
+    allowed = harmless.get(name, lambda place: False)
+    assert not [place for place in accepted if not allowed(place)]
+
+
+NULLABLE = ("mean", "compute_dtype", "implementation", "normaliser", "variables", "support")
+NULLABLE += ("dtype", "stored_dtype")
+SIGNED = ("noising.mean.value", "normaliser.x_shift.0", "normaliser.y_shift.0")
+
+
+def test_a_changed_document_is_told_by_its_checksum(valid, tmp_path):
+    path, content = tmp_path / "m.safetensors", valid.read_bytes()
+    path.write_bytes(content.replace(b"10.0", b"10.5", 1))
+    with pytest.raises(ValueError, match="checksum"):
+        load(path)
+
+
+@pytest.mark.parametrize("bit", range(0, 8))
+def test_flipped_bits_are_told(bit, valid, tmp_path):
+    rng = np.random.default_rng(bit)
+    content, path = bytearray(valid.read_bytes()), tmp_path / "m.safetensors"
+    for place in rng.integers(0, len(content), 40):
+        damaged = content.copy()
+        damaged[place] ^= 1 << bit
+        path.write_bytes(damaged)
+        with pytest.raises(ValueError, match="expected"):
+            load(path)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("num_layers", 10**9), ("num_layers", 500), ("width", 10**9), ("num_heads", 10**6),
+     ("num_frequencies", 10**6), ("bias_width", 10**6), ("expansion", 10**6), ("input_dim", 10**6)],
+)  # fmt: skip
+def test_huge_networks_are_refused_before_they_are_made(field, value, valid, tmp_path):
+    path = tmp_path / "m.safetensors"
+    path.write_bytes(valid.read_bytes())
+    change(path, lambda document: document["net"].update({field: value}))
+    start = time.perf_counter()
+    with pytest.raises(ValueError, match=f"{field}"):
+        load(path)
+    assert time.perf_counter() - start < 0.1
+
+
+def _renamed(tensors):
+    return {("x" + k if i == 0 else k): v for i, (k, v) in enumerate(tensors.items())}
+
+
+TENSORS = {
+    "missing": (lambda t: dict(list(t.items())[1:]), r"expected the tensor .*, got none"),
+    "renamed": (_renamed, "expected the tensor"),
+    "extra": (lambda t: {**t, "extra": np.zeros(1)}, r"got extra \(1 more"),
+    "shape": (lambda t: {**t, ".head.bias": np.zeros(2)}, r"\.head\.bias of shape \(1,\)"),
+    "scalar": (lambda t: {**t, ".head.bias": np.zeros(())}, r"\.head\.bias of shape \(1,\)"),
+    "transposed": (
+        lambda t: {**t, ".embed.weight": t[".embed.weight"].T.copy()},
+        r"\.embed\.weight of shape",
+    ),
+    "dtype": (lambda t: {**t, ".head.bias": np.zeros(1, np.float16)}, "and dtype F16"),
+    "integers": (lambda t: {k: v.astype(np.int64) for k, v in t.items()}, "and dtype I64"),
+    "half": (lambda t: {k: v.astype(np.float16) for k, v in t.items()}, "and dtype F16"),
+    "nan": (lambda t: {**t, ".head.bias": np.full(1, np.nan)}, r"NaN or infinity in \.head\.bias"),
+    "infinity": (lambda t: {**t, ".head.bias": np.full(1, np.inf)}, "NaN or infinity"),
+    "none": (lambda t: {}, "expected a network of 0 tensors"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", TENSORS)
+def test_tensors_that_are_not_the_networks_are_refused(case, valid, tmp_path):
+    edit, message = TENSORS[case]
+    path = tmp_path / "m.safetensors"
+    rewrite(path, document_of(valid), edit(load_file(valid)))
+    with pytest.raises(ValueError, match=message):
+        load(path)
+
+
+def test_another_models_weights_are_refused(valid, tmp_path):
+    other = _shipped.weights(_shipped.folder() / "regression1d/se")
+    path = tmp_path / "m.safetensors"
+    rewrite(path, document_of(valid), load_file(other))
+    with pytest.raises(ValueError, match="expected tensors of the network, got"):
+        load(path)
+
+
+def fifo(path):
+    os.mkfifo(path)
+
+
+def unix_socket(path):
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(str(path))
+
+
+def zeros(path):
+    path.symlink_to("/dev/zero")
+
+
+def folder(path):
+    path.mkdir()
+
+
+def nowhere(path):
+    path.symlink_to("gone")
+
+
+def sparse(path):
+    """100 GB that take no room."""
+    with path.open("wb") as file:
+        file.truncate(100 * 10**9)
+
+
+ODD = {
+    fifo: "got a fifo",
+    unix_socket: "got a socket",
+    zeros: "got a device",
+    folder: "got a folder",
+    nowhere: "No such file",
+    sparse: "bytes in .*, got 100000000000",
+}
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("make", ODD)
+def test_what_is_no_file_or_too_large_is_refused_unread(make, version, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # names of sockets are short
+    path = Path("m.safetensors")
+    make(path)
+    if version == 1:
+        source = _shipped.folder() / "vector-fields/se-ndp.json"
+        Path("m.json").write_bytes(source.read_bytes())
+    start = time.perf_counter()
+    with pytest.raises(ValueError, match=ODD[make]):
+        load("m")
+    assert time.perf_counter() - start < SECONDS
+
+
+@pytest.mark.parametrize("make", ODD)
+def test_odd_documents_of_version_one_are_refused_unread(make, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    make(Path("m.json"))
+    with pytest.raises(ValueError, match=ODD[make]):
+        load("m")
+
+
+HEADERS = {
+    "empty file": b"",
+    "short": b"\1\0",
+    "longer than the file": (1 << 40).to_bytes(8, "little") + b"{}",
+    "no JSON": (2).to_bytes(8, "little") + b"{[",
+    "no object": (2).to_bytes(8, "little") + b"[]",
+    "no UTF-8": (2).to_bytes(8, "little") + b"\xff\xfe",
+    "no document": (2).to_bytes(8, "little") + b"{}",
+    "data without tensors": (2).to_bytes(8, "little") + b"{}" + b"0" * 9,
+}
+
+
+@pytest.mark.parametrize("case", HEADERS)
+def test_foreign_files_are_refused(case, tmp_path):
+    (tmp_path / "m.safetensors").write_bytes(HEADERS[case])
+    with pytest.raises(ValueError, match="expected"):
+        load(tmp_path / "m")
+
+
+ENTRIES = [
+    5,
+    {},
+    {"dtype": "F32", "shape": [1], "data_offsets": [0, 8]},
+    {"dtype": "F32", "shape": [-1], "data_offsets": [0, -4]},
+    {"dtype": "X9", "shape": [1], "data_offsets": [0, 4]},
+    {"dtype": ["F32"], "shape": [1], "data_offsets": [0, 4]},
+    {"dtype": "F32", "shape": 1, "data_offsets": [0, 4]},
+    {"dtype": "F32", "shape": [1.0], "data_offsets": [0, 4]},
+    {"dtype": "F32", "shape": [1], "data_offsets": [4, 8]},
+    {"dtype": "F32", "shape": [2**40], "data_offsets": [0, 2**42]},
+    {"dtype": "F32", "shape": [1], "data_offsets": [0]},
+    {"dtype": "F32", "shape": [1], "data_offsets": [0, 4], "more": 1},
+]
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=str)
+def test_inconsistent_headers_are_refused(entry, tmp_path):
+    header = json.dumps({"a": entry}).encode()
+    path = tmp_path / "m.safetensors"
+    path.write_bytes(len(header).to_bytes(8, "little") + header + b"\0" * 4)
+    with pytest.raises(ValueError, match="expected"):
+        _safetensors.read_contents(path)
+    good = {"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}
+    header = json.dumps(good).encode()
+    path.write_bytes(len(header).to_bytes(8, "little") + header + b"\0" * 4)
+    assert _safetensors.read_contents(path).tensors["a"].shape == (1,)
+
+
+def test_parts_that_do_not_belong_together_are_refused(valid, tmp_path):
+    cases = {
+        "noising of 1 outputs, got 3": lambda d: d.update(
+            variables=None,
+            noising={
+                "kind": "noising/brownian",
+                "manifold": {"kind": "manifold/sphere", "d": 2},
+                "schedule": d["noising"]["schedule"],
+            },
+        ),
+        "one x_scale or 1": lambda d: d["normaliser"].update(x_scale=[1.0, 2.0]),
+        "names of 1 inputs, got 2": lambda d: d["variables"].update(
+            inputs=[{"kind": "variable/plain", "name": name} for name in "ab"]
+        ),
+        "functions of 1 inputs": lambda d: d["noising"]["kernel"]["second"]["kernel"].update(
+            lengthscale=[0.3, 0.3]
+        ),
+        "of 1 inputs, got: .*mean": lambda d: d["noising"]["mean"].update(dim=3),
+        "known part .* for noising": lambda d: d["noising"].update(kind="kernel/white"),
+        "known part .* for noising.kernel": lambda d: d["noising"]["kernel"].update(kind="os"),
+        "the key 'more'": lambda d: d.update(more=1),
+        "for noising.schedule, got 'more'": lambda d: d["noising"]["schedule"].update(more=1),
+        "bytes of description": lambda d: d["noising"].update(x="x" * 70_000),
+    }
+    for message, edit in cases.items():
+        path = tmp_path / "m.safetensors"
+        path.write_bytes(valid.read_bytes())
+        change(path, edit)
+        with pytest.raises(ValueError, match=message):
+            load(path)
+
+
+def test_kernels_nested_too_deep_are_refused(valid, tmp_path):
+    def nest(document):
+        for _ in range(20):
+            inner = document["noising"]["kernel"]
+            document["noising"]["kernel"] = {
+                "kind": "kernel/scaled",
+                "factor": 1.0,
+                "kernel": inner,
+            }
+
+    path = tmp_path / "m.safetensors"
+    path.write_bytes(valid.read_bytes())
+    change(path, nest)
+    with pytest.raises(ValueError, match="deep"):
+        load(path)
