@@ -1,6 +1,5 @@
 """Models at unseen places: the exact score has no regret there, no neighbour is missed."""
 
-import equinox as eqx
 import jax.random as jr
 import numpy as np
 import pytest
@@ -10,14 +9,13 @@ from scipy.spatial.distance import pdist
 from geomndp.data import disc
 from geomndp.evaluate import gaussian_rows, whitened
 from geomndp.experiments import elsewhere_fields, vector_fields
-from geomndp.experiments.elsewhere_fields import ELSEWHERE, places, unseen_grids, with_room
+from geomndp.experiments.elsewhere_fields import ELSEWHERE, places, unseen_grids
 from geomndp.kernels import Diagonal, White
 from geomndp.likelihood import Flow
 from geomndp.model import Model
-from geomndp.nets import Steerable2
 from geomndp.noising import LinearSchedule, OrnsteinUhlenbeck
 from geomndp.samplers import Amortised
-from geomndp.score import GaussianScore, NetworkScore
+from geomndp.score import GaussianScore
 
 NOISING = OrnsteinUhlenbeck(Diagonal(White(1.02), 2), LinearSchedule(1e-4, 15.0))
 
@@ -37,19 +35,6 @@ def test_places_are_what_their_names_say():
         assert pdist(found[name]).min() == pytest.approx(factor * step, rel=1e-4)
     assert np.linalg.norm(found["scattered"], axis=1).max() <= 10
     assert np.linalg.norm(found["moved"].mean(axis=0)) > 10
-
-
-def test_there_is_room_for_all_neighbours():
-    this = vector_fields.experiment("vector-fields/se")
-    net = eqx.filter_eval_shape(
-        lambda key: Steerable2(radius=vector_fields.RADIUS, max_neighbours=20, key=key), jr.key(0)
-    )
-    model, grid = Model(NOISING, NetworkScore(net)), places("scattered", this.problem)
-    assert elsewhere_fields._missed(model, grid) > 0
-    assert elsewhere_fields._missed(with_room(model, grid), grid) == 0
-    assert with_room(model, places("half", this.problem)) is model
-    other = Model(NOISING, GaussianScore(this.problem.gp))
-    assert with_room(other, this.problem.grid) is other
 
 
 def test_the_exact_score_loses_nothing_elsewhere():

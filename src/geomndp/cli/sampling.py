@@ -21,7 +21,6 @@ from geomndp.cli.dates import on_dates
 from geomndp.cli.early import Request
 from geomndp.cli.progress import progress
 from geomndp.cli.requests import Condition, Draw, Sample
-from geomndp.cli.room import with_room
 from geomndp.model import Model, Posterior, load
 from geomndp.samplers import Amortised
 from geomndp.summaries import describe
@@ -102,7 +101,7 @@ def _finish(command: Draw, law: Law, names: Variables, where: xr.Dataset) -> Non
     given = isinstance(law, Posterior)
     origin = law.origin if given else read_origin(names, command.origin)
     num_places = len(read_inputs(names, where, origin, own=not given).x)
-    result = _draw(command, with_room(law, where), where, num_places)
+    result = _draw(command, law, where, num_places)
     if command.summary:
         result = describe(result, command.levels).astype(command.dtype)
     if command.out is None:

@@ -5,8 +5,6 @@ The exact process is known at any places, so that the regret is measured there a
 
 from __future__ import annotations
 
-import dataclasses
-
 import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
@@ -21,9 +19,8 @@ from geomndp.experiments.score_fields import field_score_gaps, score
 from geomndp.experiments.vector_fields import FieldExperiment
 from geomndp.groups import random_motion
 from geomndp.model import Model
-from geomndp.nets import Steerable2, missed_neighbours, reconfigure
+from geomndp.nets import graph_nets, missed_neighbours, with_capacity
 from geomndp.samplers import AbstractSampler
-from geomndp.score import NetworkScore
 
 ELSEWHERE = ("half", "finer", "coarser", "wider", "scattered", "moved")
 
@@ -54,19 +51,6 @@ def places(name: str, problem: FieldProblem, seed: int = 0) -> Float[np.ndarray,
     return np.asarray(motion.on_inputs(jnp.asarray(grid, motion.matrix.dtype)), float)
 
 
-def with_room(model: Model, grid: Float[np.ndarray, "n d"]) -> Model:
-    """The same model with room for all neighbours that the places have."""
-    score = model.score
-    if not isinstance(score, NetworkScore) or not isinstance(score.net, Steerable2):
-        return model
-    distance = np.linalg.norm(grid[:, None] - grid[None], axis=-1)
-    most = int(np.sum(distance <= score.net.radius, axis=1).max()) - 1
-    if most <= score.net.max_neighbours:
-        return model
-    roomy = reconfigure(score.net, max_neighbours=most)
-    return dataclasses.replace(model, score=dataclasses.replace(score, net=roomy))
-
-
 def unseen_grids(
     model: Model,
     this: FieldExperiment,
@@ -89,7 +73,8 @@ def unseen_grids(
     rows = {}
     for name in names:
         problem = this.problem._replace(grid=places(name, this.problem))
-        roomy, there = with_room(model, problem.grid), this._replace(problem=problem)
+        roomy = with_capacity(model, np.asarray(problem.grid, np.float32))
+        there = this._replace(problem=problem)
         gaps = field_score_gaps(roomy, there, num=fields, batches=2, cells=max(fields // 4, 2))
         spread = posterior_spread(roomy, problem, tasks=tasks, samples=samples, sampler=sampler)
         rows[name] = {
@@ -127,8 +112,6 @@ def posterior_spread(
 
 
 def _missed(model: Model, grid) -> int:
-    score = model.score
-    if not isinstance(score, NetworkScore) or not isinstance(score.net, Steerable2):
-        return 0
+    """Pairs of points that found no slot, over all networks of a model."""
     count = eqx.filter_jit(missed_neighbours)
-    return int(count(score.net, jnp.asarray(grid, jnp.float32)))
+    return sum(int(count(net, jnp.asarray(grid, jnp.float32))) for net in graph_nets(model))

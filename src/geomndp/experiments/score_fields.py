@@ -7,7 +7,8 @@ from os import PathLike
 import jax.numpy as jnp
 import jax.random as jr
 
-from geomndp.data import covariance
+from geomndp._types import Batch
+from geomndp.data import FieldProblem, covariance
 from geomndp.evaluate import (
     GridLogProbs,
     gaussian_rows,
@@ -41,11 +42,31 @@ def score(
     of the errors of one field; that of the mean regret from probes is smaller by sqrt(num). The
     flow is RK4 on 16 steps unless given: its error is below that of 100 Heun steps.
     """
-    problem = this.problem
-    tasks = problem.tasks(num, seed=seed, dtype="float32")
+    tasks = this.problem.tasks(num, seed=seed, dtype="float32")
+    options = {"route": route, "flow": flow, "at_once": at_once, "devices": devices}
+    found = score_tasks(model, this.problem, tasks, probes=probes, directory=directory, **options)
+    return found | {"seed": seed}
+
+
+def score_tasks(
+    model: Model,
+    problem: FieldProblem,
+    tasks: Batch,
+    *,
+    route: str = "conditional",
+    probes: int = 8,
+    flow: Flow | None = None,
+    at_once: int = 32,
+    directory: str | PathLike | None = None,
+    devices=None,
+) -> dict:
+    """The same of any fields of a problem's process that share their locations.
+
+    Every field of `tasks` has `problem.contexts` context points.
+    """
     flow = Flow(divergence=Hutchinson(probes=probes)) if flow is None else flow
     measurement = GridLogProbs(tasks.x[0], flow, problem.contexts, route, at_once)
-    items = (tasks.y, tasks.context, jr.split(jr.key(7), num))
+    items = (tasks.y, tasks.context, jr.split(jr.key(7), len(tasks.y)))
     options = {"block": max(at_once, 128), "directory": directory, "devices": devices}
     found = in_blocks(measurement, model, items, **options)
     exact, diagonal = gaussian_rows(problem.gp, tasks)
@@ -57,8 +78,7 @@ def score(
         "regret": list(summarise(exact - value)),
         "solver_error": float(found["solver_error"].mean()),
         "probe_error": float(found["probe_error"].mean()),
-        "num": num,
-        "seed": seed,
+        "num": len(tasks.y),
         "route": route,
         "probes": probes,
     }
@@ -74,8 +94,14 @@ def field_score_gaps(
     seed: int = 0,
 ) -> dict:
     """Joint and conditional score gaps on fixed test fields, nats per target."""
-    problem = this.problem
-    tasks = problem.tasks(num, seed=seed, dtype="float32")
+    tasks = this.problem.tasks(num, seed=seed, dtype="float32")
+    return score_gaps_of(model, this.problem, tasks, batches=batches, cells=cells, seed=seed)
+
+
+def score_gaps_of(
+    model: Model, problem: FieldProblem, tasks: Batch, *, batches: int, cells: int, seed: int = 0
+) -> dict:
+    """The same of any fields on the grid of a problem."""
     matrix = covariance(problem.gp, problem.grid)
     exact = GridGaussianScore(matrix, problem.gp.dim, problem.contexts, "float32")
     gaps = {}

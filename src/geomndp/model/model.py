@@ -28,6 +28,7 @@ from geomndp.model.checks import (
 )
 from geomndp.model.compiled import compiled_log_prob, draw
 from geomndp.model.routes import amortises, chosen_flow, chosen_route
+from geomndp.nets import with_capacity
 from geomndp.noising import AbstractNoising
 from geomndp.samplers import (
     AbstractSampler,
@@ -233,7 +234,8 @@ class Posterior(eqx.Module):
         """What samplers and likelihoods work on, in the model's units."""
         model = self.model
         check_like(x, self.observations.x)
-        return Problem(model.noising, model.score, x, self.observations, model.eps)
+        score = with_capacity(model.score, self.observations.x, x)
+        return Problem(model.noising, score, x, self.observations, model.eps)
 
     def default_sampler(self) -> AbstractSampler:
         """One reverse pass if the score knows contexts, else moment matching."""

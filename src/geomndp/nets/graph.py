@@ -16,6 +16,7 @@ from geomndp._types import Array, Bool, Float, Inputs, Int, Mask
 from geomndp.nets.cells import candidates
 
 DENSE = 1024  # up to so many points, all pairs are compared
+CANDIDATES = 2  # room of a stretch of cells over the slots of a point
 
 
 class Graph(eqx.Module):
@@ -46,7 +47,7 @@ def _nearest(x: Inputs, mask: Mask, radius: float, slots: int):
         others = jnp.broadcast_to(jnp.arange(n, dtype=jnp.int32)[None, :], (n, n))
         unseen = jnp.zeros((), jnp.int32)
     else:
-        others, unseen = candidates(x, mask, radius, 2 * slots)
+        others, unseen = candidates(x, mask, radius, CANDIDATES * slots)
     own = jnp.arange(n, dtype=jnp.int32)[:, None]
     square = jnp.sum((x[others] - x[:, None, :]) ** 2, axis=-1)
     near = (others != own) & (mask[others] == mask[:, None]) & (mask > 0)[:, None]

@@ -1,0 +1,114 @@
+"""Capacity of graph networks for concrete points: no pair within the radius is dropped.
+
+The number of slots per point is part of a compiled program. It is therefore rounded up to one of
+few bucket sizes, 24, 32, 48, 64, 96, ..., and never below the network's own.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, TypeVar
+
+import jax
+import numpy as np
+
+from geomndp import _checks
+from geomndp._types import Float
+from geomndp.nets.build import reconfigure
+from geomndp.nets.cells import MARGIN
+from geomndp.nets.graph import CANDIDATES
+from geomndp.nets.steerable2 import Steerable2
+from geomndp.nets.steerable3 import Steerable3
+
+GRAPH_NETS = (Steerable2, Steerable3)
+ROUNDING = 1e-5  # of the radius: the device compares rounded distances
+Tree = TypeVar("Tree")
+
+
+def with_capacity(tree: Tree, *parts: Any, masks: tuple | None = None) -> Tree:
+    """Give every graph network inside `tree` room for all neighbours among the points.
+
+    Args:
+        tree: A network, a score, a model: anything that may hold networks.
+        *parts: Points of one function, (n, d) in the model's units, in one or several parts such
+            as context and targets. There is room for the graph of all and of every part alone.
+        masks: One mask (n,) per part, zero where a row is padding, or None where no row is.
+
+    Returns:
+        The same with larger `max_neighbours` where needed; `tree` itself where nothing is, or where
+        JAX traces the points: the capacity of a program cannot depend on its values.
+    """
+    masks = (None,) * len(parts) if masks is None else masks
+    if not graph_nets(tree) or not all(map(_checks.concrete, (*parts, *masks))):
+        return tree
+    pairs = zip(parts, masks, strict=True)
+    points = [np.asarray(x, float)[... if m is None else np.asarray(m) > 0] for x, m in pairs]
+
+    def roomy(node):
+        if not isinstance(node, GRAPH_NETS):
+            return node
+        needed = _needed(node, points)
+        return node if needed <= node.max_neighbours else _resized(node, bucket(needed))
+
+    return jax.tree.map(roomy, tree, is_leaf=_is_graph_net)
+
+
+def graph_nets(tree: Any) -> list[Steerable2 | Steerable3]:
+    """All graph networks inside a tree, such as a score or a model."""
+    leaves = jax.tree.leaves(tree, is_leaf=_is_graph_net)
+    return [leaf for leaf in leaves if isinstance(leaf, GRAPH_NETS)]
+
+
+def neighbour_counts(x: Float[np.ndarray, "n d"], radius: float) -> np.ndarray:
+    """Number of other points within the radius of each point, coincident ones included."""
+    from scipy.spatial import KDTree
+
+    if len(x) == 0:
+        return np.zeros(0, int)
+    reach = radius * (1 + ROUNDING)
+    return np.asarray(KDTree(x).query_ball_point(x, reach, return_length=True)) - 1
+
+
+def bucket(count: int) -> int:
+    """Smallest of 24, 32, 48, 64, 96, 128, ... that is not below the count."""
+    sizes = (part << power for power in itertools.count(3) for part in (3, 4))
+    return next(size for size in sizes if size >= count)
+
+
+def _is_graph_net(node: Any) -> bool:
+    return isinstance(node, GRAPH_NETS)
+
+
+def _resized(net: Steerable2 | Steerable3, size: int) -> Any:
+    return reconfigure(net, max_neighbours=size)
+
+
+def _needed(net: Steerable2 | Steerable3, parts: list[np.ndarray]) -> int:
+    """Slots with which the network's graph of these points is complete, padded or not.
+
+    Many rows are searched by cells, where a stretch has room for `CANDIDATES` times the slots. The
+    cells start at the least coordinates: those of a part are not cells of the whole.
+    """
+    together = np.concatenate(parts)[:, : net.codomain.dim]
+    most = int(np.max(neighbour_counts(together, net.radius), initial=0))
+    searched = [together, *(part[:, : net.codomain.dim] for part in parts if len(parts) > 1)]
+    stretch = max(_longest_stretch(points, net.radius) for points in searched)
+    return max(most, -(-stretch // CANDIDATES))
+
+
+def _longest_stretch(points: np.ndarray, radius: float) -> int:
+    """Most points in any three cells of `cells.candidates` in a row along the last dimension.
+
+    A point that lies on the boundary of cells, to rounding, counts in each of them.
+    """
+    if len(points) == 0:
+        return 0
+    place = (points - points.min(axis=0)) / (MARGIN * radius)
+    shifts = itertools.product((-ROUNDING, ROUNDING), repeat=place.shape[1])
+    touched = np.stack([np.floor(place + np.asarray(shift)) for shift in shifts], axis=1)
+    owner = np.repeat(np.arange(len(place)), touched.shape[1])
+    touched = touched.reshape(len(owner), -1)
+    cells = np.unique(np.concatenate([owner[:, None], touched], axis=1), axis=0)[:, 1:]
+    ahead = [cells - np.eye(cells.shape[1])[-1] * step for step in (0, 1, 2)]
+    _, counts = np.unique(np.concatenate(ahead), axis=0, return_counts=True)
+    return int(counts.max())
