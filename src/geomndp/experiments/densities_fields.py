@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import math
 import time
+from os import PathLike
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -116,7 +117,12 @@ def regret_at(
 
 
 def measure(
-    model: Model, this: FieldExperiment, path: str, *, names: tuple[str, ...] = DESIGNS, **options
+    model: Model,
+    this: FieldExperiment,
+    path: str | PathLike,
+    *,
+    names: tuple[str, ...] = DESIGNS,
+    **options,
 ) -> None:
     """Regret at every design, into a file of results; one that stands there is not made again."""
     for name in names:
