@@ -41,16 +41,38 @@ def at_least(minimum: int, **values) -> None:
             raise ValueError(f"expected {name} to be a whole number >= {minimum}, got {value!r}")
 
 
+def missing(value, rank: int = 1) -> np.ndarray | None:
+    """Where NumPy's masked array has masked entries, over its first `rank` axes; None of others."""
+    if not isinstance(value, np.ma.MaskedArray):
+        return None
+    mask = np.ma.getmaskarray(value)
+    return np.asarray(mask.any(axis=tuple(range(rank, mask.ndim))))
+
+
+def no_masked(**values) -> None:
+    """Refuse masked entries where no row can be left out; their numbers mean nothing."""
+    for name, value in values.items():
+        gone = missing(value)
+        if gone is not None and np.any(gone):
+            raise ValueError(f"expected {name} without masked entries, got them{_rows(gone)}")
+
+
+def _rows(wrong: np.ndarray) -> str:
+    """Name the rows that are true."""
+    bad = np.flatnonzero(wrong)
+    listed = ", ".join(map(str, bad[:8])) + (", ..." if bad.size > 8 else "")
+    return f" in rows {listed}" if wrong.ndim else ""
+
+
 def finite_rows(name: str, value, mask=None) -> None:
     """Refuse NaN and infinity, naming the rows; masked rows may hold anything."""
     if not (concrete(value) and concrete(mask)):
         return
     array = np.asarray(value)
     wrong = ~np.isfinite(array).all(axis=tuple(range(1, array.ndim)))
-    bad = np.flatnonzero(wrong if mask is None else wrong & (np.asarray(mask) > 0))
-    if bad.size:
-        rows = ", ".join(map(str, bad[:8])) + (", ..." if bad.size > 8 else "")
-        raise ValueError(f"expected finite {name}, got NaN or infinity in rows {rows}")
+    bad = wrong if mask is None else wrong & (np.asarray(mask) > 0)
+    if bad.any():
+        raise ValueError(f"expected finite {name}, got NaN or infinity{_rows(bad)}")
 
 
 def shape(name: str, value, expected: tuple[int, ...]) -> None:
@@ -61,6 +83,7 @@ def shape(name: str, value, expected: tuple[int, ...]) -> None:
 
 def shapes(x, y=None, *, dim: int, mask=None, name: str = "") -> None:
     """Refuse inputs and outputs whose rank or size do not fit one function with `dim` outputs."""
+    no_masked(**{f"x{name}": x, f"y{name}": y, "mask": mask})
     if np.ndim(x) != 2:
         raise ValueError(f"expected x{name} of shape (n, d), got shape {np.shape(x)}")
     if y is not None:

@@ -15,6 +15,7 @@ from geomndp.data import Normaliser
 from geomndp.likelihood import Flow
 from geomndp.model import log_prob
 from geomndp.model.checks import check_request
+from geomndp.model.rows import as_key
 from geomndp.samplers import Amortised, Langevin, MomentMatching, RePaint
 from geomndp.score import GaussianScore
 
@@ -164,7 +165,7 @@ def test_functional_log_prob_is_the_public_one(exact, function):
 
 
 BAD = {
-    "rank": (lambda m, x, y: m.condition(x[:, 0], y), r"shape \(n, d\), got shape \(6,\)"),
+    "rank": (lambda m, x, y: m.condition(x[None], y), r"shape \(n, d\), got shape \(1, 6, 1\)"),
     "size": (lambda m, x, y: m.condition(x, y[:3]), r"shape \(6, 1\), got shape \(3, 1\)"),
     "nan": (lambda m, x, y: m.condition(x, y.at[4].set(jnp.nan)), "rows 4"),
     "infinite x": (lambda m, x, y: m.condition(x.at[1].set(jnp.inf), y), "rows 1"),
@@ -190,10 +191,8 @@ BAD = {
     ),
     "no values": (lambda m, x, y: m.log_prob(x), "expected numbers for y, got none"),
     "sampler": (lambda m, x, y: check_request(1, "flow", jr.key(0)), "such as Amortised"),
-    "key": (
-        lambda m, x, y: check_request(1, Amortised(), 0),
-        r"jax.random.key\(0\), got 0",
-    ),
+    "key": (lambda m, x, y: as_key("0"), r"jax.random.key\(0\), or a seed, got '0'"),
+    "seed": (lambda m, x, y: m.sample(x, key=-1), r"seed from 0 to 2\*\*32 - 1, got -1"),
     "words": (lambda m, x, y: m.condition([["a"]], y), "expected numbers for x"),
     "eps": (lambda m, x, y: Model(m.noising, m.score, eps=0.0), "0 < eps < 1"),
 }

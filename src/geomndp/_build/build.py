@@ -7,7 +7,6 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 
 from geomndp import _checks
@@ -22,9 +21,10 @@ from geomndp._build.choose import (
 )
 from geomndp._build.scales import density, normaliser
 from geomndp._build.words import choices
-from geomndp._types import Batch, PRNGKeyArray
+from geomndp._types import Batch
 from geomndp.data import AbstractStream, Contexts, Normaliser, Resampled, SharedPlaces
 from geomndp.model import Model, Recipe
+from geomndp.model.rows import Seed, as_key
 from geomndp.tables import CODOMAINS, Functions, read_functions
 
 MOST = 256  # points of a function in a batch
@@ -40,7 +40,7 @@ def build(
     outputs: Any = None,
     kinds: Any = None,
     batch_size: int = 64,
-    key: PRNGKeyArray | None = None,
+    key: Seed | None = None,
     **options: Any,
 ) -> Recipe:
     """Choose network, noising, scaling and training for a Dataset of many functions.
@@ -71,8 +71,8 @@ def build(
     check_order(rigid, inputs, functions)
     units = normaliser(functions, rigid)
     spaced = density(np.asarray(units.forward_x(functions.x)), functions.mask)
-    key = jr.key(0) if key is None else key
-    net = network(functions, symmetry, rigid, spaced, options, key=key)
+    seed = as_key(0 if key is None else key)
+    net = network(functions, symmetry, rigid, spaced, options, key=seed)
     noising, score = noising_and_score(net, codomain)
     model = Model(noising, score, normaliser=units, variables=functions.variables)
     data = _stream(functions, units, batch_size, rigid is not None)

@@ -42,6 +42,7 @@ class Normaliser(eqx.Module):
     @classmethod
     def fit(cls, batch: Batch) -> Normaliser:
         """Zero mean a coordinate, unit variance over all of them together, of the real points."""
+        _checks.no_masked(x=batch.x, y=batch.y, mask=batch.mask)
         real = np.asarray(batch.mask) > 0
         if not real.any():
             raise ValueError("expected at least one real point, got none")

@@ -13,6 +13,7 @@ from geomndp._types import Array
 from geomndp.data import Normaliser
 from geomndp.geometry import AbstractManifold, Sphere
 from geomndp.likelihood import LogProb
+from geomndp.model.centre import to_model_units
 from geomndp.noising import AbstractNoising
 from geomndp.samplers import AbstractSampler, Observations, Samples
 from geomndp.tables import Variables
@@ -26,6 +27,7 @@ def as_float(name: str, value: Any, dtype: Any = None) -> Array:
     if value is None:
         raise ValueError(f"expected numbers for {name}, got none")
     if not isinstance(value, jax.Array):
+        _checks.no_masked(**{name: value})
         value = np.asarray(value)
         if value.dtype.kind not in "fiu":
             raise ValueError(f"expected numbers for {name}, got {value.dtype}")
@@ -63,13 +65,6 @@ def check_request(num_samples: Any, sampler: Any, key: Any) -> None:
         raise ValueError(f"expected a sampler such as Amortised(50), got {sampler!r}")
     if key is None:
         raise ValueError("expected a key such as jax.random.key(0), got none")
-    check_key(key)
-
-
-def check_key(key: Any) -> None:
-    """Refuse what is neither a key nor none."""
-    if key is not None and not isinstance(key, jax.Array):
-        raise ValueError(f"expected a key such as jax.random.key(0), got {key!r}")
 
 
 def as_observations(x: Any, y: Any, noise: Any, manifold: AbstractManifold) -> Observations:
@@ -87,15 +82,17 @@ def as_observations(x: Any, y: Any, noise: Any, manifold: AbstractManifold) -> O
 
 
 def in_model_units(
-    normaliser: Normaliser | None, observations: Observations, x: Any, y: Any
+    model: Any, observations: Observations, x: Any, y: Any, centre: tuple[float, ...]
 ) -> Observations:
-    """Observations, given as x and y in the data's units, in those of the model."""
+    """Observations, given as x and y in the data's units, in those of the model less a centre."""
+    inputs = jnp.asarray(to_model_units(model, x, observations.x.dtype, centre))
+    normaliser: Normaliser | None = model.normaliser
     if normaliser is None:
-        return observations
+        return dataclasses.replace(observations, x=inputs)
     noise = observations.noise
     return dataclasses.replace(
         observations,
-        x=rescaled(normaliser.forward_x, x, observations.x),
+        x=inputs,
         y=rescaled(normaliser.forward_y, y, observations.y),
         noise=normaliser.forward_noise(noise) if observations.noisy else noise,
     )

@@ -11,12 +11,16 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from geomndp._types import Batch, PRNGKeyArray
+from geomndp import _checks
+from geomndp._types import Batch
 from geomndp.data import AbstractStream, Resampled
+from geomndp.model.centre import common_centre, to_model_units
 from geomndp.model.model import Model
 from geomndp.model.precision import in_full_precision
 from geomndp.model.recipe import Recipe
+from geomndp.model.rows import Seed, as_key, as_mask
 from geomndp.score import NetworkScore
 from geomndp.train import DenoisingLoss, History, fit_score
 
@@ -26,7 +30,7 @@ def fit(
     data: AbstractStream | Batch | None = None,
     *,
     steps: int,
-    key: PRNGKeyArray,
+    key: Seed,
     loss: DenoisingLoss | None = None,
     directory: str | PathLike[str] | None = None,
     notes: dict[str, Any] | None = None,
@@ -52,7 +56,7 @@ def fit(
     if not isinstance(model.score, NetworkScore):
         raise ValueError(f"expected a NetworkScore to train, got {type(model.score).__name__}")
     if isinstance(data, Batch):
-        functions = _normalised(model, data)
+        functions = _functions(model, data)
         data = Resampled(functions=functions, batch_size=min(256, len(functions.x)))
     loss = DenoisingLoss(eps=model.eps) if loss is None else loss
     if directory is not None:
@@ -60,7 +64,7 @@ def fit(
         options = {"directory": directory, "also": named, **options}
     keep = directory is not None and jax.process_index() == 0 and _can_be_kept(model, notes)
     score, history = fit_score(
-        model.score, model.noising, data, steps=steps, key=key, loss=loss, **options
+        model.score, model.noising, data, steps=steps, key=as_key(key), loss=loss, **options
     )
     model = dataclasses.replace(model, score=score)
     if directory is not None and keep:
@@ -81,9 +85,23 @@ def _can_be_kept(model: Model, notes: dict[str, Any] | None) -> bool:
     return True
 
 
-def _normalised(model: Model, data: Batch) -> Batch:
-    normaliser = model.normaliser
-    if normaliser is None:
-        return data
-    x, y = normaliser.forward_x(data.x), normaliser.forward_y(data.y)
-    return data._replace(x=jnp.asarray(x), y=jnp.asarray(y))
+def _functions(model: Model, data: Batch) -> Batch:
+    """Functions of a user's batch in the model's units; masked points are padding.
+
+    Far inputs count from a centre of each function where the model sees differences only.
+    """
+    mask, context = as_mask("mask", data.mask), as_mask("context", data.context)
+    for values in (data.x, data.y):
+        gone = _checks.missing(values, rank=2)
+        mask = mask if gone is None else mask * jnp.asarray(~gone, mask.dtype)
+    dtype, normaliser = jnp.result_type(float), model.normaliser
+    x, y = (v if isinstance(v, jax.Array) else np.ma.getdata(v) for v in (data.x, data.y))
+    y = y if normaliser is None else normaliser.forward_y(y)
+    if isinstance(x, jax.Array):
+        x = x if normaliser is None else normaliser.forward_x(x)
+    else:
+        counted = zip(x, np.asarray(mask), strict=True)
+        rows = [to_model_units(model, v, dtype, common_centre(model, v, m), m) for v, m in counted]
+        x = np.stack(rows)
+    x, y = jnp.asarray(x), jnp.asarray(y)
+    return Batch(x, y, mask.astype(x.dtype), context.astype(x.dtype))

@@ -10,9 +10,10 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from geomndp import _checks
-from geomndp._types import Inputs, PRNGKeyArray, Scalar
+from geomndp._types import Inputs, Scalar
 from geomndp.data import Normaliser
 from geomndp.likelihood import Flow, LogProb
+from geomndp.model.centre import common_centre, target_inputs
 from geomndp.model.checks import (
     as_float,
     as_observations,
@@ -28,6 +29,7 @@ from geomndp.model.checks import (
 )
 from geomndp.model.compiled import compiled_log_prob, draw
 from geomndp.model.routes import amortises, chosen_flow, chosen_route
+from geomndp.model.rows import Seed, as_key, as_rows, known_rows, target_rows, unmasked
 from geomndp.nets import with_capacity
 from geomndp.noising import AbstractNoising
 from geomndp.samplers import (
@@ -52,7 +54,7 @@ from geomndp.tables import (
 
 Chosen = AbstractSampler | None
 """A sampler, or None for the posterior's own choice."""
-Key = PRNGKeyArray | None
+Key = Seed | None
 
 
 class Model(eqx.Module):
@@ -79,7 +81,7 @@ class Model(eqx.Module):
         self,
         x: Any,
         *,
-        key: PRNGKeyArray,
+        key: Seed,
         num_samples: int = 16,
         sampler: Chosen = None,
         origin: Any = None,
@@ -124,9 +126,11 @@ class Model(eqx.Module):
         origin = read_origin(self.variables, origin)
         if is_table(x):
             x, y, noise, origin = read_observations(names_of(self, y), x, noise, origin)
+        x, y, noise = known_rows(x, y, noise, self.noising.dim)
         observations = as_observations(x, y, noise, self.noising.manifold)
         self.noising.manifold.check("y of the context", observations.y)
-        return Posterior(self, in_model_units(self.normaliser, observations, x, y), origin)
+        centre = common_centre(self, x)
+        return Posterior(self, in_model_units(self, observations, x, y, centre), origin, centre)
 
     def named(self, inputs: Any, outputs: Any, units: dict[str, str] | None = None) -> Model:
         """Give inputs and outputs the names (and units) under which tables have them.
@@ -151,7 +155,7 @@ class Model(eqx.Module):
         save(self, path, metadata, dtype)
 
     def _unconditioned(self, x, origin) -> Posterior:
-        x = as_float("x", read_inputs(names_of(self), x).x if is_table(x) else x)
+        x = as_float("x", read_inputs(names_of(self), x).x if is_table(x) else unmasked(x))
         d = x.shape[1] if x.ndim == 2 else 1
         nothing = (jnp.zeros((0, dim), dtype=x.dtype) for dim in (d, self.noising.dim))
         return self.condition(*nothing, origin=origin)
@@ -160,16 +164,16 @@ class Model(eqx.Module):
 class Posterior(eqx.Module):
     """Law of a model's functions given observations (held in the model's units).
 
-    `origin` is the moment from which the datetimes of observations were counted.
+    `origin` is the moment from which the datetimes of observations were counted, `centre` what was
+    subtracted from far inputs in the model's units, `()` for nothing.
     """
 
     model: Model
     observations: Observations
     origin: str | None = eqx.field(default=None, static=True)
+    centre: tuple[float, ...] = eqx.field(default=(), static=True)
 
-    def sample(
-        self, x: Any, *, key: PRNGKeyArray, num_samples: int = 16, sampler: Chosen = None
-    ) -> Any:
+    def sample(self, x: Any, *, key: Seed, num_samples: int = 16, sampler: Chosen = None) -> Any:
         """Draw (num_samples, n, p) functions at x.
 
         At the places of a Dataset: a Dataset with these places' coordinates and a dimension
@@ -180,10 +184,10 @@ class Posterior(eqx.Module):
         return write_samples(names_of(self.model), x, y) if is_table(x) else y
 
     def sample_info(
-        self, x: Any, *, key: PRNGKeyArray, num_samples: int = 16, sampler: Chosen = None
+        self, x: Any, *, key: Seed, num_samples: int = 16, sampler: Chosen = None
     ) -> Samples:
         """Draws with what happened on the way; not checked to be finite."""
-        sampler = self.default_sampler() if sampler is None else sampler
+        sampler, key = self.default_sampler() if sampler is None else sampler, as_key(key)
         check_request(num_samples, sampler, key)
         problem = self.problem(self._inputs(x))
         sampler.check(problem)
@@ -215,9 +219,9 @@ class Posterior(eqx.Module):
         if is_table(x):
             names_of(self.model, y)
             x, y = self._read(read_rows, x)
-        given = x, y
-        x, y = as_float("x", x, dtype), as_float("y", y, dtype)
-        mask = None if mask is None else as_float("mask", mask)
+        given = x, y, mask = target_rows(x, y, mask, self.model.noising.dim)
+        x, y, key = as_float("x", x, dtype), as_float("y", y, dtype), as_key(key)
+        mask = None if mask is None else mask.astype(x.dtype)
         _checks.function(x, y, dim=self.model.noising.dim, mask=mask)
         self.model.noising.manifold.check("y", y, mask)
         flow = chosen_flow(flow, key)
@@ -225,13 +229,13 @@ class Posterior(eqx.Module):
         normaliser, jacobian = self.model.normaliser, 0.0
         if normaliser is not None:
             jacobian = normaliser.log_jacobian(y, mask)
-            x = rescaled(normaliser.forward_x, given[0], x)
             y = rescaled(normaliser.forward_y, given[1], y)
+        x = target_inputs(self, given[0], x.dtype, mask)
         result = compiled_log_prob(flow, self.problem(x), y, mask, key, route)
         return finite_log_prob(result._replace(value=result.value + jacobian))
 
     def problem(self, x: Inputs) -> Problem:
-        """What samplers and likelihoods work on, in the model's units."""
+        """What samplers and likelihoods work on, in the model's units less the `centre`."""
         model = self.model
         check_like(x, self.observations.x)
         score = with_capacity(model.score, self.observations.x, x)
@@ -248,8 +252,7 @@ class Posterior(eqx.Module):
         return read(names_of(self.model), table, origin=self.origin, own=own)[:2]
 
     def _inputs(self, x) -> Inputs:
-        given = self._read(read_inputs, x)[0] if is_table(x) else x
+        given = self._read(read_inputs, x)[0] if is_table(x) else as_rows(x)
         x = as_float("x", given, self.observations.x.dtype if is_table(x) else None)
         _checks.function(x, dim=self.model.noising.dim)
-        normaliser = self.model.normaliser
-        return x if normaliser is None else rescaled(normaliser.forward_x, given, x)
+        return target_inputs(self, given, x.dtype)

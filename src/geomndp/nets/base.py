@@ -32,6 +32,11 @@ class AbstractNet(eqx.Module):
     def __call__(self, t: Times, x: Inputs, y: Outputs, mask: Mask | None = None) -> Outputs:
         """Return the outputs at the points, in the dtype of y."""
 
+    @property
+    def num_relative_inputs(self) -> int:
+        """How many leading columns of x enter through their differences only."""
+        return 0
+
     def config(self) -> dict[str, Any]:
         """Return what `build` needs to make this network again, ready for JSON."""
         static = (f.name for f in dataclasses.fields(self) if f.metadata.get("static", False))

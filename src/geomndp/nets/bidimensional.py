@@ -161,6 +161,11 @@ class BiDimensionalAttention(AbstractNet):
         if self.num_frequencies:
             self._scales()  # refuses wavelengths that are none
 
+    @property
+    def num_relative_inputs(self) -> int:
+        """All inputs where they are centred, none where they are absolute."""
+        return self.input_dim if self.inputs == "centred" else 0
+
     def __call__(self, t: Times, x: Inputs, y: Outputs, mask: Mask | None = None) -> Outputs:
         """Return the outputs at the points, in the dtype of y."""
         masked = mask is not None

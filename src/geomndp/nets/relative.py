@@ -122,6 +122,11 @@ class RelativeAttention(AbstractNet):
         self.bias = RelativeBias(*sizes, scales, dtype=dtype, key=bias_key)
         self.head = zeroed(eqx.nn.Linear(width, output_dim, dtype=dtype, key=head_key))
 
+    @property
+    def num_relative_inputs(self) -> int:
+        """All inputs are relative."""
+        return self.input_dim
+
     def __call__(self, t: Times, x: Inputs, y: Outputs, mask: Mask | None = None) -> Outputs:
         """Return the outputs at the points, in the dtype of y."""
         t, x, y, mask = clean(self, t, x, y, mask)

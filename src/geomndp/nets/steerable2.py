@@ -134,6 +134,11 @@ class Steerable2(AbstractNet):
         """Neighbours of every point."""
         return radius_graph(x[:, :2], mask, self.radius, self.max_neighbours)
 
+    @property
+    def num_relative_inputs(self) -> int:
+        """The place in the plane; side information is absolute."""
+        return 2
+
     def __call__(self, t: Times, x: Inputs, y: Outputs, mask: Mask | None = None) -> Outputs:
         """Return the outputs at the points, in the dtype of y."""
         t, x, y, mask = clean(self, t, x, y, mask)

@@ -112,6 +112,11 @@ class Steerable3(AbstractNet):
             basis = basis[:, np.asarray(kept)]
         return jnp.asarray(basis, dtype)
 
+    @property
+    def num_relative_inputs(self) -> int:
+        """The place in space."""
+        return self.input_dim
+
     def __call__(self, t: Times, x: Inputs, y: Outputs, mask: Mask | None = None) -> Outputs:
         """Return the outputs at the points, in the dtype of y."""
         e3nn = require_e3nn()

@@ -184,6 +184,11 @@ class TrackAttention(AbstractNet):
             angles = jnp.concatenate([angles, place, when])
         return jnp.concatenate([jnp.cos(angles), jnp.sin(angles)]).T
 
+    @property
+    def num_relative_inputs(self) -> int:
+        """All inputs unless absolute features are asked for."""
+        return 0 if self.absolute else self.input_dim
+
     def __call__(self, t: Times, x: Inputs, y: Outputs, mask: Mask | None = None) -> Outputs:
         """Return tangent vectors at the points, in the dtype of y."""
         t, x, y, mask = clean(self, t, x, y, mask)

@@ -1,0 +1,117 @@
+r"""Inputs far from zero: differences are taken in float64, before anything is rounded.
+
+Metres of a map's grid or seconds since 1970 have more digits than float32. A network that sees
+inputs only through their differences gives the same answer whatever common origin is subtracted;
+so that of far inputs is, in float64. Where that is not possible, inputs that rounding would merge
+or move by much of their spacing are refused.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from geomndp import _checks
+from geomndp._types import Array
+from geomndp.score import NetworkScore
+
+FAR = 64.0  # times the range of the inputs: then float32 has lost six bits or more
+COARSE = 0.05  # share of the points' spacing by which rounding may move them
+
+
+def relative_columns(model: Any) -> int:
+    """How many leading inputs enter a model through their differences only."""
+    score, noising = model.score, model.noising
+    if not isinstance(score, NetworkScore) or not noising.kernel.white:
+        return 0
+    if getattr(noising, "mean", None) is not None:
+        return 0
+    return getattr(score.net, "num_relative_inputs", 0)
+
+
+def common_centre(model: Any, x: Any, mask: Any = None) -> tuple[float, ...]:
+    """What to subtract from inputs of a model, in its units: zeros, or `()`, where all are near."""
+    columns = relative_columns(model)
+    if not columns or not (_checks.concrete(x) and _checks.concrete(mask)):
+        return ()
+    rows = _real(_in_units(model.normaliser, np.asarray(x, np.float64)), mask)
+    if not len(rows):
+        return ()
+    low, high = rows.min(axis=0), rows.max(axis=0)
+    far = np.maximum(np.abs(low), np.abs(high)) > FAR * (high - low)
+    far &= np.arange(len(far)) < columns
+    return tuple(np.where(far, (low + high) / 2, 0.0).tolist()) if far.any() else ()
+
+
+def to_model_units(
+    model: Any, given: Any, dtype: Any, centre: tuple[float, ...], mask: Any = None
+) -> Array | np.ndarray:
+    """Inputs, `given` in the data's units, in those of the model less a common centre.
+
+    What is not JAX's is changed in float64 and rounded after: hours since 1900 keep their minutes.
+    """
+    _check_resolution(given, mask)
+    if isinstance(given, jax.Array):
+        x = _in_units(model.normaliser, given.astype(dtype))
+        return x - jnp.asarray(centre, dtype)[None] if centre else x
+    x = _in_units(model.normaliser, np.asarray(given, np.float64))
+    x = x - np.asarray(centre)[None] if centre else x
+    rounded = x.astype(dtype)
+    _check_rounding(_real(x, mask), _real(rounded, mask))
+    return rounded
+
+
+def target_inputs(law: Any, given: Any, dtype: Any, mask: Any = None) -> Array:
+    """Inputs of a posterior's targets in the model's units, less the centre of its context.
+
+    Without observations less one of their own.
+    """
+    centre = law.centre
+    if len(law.observations.x) == 0:
+        centre = common_centre(law.model, given, mask)
+    elif np.shape(given)[-1] != len(centre):
+        centre = ()  # there is none, or the columns are not those of the context: refused later
+    return jnp.asarray(to_model_units(law.model, given, dtype, centre, mask))
+
+
+def _in_units(normaliser: Any, x: Any) -> Any:
+    return x if normaliser is None else normaliser.forward_x(x)
+
+
+def _real(x: np.ndarray, mask: Any) -> np.ndarray:
+    return x if mask is None or not _checks.concrete(mask) else x[np.asarray(mask) > 0]
+
+
+def _check_resolution(given: Any, mask: Any) -> None:
+    """Refuse floats of low precision where the next one is not much nearer than the next point."""
+    if not _checks.concrete(given):
+        return
+    x = np.asarray(given)
+    if x.dtype.kind == "f" and x.dtype.itemsize < 8:
+        for column in _real(x, mask).T:
+            step = np.spacing(np.abs(column).max(initial=0))
+            _refuse_coarse(column.astype(np.float64), float(step) / 2, x.dtype)
+
+
+def _check_rounding(x: np.ndarray, rounded: np.ndarray) -> None:
+    moved = np.abs(rounded.astype(np.float64) - x).max(axis=0, initial=0)
+    for column, by in zip(x.T, moved, strict=True):
+        _refuse_coarse(column, float(by), rounded.dtype)
+
+
+def _refuse_coarse(column: np.ndarray, moved: float, dtype: Any) -> None:
+    """Refuse far inputs that rounding moves by much of the spacing of different ones."""
+    distinct = np.unique(column)
+    if len(distinct) < 2 or np.abs(distinct).max() <= FAR * np.ptp(distinct):
+        return
+    spacing = float(np.median(np.diff(distinct)))
+    if moved > COARSE * spacing:
+        raise ValueError(
+            f"expected inputs whose spacing {dtype} can hold, got x near {distinct[-1]:.6g} with a "
+            f"spacing of {spacing:.3g}, which rounding moves by up to {moved:.3g}: subtract a "
+            "common origin, or give float64 arrays of NumPy to a model that has a normaliser or "
+            "sees inputs through their differences only"
+        )

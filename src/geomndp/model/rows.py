@@ -1,0 +1,96 @@
+"""What public calls are given: masked arrays, masks, one column as a vector, a seed as a key.
+
+A masked entry (`numpy.ma`) is one that is not known: an observation with one is left out of a
+context, a target with one does not count in a density, and nothing is sampled at one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+
+from geomndp import _checks
+from geomndp._types import Array, Float, Mask, PRNGKeyArray
+
+Seed = PRNGKeyArray | int | np.integer
+"""A key of JAX, or the number to make it from."""
+
+
+def as_key(key: Any) -> Any:
+    """The key, or that of a seed."""
+    if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
+        if not 0 <= key < 2**32:  # JAX would cut off what is above, without a word
+            raise ValueError(f"expected a seed from 0 to 2**32 - 1, got {key}")
+        return jr.key(int(key))
+    if key is not None and not isinstance(key, jax.Array):
+        raise ValueError(f"expected a key such as jax.random.key(0), or a seed, got {key!r}")
+    return key
+
+
+def as_rows(value: Any, dim: int = 1) -> Any:
+    """The array with a vector as (n, 1) where a row has one entry; all else as it is."""
+    if dim != 1 or isinstance(value, str) or np.ndim(value) != 1:
+        return value
+    value = value if isinstance(value, (jax.Array, np.ndarray)) else np.asarray(value)
+    return value[:, None]
+
+
+def known_rows(x: Any, y: Any, noise: Any, dim: int) -> tuple[Any, Any, Any]:
+    """Inputs, values and noise of a context without the rows in which any of them is masked."""
+    x, y = as_rows(x), as_rows(y, dim)
+    gone = [rows for value in (x, y, noise) if (rows := _checks.missing(value)) is not None]
+    if not any(rows.any() for rows in gone):
+        return tuple(_plain(value) for value in (x, y, noise))
+    if np.ndim(noise) == 0:
+        _checks.no_masked(noise=noise)
+    for name, value in (("y", y), ("noise", noise)):
+        if np.ndim(value) and len(value) != len(x):
+            raise ValueError(f"expected {name} of {len(x)} observations, got {len(value)}")
+    keep = ~np.any(gone, axis=0)
+    return tuple(_plain(value)[keep] if np.ndim(value) else value for value in (x, y, noise))
+
+
+def target_rows(x: Any, y: Any, mask: Any, dim: int) -> tuple[Any, Any, Mask | None]:
+    """Inputs and values to score, and which rows count: those of the mask, with nothing masked."""
+    x, y = as_rows(x), as_rows(y, dim)
+    counts = None if mask is None else as_mask("mask", mask)
+    for name, value in (("x", x), ("y", y)):
+        gone = _checks.missing(value)
+        if gone is None or not gone.any():
+            continue
+        if counts is not None and len(counts) != len(gone):
+            raise ValueError(f"expected mask of {len(gone)} rows like {name}, got {len(counts)}")
+        there = jnp.asarray(~gone, jnp.result_type(float))
+        counts = there if counts is None else counts * there
+    return _plain(x), _plain(y), counts
+
+
+def as_mask(name: str, mask: Any) -> Float[Array, "..."]:
+    """Numbers 0 and 1 of a mask; what it masks itself, as NumPy's masked array, counts as 0.
+
+    Inside the package other numbers tell functions apart that share a row, so none may come in.
+    """
+    gone = _checks.missing(mask, np.ndim(mask))
+    values = mask if isinstance(mask, jax.Array) else np.asarray(_plain(mask))
+    if values.dtype.kind not in "biuf":
+        raise ValueError(f"expected {name} of 0 and 1, got {values.dtype}")
+    values = values if gone is None else np.where(gone, False, values)
+    if _checks.concrete(values):
+        wrong = (seen := np.asarray(values))[(seen != 0) & (seen != 1)]
+        if wrong.size:
+            raise ValueError(f"expected {name} of 0 and 1, got {wrong.reshape(-1)[0]}")
+    return jnp.asarray(values, jnp.result_type(float))
+
+
+def unmasked(value: Any) -> Any:
+    """Rows of numbers, whether they are masked or not: what tells shape and dtype."""
+    return _plain(as_rows(value))
+
+
+def _plain(value: Any) -> Any:
+    """Numbers of a masked array; anything else as it is."""
+    return np.ma.getdata(value) if isinstance(value, np.ma.MaskedArray) else value
