@@ -70,7 +70,7 @@ def finite_rows(name: str, value, mask=None) -> None:
         return
     array = np.asarray(value)
     wrong = ~np.isfinite(array).all(axis=tuple(range(1, array.ndim)))
-    bad = wrong if mask is None else wrong & (np.asarray(mask) > 0)
+    bad = np.asarray(wrong if mask is None else wrong & (np.asarray(mask) > 0))
     if bad.any():
         raise ValueError(f"expected finite {name}, got NaN or infinity{_rows(bad)}")
 
