@@ -32,6 +32,7 @@ FILE = {
         "vector-fields/hessian": {"num": 64, "divergence": CHECK, "curl": CHECK},
     },
     "elsewhere": {NAME: {"half": SCORE | PLACE}},
+    "densities": {NAME: {"cluster": SCORE | PLACE | {"contexts": 25, "neighbours": 61.6}}},
     "gaps": {NAME: {"joint": {"gap": [0.01, 0.001]}, "conditional": {"gap": [0.02, 0.001]}}},
     "step_times": [{"case": "O(2)", "device": "one GPU", "milliseconds": 5.25, "batch": 32}],
 }
@@ -80,6 +81,8 @@ def test_reproduce_writes_every_table(models, capsys):
     assert f"| {NAME} | 64 | {checks} | {share}" in text
     assert f"| vector-fields/hessian | 64 | {checks} |  |  |" in text
     assert f"| {NAME} | half | 324 | 0.0020 ± 0.0001 | 0.0040 ± 0.0001 | 1.010" in text
+    row = "| cluster | 324 | 25 | 62 | 0.0020 ± 0.0001 | 0.0040 ± 0.0001 | 0.0050 ± 0.0010 |"
+    assert f"| {NAME} {row}" in text
     assert "| O(2) | 5.2 | 32 | one GPU |" in text
     assert "Divergence and curl of samples" in capsys.readouterr().out
 

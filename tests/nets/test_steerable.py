@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 
 from geomndp import nets
 from geomndp.groups import random_motion
-from geomndp.nets import smoothing, steerable2_layer
+from geomndp.nets import blocks, smoothing
 
 from ..cases import largest
 from .helper import gradients, quick, run
@@ -20,7 +20,8 @@ from .steerable import STEERABLE, awake, draw, fresh
 
 BOUNDS = {"float32": 1e-4, "float64": 1e-10}
 FAST = ("plane-vector", "plane-attention", "space-tensor")
-NAMES = [pytest.param(n, marks=() if n in FAST else pytest.mark.slow) for n in STEERABLE]
+slow = pytest.mark.slow
+NAMES = [pytest.param(n, marks=() if n in FAST else slow) for n in STEERABLE]
 every = pytest.mark.parametrize("name", NAMES)
 
 
@@ -116,14 +117,32 @@ def test_shared_and_separate_inputs_agree(name, getkey):
         assert_allclose(a, b, atol=1e-9)
 
 
-def test_blocks_change_nothing(getkey, monkeypatch):
-    net = awake("plane-tensor", key=getkey())
-    function = draw(net, key=getkey(), n=30)
-    plain = run(net, *function)
-    monkeypatch.setattr(steerable2_layer, "BLOCK", 8)
-    monkeypatch.setattr(smoothing, "DENSE", 8)
-    monkeypatch.setattr(smoothing, "BLOCK", 8)
-    assert_allclose(quick(lambda *f: net(*f))(*function), plain, atol=1e-11)
+@pytest.mark.parametrize("edges", [1, 100, 333])
+@pytest.mark.parametrize("name", ["plane-tensor", pytest.param("space-vector", marks=slow)])
+def test_blocks_change_nothing(name, edges, getkey, monkeypatch):
+    """Outputs, gradients and directional derivatives under vmap, whatever the size of a block."""
+    net = awake(name, key=getkey())
+    t, x, y, mask = draw(net, key=getkey(), n=30)
+    values, directions = jr.normal(getkey(), (2, 3, *y.shape), y.dtype)
+
+    def results(net):
+        def one(y, v):
+            out, slope = jax.jvp(lambda y: net(t, x, y, mask), (y,), (v,))
+            return jnp.sum(out * slope), (out, slope)
+
+        def loss(net):
+            totals, rest = jax.vmap(lambda y, v: one(y, v))(values, directions)
+            return jnp.sum(totals), rest
+
+        return jax.grad(loss, has_aux=True)(net)
+
+    plain = quick(lambda net: results(net))(net)
+    monkeypatch.setattr(blocks, "EDGES", edges)
+    monkeypatch.setattr(smoothing, "PAIRS", edges)
+    monkeypatch.setattr(smoothing, "BLOCK", edges)
+    cut = quick(lambda net: results(net))(net)
+    for a, b in zip(jax.tree.leaves(cut), jax.tree.leaves(plain), strict=True):
+        assert_allclose(a, b, atol=1e-10, rtol=1e-10)
 
 
 def test_growing_changes_nothing_at_first(getkey):
@@ -146,6 +165,15 @@ def test_memory_is_linear(scales):
         x = jnp.asarray(np.random.default_rng(0).uniform(0, 0.2 * n**0.5, (n, 2)))
         sizes.append(largest(lambda net, *f: net(*f), net, jnp.zeros(n), x, x))
     assert sizes[1] < 2.2 * sizes[0] < 20_000**2 / 10
+
+
+def test_memory_of_many_neighbours_is_bounded():
+    """Also for few points: nothing is larger than the matrices of the edges of one block."""
+    net = eqx.filter_eval_shape(fresh, "plane-vector", max_neighbours=256)
+    x = jnp.asarray(np.random.default_rng(0).uniform(0, 1, (1000, 2)))
+    bound = blocks.EDGES * 36 * net.channels
+    assert largest(lambda net, *f: net(*f), net, jnp.zeros(1000), x, x) <= bound
+    assert 1000 * net.max_neighbours * 36 * net.channels > 3 * bound
 
 
 def test_side_information_is_seen_and_softens(getkey):

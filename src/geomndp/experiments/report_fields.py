@@ -9,7 +9,8 @@ from geomndp.experiments.report1d import gaps
 def tables(results: dict) -> list[Table]:
     """Every table for which there are results."""
     made = [efficiency(results.get("efficiency", {})), physics(results.get("physics", {}))]
-    made += [elsewhere(results.get("elsewhere", {})), gaps(results.get("gaps", {}))]
+    made += [elsewhere(results.get("elsewhere", {})), densities(results.get("densities", {}))]
+    made.append(gaps(results.get("gaps", {})))
     made.append(step_times(results.get("step_times", [])))
     return [table for table in made if table.rows]
 
@@ -56,6 +57,20 @@ def elsewhere(part: dict[str, dict[str, dict]]) -> Table:
     header = ("model", "places", "points", "score gap, joint", "conditional")
     header += ("mean square of whitened posterior samples", "regret")
     return Table("Other places than the grid, nats per point", header, rows)
+
+
+def densities(part: dict[str, dict[str, dict]]) -> Table:
+    """Other densities of points, clusters and coincident points."""
+    rows = []
+    for name, designs in part.items():
+        for design, found in designs.items():
+            gaps = found.get("gaps", {})
+            counts = (str(found["points"]), str(found["contexts"]), f"{found['neighbours']:.0f}")
+            cells = [pair(gaps.get(kind)) for kind in ("joint", "conditional")]
+            rows.append((name, design, *counts, *cells, pair(found.get("regret"))))
+    header = ("model", "design", "points", "of these context", "neighbours per point")
+    header += ("score gap, joint", "conditional", "regret")
+    return Table("Other densities of points, nats per point", header, rows)
 
 
 def step_times(part: list[dict]) -> Table:

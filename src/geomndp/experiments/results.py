@@ -20,6 +20,7 @@ Layout of `measured/vector-fields.json`:
 | efficiency | model -> list of {functions (null: fresh ones), steps, parts of a score} |
 | physics | model -> what `physics_fields.sample_physics` gives |
 | elsewhere | model -> what `elsewhere_fields.unseen_grids` gives |
+| densities | model -> design -> what `densities_fields.regret_at` gives |
 | step_times | list of {case, milliseconds, and any of device, batch} |
 
 A pair [mean, standard error] is a measurement. Shipped models carry their own scores (`ship`).

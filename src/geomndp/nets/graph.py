@@ -13,7 +13,8 @@ import jax
 import jax.numpy as jnp
 
 from geomndp._types import Array, Bool, Float, Inputs, Int, Mask
-from geomndp.nets.cells import candidates
+from geomndp.nets.blocks import in_blocks
+from geomndp.nets.cells import candidates, stretches
 
 DENSE = 1024  # up to so many points, all pairs are compared
 CANDIDATES = 2  # room of a stretch of cells over the slots of a point
@@ -43,28 +44,48 @@ def radius_graph(x: Inputs, mask: Mask, radius: float, slots: int) -> Graph:
 def _nearest(x: Inputs, mask: Mask, radius: float, slots: int):
     """Nearest points within the radius, at most `slots`; and how many pairs there are."""
     n = len(x)
+    own = jnp.arange(n, dtype=jnp.int32)
     if n <= DENSE:
-        others = jnp.broadcast_to(jnp.arange(n, dtype=jnp.int32)[None, :], (n, n))
-        unseen = jnp.zeros((), jnp.int32)
-    else:
-        others, unseen = candidates(x, mask, radius, CANDIDATES * slots)
-    own = jnp.arange(n, dtype=jnp.int32)[:, None]
-    square = jnp.sum((x[others] - x[:, None, :]) ** 2, axis=-1)
-    near = (others != own) & (mask[others] == mask[:, None]) & (mask > 0)[:, None]
-    near = near & (square < radius**2)
-    count = jnp.sum(near, dtype=jnp.int32) + unseen
-    slots = min(slots, others.shape[1])
-    best, place = jax.lax.top_k(jnp.where(near, -square, -jnp.inf), slots)
-    return jnp.take_along_axis(others, place, axis=1), jnp.isfinite(best), count
+        index, real, count = _closest(x, mask, own, jnp.tile(own[None], (n, 1)), radius, slots)
+        return index, real, jnp.sum(count, dtype=jnp.int32)
+    order, start, end = stretches(x, mask, radius)
+
+    def closest(rows):
+        others, unseen = candidates(order, *rows, CANDIDATES * slots)
+        index, real, count = _closest(x, mask, rows[2], others, radius, slots)
+        return index, real, count + unseen
+
+    size = max(DENSE**2 // (CANDIDATES * slots * start.shape[1]), 1)
+    index, real, count = in_blocks(closest, (start, end, own), size)
+    return index, real, jnp.sum(count, dtype=jnp.int32)
+
+
+def _closest(x: Inputs, mask: Mask, own, others: Int[Array, "b m"], radius: float, slots: int):
+    """The nearest of the `others` of some points, and how many are within the radius."""
+    square = jnp.sum((x[others] - x[own][:, None, :]) ** 2, axis=-1)
+    near = (others != own[:, None]) & (mask[others] == mask[own][:, None])
+    near = near & (mask[own] > 0)[:, None] & (square < radius**2)
+    best, place = jax.lax.top_k(jnp.where(near, -square, -jnp.inf), min(slots, others.shape[1]))
+    index = jnp.take_along_axis(others, place, axis=1)
+    return index, jnp.isfinite(best), jnp.sum(near, axis=1, dtype=jnp.int32)
 
 
 def _mutual(index: Int[Array, "n k"], real: Bool[Array, "n k"]):
-    """Keep the edges that both ends have listed; where each stands in the other's list."""
+    """Keep the edges that both ends have listed; where each stands in the other's list.
+
+    Lists are sorted by the points' numbers, so that a search in memory of all edges finds a point.
+    """
     n, k = index.shape
-    own = jnp.arange(n, dtype=index.dtype)[:, None]
-    back = (index[index] == own[:, :, None]) & real[index]
-    real = real & jnp.any(back, axis=2)
-    place = jnp.argmax(back, axis=2).astype(index.dtype)
+    index = jnp.sort(jnp.where(real, index, n), axis=1)
+    own = jnp.broadcast_to(jnp.arange(n, dtype=index.dtype)[:, None], (n, k))
+    other = jnp.minimum(index, n - 1)
+    place = jnp.zeros_like(index)
+    for step in (1 << power for power in reversed(range(k.bit_length()))):
+        ahead = place + step
+        place = jnp.where(
+            (ahead < k) & (index[other, jnp.minimum(ahead, k - 1)] <= own), ahead, place
+        )
+    real = (index < n) & (index[other, place] == own)
     index = jnp.where(real, index, own)
     slot = jnp.arange(k, dtype=index.dtype)[None, :]
     return index, k * index + jnp.where(real, place, slot), real

@@ -15,17 +15,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
 from geomndp._types import Array, Float, Inputs, Mask, PRNGKeyArray
+from geomndp.nets.blocks import in_blocks
 from geomndp.nets.circular import KINDS, PARTS, Features, Mix, per_part
 from geomndp.nets.layers import linear, zeroed
 
-DENSE = 1024  # more points than these are treated in blocks, in memory linear in their number
-BLOCK = 256
+PAIRS = 2**20  # up to so many pairs of points the weights are kept, 1024 points
+BLOCK = 2**22  # pairs of points in one block where there are more: memory linear in the points
 NARROWEST, WIDEST = 0.75, 3.0  # widths over the radius of the neighbours
 Smooth = Callable[[Float[Array, "n f h c"]], Float[Array, "n f h c"]]
 
@@ -42,15 +42,16 @@ def averages(place: Inputs, mask: Mask, radius: float, num_scales: int, dtype: j
         total = jnp.sum(raw, axis=2, keepdims=True)
         return (raw / jnp.maximum(total, 1e-6)).astype(dtype)
 
-    if len(place) <= DENSE:
+    n = len(place)
+    if n**2 <= PAIRS:
         whole = weights(place, mask)
         return lambda parts: jnp.einsum("hij,jfhc->ifhc", whole, parts)
 
     def smooth(parts):
-        def one(row):
-            return jnp.einsum("hij,jfhc->ifhc", weights(row[0][None], row[1][None]), parts)[0]
+        def averaged(rows):
+            return jnp.einsum("hij,jfhc->ifhc", weights(*rows), parts)
 
-        return jax.lax.map(jax.checkpoint(one), (place, mask), batch_size=BLOCK)
+        return in_blocks(averaged, (place, mask), max(BLOCK // n, 1))
 
     return smooth
 

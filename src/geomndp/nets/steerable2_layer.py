@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import jax.random as jr
 
 from geomndp._types import Array, Float, Inputs, Mask, PRNGKeyArray
 from geomndp.nets.attention import attend
 from geomndp.nets.bias import Scales
+from geomndp.nets.blocks import in_blocks, points_per_block
 from geomndp.nets.circular import KINDS, PARTS, Features, Gated, Mix, per_part
 from geomndp.nets.edges import WEIGHTS, EdgeEmbedding, edge_matrices, messages
 from geomndp.nets.gather import neighbour_values
 from geomndp.nets.graph import Graph
 from geomndp.nets.layers import linear
 
-BLOCK = 1024  # more points than these are treated in blocks of as many
 Send = Callable[[eqx.nn.Linear, Features], Features]
 
 
@@ -27,8 +26,10 @@ def passed(edge: EdgeEmbedding, graph: Graph, dtype: jnp.dtype) -> tuple[Float[A
 
     Messages are divided by that weight plus one: averages, whatever the density of the points.
     """
-    if len(graph.index) > BLOCK:
-        return _in_blocks(edge, graph, dtype)
+    n, k = graph.index.shape
+    size = points_per_block(k)
+    if n > size:
+        return _in_blocks(edge, graph, dtype, size)
     edges = edge(graph.offset, graph.real, dtype)
     weight = jnp.sum(edges.envelope, axis=1, keepdims=True)
 
@@ -39,23 +40,21 @@ def passed(edge: EdgeEmbedding, graph: Graph, dtype: jnp.dtype) -> tuple[Float[A
     return jnp.log1p(weight).astype(graph.offset.dtype), send
 
 
-def _in_blocks(edge: EdgeEmbedding, graph: Graph, dtype: jnp.dtype):
+def _in_blocks(edge: EdgeEmbedding, graph: Graph, dtype: jnp.dtype, size: int):
     """The same with nothing of the size of all edges but the list of neighbours."""
-    rows = (graph.index, graph.offset, graph.real)
 
-    def envelope(row):
-        _, offset, real = row
-        return jnp.sum(edge(offset[None], real[None], dtype).envelope, axis=1)
+    def envelope(rows):
+        offset, real = rows
+        return jnp.sum(edge(offset, real, dtype).envelope, axis=1, keepdims=True)
 
-    weight = jax.lax.map(envelope, rows, batch_size=BLOCK)
+    weight = in_blocks(envelope, (graph.offset, graph.real), size)
 
     def send(radial, h):
-        def one(row):
-            index, offset, real = row
-            edges = edge(offset[None], real[None], dtype)
-            return messages(edge_matrices(radial, edges), h[index][None])[0]
+        def received(rows):
+            index, offset, real = rows
+            return messages(edge_matrices(radial, edge(offset, real, dtype)), h[index])
 
-        return jax.lax.map(jax.checkpoint(one), rows, batch_size=BLOCK) / (1 + weight)
+        return in_blocks(received, (graph.index, graph.offset, graph.real), size) / (1 + weight)
 
     return jnp.log1p(weight).astype(graph.offset.dtype), send
 

@@ -6,6 +6,7 @@ zero. That is the baseline of `Steerable2`, which needs no third dimension.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import ClassVar
 
 import equinox as eqx
@@ -123,12 +124,11 @@ class Steerable3(AbstractNet):
         t, x, y, mask = clean(self, t, x, y, mask)
         with standard(), jax.default_matmul_precision("highest"):
             graph = self.graph(x, mask)
-            offset = jnp.pad(graph.offset, ((0, 0), (0, 0), (0, 3 - self.space)))
-            edges = edge_features(offset, graph.real, self.radius, self.num_radial)
+            describe = partial(edge_features, radius=self.radius, num=self.num_radial)
             basis, time = self._basis(y.dtype), self.time(t)
             values = e3nn.IrrepsArray(irreps_of(Codomain(3, *self.kinds)), y @ basis.T)
             scalars = e3nn.IrrepsArray(f"{self.width}x0e", time)
             h = self.embed(e3nn.concatenate([scalars, values]))
             for layer in self.layers:
-                h = h + layer(h, time, edges, graph)
+                h = h + layer(h, time, describe, graph)
             return zero_masked(self.head(h).array @ basis, mask)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import jax.random as jr
 
 from geomndp._types import Array, Bool, Float, PRNGKeyArray
+from geomndp.nets.blocks import in_blocks, points_per_block
 from geomndp.nets.edges import SOFT
 from geomndp.nets.gather import neighbour_values
 from geomndp.nets.graph import Graph
@@ -79,11 +80,15 @@ class EdgeFeatures(NamedTuple):
     """Spherical harmonics of the direction up to order 2, times r^l near zero."""
 
 
+Describe = Callable[[Float[Array, "n k d"], Bool[Array, "n k"]], EdgeFeatures]
+
+
 def edge_features(
-    offset: Float[Array, "n k 3"], real: Bool[Array, "n k"], radius: float, num: int
+    offset: Float[Array, "n k d"], real: Bool[Array, "n k"], radius: float, num: int
 ) -> EdgeFeatures:
-    """Describe the edges; free slots have no envelope."""
+    """Describe the edges; free slots have no envelope. Those of a plane lie in space."""
     e3nn = require_e3nn()
+    offset = jnp.pad(offset, ((0, 0), (0, 0), (0, 3 - offset.shape[2])))
     square = jnp.sum(offset**2, axis=-1, keepdims=True)
     size = jnp.sqrt(square + (SOFT * radius) ** 2)
     centres = jnp.linspace(0.0, 1.0, num, dtype=offset.dtype)
@@ -122,22 +127,35 @@ class Layer(eqx.Module):
         self.gates = Equivariant(irreps, gates, **options, key=keys[5])
         self.gate_time = eqx.nn.Linear(width, irreps.num_irreps, **options, key=keys[6])
 
-    def __call__(self, h: Any, time: Float[Array, "n w"], edges: EdgeFeatures, graph: Graph) -> Any:
+    def __call__(self, h: Any, time: Float[Array, "n w"], describe: Describe, graph: Graph) -> Any:
         """Return what to add to the features."""
         e3nn = require_e3nn()
         sent = self.outgoing(h)
         both = jnp.concatenate([sent.array, time], axis=1)
-        seen = neighbour_values(both, graph.index, graph.reverse)
-        values = e3nn.IrrepsArray(sent.irreps, seen[..., : sent.irreps.dim])
-        here = jnp.broadcast_to(time[:, None], (*graph.index.shape, time.shape[1]))
-        known = jnp.concatenate([edges.radial, here, seen[..., sent.irreps.dim :]], axis=-1)
-        weights = linear(self.outer, jax.nn.silu(linear(self.inner, known))) * edges.envelope
-        kinds = _kinds(h.irreps)
-        product = e3nn.tensor_product(values, edges.harmonics, filter_ir_out=kinds) * weights
-        total = 1 + jnp.sum(edges.envelope, axis=1)
-        update = self.own(h) + self.incoming(e3nn.sum(product, axis=1) / total)
+        n, k = graph.index.shape
+        size = points_per_block(k)
+
+        def received(rows):
+            time, index, reverse, offset, real = rows
+            seen = neighbour_values(both, index, reverse) if n <= size else both[index]
+            return self._received(sent.irreps, seen, time, describe(offset, real)).array
+
+        rows = (time, graph.index, graph.reverse, graph.offset, graph.real)
+        update = self.own(h) + e3nn.IrrepsArray(h.irreps, in_blocks(received, rows, size))
         gates: Array = self.gates(update).array + linear(self.gate_time, time)
         return update * jax.nn.sigmoid(gates)
+
+    def _received(self, irreps: Any, seen: Float[Array, "b k f"], time, edges: EdgeFeatures) -> Any:
+        """Messages from neighbours, of which the features and the times are seen."""
+        e3nn = require_e3nn()
+        values = e3nn.IrrepsArray(irreps, seen[..., : irreps.dim])
+        here = jnp.broadcast_to(time[:, None], (*seen.shape[:2], time.shape[1]))
+        known = jnp.concatenate([edges.radial, here, seen[..., irreps.dim :]], axis=-1)
+        weights = linear(self.outer, jax.nn.silu(linear(self.inner, known))) * edges.envelope
+        kinds = _kinds(irreps)
+        product = e3nn.tensor_product(values, edges.harmonics, filter_ir_out=kinds) * weights
+        total = 1 + jnp.sum(edges.envelope, axis=1)
+        return self.incoming(e3nn.sum(product, axis=1) / total)
 
 
 def _kinds(irreps) -> list:
