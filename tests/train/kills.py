@@ -25,6 +25,7 @@ import numpy as np
 
 WORKER = Path(__file__).with_name("worker.py")
 SOURCE = Path(__file__).parents[2] / "src"
+QUICK = "--xla_cpu_multi_thread_eigen=false --xla_backend_optimization_level=0"
 STARTING = 8.0  # seconds, about, until a process trains
 PARTIAL = ".orbax-checkpoint-tmp"
 
@@ -50,7 +51,7 @@ class Trainings:
         command = [sys.executable, str(WORKER), str(self.result), "--steps", str(self.steps)]
         cache = {"JAX_COMPILATION_CACHE_DIR": str(self.room / "cache")}
         cache |= {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
-        flags = {"XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false", "JAX_PLATFORMS": "cpu"}
+        flags = {"XLA_FLAGS": QUICK, "JAX_PLATFORMS": "cpu"}
         return subprocess.Popen(
             [*command, *given, *words],
             env={**os.environ, **cache, **flags, "PYTHONPATH": str(SOURCE)},
