@@ -18,7 +18,7 @@ PACKAGE = Path(__file__).parents[1] / "src" / "geomndp"
 
 # Earliest first. Modules on one line are siblings: they never import each other.
 LAYERS = (
-    ("_types", "_files", "_registry", "_safetensors"),
+    ("_types", "_files", "_registry", "_safetensors", "_warnings"),
     ("_shipped",),
     ("_checks",),
     ("_linalg",),

@@ -40,6 +40,7 @@ _NAMES = {
     "fit": "model",
     "load": "model",
     "register": "model",
+    "OutsideTrainingWarning": "_warnings",
 }
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
         train as train,
     )
     from ._build import build as build
+    from ._warnings import OutsideTrainingWarning as OutsideTrainingWarning
     from .model import (
         LogProb as LogProb,
         Model as Model,

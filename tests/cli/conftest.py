@@ -1,5 +1,6 @@
 """Small models with names, saved as a user's would be, and files of observations."""
 
+import dataclasses
 import json
 
 import jax
@@ -10,6 +11,7 @@ from geomndp import Model
 from geomndp.cli import main
 from geomndp.geometry import Sphere
 from geomndp.kernels import Diagonal, White
+from geomndp.model import TrainingSupport
 from geomndp.nets import RelativeAttention, TrackAttention
 from geomndp.noising import Brownian, LinearSchedule, OrnsteinUhlenbeck
 from geomndp.score import NetworkScore, PreconditionK
@@ -40,6 +42,9 @@ def save_models(folder):
     model = Model(OrnsteinUhlenbeck(White(), schedule), score)
     model.named("time", "temperature", units=units).save(folder / "mast")
     model.save(folder / "nameless")
+    known = TrainingSupport(((0.0, 24.0),), ((-10.0, 40.0),), (24.0,), 1.0, 24, 12, (0.0, 4.0))
+    record = dataclasses.replace(model, support=known)
+    record.named("time", "temperature", units=units).save(folder / "trained")
     score = NetworkScore(RelativeAttention(2, 2, **SMALL), conditional=True)
     winds = Model(OrnsteinUhlenbeck(Diagonal(White(), 2), schedule), score)
     winds.named(("x", "y"), ("u", "v")).save(folder / "winds")

@@ -138,3 +138,19 @@ def test_tables_say_first_that_they_are_stored(run):
     assert (
         first.startswith("Stored results") and "geomndp reproduce vector-fields --num 64" in first
     )
+
+
+def test_requests_outside_of_training_are_answered_with_a_warning(run, here):
+    """One line on stderr for all batches of samples, and exit code 0."""
+    line = "condition trained {} --at 0:6:1 --num-samples 66 --steps 2"
+    code, _, error = run(line.format("mast.csv"))
+    assert code == 0 and "warning" not in error
+    (here / "hot.csv").write_text("time,temperature\n0,1000\n3,16.5\n")
+    code, out, error = run(line.format("hot.csv"))
+    assert code == 0 and out.startswith("sample,")
+    (said,) = [line for line in error.splitlines() if "warning" in line]
+    assert said.startswith("geomndp: warning: outside of what the model was trained on")
+    assert "y = 1000 (trained on -10 to 40)" in said
+    code, _, error = run("sample trained --at 0:100:1 --num-samples 66 --steps 2")
+    (said,) = [line for line in error.splitlines() if "warning" in line]
+    assert code == 0 and "points over a range of" in said

@@ -17,6 +17,7 @@ from geomndp import Model, _safetensors, _shipped, load
 from geomndp.data import Normaliser
 from geomndp.gp import Constant
 from geomndp.kernels import SquaredExponential, White
+from geomndp.model import TrainingSupport
 from geomndp.nets import RelativeAttention
 from geomndp.noising import LinearSchedule, OrnsteinUhlenbeck
 from geomndp.score import NetworkScore
@@ -47,7 +48,9 @@ def valid(tmp_path_factory) -> Path:
     net = RelativeAttention(1, 1, width=4, num_layers=1, num_heads=2, bias_width=4, key=jr.key(0))
     kernel = White() + 0.5 * SquaredExponential((0.3,))
     noising = OrnsteinUhlenbeck(kernel, LinearSchedule(0.0, 10.0), Constant(0.5))
-    model = Model(noising, NetworkScore(net, conditional=True), normaliser=Normaliser())
+    support = TrainingSupport(((-1.0, 1.0),), ((0.0, 2.0),), (2.0,), 0.1, 9, 3, (1e-3, 1.0))
+    parts = {"normaliser": Normaliser(), "support": support}
+    model = Model(noising, NetworkScore(net, conditional=True), **parts)
     model = model.named("time", "level", units={"time": "days"})
     path = tmp_path_factory.mktemp("valid") / "m.safetensors"
     model.save(path, {"note": 1})
@@ -328,6 +331,7 @@ def test_parts_that_do_not_belong_together_are_refused(valid, tmp_path):
         "known part .* for noising.kernel": lambda d: d["noising"]["kernel"].update(kind="os"),
         "the key 'more'": lambda d: d.update(more=1),
         "for noising.schedule, got 'more'": lambda d: d["noising"]["schedule"].update(more=1),
+        "ranges of .1, 1. inputs and outputs": lambda d: d["support"].update(outputs=[]),
         "bytes of description": lambda d: d["noising"].update(x="x" * 70_000),
     }
     for message, edit in cases.items():

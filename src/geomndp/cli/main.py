@@ -10,9 +10,11 @@ import os
 import sys
 import traceback
 import warnings
+from collections.abc import Callable
 from importlib.metadata import version
 from typing import Any
 
+from geomndp._warnings import OutsideTrainingWarning
 from geomndp.cli import early
 from geomndp.cli.commands import Demo, Evaluate, List, Reproduce, Train
 from geomndp.cli.requests import Condition, Draw, Sample
@@ -50,7 +52,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         command = parse(line, COMMANDS, prog="geomndp", description=DESCRIPTION)
         with warnings.catch_warnings():
-            warnings.showwarning = _show_warning
+            warnings.showwarning = _shown_once()
+            warnings.simplefilter("always", OutsideTrainingWarning)
             run(command)
         sys.stdout.flush()
     except BrokenPipeError:
@@ -87,9 +90,17 @@ def _failed(sentence: str, code: int, debug: bool) -> int:
     return code
 
 
-def _show_warning(message, category, filename, lineno, file=None, line=None) -> None:
-    """A warning in one line, as errors are."""
-    print(f"geomndp: warning: {' '.join(str(message).split())}", file=sys.stderr)
+def _shown_once() -> Callable[..., None]:
+    """Show a warning in one line, as errors are; the same words once for all batches of samples."""
+    shown = set()
+
+    def show(message, category, filename, lineno, file=None, line=None) -> None:
+        said = " ".join(str(message).split())
+        if said not in shown:
+            print(f"geomndp: warning: {said}", file=sys.stderr)
+        shown.add(said)
+
+    return show
 
 
 def _sentence(error: BaseException) -> str:

@@ -18,7 +18,8 @@ from geomndp.model.weights import FLOATS, STORED, check_sizes, restored
 MAX_DESCRIPTION = 64 * 2**10
 """Bytes of a document without its metadata."""
 _REQUIRED = ("eps", "noising", "net", "parametrisation", "conditional")
-_OPTIONAL = ("dtype", "stored_dtype", "normaliser", "variables", "support")
+_PARTS = ("normaliser", "variables", "support")
+_OPTIONAL = ("dtype", "stored_dtype", *_PARTS)
 _FRAME = ("format", "version", "sha256", "metadata")
 
 
@@ -34,7 +35,7 @@ def documented(model: Model, dtype: str, stored: str) -> dict[str, Any]:
     """Everything but the parameters, which are of `dtype` and written as `stored`."""
     learnt = learnt_score(model)
     assert isinstance(learnt.net, nets.AbstractNet)
-    parts = {"normaliser": model.normaliser, "variables": model.variables}
+    parts = {name: getattr(model, name) for name in _PARTS}
     return {
         "format": _shipped.KEY,
         "version": _shipped.VERSION,
@@ -56,13 +57,13 @@ def made(document: dict[str, Any], contents: Contents) -> Model:
     conditional = value_of("conditional", document["conditional"], bool)
     parametrisation = rebuild("parametrisation", document["parametrisation"], "parametrisation")
     noising = rebuild("noising", document["noising"], "noising")
-    normaliser, variables = (
-        None if (part := document.get(role)) is None else rebuild(role, part, role)
-        for role in ("normaliser", "variables")
-    )
+    parts = {
+        role: None if (part := document.get(role)) is None else rebuild(role, part, role)
+        for role in _PARTS
+    }
     net = _network(document, contents)
     learnt = score.NetworkScore(net, parametrisation, conditional=conditional)
-    model = Model(noising, learnt, eps, normaliser, variables)
+    model = Model(noising, learnt, eps, **parts)
     _check_fit(model, net)
     return model
 
@@ -103,6 +104,11 @@ def _check_fit(model: Model, net: nets.AbstractNet) -> None:
     if model.variables is not None and len(model.variables.inputs) != net.input_dim:
         got = len(model.variables.inputs)
         raise ValueError(f"expected names of {net.input_dim} inputs, got {got}")
+    support = model.support
+    if support and (len(support.inputs), len(support.outputs)) != tuple(counts.values()):
+        raise ValueError(
+            f"expected ranges of {tuple(counts.values())} inputs and outputs, got others"
+        )
     if model.normaliser is not None:
         for field in ("x_shift", "x_scale", "y_shift", "y_scale"):
             if len(getattr(model.normaliser, field)) not in (1, counts[field[0]]):

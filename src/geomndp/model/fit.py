@@ -20,6 +20,7 @@ from geomndp.model.centre import common_centre, to_model_units
 from geomndp.model.model import Model
 from geomndp.model.precision import in_full_precision
 from geomndp.model.recipe import Recipe
+from geomndp.model.record import with_support
 from geomndp.model.rows import Seed, as_key, as_mask
 from geomndp.score import NetworkScore
 from geomndp.train import DenoisingLoss, History, fit_score
@@ -43,8 +44,8 @@ def fit(
 
     Args:
         directory: folder for `log.csv`, `checkpoints/` and, when done, the model with `notes`
-            (JSON): `gn.load` and `geomndp condition` take the folder. The same call resumes a
-            stopped run; one with other data or settings is refused.
+            (JSON): `gn.load(directory)` and `geomndp condition DIRECTORY ...` take it. The same
+            call resumes a stopped run; one with other data or settings is refused.
         **options: those of `geomndp.train.fit_score`: `quiet`, `devices`, `optimiser`, ...
     """
     if isinstance(model, Recipe):
@@ -59,12 +60,13 @@ def fit(
         functions = _functions(model, data)
         data = Resampled(functions=functions, batch_size=min(256, len(functions.x)))
     loss = DenoisingLoss(eps=model.eps) if loss is None else loss
+    untrained, model = model.score, with_support(model, data, loss)
     if directory is not None:
         named = {"normaliser": model.normaliser, "variables": model.variables, "eps": model.eps}
         options = {"directory": directory, "also": named, **options}
     keep = directory is not None and jax.process_index() == 0 and _can_be_kept(model, notes)
     score, history = fit_score(
-        model.score, model.noising, data, steps=steps, key=as_key(key), loss=loss, **options
+        untrained, model.noising, data, steps=steps, key=as_key(key), loss=loss, **options
     )
     model = dataclasses.replace(model, score=score)
     if directory is not None and keep:

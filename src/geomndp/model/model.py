@@ -28,8 +28,11 @@ from geomndp.model.checks import (
     rescaled,
 )
 from geomndp.model.compiled import compiled_log_prob, draw
+from geomndp.model.outside import warn_about_context, warn_about_targets
 from geomndp.model.routes import amortises, chosen_flow, chosen_route
 from geomndp.model.rows import Seed, as_key, as_rows, known_rows, target_rows, unmasked
+from geomndp.model.support import TrainingSupport
+from geomndp.model.words import describe_model, describe_posterior
 from geomndp.nets import with_capacity
 from geomndp.noising import AbstractNoising
 from geomndp.samplers import (
@@ -62,7 +65,7 @@ class Model(eqx.Module):
 
     `normaliser` changes between the data's units, which every method speaks, and the model's.
     With `variables` (names and units, see `named`) every method also takes a DataFrame or Dataset
-    in the place of x and y.
+    in the place of x and y. `support` is what training saw: requests outside of it warn.
     """
 
     noising: AbstractNoising
@@ -70,6 +73,10 @@ class Model(eqx.Module):
     eps: float = eqx.field(default=5e-4, static=True)
     normaliser: Normaliser | None = None
     variables: Variables | None = None
+    support: TrainingSupport | None = None
+
+    def __repr__(self) -> str:
+        return describe_model(self)
 
     def __check_init__(self) -> None:
         check_names(self.variables, self.noising)
@@ -130,7 +137,9 @@ class Model(eqx.Module):
         observations = as_observations(x, y, noise, self.noising.manifold)
         self.noising.manifold.check("y of the context", observations.y)
         centre = common_centre(self, x)
-        return Posterior(self, in_model_units(self, observations, x, y, centre), origin, centre)
+        observations = in_model_units(self, observations, x, y, centre)
+        warn_about_context(self, observations)
+        return Posterior(self, observations, origin, centre)
 
     def named(self, inputs: Any, outputs: Any, units: dict[str, str] | None = None) -> Model:
         """Give inputs and outputs the names (and units) under which tables have them.
@@ -173,6 +182,9 @@ class Posterior(eqx.Module):
     origin: str | None = eqx.field(default=None, static=True)
     centre: tuple[float, ...] = eqx.field(default=(), static=True)
 
+    def __repr__(self) -> str:
+        return describe_posterior(self)
+
     def sample(self, x: Any, *, key: Seed, num_samples: int = 16, sampler: Chosen = None) -> Any:
         """Draw (num_samples, n, p) functions at x.
 
@@ -191,6 +203,7 @@ class Posterior(eqx.Module):
         check_request(num_samples, sampler, key)
         problem = self.problem(self._inputs(x))
         sampler.check(problem)
+        warn_about_targets(self, problem.x)
         samples = draw(sampler, problem, key, num_samples)
         normaliser = self.model.normaliser
         if normaliser is None:
@@ -231,6 +244,7 @@ class Posterior(eqx.Module):
             jacobian = normaliser.log_jacobian(y, mask)
             y = rescaled(normaliser.forward_y, given[1], y)
         x = target_inputs(self, given[0], x.dtype, mask)
+        warn_about_targets(self, x, y, mask)
         result = compiled_log_prob(flow, self.problem(x), y, mask, key, route)
         return finite_log_prob(result._replace(value=result.value + jacobian))
 

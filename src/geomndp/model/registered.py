@@ -9,6 +9,7 @@ import equinox as eqx
 from geomndp import _registry, geometry, kernels, nets, noising, score
 from geomndp.data import Normaliser
 from geomndp.gp import Constant
+from geomndp.model.support import TrainingSupport
 from geomndp.tables import Variable, Variables
 
 ROLES: dict[str, Any] = {
@@ -20,6 +21,7 @@ ROLES: dict[str, Any] = {
     "normaliser": Normaliser,
     "parametrisation": score.AbstractParametrisation,
     "schedule": noising.AbstractSchedule,
+    "support": TrainingSupport,
     "variable": Variable,
     "variables": Variables,
 }
@@ -54,6 +56,7 @@ _OWN = {
     "parametrisation/velocity": score.Velocity,
     "schedule/cosine": noising.CosineSchedule,
     "schedule/linear": noising.LinearSchedule,
+    "support/ranges": TrainingSupport,
     "variable/plain": Variable,
     "variables/plain": Variables,
 }

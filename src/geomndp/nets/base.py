@@ -28,6 +28,11 @@ class AbstractNet(eqx.Module):
     input_dim: eqx.AbstractVar[int]
     output_dim: eqx.AbstractVar[int]
 
+    @property
+    def local(self) -> bool:
+        """Whether a point sees others within a finite range only."""
+        return False
+
     @abc.abstractmethod
     def __call__(self, t: Times, x: Inputs, y: Outputs, mask: Mask | None = None) -> Outputs:
         """Return the outputs at the points, in the dtype of y."""

@@ -127,6 +127,10 @@ class Steerable2(AbstractNet):
         return 2 + self.side_dim
 
     @property
+    def local(self) -> bool:
+        return not (self.num_heads or self.num_scales)
+
+    @property
     def output_dim(self) -> int:
         return self.codomain.size
 

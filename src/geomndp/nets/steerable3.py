@@ -94,6 +94,10 @@ class Steerable3(AbstractNet):
         return self.space
 
     @property
+    def local(self) -> bool:
+        return True
+
+    @property
     def output_dim(self) -> int:
         return self.codomain.size
 

@@ -1,0 +1,7 @@
+"""Warnings of the package. Plain Python, so that the command line knows them without JAX."""
+
+from __future__ import annotations
+
+
+class OutsideTrainingWarning(UserWarning):
+    """A request leaves what the model saw in training, where its answers are not reliable."""

@@ -1,0 +1,124 @@
+"""The record of a model's training: what its stream and its loss show."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import equinox as eqx
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+
+from geomndp._linalg import DiagonalGram
+from geomndp._types import Batch, PRNGKeyArray
+from geomndp.data import AbstractStream, Normaliser, Resampled, SharedPlaces
+from geomndp.data.ordered import Ordered
+from geomndp.model.model import Model
+from geomndp.model.support import Range, TrainingSupport, in_data_units, spacing
+from geomndp.noising import AbstractNoising, OrnsteinUhlenbeck
+from geomndp.train import DenoisingLoss
+
+BATCHES = 4
+LOOK = 64  # functions whose distances are measured
+NEAR_ZERO = 1e-6  # a noise ratio that no network tells from zero
+
+
+def with_support(
+    model: Model,
+    stream: AbstractStream,
+    loss: DenoisingLoss | None = None,
+    *,
+    batches: int = BATCHES,
+    key: PRNGKeyArray | None = None,
+) -> Model:
+    """The same model with a record of what it was trained on.
+
+    Args:
+        model: A model, trained or not.
+        stream: Its training functions, in the model's units.
+        loss: Its loss, which knows the noise of the context; by default `DenoisingLoss()`.
+        batches: How many batches of the stream are looked at; of a finite set, all functions are.
+        key: For these batches.
+
+    Returns:
+        The model with its `support`, which `save` keeps and every request is compared with.
+    """
+    key = jr.key(0) if key is None else key
+    drawn = [_draw(stream, k) for k in jr.split(key, batches)]
+    looked = [*drawn, *_whole_set(stream)]
+    normaliser = Normaliser() if model.normaliser is None else model.normaliser
+    x, y = (_real(looked, field) for field in ("x", "y"))
+    functions = [row for batch in drawn for row in _functions(batch)]
+    scales = np.broadcast_to(normaliser.x_scale, x.shape[1:])
+    extents = np.max([np.ptp(row, axis=0) for row in functions], axis=0) * scales
+    gaps = [spacing(row) for row in functions[:: max(1, len(functions) // LOOK)]]
+    support = TrainingSupport(
+        _ranges(in_data_units(normaliser.x_shift, normaliser.x_scale, x)),
+        _ranges(in_data_units(normaliser.y_shift, normaliser.y_scale, y)),
+        tuple(_brief(extent) for extent in extents),
+        _brief(min((gap for gap in gaps if gap > 0), default=0.0)),
+        max(len(row) for row in functions),
+        max(int((np.asarray(b.context) * (np.asarray(b.mask) > 0)).sum(1).max()) for b in drawn),
+        _noise(model.noising, normaliser, loss, x.shape[1]) if stream.conditional else None,
+    )
+    return dataclasses.replace(model, support=support)
+
+
+@eqx.filter_jit
+def _draw(stream: AbstractStream, key: PRNGKeyArray) -> Batch:
+    return stream.draw(key)
+
+
+def _whole_set(stream: AbstractStream) -> list[Batch]:
+    """All functions of a stream that has finitely many."""
+    if isinstance(stream, Resampled):
+        return [stream.functions]
+    if isinstance(stream, (Ordered, SharedPlaces)):
+        x = jnp.broadcast_to(stream.x, (*stream.y.shape[:2], stream.x.shape[-1]))
+        ones = jnp.ones(stream.y.shape[:2], stream.y.dtype)
+        return [Batch(x, stream.y, ones, jnp.zeros_like(ones))]
+    return []
+
+
+def _functions(batch: Batch) -> list[np.ndarray]:
+    """Inputs of the real points of every function that has any."""
+    x, mask = np.asarray(batch.x), np.asarray(batch.mask)
+    rows = (x[i][mask[i] > 0] for i in range(len(x)))
+    return [row for row in rows if len(row)]
+
+
+def _real(batches: list[Batch], field: str) -> np.ndarray:
+    parts = [np.asarray(getattr(b, field))[np.asarray(b.mask) > 0] for b in batches]
+    return np.concatenate(parts)
+
+
+def _ranges(values: np.ndarray) -> tuple[Range, ...]:
+    lows, highs = values.min(axis=0), values.max(axis=0)
+    return tuple((_brief(a, down=True), _brief(b)) for a, b in zip(lows, highs, strict=True))
+
+
+def _brief(value, *, down: bool = False) -> float:
+    """Four digits, rounded outwards, are enough and can be read."""
+    value = float(value)
+    margin = 5e-4 * abs(value)
+    return float(f"{value - margin if down else value + margin:.4g}")
+
+
+def _noise(
+    noising: AbstractNoising, normaliser: Normaliser, loss: DenoisingLoss | None, input_dim: int
+) -> Range | None:
+    r"""Variances of the context's noise: ratios $\sigma^2 / a^2 = e^B - 1$ to those of K."""
+    times = (DenoisingLoss() if loss is None else loss).context_times
+    if len(set(normaliser.y_scale)) > 1:
+        return None  # such a model refuses noise
+    low = 0.0 if times.zero > 0 and times.low <= NEAR_ZERO else times.low
+    ratios = np.asarray([low, times.high])
+    if isinstance(noising, OrnsteinUhlenbeck):
+        gram = noising.gram(jnp.zeros((1, input_dim)))
+        if not isinstance(gram, DiagonalGram):
+            return None  # noise has no time of its own, and is not amortised
+        variances = ratios * float(gram.variance[0])
+    else:
+        variances = np.log1p(ratios)
+    low, high = variances * normaliser.y_scale[0] ** 2
+    return _brief(low, down=True), _brief(high)

@@ -1,0 +1,56 @@
+"""What training saw: ranges of inputs, outputs and noise, numbers of points and their spacing."""
+
+from __future__ import annotations
+
+import equinox as eqx
+import numpy as np
+from scipy.spatial import KDTree
+
+Range = tuple[float, float]
+
+
+class TrainingSupport(eqx.Module):
+    """What a model saw in training; the data's units unless said otherwise.
+
+    Attributes:
+        inputs: Range of each input.
+        outputs: Range of each output.
+        extents: Largest range of each input within one function.
+        spacing: Smallest of the functions' median distances between a point and its nearest
+            neighbour, in the model's units; zero where no function has two points.
+        points: Largest number of points of a function.
+        contexts: Largest number of context points of a function.
+        noise: Range of the variance of observation noise, beside noise-free observations; None if
+            the model was not trained with contexts.
+    """
+
+    inputs: tuple[Range, ...] = eqx.field(static=True)
+    outputs: tuple[Range, ...] = eqx.field(static=True)
+    extents: tuple[float, ...] = eqx.field(static=True)
+    spacing: float = eqx.field(static=True)
+    points: int = eqx.field(static=True)
+    contexts: int = eqx.field(static=True)
+    noise: Range | None = eqx.field(default=None, static=True)
+
+    def __check_init__(self) -> None:
+        ranges = (*self.inputs, *self.outputs, *(() if self.noise is None else (self.noise,)))
+        if any(low > high for low, high in ranges) or min(self.extents, default=0.0) < 0:
+            raise ValueError("expected ranges from low to high, got others")
+        if len(self.extents) != len(self.inputs):
+            got = f"{len(self.inputs)} and {len(self.extents)}"
+            raise ValueError(f"expected as many extents as inputs, got {got}")
+        if self.spacing < 0 or self.points < 1 or self.contexts < 0:
+            raise ValueError("expected spacing >= 0, points >= 1 and contexts >= 0, got others")
+
+
+def spacing(x: np.ndarray) -> float:
+    """Median distance of the points of one function to the nearest other; zero if there is none."""
+    apart = np.unique(x, axis=0)
+    if len(apart) < 2:
+        return 0.0
+    return float(np.median(KDTree(apart).query(apart, k=2)[0][:, 1]))
+
+
+def in_data_units(shift: tuple[float, ...], scale: tuple[float, ...], values: np.ndarray):
+    """Undo a normaliser in NumPy's float64; JAX would compile for every number of points."""
+    return np.asarray(shift) + np.asarray(scale) * np.asarray(values, np.float64)

@@ -1,0 +1,111 @@
+"""Models and posteriors in ten lines that a person can read."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import equinox as eqx
+import jax
+
+from geomndp.model.support import Range, TrainingSupport
+from geomndp.nets import AbstractNet
+from geomndp.tables import Variable
+
+SIZES = ("width", "channels", "num_layers", "num_heads", "radius", "max_neighbours", "dtype")
+"""Options of a network that are shown."""
+
+
+def describe_model(model: Any) -> str:
+    """What a model is, and what it was trained on."""
+    net = getattr(model.score, "net", None)
+    lines = {"noising": _noising(model.noising), "values": _values(model)}
+    if isinstance(net, AbstractNet):
+        lines |= {"network": _network(net), "parametrisation": _name(model.score.parametrisation)}
+        lines["inputs"] = _inputs(net, model.variables)
+    else:
+        lines["score"] = _name(model.score)
+    conditional = "yes, in one reverse pass" if model.score.conditional else "by guidance only"
+    lines |= {"contexts": conditional, "smallest time": f"{model.eps:g}"}
+    lines["scaling"] = "none" if model.normaliser is None else _scaling(model.normaliser)
+    lines |= {"trained on": "no record"} if model.support is None else _support(model.support)
+    return _joined("Model", lines)
+
+
+def describe_posterior(posterior: Any) -> str:
+    """What is observed, and of which model."""
+    observed = posterior.observations
+    noise = "with noise" if observed.noisy else "without noise"
+    about = f"{len(observed.x)} context points, {noise}"
+    if posterior.origin is not None:
+        about += f", times since {posterior.origin}"
+    text = _joined("Posterior", {"given": about})
+    return text + "\nof " + describe_model(posterior.model)
+
+
+def _joined(title: str, lines: dict[str, str]) -> str:
+    margin = max(map(len, lines)) + 2
+    return "\n".join([title, *(f"  {what:<{margin}}{said}" for what, said in lines.items())])
+
+
+def _noising(noising: Any) -> str:
+    text = " ".join(repr(noising).split())
+    return text.replace("( ", "(").replace(" )", ")")
+
+
+def _values(model: Any) -> str:
+    manifold = model.noising.manifold
+    if model.variables is not None:
+        return ", ".join(_variable(variable) for variable in model.variables.outputs)
+    flat = manifold.flat
+    return f"{manifold.ambient_dim} outputs" if flat else f"on {' '.join(repr(manifold).split())}"
+
+
+def _inputs(net: AbstractNet, variables: Any) -> str:
+    names = f"{net.input_dim} inputs"
+    if variables is not None:
+        names = ", ".join(_variable(variable) for variable in variables.inputs)
+    relative = net.num_relative_inputs == net.input_dim
+    return f"{names}; {'only differences' if relative else 'absolute positions'} matter"
+
+
+def _variable(variable: Variable) -> str:
+    return f"{variable.name} ({variable.units})" if variable.units else variable.name
+
+
+def _network(net: AbstractNet) -> str:
+    leaves = jax.tree.leaves(eqx.filter(net, eqx.is_array))
+    config = net.config()
+    sizes = [f"{name} {config[name]}" for name in SIZES if name in config]
+    count = sum(leaf.size for leaf in leaves)
+    return ", ".join([_name(net), *sizes, f"{count:,} parameters"])
+
+
+def _name(part: Any) -> str:
+    return type(part).__name__
+
+
+def _scaling(normaliser: Any) -> str:
+    fields = (f.name for f in dataclasses.fields(normaliser))
+    shown = (f"{name} {_numbers(getattr(normaliser, name))}" for name in fields)
+    return ", ".join(shown)
+
+
+def _numbers(values: tuple[float, ...]) -> str:
+    text = ", ".join(f"{value:.4g}" for value in values)
+    return text if len(values) == 1 else f"({text})"
+
+
+def _support(support: TrainingSupport) -> dict[str, str]:
+    points = f"up to {support.points} points, {support.contexts} of them context"
+    if support.noise is not None:
+        low, high = support.noise
+        points += f"; noise variance 0 and {low:.3g} to {high:.3g}"
+    return {
+        "trained on": f"x {_ranges(support.inputs)}; y {_ranges(support.outputs)}",
+        "with": points,
+    }
+
+
+def _ranges(ranges: tuple[Range, ...]) -> str:
+    return ", ".join(f"{low:.3g} to {high:.3g}" for low, high in ranges)
