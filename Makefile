@@ -14,7 +14,7 @@ export OMP_NUM_THREADS ?= 1
 
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-.PHONY: help venv demo test test-slow lint format bench build docs lock clean
+.PHONY: help venv demo test test-slow lint format bench mutants build docs lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -59,6 +59,9 @@ format: $(FULL) ## sort imports, fix what can be fixed, reformat
 bench: $(FULL) ## run every script of benchmarks/
 	@for script in $(sort $(wildcard benchmarks/[!_]*.py)); do \
 	    echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+mutants: $(FULL) ## mutation testing of the numerical core; COUNT=60 mutants drawn with SEED=0
+	$(BIN)/python tools/mutants.py --count $(or $(COUNT),60) --seed $(or $(SEED),0)
 
 build: $(FULL) ## wheel and source distribution in dist/
 	$(BIN)/python -m build --outdir dist .

@@ -1,12 +1,15 @@
 """Every kind of experiment is trained, gone on with and scored by the same two commands."""
 
 import json
+import os
 
 import pytest
 
 from geomndp import _shipped
 from geomndp.cli import main
 from geomndp.experiments import registry
+from geomndp.experiments.registry import Recipe
+from geomndp.train.lock import hold
 
 from ..data.ibtracs.helper import storm, write_csv
 
@@ -47,6 +50,21 @@ def test_train_and_go_on(name, archive, tmp_path, capsys):
     assert notes["experiment"] == name and notes["steps"] == 2
     assert _shipped.metadata(tmp_path) == notes
     assert notes.get("functions", 8) == 8 and notes.get("split", 3) == 3
+
+
+def test_another_command_in_the_same_folder_is_refused(archive, tmp_path, capsys, monkeypatch):
+    """At once while it trains, and afterwards if its data are others."""
+    name = "vector-fields/div-free-ndp"
+    arguments = command(name, archive, "--steps", "2", "--out", str(tmp_path))
+    with hold(tmp_path), monkeypatch.context() as patch:
+        patch.setattr(Recipe, "make_stream", None)
+        assert main(arguments) == 1
+    assert f"held by process {os.getpid()} on " in capsys.readouterr().err
+    assert main(arguments) == 0
+    arguments[arguments.index("8")] = "7"
+    assert main(arguments) == 1
+    error = capsys.readouterr().err
+    assert "holds another run, with other data (" in error and "optimiser" not in error
 
 
 @pytest.mark.slow

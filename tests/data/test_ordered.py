@@ -1,5 +1,6 @@
 """Contexts of functions whose points have an order."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -37,17 +38,17 @@ def test_four_kinds_of_context():
 
 def test_no_key_is_used_twice():
     with jax.debug_key_reuse(True):
-        stream(batch_size=8).draw(jr.key(0))
+        eqx.filter_jit(stream(batch_size=4).draw)(jr.key(0))
 
 
 def test_without_contexts_all_functions_are_joint():
-    draws = stream(batch_size=40, contexts=None)
+    draws = stream(batch_size=4, contexts=None)
     assert not draws.conditional and np.all(np.asarray(draws.draw(jr.key(0)).context) == 0)
 
 
 def test_contexts_say_how_many_functions_have_one():
     context = np.asarray(
-        stream(batch_size=60, contexts=Contexts(share=0.5)).draw(jr.key(0)).context
+        stream(batch_size=400, contexts=Contexts(share=0.5)).draw(jr.key(0)).context
     )
     assert np.all(context[::2] == 0)
     start, ends, some = (context[1 + 2 * k :: 6] for k in range(3))
@@ -58,7 +59,7 @@ def test_contexts_say_how_many_functions_have_one():
 
 def test_contexts_say_how_many_points_are_few():
     contexts = Contexts(share=1.0, few=3, few_share=1.0)
-    some = np.asarray(stream(batch_size=300, contexts=contexts).draw(jr.key(0)).context[2::3])
+    some = np.asarray(stream(batch_size=400, contexts=contexts).draw(jr.key(0)).context[2::3])
     assert set(np.unique(some.sum(1))) == {0, 1, 2, 3}
     seen = some.mean(0)  # any of the points, all alike
     assert np.all(np.abs(seen - seen.mean()) < 5 * np.sqrt(seen.mean() / len(some)))

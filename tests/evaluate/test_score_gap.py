@@ -1,5 +1,7 @@
 """Integrated score error: for the score of another Gaussian process it is a difference of KLs."""
 
+import importlib
+
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -60,6 +62,19 @@ def test_exact_score_has_no_gap_and_streams_serve():
     stream = Stream(Gaussian(TRUE.gp), batch_size=32, max_points=5)
     options = {"key": jr.key(1), "kind": "conditional", "batches": 2, "cells": 4}
     assert score_gap(Model(noising, TRUE), TRUE, stream, **options).value < 1e-20
+
+
+@pytest.mark.parametrize("alike", [True, False])
+def test_inputs_that_all_functions_share_are_used_once(alike, monkeypatch):
+    module, batch = importlib.import_module("geomndp.evaluate.score_gap"), functions(8)
+    batch = batch._replace(x=jnp.tile(batch.x[:1], (8, 1, 1))) if alike else batch
+    assert module._shared(batch) == alike
+    model = Model(OrnsteinUhlenbeck(White(), LinearSchedule(0.0, 10.0)), WRONG)
+    options = {"key": jr.key(0), "batches": 1, "cells": 2}
+    found = score_gap(model, TRUE, batch, **options)
+    monkeypatch.setattr(module, "_shared", lambda _: False)
+    apart = score_gap(model, TRUE, batch, **options)
+    np.testing.assert_allclose(found.profile, apart.profile, rtol=1e-9)
 
 
 def test_refusals():

@@ -1,5 +1,8 @@
 """Checkpoints and logs: whole or absent, of this run or refused."""
 
+import errno
+from pathlib import Path
+
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -155,6 +158,47 @@ def test_log_goes_on_after_a_kill(tmp_path):
     assert lines[0] == "step,loss,gradient_norm,seconds"
     assert [line.split(",")[0] for line in lines[1:]] == ["5", "10", "15"]
     assert [p.name for p in tmp_path.iterdir()] == ["log.csv"]
+
+
+def test_a_full_disk_is_said_in_one_sentence(tmp_path):
+    log = train.Log(tmp_path / "log.csv")
+    log.append(5, 1.0, 0.5, 0.1)
+    log.close()
+    log._file = Path("/dev/full").open("a")
+    with pytest.raises(
+        OSError, match=r"expected to write .*log\.csv, got: No space left on device$"
+    ):
+        log.append(10, 1.0, 0.5, 0.2)
+    log.close()
+    kept = train.Log(tmp_path / "log.csv", upto=10, write=False)
+    assert_array_equal(kept.history().steps, [5])
+
+
+def test_what_cannot_be_written_leaves_the_last_checkpoint(tmp_path, monkeypatch):
+    checkpoints = opened(tmp_path, keep=1)
+    checkpoints.save(state_at(1))
+
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint.os, "posix_fallocate", full)
+        with pytest.raises(
+            OSError, match=r"checkpoint of step 2 in .*, got: No space left on device$"
+        ):
+            checkpoints.save(state_at(2))
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoints._manager, "save", full)
+        with pytest.raises(
+            OSError, match=r"checkpoint of step 2 in .*, got: No space left on device$"
+        ):
+            checkpoints.save(state_at(2))
+    assert checkpoints.latest == 1
+    checkpoints.close()
+    again = opened(tmp_path, keep=1)
+    assert_same(again.restore(state_at(0)), state_at(1))
+    again.save(state_at(2))
+    assert again.latest == 2
 
 
 def test_empty_history():

@@ -69,6 +69,32 @@ def test_an_interrupted_run_goes_on_to_the_same_bits(whole, tmp_path, monkeypatc
     assert_array_equal(whole_history.steps, history.steps)
 
 
+def test_a_failed_write_stops_the_run_and_says_what_is_kept(whole, tmp_path, monkeypatch):
+    """Both of the log and of a checkpoint; then the run ends as if nothing had been."""
+    for method, message in ((train.Log, "append"), (train.Checkpoints, "save")):
+        with monkeypatch.context() as patch:
+            patch.setattr(method, message, failing(getattr(method, message), after=3))
+            with pytest.raises(OSError, match=r"^no room; the last good checkpoint is step \d+ in"):
+                tiny_run(tmp_path / message)
+        trained, history = tiny_run(tmp_path / message)
+        for a, b in zip(parameters(whole[1]), parameters(trained), strict=True):
+            assert_array_equal(a, b)
+        assert_array_equal(history.loss, whole[2].loss)
+
+
+def failing(method, after):
+    calls = 0
+
+    def fails(*args):
+        nonlocal calls
+        calls += 1
+        if calls > after:
+            raise OSError("no room")
+        return method(*args)
+
+    return fails
+
+
 def test_another_run_in_the_same_folder_is_refused(whole):
     folder = whole[0]
     with pytest.raises(train.CheckpointError, match="another run, with other key"):

@@ -1,12 +1,9 @@
-"""Runs in processes of their own: killed and resumed, on two devices, in two processes."""
+"""Runs in processes of their own: on two devices, in two processes."""
 
 import os
-import random
-import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +14,6 @@ import geomndp
 
 WORKER = Path(__file__).with_name("worker.py")
 SOURCE = str(Path(geomndp.__file__).parents[1])
-STEPS = 250
 FEW = 20
 QUICK = "--xla_backend_optimization_level=0"  # compiles faster, to other last bits
 
@@ -60,34 +56,10 @@ def rows(folder):
 
 @pytest.fixture(scope="module")
 def whole(start, tmp_path_factory):
-    """A run that was never stopped."""
+    """A run of one process on one device."""
     result = tmp_path_factory.mktemp("whole") / "result.npz"
-    finish(start(result, "--steps", STEPS))
+    finish(start(result, "--steps", FEW))
     return np.load(result)
-
-
-def test_five_kills_end_with_the_same_parameters(whole, start, tmp_path):
-    seed = random.randrange(2**31)
-    print(f"seed of the kills: {seed}")
-    moments = random.Random(seed)
-    folder, result = tmp_path / "run", tmp_path / "result.npz"
-    for _ in range(5):
-        worker = start(result, "--steps", STEPS, "--folder", folder)
-        goal = rows(folder) // 2 * 2 + moments.randint(2, 4)  # the log may lose a row, not two
-        while rows(folder) < goal and worker.poll() is None:
-            time.sleep(0.01)
-        time.sleep(0.05 * moments.random())
-        assert worker.poll() is None, "finished before it was killed"
-        worker.send_signal(signal.SIGKILL)
-        worker.communicate()
-        assert not result.exists()
-    finish(start(result, "--steps", STEPS, "--folder", folder))
-    resumed = np.load(result)
-    assert_array_equal(resumed["params"], whole["params"])
-    assert_array_equal(resumed["loss"], whole["loss"])
-    assert_array_equal(resumed["steps"], np.arange(5, STEPS + 1, 5))
-    left = sorted(path.name for path in (folder / "checkpoints").iterdir())
-    assert left == sorted(str(STEPS - 10 * i) for i in range(3))
 
 
 def test_two_devices_give_the_losses_of_one(whole, start, tmp_path):
@@ -96,7 +68,7 @@ def test_two_devices_give_the_losses_of_one(whole, start, tmp_path):
     finish(start(result, "--steps", FEW, flags=flags))
     spread = np.load(result)
     assert spread["devices"] == 2
-    assert_allclose(spread["loss"], whole["loss"][: FEW // 5], rtol=1e-9)
+    assert_allclose(spread["loss"], whole["loss"], rtol=1e-9)
 
 
 def test_two_processes_give_the_losses_of_one(whole, start, tmp_path):
@@ -110,6 +82,6 @@ def test_two_processes_give_the_losses_of_one(whole, start, tmp_path):
     first, second = map(np.load, results)
     assert first["devices"] == second["devices"] == 2
     assert_array_equal(first["params"], second["params"])
-    assert_allclose(first["loss"], whole["loss"][: FEW // 5], rtol=1e-9)
+    assert_allclose(first["loss"], whole["loss"], rtol=1e-9)
     assert rows(folder) == FEW // 5
     assert (folder / "checkpoints" / str(FEW)).is_dir()

@@ -4,11 +4,14 @@ python worker.py RESULT [--folder FOLDER] [--processes ADDRESS INDEX]
 """
 
 import argparse
+import resource
+import sys
 
 import jax
 import jax.random as jr
 import numpy as np
 
+import geomndp
 from geomndp import data, kernels, nets, noising, score, train
 
 
@@ -18,7 +21,10 @@ def main() -> None:
     parser.add_argument("--folder")
     parser.add_argument("--processes", nargs=2, default=None)
     parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--longest-file", type=int, default=None)
     options = parser.parse_args()
+    if options.longest_file is not None:  # bytes: writing more fails, as on a full disk
+        resource.setrlimit(resource.RLIMIT_FSIZE, (options.longest_file,) * 2)
     jax.config.update("jax_enable_x64", True)
     jax.config.update("jax_numpy_dtype_promotion", "strict")
     jax.config.update("jax_numpy_rank_promotion", "raise")
@@ -34,19 +40,19 @@ def main() -> None:
     net = nets.RelativeAttention(
         1, 1, width=8, num_layers=2, num_heads=2, bias_width=8, num_frequencies=4, key=jr.key(0)
     )
-    trained, history = train.fit_score(
-        score.NetworkScore(net),
-        limit,
+    trained, history = geomndp.fit(
+        geomndp.Model(limit, score.NetworkScore(net)),
         stream,
         steps=options.steps,
         key=jr.key(1),
+        loss=train.DenoisingLoss(),
         optimiser=train.adam(100),
         chunk=5,
         checkpoint_every=10,
         directory=options.folder,
         quiet=True,
     )
-    leaves = [np.asarray(leaf).ravel() for leaf in jax.tree.leaves(trained.net)]
+    leaves = [np.asarray(leaf).ravel() for leaf in jax.tree.leaves(trained.score)]
     np.savez(
         options.result,
         params=np.concatenate(leaves),
@@ -57,4 +63,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except (OSError, ValueError, RuntimeError) as error:
+        sys.exit(f"refused: {error}")

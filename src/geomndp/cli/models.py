@@ -19,10 +19,13 @@ def train(command: Train) -> None:
 
     from geomndp.experiments.registry import recipe
     from geomndp.model import fit
+    from geomndp.train.lock import hold
 
     this = recipe(command.name, data=command.data, functions=command.functions, split=command.split)
     steps = this.steps if command.steps is None else command.steps
     batch_size = this.batch_size if command.batch_size is None else command.batch_size
+    with hold(Path(command.out)):  # refused before the data are made; `fit` holds it again
+        pass
     stream = this.make_stream(batch_size)
     init_key, train_key = jr.split(jr.key(command.seed))
     options = {"compute_dtype": command.compute_dtype, **_network_options(command.net)}

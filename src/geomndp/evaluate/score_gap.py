@@ -73,7 +73,8 @@ def score_gap(
     _checks.at_least(2, cells=cells)
     if isinstance(data, AbstractStream):
         data = dataclasses.replace(data, contexts=None if kind == "joint" else Contexts(share=1.0))
-    parts = [_errors(model, exact, data, kind == "joint", k) for k in jr.split(key, batches)]
+    ways = kind == "joint", _shared(data)
+    parts = [_errors(model, exact, data, *ways, k) for k in jr.split(key, batches)]
     u, squares, targets = (np.concatenate(p).astype(float) for p in zip(*parts, strict=True))
     low, high = _ends(model)
     return _integrate(model, u, squares, targets, cells, low, high - low)
@@ -90,8 +91,18 @@ def _times(model: Model, log_ratio):
     return model.noising.schedule.inverse(jnp.log1p(jnp.exp(log_ratio)))
 
 
+def _shared(data: AbstractStream | Batch) -> bool:
+    """Whether all functions have the same inputs: what depends on these is computed once."""
+    if isinstance(data, AbstractStream):
+        return data.shared
+    x, mask = np.asarray(data.x), np.asarray(data.mask)
+    return np.array_equal(x, np.broadcast_to(x[:1], x.shape), equal_nan=True) and bool(
+        np.all(mask == mask[:1])
+    )
+
+
 @eqx.filter_jit
-def _errors(model: Model, exact: AbstractScore, data, joint: bool, key: PRNGKeyArray):
+def _errors(model: Model, exact: AbstractScore, data, joint: bool, shared: bool, key: PRNGKeyArray):
     """Place in [0, 1), square of the error and number of targets of every function."""
     data_key, time_key, noise_key = jr.split(key, 3)
     batch = data if isinstance(data, Batch) else data.draw(data_key)
@@ -103,6 +114,7 @@ def _errors(model: Model, exact: AbstractScore, data, joint: bool, key: PRNGKeyA
 
     def one(item):
         t, x, y, mask, context, key = item
+        x, mask = (batch.x[0], batch.mask[0]) if shared else (x, mask)
         x, y, target = zero_masked(x, mask), zero_masked(y, mask), mask * (1.0 - context)
         times = jnp.where(context > 0, 0.0, t)
         noised = model.noising.perturb(times, x, y, key=key, mask=mask).y

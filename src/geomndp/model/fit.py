@@ -44,8 +44,8 @@ def fit(
 
     Args:
         directory: folder for `log.csv`, `checkpoints/` and, when done, the model with `notes`
-            (JSON): `gn.load(directory)` and `geomndp condition DIRECTORY ...` take it. The same
-            call resumes a stopped run; one with other data or settings is refused.
+            (JSON): `gn.load` and `geomndp condition` take the folder. The same call resumes a
+            stopped run; one with other data or settings is refused.
         **options: those of `geomndp.train.fit_score`: `quiet`, `devices`, `optimiser`, ...
     """
     if isinstance(model, Recipe):

@@ -51,8 +51,9 @@ def _nearest(x: Inputs, mask: Mask, radius: float, slots: int):
     order, start, end = stretches(x, mask, radius)
 
     def closest(rows):
-        others, unseen = candidates(order, *rows, CANDIDATES * slots)
-        index, real, count = _closest(x, mask, rows[2], others, radius, slots)
+        start, end, own = rows
+        others, unseen = candidates(order, start, end, own, CANDIDATES * slots)
+        index, real, count = _closest(x, mask, own, others, radius, slots)
         return index, real, count + unseen
 
     size = max(DENSE**2 // (CANDIDATES * slots * start.shape[1]), 1)

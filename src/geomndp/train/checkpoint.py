@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import tempfile
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,6 +22,8 @@ from geomndp.train.step import TrainState
 
 FORMAT = "geomndp training state, version 2"
 EARLIER = "geomndp training state, version 1"  # without data, optimiser and initial parameters
+
+ROOM = 2**18  # bytes for what is written beside the arrays
 
 
 class CheckpointError(ValueError):
@@ -89,6 +93,7 @@ class Checkpoints:
         )
         step = int(state.step)
         try:
+            _check_room(self.directory.parent, state)
             self._manager.save(step, args=composite)
         except Exception as error:
             where = f"a checkpoint of step {step} in {self.directory}"
@@ -156,6 +161,14 @@ class Checkpoints:
     def close(self) -> None:
         """Let go of the folder."""
         self._manager.close()
+
+
+def _check_room(folder: Path, state: TrainState) -> None:
+    """Refuse a full disk before Orbax finds out, which then fails in several threads at once."""
+    size = sum(leaf.nbytes for leaf in _plain(state)) + ROOM
+    if hasattr(os, "posix_fallocate"):
+        with tempfile.TemporaryFile(dir=folder) as file:
+            os.posix_fallocate(file.fileno(), 0, size)
 
 
 def _reason(error: Exception) -> str:

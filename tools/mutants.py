@@ -1,0 +1,167 @@
+"""Mutation testing of the numerical core: which small mistakes would no test notice?
+
+    python tools/mutants.py --count 60 --seed 0 [--only noising summaries]
+
+Mutants are drawn at random, from every module alike, and written into a temporary copy of the tree,
+never into the checkout. A mutant is killed if the narrow tests of its module fail or take much
+longer than without it. Printed are survivors, as they come, and the share killed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+from mutations import Mutation, mutations
+
+ROOT = Path(__file__).resolve().parents[1]
+HEAT = "geometry/test_heat.py geometry/test_manifolds.py"
+STEPS = "samplers/test_code_follows_law.py samplers/test_calls.py"
+TESTS = {  # module: the tests that should kill its mutants
+    "_linalg/base.py": "test_linalg.py",
+    "_linalg/diagonal.py": "test_linalg.py",
+    "_linalg/matrix.py": "test_linalg.py",
+    "geometry/divergence.py": "geometry/test_divergence.py likelihood/test_divergence.py",
+    "geometry/so3.py": "geometry/test_manifolds.py",
+    "geometry/sphere.py": "geometry/test_manifolds.py",
+    "geometry/torus.py": "geometry/test_manifolds.py",
+    "geometry/heat/closed.py": HEAT,
+    "geometry/heat/densities.py": HEAT,
+    "geometry/heat/kernel.py": HEAT,
+    "geometry/heat/warp.py": HEAT,
+    "kernels/base.py": "kernels",
+    "kernels/stationary.py": "kernels",
+    "kernels/tensor.py": "kernels",
+    "kernels/vector.py": "kernels",
+    "gp.py": "test_gp.py",
+    "noising/brownian.py": "noising/test_brownian.py",
+    "noising/ornstein_uhlenbeck.py": "noising/test_ornstein_uhlenbeck.py",
+    "noising/schedule.py": "noising/test_schedule.py",
+    "nets/cells.py": "nets/test_graph.py",
+    "nets/gather.py": "nets/test_graph.py",
+    "nets/graph.py": "nets/test_graph.py",
+    "score/exact.py": "score/test_exact.py",
+    "score/heat.py": "score/test_heat_mixture.py",
+    "score/network.py": "score/test_parametrise.py",
+    "score/parametrise.py": "score/test_parametrise.py",
+    "solve/field.py": "solve/test_field.py",
+    "solve/grids.py": "solve/test_grids.py",
+    "solve/integrators.py": "solve/test_integrators.py",
+    "solve/reverse.py": "solve/test_reverse.py",
+    "likelihood/flow.py": "likelihood/test_flow.py likelihood/test_errors.py",
+    "samplers/amortised.py": STEPS,
+    "samplers/guidance.py": f"samplers/test_guidance.py {STEPS}",
+    "samplers/held.py": f"samplers/test_derivations.py {STEPS}",
+    "samplers/langevin.py": STEPS,
+    "samplers/repaint.py": STEPS,
+    "samplers/twisted_smc.py": "samplers/test_twisted_smc.py",
+    "summaries/moments.py": "summaries",
+    "summaries/places.py": "summaries",
+    "summaries/scores.py": "summaries",
+}
+
+
+class Copy:
+    """A temporary copy of the tree in which one mutant at a time is tested."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        for name in ("src", "tests"):
+            ignore = shutil.ignore_patterns("__pycache__", "*.safetensors")
+            shutil.copytree(ROOT / name, folder / name, ignore=ignore)
+        shutil.copy(ROOT / "pyproject.toml", folder)
+        # What a mutant does not change need not be compiled again.
+        cache = {"JAX_COMPILATION_CACHE_DIR": str(folder / "cache")}
+        cache |= {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
+        self.environment = {**os.environ, **cache, "PYTHONPATH": str(folder / "src")}
+        self.seconds: dict[str, float] = {}
+
+    def passes(self, tests: str, limit: float) -> bool:
+        """Whether the tests pass in so many seconds."""
+        paths = [f"tests/{name}" for name in tests.split()]
+        options = ["-x", "-q", "-n0", "-p", "no:cacheprovider", "--no-header", "--tb=no"]
+        command = [sys.executable, "-B", "-m", "pytest", *options, *paths]
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        process = subprocess.Popen(command, cwd=self.folder, env=self.environment, **quiet)
+        try:
+            return process.wait(limit) == 0
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            return False
+
+    def limit(self, tests: str) -> float:
+        """Seconds after which a mutant of a module with these tests counts as killed."""
+        if tests not in self.seconds:
+            start = time.monotonic()
+            if not self.passes(tests, 1800):
+                raise SystemExit(f"expected tests that pass without mutants, got failures: {tests}")
+            self.seconds[tests] = time.monotonic() - start
+        return 60 + 5 * self.seconds[tests]
+
+    def survives(self, module: str, mutation: Mutation) -> bool:
+        """Whether no test of a module notices a mutation of it."""
+        path, limit = self.folder / "src/geomndp" / module, self.limit(TESTS[module])
+        whole = path.read_text(encoding="utf-8")
+        path.write_text(mutation.source, encoding="utf-8")
+        try:
+            return self.passes(TESTS[module], limit)
+        finally:
+            path.write_text(whole, encoding="utf-8")
+
+
+def draw(count: int, seed: int, only: list[str]) -> list[tuple[str, Mutation]]:
+    """Mutants of all modules in turn, at random in each."""
+    rng = random.Random(seed)
+    piles = {}
+    for module in TESTS:
+        if not only or any(module.startswith(name) for name in only):
+            source = (ROOT / "src/geomndp" / module).read_text(encoding="utf-8")
+            piles[module] = mutations(source)
+            rng.shuffle(piles[module])
+    modules = list(piles)
+    rng.shuffle(modules)
+    rounds = range(max(map(len, piles.values()), default=0))
+    turns = [
+        (module, piles[module][i]) for i in rounds for module in modules if i < len(piles[module])
+    ]
+    return turns[:count]
+
+
+def main() -> None:
+    """Draw mutants, test each, report."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--count", type=int, default=60, help="number of mutants")
+    parser.add_argument("--seed", type=int, default=0, help="of the choice among all mutants")
+    parser.add_argument("--only", nargs="*", default=[], help="modules that begin with these names")
+    arguments = parser.parse_args()
+    made, killed = Counter(), Counter()
+    drawn = sorted(draw(arguments.count, arguments.seed, arguments.only), key=lambda m: m[0])
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Copy(Path(folder))
+        for module, mutation in drawn:
+            layer = module.partition("/")[0].removesuffix(".py")
+            made[layer] += 1
+            if copy.survives(module, mutation):
+                change = f"{mutation.was!r} -> {mutation.now!r}"
+                print(f"survived: {module}:{mutation.line}: {change}", flush=True)
+            else:
+                killed[layer] += 1
+                print(f"killed {killed.total()} of {made.total()}", file=sys.stderr, flush=True)
+    print("\n| layer | mutants | killed |\n|---|---|---|")
+    for layer in made:
+        print(f"| {layer} | {made[layer]} | {killed[layer]} |")
+    share = killed.total() / max(made.total(), 1)
+    print(f"| all | {made.total()} | {killed.total()} ({share:.0%}) |")
+
+
+if __name__ == "__main__":
+    main()
