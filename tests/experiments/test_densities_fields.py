@@ -30,7 +30,7 @@ def test_designs_have_the_densities_of_their_names():
 
 
 def test_observed_rows_are_where_they_should_be():
-    for name in DESIGNS:
+    for name in ("uniform-third", "coincident-context", "coincident"):
         made = design(name, THIS.problem)
         marks = np.asarray(design_tasks(made, THIS.problem, 2).context)
         assert np.all(marks.sum(axis=1) == made.fixed + made.drawn)
