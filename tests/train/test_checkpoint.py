@@ -201,6 +201,17 @@ def test_what_cannot_be_written_leaves_the_last_checkpoint(tmp_path, monkeypatch
     assert again.latest == 2
 
 
+def test_a_file_system_that_cannot_say_how_much_room_there_is(tmp_path, monkeypatch):
+    def unknown(*_):
+        raise OSError(errno.EOPNOTSUPP, "Operation not supported")
+
+    monkeypatch.setattr(checkpoint.os, "posix_fallocate", unknown)
+    checkpoints = opened(tmp_path)
+    checkpoints.save(state_at(1))
+    assert checkpoints.latest == 1
+    checkpoints.close()
+
+
 def test_empty_history():
     history = train.Log(None).history()
     assert all(np.shape(column) == (0,) for column in history)

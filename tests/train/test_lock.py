@@ -1,5 +1,7 @@
 """One trainer per folder: the second is refused at once, and told who holds it."""
 
+import errno
+import fcntl
 import os
 import signal
 import subprocess
@@ -64,3 +66,20 @@ def test_a_folder_that_cannot_be_made_gets_one_sentence(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match=r"^expected to train in .*file/run, got: Not a directory$"):
         tiny_run(tmp_path / "file" / "run")
+
+
+def test_without_locks_there_is_a_warning(tmp_path, monkeypatch):
+    def none(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fcntl, "flock", none)
+        with (
+            pytest.warns(UserWarning, match=r"no lock on .* \(No locks available\)"),
+            hold(tmp_path),
+        ):
+            pass
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "fcntl", None)  # as on Windows
+        with pytest.warns(UserWarning, match="with one process only"), hold(tmp_path):
+            pass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -166,9 +167,14 @@ class Checkpoints:
 def _check_room(folder: Path, state: TrainState) -> None:
     """Refuse a full disk before Orbax finds out, which then fails in several threads at once."""
     size = sum(leaf.nbytes for leaf in _plain(state)) + ROOM
-    if hasattr(os, "posix_fallocate"):
-        with tempfile.TemporaryFile(dir=folder) as file:
+    if not hasattr(os, "posix_fallocate"):
+        return
+    with tempfile.TemporaryFile(dir=folder) as file:
+        try:
             os.posix_fallocate(file.fileno(), 0, size)
+        except OSError as error:
+            if error.errno not in (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL):
+                raise  # else a file system that cannot say
 
 
 def _reason(error: Exception) -> str:
