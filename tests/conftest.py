@@ -17,6 +17,7 @@ os.environ.setdefault("NPROC", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("MPLBACKEND", "agg")
+os.environ.setdefault("GEOMNDP_COMPILATION_CACHE", "off")
 
 import jax
 import jax.random as jr

@@ -18,7 +18,16 @@ PACKAGE = Path(__file__).parents[1] / "src" / "geomndp"
 
 # Earliest first. Modules on one line are siblings: they never import each other.
 LAYERS = (
-    ("_types", "_files", "_registry", "_safetensors", "_warnings"),
+    (
+        "_types",
+        "_files",
+        "_registry",
+        "_safetensors",
+        "_buckets",
+        "_progress",
+        "_arrays",
+        "_warnings",
+    ),
     ("_shipped",),
     ("_checks",),
     ("_linalg",),

@@ -20,7 +20,6 @@ from geomndp._linalg import (
     AbstractGram,
     MatrixGram,
     apply,
-    jitter,
     join_masks,
     matmul,
     zero_masked,
@@ -162,7 +161,7 @@ class ConditionedGP(AbstractGP):
         half = solve_triangular(observed.cholesky(), self._cross(x).T, lower=True)
         reduction = MatrixGram(-matmul(half.T, half), self.dim, observed.shared)
         # What is left may be less than the rounding of what was taken away.
-        rounding = jitter(x.dtype, len(observed.matrix)) * jnp.max(gram.diagonal(), axis=1)
+        rounding = observed.jitter() * jnp.max(gram.diagonal(), axis=1)
         return (gram + reduction).add_diagonal(rounding).masked(mask)
 
     def condition(

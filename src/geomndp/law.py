@@ -12,6 +12,7 @@ from jax.scipy.linalg import solve_triangular
 
 from geomndp._types import Array, Float, Outputs, Scalar
 from geomndp.samplers import AbstractSampler, Problem, Program
+from geomndp.samplers.noise import zeros
 
 Gaussian = tuple[Float[Array, " k"], Float[Array, "k k"]]
 
@@ -23,13 +24,13 @@ def sampler_law(sampler: AbstractSampler, problem: Problem) -> Gaussian:
 
 def propagate(program: Program, dtype) -> Gaussian:
     """Push N(0, I) noise through a program of affine steps."""
-    zeros = tuple(jnp.zeros(shape, dtype=dtype) for shape in program.init_noise)
-    state, unravel = ravel_pytree(program.init(zeros))
+    silence = zeros(program.init_noise, dtype)
+    state, unravel = ravel_pytree(program.init(silence))
 
     def flat_init(noise):
         return ravel_pytree(program.init(noise))[0]
 
-    root = _columns(jax.jacfwd(flat_init)(zeros), len(state))
+    root = _columns(jax.jacfwd(flat_init)(silence), len(state))
     law = (state, root @ root.T)
 
     def through(phases, law, inputs):
@@ -65,7 +66,7 @@ def _affine(phase, inputs, unravel, size: int, dtype):
         return ravel_pytree(phase.step(unravel(state), inputs, noise))[0]
 
     origin = jnp.zeros(size, dtype=dtype)
-    silence = tuple(jnp.zeros(shape, dtype=dtype) for shape in phase.noise)
+    silence = zeros(phase.noise, dtype)
     matrix, noise_jacobians = jax.jacfwd(step, argnums=(0, 1))(origin, silence)
     if not phase.noise:
         return matrix, step(origin, silence), jnp.zeros((size, size), dtype=dtype)

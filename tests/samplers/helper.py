@@ -9,6 +9,7 @@ import jax.random as jr
 
 from geomndp import kernels, law, noising, samplers, score, solve
 from geomndp.gp import GP
+from geomndp.samplers.noise import shape_of
 
 from ..cases import quick
 
@@ -135,4 +136,4 @@ def noise_for(program, *, key):
         for phase in program.phases:
             shapes += [phase.noise] * phase.repeats
     keys = iter(jr.split(key, sum(map(len, shapes))))
-    return [tuple(jr.normal(next(keys), shape) for shape in group) for group in shapes]
+    return [tuple(jr.normal(next(keys), shape_of(spec)) for spec in group) for group in shapes]

@@ -79,29 +79,6 @@ def test_amortised_takes_noise_with_a_white_limit_only():
         samplers.AdaptiveFlow().check(case(noise=200.0, key=jr.key(0)).problem)
 
 
-@pytest.mark.parametrize("name", ["langevin-inner", "kinetic", "moment-matching", "repaint"])
-def test_padding_is_refused_where_observed_points_move(name):
-    problem = case(key=jr.key(0)).problem
-    seen = dataclasses.replace(problem.observations, mask=jnp.asarray([1.0, 1.0, 0.0]))
-    with pytest.raises(ValueError, match=r"without a mask .* use Amortised"):
-        SAMPLERS[name].check(dataclasses.replace(problem, observations=seen))
-
-
-def test_amortised_leaves_padding_out():
-    problem = case(key=jr.key(0)).problem
-    seen = problem.observations
-    padded = dataclasses.replace(seen, mask=jnp.asarray([1.0, 1.0, 0.0]))
-    fewer = samplers.Observations(seen.x[:2], seen.y[:2], seen.noise[:2], False)
-    found, expected = (
-        hurried(
-            lambda p: samplers.flow(3).draw(p, key=jr.key(0), num_samples=2).y,
-            dataclasses.replace(problem, observations=observed),
-        )
-        for observed in (padded, fewer)
-    )
-    assert_allclose(found, expected, rtol=1e-8)
-
-
 def test_smc_has_limits():
     problem = case(m=300, n=1, key=jr.key(0)).problem
     with pytest.raises(ValueError, match=r"at most 256 observed coordinates .* got 300"):

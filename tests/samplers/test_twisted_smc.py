@@ -47,7 +47,7 @@ def test_draws_are_picked_by_weight_from_runs():
     sampler = samplers.TwistedSMC(10, 8)
 
     def both(problem):
-        runs = sampler.runs(problem, key=jr.split(jr.key(1))[0], num_runs=5)
+        runs = sampler.runs(problem, key=jr.key(1), num_runs=5)
         return runs, sampler.draw(problem, key=jr.key(1), num_samples=5)
 
     runs, samples = hurried(both, problem)
@@ -61,11 +61,11 @@ def test_draws_are_picked_by_weight_from_runs():
 def test_resampling_keeps_averages():
     values, log_weights = jnp.arange(8.0), jnp.log(jnp.arange(1.0, 9.0) ** 4)
     state = Weighted((values, 2 * values), log_weights)
-    kept = resample(state._replace(log_weights=log_weights / 100), key=jr.key(0))
+    kept = resample(state._replace(log_weights=log_weights / 100), jr.uniform(jr.key(0)))
     assert_allclose(kept.particles[0], values)  # enough are effective
     assert float(effective(log_weights)) < 4
-    keys = jr.split(jr.key(0), 4000)
-    many = hurried(lambda keys: jax.vmap(lambda key: resample(state, key=key))(keys), keys)
+    uniforms = jr.uniform(jr.key(0), (4000,))
+    many = hurried(lambda all: jax.vmap(lambda u: resample(state, u))(all), uniforms)
     assert_allclose(many.log_weights, 0.0)
     assert_allclose(2 * many.particles[0], many.particles[1])
     means = jnp.mean(many.particles[0], axis=1)

@@ -17,12 +17,13 @@ else:
 LOG_2PI = 1.8378770664093453
 
 
-def jitter(dtype: jnp.dtype, n: int) -> float:
+def jitter(dtype: jnp.dtype, n: int | Scalar) -> float | Scalar:
     """Relative diagonal shift that keeps a Cholesky factor of n smooth values real.
 
     Rounding moves the eigenvalues of an n x n matrix by about n eps / 8 (measured).
     """
-    return max(1e-10 if dtype == jnp.float64 else 1e-6, n * float(jnp.finfo(dtype).eps) / 4)
+    least, rounding = 1e-10 if dtype == jnp.float64 else 1e-6, float(jnp.finfo(dtype).eps) / 4
+    return max(least, n * rounding) if isinstance(n, int) else jnp.maximum(least, n * rounding)
 
 
 def matmul(a: Array, b: Array) -> Array:

@@ -1,5 +1,7 @@
 """Dense Gram operators, one n x n matrix for all outputs where these are independent copies."""
 
+import dataclasses
+
 import equinox as eqx
 import jax.numpy as jnp
 from jax.scipy.linalg import cho_solve, solve_triangular
@@ -19,18 +21,33 @@ from geomndp._types import Outputs, Scalar
 
 
 class MatrixGram(AbstractGram):
-    """Dense covariance: (n, n) when `shared` by independent outputs, else (n p, n p)."""
+    """Dense covariance: (n, n) when `shared` by independent outputs, else (n p, n p).
+
+    `real` is 1 for rows that count and 0 for masked ones, None where all count.
+    """
 
     matrix: Float[Array, "m m"]
     dim: int = eqx.field(static=True)
     shared: bool = eqx.field(static=True)
+    real: Float[Array, " m"] | None = None
 
     def mv(self, v):
         return apply(self.matrix, v)
 
+    def _with(self, matrix: Float[Array, "m m"]) -> "MatrixGram":
+        return dataclasses.replace(self, matrix=matrix)
+
+    def jitter(self) -> float | Scalar:
+        """Relative shift for as many rows as count: padding does not change it."""
+        size = len(self.matrix) if self.real is None else jnp.sum(self.real)
+        return jitter(self.matrix.dtype, size)
+
     def _shift(self) -> Scalar:
         diagonal = jnp.diag(self.matrix)
-        return jitter(diagonal.dtype, len(diagonal)) * jnp.mean(diagonal)
+        if self.real is None:
+            return self.jitter() * jnp.mean(diagonal)
+        total = jnp.sum(jnp.where(self.real > 0, diagonal, 0.0))
+        return self.jitter() * total / jnp.maximum(jnp.sum(self.real), 1.0)
 
     def _power(self, power: float) -> Float[Array, "m m"]:
         """Power of the matrix whose Cholesky factor is `cholesky`."""
@@ -39,15 +56,15 @@ class MatrixGram(AbstractGram):
         return matmul(vectors * values[None, :] ** power, vectors.T)
 
     def root(self):
-        return MatrixGram(self._power(0.5), self.dim, self.shared)
+        return self._with(self._power(0.5))
 
     def root_solve(self, v):
         return apply(self._power(-0.5), v)
 
     def cholesky(self) -> Float[Array, "m m"]:
         """Lower Cholesky factor, jittered for smooth kernels and repeated inputs."""
-        eye = jnp.eye(len(self.matrix), dtype=self.matrix.dtype)
-        return jnp.linalg.cholesky(self.matrix + self._shift() * eye)
+        real = jnp.ones_like(self.matrix[0]) if self.real is None else self.real
+        return jnp.linalg.cholesky(self.matrix + jnp.diag(self._shift() * real))
 
     def cholesky_mv(self, v):
         return apply(self.cholesky(), v)
@@ -80,7 +97,7 @@ class MatrixGram(AbstractGram):
 
     def scale(self, a):
         a = self._spread(a)
-        return MatrixGram(a[:, None] * self.matrix * a[None, :], self.dim, self.shared)
+        return self._with(a[:, None] * self.matrix * a[None, :])
 
     def masked(self, mask):
         if mask is None:
@@ -88,7 +105,7 @@ class MatrixGram(AbstractGram):
         keep = self._spread(mask) > 0
         eye = jnp.eye(len(self.matrix), dtype=self.matrix.dtype)
         matrix = jnp.where(keep[:, None] & keep[None, :], self.matrix, eye)
-        return MatrixGram(matrix, self.dim, self.shared)
+        return MatrixGram(matrix, self.dim, self.shared, keep.astype(self.matrix.dtype))
 
     def diagonal(self):
         diagonal = jnp.diag(self.matrix)
@@ -97,22 +114,21 @@ class MatrixGram(AbstractGram):
         return diagonal.reshape(-1, self.dim)
 
     def add_diagonal(self, variance):
-        matrix = self.matrix + jnp.diag(self._spread(variance))
-        return MatrixGram(matrix, self.dim, self.shared)
+        return self._with(self.matrix + jnp.diag(self._spread(variance)))
 
     def hadamard(self, other):
         if isinstance(other, DiagonalGram):
             return other.hadamard(self)
         assert isinstance(other, MatrixGram)
-        return MatrixGram(self.matrix * other.matrix, self.dim, self.shared)
+        return self._with(self.matrix * other.matrix)
 
     def __add__(self, other):
         if isinstance(other, DiagonalGram):
             return self.add_diagonal(other.variance)
         assert isinstance(other, MatrixGram)
         if self.shared == other.shared:
-            return MatrixGram(self.matrix + other.matrix, self.dim, self.shared)
+            return self._with(self.matrix + other.matrix)
         return MatrixGram(self.dense() + other.dense(), self.dim, False)
 
     def __rmul__(self, factor):
-        return MatrixGram(factor * self.matrix, self.dim, self.shared)
+        return self._with(factor * self.matrix)

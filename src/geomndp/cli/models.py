@@ -9,8 +9,8 @@ from typing import Any
 from rich.console import Console
 
 from geomndp import _shipped
+from geomndp._progress import busy
 from geomndp.cli.commands import Evaluate, Train
-from geomndp.cli.progress import busy
 
 
 def train(command: Train) -> None:

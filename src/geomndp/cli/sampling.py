@@ -16,23 +16,20 @@ import numpy as np
 import xarray as xr
 
 from geomndp import _checks
+from geomndp._progress import progress
 from geomndp.cli import files, geojson
 from geomndp.cli.dates import on_dates
 from geomndp.cli.early import Request
-from geomndp.cli.progress import progress
 from geomndp.cli.requests import Condition, Draw, Sample
 from geomndp.model import Model, Posterior, load
 from geomndp.samplers import Amortised
 from geomndp.summaries import describe
-from geomndp.tables import Variables, noise_from_km, read_inputs, read_origin
+from geomndp.tables import Variables, noise_from_km, read_origin
 from geomndp.tables.columns import read_columns
 from geomndp.tables.rows import numeric
 
-# Drawn together: progress is shown, and Ctrl-C heard, between batches, and memory is bounded.
-BATCH, POINTS = 32, 10_000
 VARIANCE = "variance of the errors"
 Law = Model | Posterior
-JOIN: dict[str, Any] = {"data_vars": "minimal", "coords": "minimal", "compat": "override"}
 
 
 def sample(command: Sample, request: Request) -> None:
@@ -98,10 +95,7 @@ def _with_noise(table: Any, error: str, names: Variables) -> tuple[Any, Any]:
 
 def _finish(command: Draw, law: Law, names: Variables, where: xr.Dataset) -> None:
     start = time.monotonic()
-    given = isinstance(law, Posterior)
-    origin = law.origin if given else read_origin(names, command.origin)
-    num_places = len(read_inputs(names, where, origin, own=not given).x)
-    result = _draw(command, law, where, num_places)
+    result = _draw(command, law, where)
     if command.summary:
         result = describe(result, command.levels).astype(command.dtype)
     if command.out is None:
@@ -121,25 +115,15 @@ def _finish(command: Draw, law: Law, names: Variables, where: xr.Dataset) -> Non
     print(json.dumps(found) if command.json else text)
 
 
-def _draw(command: Draw, law: Law, where: xr.Dataset, num_places: int) -> xr.Dataset:
-    """Samples in batches of one size, so that one program is compiled."""
-    most = max(1, min(BATCH, POINTS // max(num_places, 1)))
-    count = -(-command.num_samples // most)
-    size = -(-command.num_samples // count)
+def _draw(command: Draw, law: Law, where: xr.Dataset) -> xr.Dataset:
+    """Samples, those of the library's call with the same seed."""
     sampler = None
     if command.steps is not None:
         default = law.default_sampler() if isinstance(law, Posterior) else Amortised()
         sampler = dataclasses.replace(default, steps=command.steps)
-    asked: dict[str, Any] = {"num_samples": size, "sampler": sampler}
+    asked: dict[str, Any] = {"num_samples": command.num_samples, "sampler": sampler}
     if not isinstance(law, Posterior):
         asked["origin"] = command.origin
-    key, parts = jr.key(command.seed), []
     with progress("sampling", command.num_samples) as update:
-        for i in range(count):
-            part_key = jr.fold_in(key, i)
-            parts.append(law.sample(where, key=part_key, **asked))
-            update(min((i + 1) * size, command.num_samples))
-    joined = xr.concat(parts, "sample", join="override", **JOIN)
-    number = joined["sample"].attrs
-    joined = joined.isel(sample=slice(0, command.num_samples))
-    return joined.assign_coords(sample=("sample", np.arange(command.num_samples), number))
+        key = jr.key(command.seed)
+        return law.sample(where, key=key, **asked, progress=lambda done: update(int(done)))

@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from geomndp import _checks, _files
+from geomndp._progress import busy, each
 from geomndp.cli.commands import Reproduce
-from geomndp.cli.progress import busy, each
 from geomndp.experiments.report import Table, markdown
 
 TABLES = {

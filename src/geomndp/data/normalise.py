@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, TypeVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -16,6 +16,8 @@ Rows = Float[Array, "*n k"]
 """Points of one function or of several."""
 Given = Float[Array | np.ndarray, "*n k"]
 """The same as they come; what is NumPy's stays so, with all its digits."""
+Values = TypeVar("Values", bound=Array | np.ndarray)
+"""Outputs at points, of JAX or of NumPy."""
 
 
 def _floats(value) -> tuple[float, ...]:
@@ -64,7 +66,7 @@ class Normaliser(eqx.Module):
         """Outputs in the model's units."""
         return (y - _row("y", self.y_shift, y)) / _row("y", self.y_scale, y)
 
-    def inverse_y(self, y: Rows) -> Rows:
+    def inverse_y(self, y: Values) -> Values:
         """Outputs in the data's units."""
         return _row("y", self.y_shift, y) + _row("y", self.y_scale, y) * y
 

@@ -33,6 +33,13 @@ def _kept(y: Outputs, mask: Mask | None) -> Outputs:
     return jnp.ones_like(y) if mask is None else jnp.zeros_like(y) + mask[:, None]
 
 
+def _each(fn: Callable, items: Array, chunk: int) -> Estimates:
+    """Values of all items, `chunk` at a time."""
+    if len(items) <= chunk:
+        return jax.vmap(fn)(items)
+    return jax.lax.map(fn, items, batch_size=chunk)
+
+
 class AbstractDivergence(eqx.Module):
     """Rule that gives k unbiased estimates of a divergence."""
 
@@ -77,12 +84,7 @@ class Exact(AbstractDivergence):
             along = push(directions[0] * manifold.embed(y, one))
             return jnp.ravel(manifold.coordinates(y, along))[i]
 
-        coordinates = jnp.arange(size)
-        if size <= self.chunk:
-            entries = jax.vmap(entry)(coordinates)
-        else:
-            entries = jax.lax.map(entry, coordinates, batch_size=self.chunk)
-        return value, jnp.sum(entries)[None]
+        return value, jnp.sum(_each(entry, jnp.arange(size), self.chunk))[None]
 
     def standard_error(self, estimates):
         return jnp.zeros((), dtype=estimates.dtype)
@@ -91,21 +93,30 @@ class Exact(AbstractDivergence):
 class Hutchinson(AbstractDivergence):
     r"""$v^\top J v$ for random v with $E[v v^\top] = I$ (Hutchinson 1990), one estimate a probe.
 
-    On a manifold v is projected to the tangent space of wherever the path has come to.
+    On a manifold v is projected to the tangent space of wherever the path has come to. The row of a
+    point depends on the key, the probe and the point's number alone: padding changes none.
+    Derivatives are taken along `chunk` probes at a time.
     """
 
     probes: int = eqx.field(default=8, static=True)
     kind: str = eqx.field(default="rademacher", static=True)
+    chunk: int = eqx.field(default=64, static=True)
 
     def __check_init__(self):
-        _checks.at_least(1, probes=self.probes)
+        _checks.at_least(1, probes=self.probes, chunk=self.chunk)
         _checks.one_of("kind", self.kind, tuple(KINDS))
 
     def prepare(self, y, mask, *, key):
         if key is None:
             raise ValueError("expected a key for Hutchinson's probes, got None")
-        draw = KINDS[self.kind]
-        return draw(key, (self.probes, *y.shape), dtype=y.dtype) * _kept(y, mask)[None]
+        draw, (n, dim) = KINDS[self.kind], y.shape
+        probes, points = (jnp.arange(size, dtype=jnp.int32) for size in (self.probes, n))
+
+        def row(probe, point):
+            return draw(jr.fold_in(jr.fold_in(key, probe), point), (dim,), dtype=y.dtype)
+
+        rows = jax.vmap(lambda probe: jax.vmap(lambda point: row(probe, point))(points))(probes)
+        return rows * _kept(y, mask)[None]
 
     def __call__(self, f, y, directions, manifold=None):
         manifold = Euclidean(y.shape[1]) if manifold is None else manifold
@@ -115,7 +126,7 @@ class Hutchinson(AbstractDivergence):
             v = manifold.project(y, v)
             return jnp.sum(v * push(v))
 
-        return value, jax.vmap(estimate)(directions)
+        return value, _each(estimate, directions, self.chunk)
 
     def standard_error(self, estimates):
         if self.probes == 1:  # nothing is known of the spread

@@ -2,5 +2,6 @@
 
 from geomndp.geometry import AbstractDivergence, Exact, Hutchinson
 from geomndp.likelihood.flow import Flow, LogProb
+from geomndp.likelihood.stepwise import Solution
 
-__all__ = ["AbstractDivergence", "Exact", "Flow", "Hutchinson", "LogProb"]
+__all__ = ["AbstractDivergence", "Exact", "Flow", "Hutchinson", "LogProb", "Solution"]

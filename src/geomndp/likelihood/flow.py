@@ -22,11 +22,13 @@ import jax.numpy as jnp
 
 from geomndp import _checks
 from geomndp._linalg import zero_masked
-from geomndp._types import Array, Int, Outputs, PRNGKeyArray, Scalar
+from geomndp._types import Array, Float, Int, Outputs, PRNGKeyArray, Scalar
 from geomndp.geometry import AbstractDivergence, Exact
+from geomndp.likelihood.stepwise import Equation, Solution, Stepwise
 from geomndp.solve import (
     RK4,
     AbstractField,
+    AbstractFixed,
     AbstractGrid,
     AbstractSolver,
     Adaptive,
@@ -38,6 +40,7 @@ from geomndp.solve import (
 )
 
 TERMINALS = ("prior", "exact")
+Directions = Float[Array, "k n p"]
 EndLaw = Callable[[Outputs], Scalar]
 AnyField = TypeVar("AnyField", bound=AbstractField)
 # A fixed-step solver that is not listed counts as first order, which never understates its error.
@@ -79,12 +82,50 @@ class Flow(eqx.Module):
     ) -> LogProb:
         """Log-density at time eps of the field's free points, given its context if it has one."""
         _checks.function(field.x, y, dim=field.noising.dim, mask=field.mask)
+        directions = self.divergence.prepare(y, field.mask, key=key)
+        return self.summary(self.solve(field, y, eps, directions))
+
+    def solve(
+        self, field: AbstractField, y: Outputs, eps: float, directions: Directions
+    ) -> Solution:
+        """Both solves, with the integral of every estimate of the divergence."""
+        walk = self.stepwise(field, y, eps, directions)
+        if walk is not None:
+            steps = jnp.arange(walk.total, dtype=jnp.int32)
+            return walk.end(
+                jax.lax.scan(lambda w, k: (walk.step(w, k), None), walk.begin(), steps)[0]
+            )
+        _, _, law, start, norm = equation = self._equation(field, y, eps, directions)
+        solver, steps, _ = self._coarser()
+        (fine, first), (coarse, second) = (
+            rule.integrate(
+                equation.velocity, self._times(field, count, eps), start, equation.onto, norm
+            )
+            for rule, count in ((self.solver, self.steps), (solver, steps))
+        )
+        return Solution(law(fine[0]), fine[1], law(coarse[0]), coarse[1], first + second)
+
+    def stepwise(
+        self, field: AbstractField, y: Outputs, eps: float, directions: Directions
+    ) -> Stepwise | None:
+        """The same as a loop of steps, None if the solver chooses them on the way."""
+        if not isinstance(self.solver, AbstractFixed):
+            return None
+        fine, coarse = (self._times(field, n, eps) for n in (self.steps, self._coarser()[1]))
+        return Stepwise(self.solver, self._equation(field, y, eps, directions), fine, coarse)
+
+    def num_steps(self) -> int:
+        """Steps of both solves together, of a fixed-step solver."""
+        return self.steps + self._coarser()[1]
+
+    def _times(self, field: AbstractField, steps: int, eps: float) -> Float[Array, " m"]:
         if _checks.concrete(eps) and not 0 < eps < 1:
             raise ValueError(f"expected 0 < eps < 1, got {eps}")
+        return self.grid(field.noising.schedule, steps, eps, field.x.dtype)
+
+    def _equation(self, field, y, eps, directions) -> Equation:
         field, y = _blank(field, y)
         law = _prior(field) if self.terminal == "prior" else _exact(field)
-        directions = self.divergence.prepare(y, field.mask, key=key)
-
         manifold = field.noising.manifold
 
         def onto(state):
@@ -94,18 +135,23 @@ class Flow(eqx.Module):
         def velocity(t, state):
             return self.divergence(lambda y: field.flow(t, y), state[0], directions, manifold)
 
-        def solve(solver, steps):
-            times = self.grid(field.noising.schedule, steps, eps, y.dtype)
-            start = (y, jnp.zeros(len(directions), dtype=y.dtype))
-            (y1, volumes), evaluations = solver.integrate(velocity, times, start, onto)
-            return law(y1), jnp.mean(volumes), volumes, evaluations
+        start = (y, jnp.zeros(len(directions), dtype=y.dtype))
+        return Equation(velocity, onto, law, start, field.norm())
 
-        solver, steps, multiple = self._coarser()
-        end, volume, volumes, evaluations = solve(self.solver, self.steps)
-        coarse_end, coarse_volume, _, more = solve(solver, steps)
-        change = jnp.abs(end - coarse_end) + jnp.abs(volume - coarse_volume)
+    def summary(self, whole: Solution, part: Solution | None = None) -> LogProb:
+        """Log-density with its errors, less that of a part which has the same probes.
+
+        The standard error is that of the differences probe by probe: what both solves make of a
+        probe is much the same, and cancels.
+        """
+        multiple = self._coarser()[2]
+        error, evaluations = whole.change() / multiple, whole.evaluations
+        end, volumes = whole.end, whole.volumes
+        if part is not None:
+            end, volumes = end - part.end, volumes - part.volumes
+            error, evaluations = error + part.change() / multiple, evaluations + part.evaluations
         probe_error = self.divergence.standard_error(volumes)
-        return LogProb(end + volume, change / multiple, probe_error, evaluations + more)
+        return LogProb(end + jnp.mean(volumes), error, probe_error, evaluations)
 
     def _coarser(self) -> tuple[AbstractSolver, int, float]:
         """Solver and steps of the second solve, and how many of our errors it should be away."""

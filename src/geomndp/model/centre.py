@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from geomndp import _checks
+from geomndp._arrays import put
 from geomndp._types import Array
 from geomndp.score import NetworkScore
 
@@ -55,8 +55,9 @@ def to_model_units(
     """
     _check_resolution(given, mask)
     if isinstance(given, jax.Array):
-        x = _in_units(model.normaliser, given.astype(dtype))
-        return x - jnp.asarray(centre, dtype)[None] if centre else x
+        given = given.astype(dtype)
+        x = _in_units(model.normaliser, np.asarray(given) if _checks.concrete(given) else given)
+        return x - np.asarray(centre, dtype)[None] if centre else x
     x = _in_units(model.normaliser, np.asarray(given, np.float64))
     x = x - np.asarray(centre)[None] if centre else x
     rounded = x.astype(dtype)
@@ -74,7 +75,8 @@ def target_inputs(law: Any, given: Any, dtype: Any, mask: Any = None) -> Array:
         centre = common_centre(law.model, given, mask)
     elif np.shape(given)[-1] != len(centre):
         centre = ()  # there is none, or the columns are not those of the context: refused later
-    return jnp.asarray(to_model_units(law.model, given, dtype, centre, mask))
+    x = to_model_units(law.model, given, dtype, centre, mask)
+    return x if isinstance(x, jax.Array) else put(x)
 
 
 def _in_units(normaliser: Any, x: Any) -> Any:

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from geomndp import _checks
+from geomndp._arrays import put
 from geomndp._types import Array
 from geomndp.data import Normaliser
 from geomndp.geometry import AbstractManifold, Sphere
@@ -31,7 +32,9 @@ def as_float(name: str, value: Any, dtype: Any = None) -> Array:
         value = np.asarray(value)
         if value.dtype.kind not in "fiu":
             raise ValueError(f"expected numbers for {name}, got {value.dtype}")
-    array = jnp.asarray(value)
+        usual = value.dtype if value.dtype.kind == "f" else jnp.result_type(float)
+        return put(value, usual if dtype is None else dtype)
+    array = value
     if jnp.issubdtype(array.dtype, jnp.floating):
         return array if dtype is None else array.astype(dtype)
     if not jnp.issubdtype(array.dtype, jnp.integer):
@@ -45,8 +48,15 @@ def rescaled(change: Callable, given: Any, array: Array) -> Array:
     What is not JAX's is changed in float64 and rounded after: hours since 1900 keep their minutes.
     """
     if isinstance(given, jax.Array):
+        return in_units(change, array)
+    return put(change(np.asarray(given, dtype=np.float64)), array.dtype)
+
+
+def in_units(change: Callable, array: Array) -> Array:
+    """The `array` after a `change` of units; by NumPy where it can be, which compiles nothing."""
+    if not _checks.concrete(array):
         return change(array)
-    return jnp.asarray(change(np.asarray(given, dtype=np.float64)), dtype=array.dtype)
+    return put(change(np.asarray(array)))
 
 
 def check_like(x: Array, known: Array) -> None:
@@ -76,7 +86,7 @@ def as_observations(x: Any, y: Any, noise: Any, manifold: AbstractManifold) -> O
         raise ValueError(
             f"expected noise to be one variance or {len(x)}, got shape {np.shape(noise)}"
         )
-    variances = jnp.broadcast_to(jnp.asarray(noise, dtype=x.dtype), (len(x),))
+    variances = put(np.broadcast_to(np.asarray(noise), (len(x),)), x.dtype)
     noisy = bool(np.any(np.asarray(noise) > 0)) and len(x) > 0
     return Observations(x, y, variances, noisy)
 
@@ -85,7 +95,8 @@ def in_model_units(
     model: Any, observations: Observations, x: Any, y: Any, centre: tuple[float, ...]
 ) -> Observations:
     """Observations, given as x and y in the data's units, in those of the model less a centre."""
-    inputs = jnp.asarray(to_model_units(model, x, observations.x.dtype, centre))
+    inputs = to_model_units(model, x, observations.x.dtype, centre)
+    inputs = inputs if isinstance(inputs, jax.Array) else put(inputs)
     normaliser: Normaliser | None = model.normaliser
     if normaliser is None:
         return dataclasses.replace(observations, x=inputs)
@@ -94,7 +105,7 @@ def in_model_units(
         observations,
         x=inputs,
         y=rescaled(normaliser.forward_y, y, observations.y),
-        noise=normaliser.forward_noise(noise) if observations.noisy else noise,
+        noise=in_units(normaliser.forward_noise, noise) if observations.noisy else noise,
     )
 
 
@@ -133,7 +144,7 @@ def names_of(model, y=None) -> Variables:
 
 def finite_samples(samples: Samples) -> Array:
     """Values of the samples; a NaN or infinity is an error that says when it came."""
-    if not _checks.concrete(samples.y) or bool(jnp.all(jnp.isfinite(samples.y))):
+    if not _checks.concrete(samples.y) or np.all(np.isfinite(np.asarray(samples.y))):
         return samples.y
     bad = np.flatnonzero(~np.isfinite(np.asarray(samples.info.rms)))
     if bad.size:

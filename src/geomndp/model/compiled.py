@@ -1,4 +1,4 @@
-"""The two computations behind a model's methods, in the model's own units."""
+"""The two computations behind a model's methods, in the model's own units, as pure functions."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import dataclasses
 
 import equinox as eqx
 import jax.numpy as jnp
+import jax.random as jr
 
-from geomndp._types import Mask, Outputs
-from geomndp.likelihood import Flow, LogProb
+from geomndp._types import Array, Mask, Outputs
+from geomndp.likelihood import Flow, LogProb, Solution
 from geomndp.samplers import AbstractSampler, Problem, Samples, conditional_field
-from geomndp.solve import Field, join_masks
+from geomndp.solve import AbstractField, Field
 
 
 @eqx.filter_jit
@@ -31,18 +32,41 @@ def log_prob(
     flow: Flow, problem: Problem, y: Outputs, mask: Mask | None, key, route: str
 ) -> LogProb:
     """Log-density of y at the problem's inputs given its observations; masked rows do not count."""
-    field = dataclasses.replace(conditional_field(problem), mask=mask)
-    if route == "conditional" or problem.num_observed == 0:
-        return flow.log_prob(field, y, problem.eps, key=key)
-    observed = problem.observations
-    context = Field(problem.noising, problem.score, observed.x, observed.mask, None)
-    sizes = problem.num_observed, len(problem.x), y.dtype
-    joint = dataclasses.replace(problem.joint(), mask=join_masks(observed.mask, mask, *sizes))
-    whole = flow.log_prob(joint, jnp.concatenate([observed.y, y]), problem.eps, key=key)
-    part = flow.log_prob(context, observed.y, problem.eps, key=key)
-    return LogProb(
-        whole.value - part.value,
-        whole.solver_error + part.solver_error,
-        jnp.hypot(whole.probe_error, part.probe_error),
-        whole.evaluations + part.evaluations,
-    )
+    problem = problem if mask is None else dataclasses.replace(problem, mask=mask)
+    solutions = [solve(flow, problem, y, key, part) for part in solves(problem, route)]
+    return flow.summary(*solutions)
+
+
+def solves(problem: Problem, route: str) -> tuple[str, ...]:
+    """Names of the solves of a route: of the conditional law, or of the joint and the context's."""
+    return ("joint", "context") if route == "joint" and problem.num_observed else ("conditional",)
+
+
+def solve(flow: Flow, problem: Problem, y: Outputs, key, part: str) -> Solution:
+    """One solve of a route."""
+    field, values, directions = equation(flow, problem, y, key, part)
+    return flow.solve(field, values, problem.eps, directions)
+
+
+def equation(
+    flow: Flow, problem: Problem, y: Outputs, key, part: str
+) -> tuple[AbstractField, Array, Array]:
+    """Field, values and probes of one solve.
+
+    Probes of context and target points have keys of their own: the context's are the same in the
+    joint solve and in its own.
+    """
+    seen = problem.observations
+    keys = (None, None) if key is None else (jr.fold_in(key, 0), jr.fold_in(key, 1))
+
+    def probes(values, mask, key):
+        return flow.divergence.prepare(values, mask, key=key)
+
+    if part == "context":
+        field = Field(problem.noising, problem.score, seen.x, seen.mask, None)
+        return field, seen.y, probes(seen.y, seen.mask, keys[0])
+    targets = probes(y, problem.mask, keys[1])
+    if part == "conditional":
+        return conditional_field(problem), y, targets
+    directions = jnp.concatenate([probes(seen.y, seen.mask, keys[0]), targets], axis=1)
+    return problem.joint(), jnp.concatenate([seen.y, y]), directions

@@ -13,6 +13,7 @@ from geomndp import _checks
 from geomndp._types import Inputs, Scalar
 from geomndp.data import Normaliser
 from geomndp.likelihood import Flow, LogProb
+from geomndp.model import execute
 from geomndp.model.centre import common_centre, target_inputs
 from geomndp.model.checks import (
     as_float,
@@ -24,10 +25,11 @@ from geomndp.model.checks import (
     finite_log_prob,
     finite_samples,
     in_model_units,
+    in_units,
     names_of,
     rescaled,
 )
-from geomndp.model.compiled import compiled_log_prob, draw
+from geomndp.model.clock import Progress
 from geomndp.model.outside import warn_about_context, warn_about_targets
 from geomndp.model.routes import amortises, chosen_flow, chosen_route
 from geomndp.model.rows import Seed, as_key, as_rows, known_rows, target_rows, unmasked
@@ -92,13 +94,16 @@ class Model(eqx.Module):
         num_samples: int = 16,
         sampler: Chosen = None,
         origin: Any = None,
+        max_memory: int | None = None,
+        progress: Progress = True,
     ) -> Any:
         """Draw (num_samples, n, p) functions at x; a table at the places of a table.
 
         Datetimes count from the datetime `origin`, by default from the earliest of them.
+        `max_memory` and `progress` as in `Posterior.sample`.
         """
-        law = self._unconditioned(x, origin)
-        return law.sample(x, key=key, num_samples=num_samples, sampler=sampler)
+        law, options = self._unconditioned(x, origin), (max_memory, progress)
+        return law.sample(x, key=key, num_samples=num_samples, sampler=sampler, **_named(*options))
 
     def log_prob(
         self, x: Any, y: Any = None, key: Key = None, mask: Any = None, origin: Any = None
@@ -118,10 +123,12 @@ class Model(eqx.Module):
         mask: Any = None,
         flow: Flow | None = None,
         origin: Any = None,
+        max_memory: int | None = None,
+        progress: Progress = True,
     ) -> LogProb:
         """Log-density with its solver and probe errors."""
-        law = self._unconditioned(x, origin)
-        return law.log_prob_info(x, y, key=key, mask=mask, flow=flow)
+        law, options = self._unconditioned(x, origin), _named(max_memory, progress)
+        return law.log_prob_info(x, y, key=key, mask=mask, flow=flow, **options)
 
     def condition(self, x: Any, y: Any = None, noise: Any = 0.0, origin: Any = None) -> Posterior:
         """Law given values y at x, any number of them, or a table; `noise` is a variance.
@@ -170,6 +177,10 @@ class Model(eqx.Module):
         return self.condition(*nothing, origin=origin)
 
 
+def _named(max_memory: int | None, progress: Progress) -> dict[str, Any]:
+    return {"max_memory": max_memory, "progress": progress}
+
+
 class Posterior(eqx.Module):
     """Law of a model's functions given observations (held in the model's units).
 
@@ -185,18 +196,40 @@ class Posterior(eqx.Module):
     def __repr__(self) -> str:
         return describe_posterior(self)
 
-    def sample(self, x: Any, *, key: Seed, num_samples: int = 16, sampler: Chosen = None) -> Any:
+    def sample(
+        self,
+        x: Any,
+        *,
+        key: Seed,
+        num_samples: int = 16,
+        sampler: Chosen = None,
+        max_memory: int | None = None,
+        progress: Progress = True,
+    ) -> Any:
         """Draw (num_samples, n, p) functions at x.
 
         At the places of a Dataset: a Dataset with these places' coordinates and a dimension
         `sample`. At those of a DataFrame: a tidy DataFrame, one row a `sample` and place.
+
+        Samples are drawn in blocks that take at most `max_memory` bytes, by default half of what
+        is free; the i-th sample depends on the key and i alone, but for rounding. What takes more
+        than two seconds shows a bar on a terminal, unless `progress` is False; a function in its
+        place hears the number of samples that are done.
         """
-        info = self.sample_info(x, key=key, num_samples=num_samples, sampler=sampler)
+        options = _named(max_memory, progress)
+        info = self.sample_info(x, key=key, num_samples=num_samples, sampler=sampler, **options)
         y = finite_samples(info)
         return write_samples(names_of(self.model), x, y) if is_table(x) else y
 
     def sample_info(
-        self, x: Any, *, key: Seed, num_samples: int = 16, sampler: Chosen = None
+        self,
+        x: Any,
+        *,
+        key: Seed,
+        num_samples: int = 16,
+        sampler: Chosen = None,
+        max_memory: int | None = None,
+        progress: Progress = True,
     ) -> Samples:
         """Draws with what happened on the way; not checked to be finite."""
         sampler, key = self.default_sampler() if sampler is None else sampler, as_key(key)
@@ -204,11 +237,12 @@ class Posterior(eqx.Module):
         problem = self.problem(self._inputs(x))
         sampler.check(problem)
         warn_about_targets(self, problem.x)
-        samples = draw(sampler, problem, key, num_samples)
+        settings = execute.Settings(max_memory, progress)
+        samples = execute.sample(sampler, problem, key, num_samples, settings)
         normaliser = self.model.normaliser
         if normaliser is None:
             return samples
-        return samples._replace(y=normaliser.inverse_y(samples.y))
+        return samples._replace(y=in_units(normaliser.inverse_y, samples.y))
 
     def log_prob(self, x: Any, y: Any = None, key: Key = None, route: str | None = None) -> Scalar:
         """Log-density of y at x given the observations, in nats, in the data's units.
@@ -226,6 +260,8 @@ class Posterior(eqx.Module):
         route: str | None = None,
         mask: Any = None,
         flow: Flow | None = None,
+        max_memory: int | None = None,
+        progress: Progress = True,
     ) -> LogProb:
         """Log-density with its solver and probe errors."""
         dtype = self.observations.x.dtype if is_table(x) else None
@@ -245,7 +281,8 @@ class Posterior(eqx.Module):
             y = rescaled(normaliser.forward_y, given[1], y)
         x = target_inputs(self, given[0], x.dtype, mask)
         warn_about_targets(self, x, y, mask)
-        result = compiled_log_prob(flow, self.problem(x), y, mask, key, route)
+        settings = execute.Settings(max_memory, progress)
+        result = execute.log_prob(flow, self.problem(x), y, mask, key, route, settings)
         return finite_log_prob(result._replace(value=result.value + jacobian))
 
     def problem(self, x: Inputs) -> Problem:

@@ -14,6 +14,7 @@ import jax.random as jr
 import numpy as np
 
 from geomndp import _checks
+from geomndp._arrays import put
 from geomndp._types import Array, Float, Mask, PRNGKeyArray
 
 Seed = PRNGKeyArray | int | np.integer
@@ -64,7 +65,7 @@ def target_rows(x: Any, y: Any, mask: Any, dim: int) -> tuple[Any, Any, Mask | N
             continue
         if counts is not None and len(counts) != len(gone):
             raise ValueError(f"expected mask of {len(gone)} rows like {name}, got {len(counts)}")
-        there = jnp.asarray(~gone, jnp.result_type(float))
+        there = put(~gone, jnp.result_type(float))
         counts = there if counts is None else counts * there
     return _plain(x), _plain(y), counts
 
@@ -83,7 +84,8 @@ def as_mask(name: str, mask: Any) -> Float[Array, "..."]:
         wrong = (seen := np.asarray(values))[(seen != 0) & (seen != 1)]
         if wrong.size:
             raise ValueError(f"expected {name} of 0 and 1, got {wrong.reshape(-1)[0]}")
-    return jnp.asarray(values, jnp.result_type(float))
+    number = jnp.result_type(float)
+    return values.astype(number) if isinstance(values, jax.Array) else put(values, number)
 
 
 def unmasked(value: Any) -> Any:

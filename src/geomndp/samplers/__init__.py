@@ -7,9 +7,11 @@ from geomndp.samplers.amortised import (
     conditional_field,
     flow,
 )
-from geomndp.samplers.base import AbstractSampler, Observations, Problem, Samples
+from geomndp.samplers.base import AbstractSampler, Observations, Problem, Samples, sample_keys
 from geomndp.samplers.langevin import KineticLangevin, Langevin
 from geomndp.samplers.moment_matching import MomentMatching
+from geomndp.samplers.noise import Rows
+from geomndp.samplers.padding import pad_mask, pad_problem, pad_rows
 from geomndp.samplers.program import Info, Phase, Program, run
 from geomndp.samplers.repaint import RePaint, Replacement
 from geomndp.samplers.twisted_smc import Runs, TwistedSMC
@@ -28,11 +30,16 @@ __all__ = [
     "Program",
     "RePaint",
     "Replacement",
+    "Rows",
     "Runs",
     "Samples",
     "TwistedSMC",
     "check_amortised",
     "conditional_field",
     "flow",
+    "pad_mask",
+    "pad_problem",
+    "pad_rows",
     "run",
+    "sample_keys",
 ]

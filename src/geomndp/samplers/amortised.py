@@ -7,7 +7,9 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from geomndp import _checks
+from geomndp._buckets import bucket
 from geomndp.samplers.base import AbstractSampler, Problem
+from geomndp.samplers.padding import pad_observations
 from geomndp.samplers.program import Phase, Program
 from geomndp.samplers.reverse import reverse_pass, start
 from geomndp.solve import (
@@ -28,6 +30,7 @@ class Amortised(AbstractSampler):
     steps: int = eqx.field(default=50, static=True)
     rule: AbstractReverse = Multistep()
     grid: AbstractGrid = Power(7.0)
+    pads = True
 
     def __check_init__(self):
         _checks.at_least(1, steps=self.steps)
@@ -53,7 +56,7 @@ def conditional_field(problem: Problem) -> Field:
     context = None
     if problem.num_observed:
         context = problem.observations.as_context(problem.noising)
-    return Field(problem.noising, problem.score, problem.x, None, context)
+    return Field(problem.noising, problem.score, problem.x, problem.mask, context)
 
 
 def check_amortised(problem: Problem) -> None:
@@ -73,7 +76,8 @@ def check_amortised(problem: Problem) -> None:
             "expected a white limiting kernel for observation noise in amortised conditioning, "
             f"got {type(noising.kernel).__name__}; use Langevin or MomentMatching"
         )
-    if _checks.concrete(observations.noise):
+    if _checks.concrete(observations.noise) and _checks.concrete(observations.x):
+        observations = pad_observations(observations, bucket(problem.num_observed))
         total = noising.schedule.integral(jnp.ones((), dtype=observations.noise.dtype))
         level = jnp.max(noising.time_of(observations.x, observations.noise))
         if level > total:
@@ -92,24 +96,26 @@ class AdaptiveFlow(AbstractSampler):
     solver: Adaptive = Adaptive()
     steps: int = eqx.field(default=1, static=True)
     grid: AbstractGrid = Power(7.0)
+    pads = True
 
     def check(self, problem):
         check_amortised(problem)
 
     def program(self, problem):
         field = conditional_field(problem)
-        root, shape = field.gram().root(), (len(problem.x), field.noising.dim)
+        root = field.gram().root()
 
         def step(y, times, noise):
             _, t, s = times
-            onto = field.noising.manifold.onto
-            return self.solver.integrate(field.flow, jnp.stack([t, s]), y, onto)[0]
+            onto, norm = field.noising.manifold.onto, field.norm()
+            return self.solver.integrate(field.flow, jnp.stack([t, s]), y, onto, norm)[0]
 
         return Program(
             init=lambda noise: start(field, root, noise[0]),
-            init_noise=(shape,),
+            init_noise=(problem.target_noise(),),
             phases=(Phase(step, ()),),
             inputs=problem.times(self.grid, self.steps),
             finish=lambda y: y,
             evaluations=0,
+            mask=problem.mask,
         )

@@ -1,15 +1,15 @@
 """What every conditional sampler takes and gives."""
 
 import abc
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import jax.random as jr
 
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray
 from geomndp.noising import AbstractNoising
+from geomndp.samplers.noise import Labels, Rows, context_labels, each_key, target_labels
 from geomndp.samplers.program import Info, Program, run
 from geomndp.score import AbstractScore
 from geomndp.solve import AbstractGrid, Context, Field, join_masks
@@ -48,13 +48,19 @@ class Observations(eqx.Module):
 
 
 class Problem(eqx.Module):
-    """Sample the values at x given observations (there may be none), down to time eps."""
+    """Sample the values at x given observations (there may be none), down to time eps.
+
+    `mask` marks padding of the targets, None where every row is real. The random draws of a target
+    go by its label, which its place among the targets gives where there are none.
+    """
 
     noising: AbstractNoising
     score: AbstractScore
     x: Inputs
     observations: Observations
     eps: float = eqx.field(static=True)
+    mask: Mask | None = None
+    labels: Labels | None = None
 
     @property
     def num_observed(self) -> int:
@@ -65,8 +71,22 @@ class Problem(eqx.Module):
         """All points, the observed ones first, noised alike: what the joint score describes."""
         observed = self.observations
         sizes = len(observed.x), len(self.x), self.x.dtype
-        mask = join_masks(observed.mask, None, *sizes)
+        mask = join_masks(observed.mask, self.mask, *sizes)
         return Field(self.noising, self.score, jnp.concatenate([observed.x, self.x]), mask, None)
+
+    def context_noise(self) -> Rows:
+        """White noise of the observed points."""
+        return Rows(context_labels(self.num_observed), self.noising.dim)
+
+    def target_noise(self) -> Rows:
+        """White noise of the targets."""
+        labels = target_labels(len(self.x)) if self.labels is None else self.labels
+        return Rows(labels, self.noising.dim)
+
+    def joint_noise(self) -> Rows:
+        """White noise of all points, the observed ones first."""
+        parts = self.context_noise().labels, self.target_noise().labels
+        return Rows(jnp.concatenate(parts), self.noising.dim)
 
     def times(self, grid: AbstractGrid, steps: int) -> tuple[Array, Array, Array]:
         """Decreasing times of every step: of the step before, at its start and at its end."""
@@ -82,11 +102,21 @@ class Samples(NamedTuple):
     info: Info
 
 
+def sample_keys(key: PRNGKeyArray, count: int, first=0) -> Array:
+    """Keys of the samples `first`, ..., `first` + `count` - 1, each a function of its number."""
+    return each_key(key, first + jnp.arange(count, dtype=jnp.int32))
+
+
 class AbstractSampler(eqx.Module):
-    """A way to draw from p(y | observations)."""
+    """A way to draw from p(y | observations).
+
+    `pads` says that padding of observations and targets changes nothing: a sampler that passes the
+    problem's masks on may set it, and is then compiled for few sizes. Others are never given masks.
+    """
 
     steps: AbstractVar[int]
     grid: AbstractVar[AbstractGrid]
+    pads: ClassVar[bool] = False
 
     @abc.abstractmethod
     def check(self, problem: Problem) -> None:
@@ -96,11 +126,15 @@ class AbstractSampler(eqx.Module):
     def program(self, problem: Problem) -> Program:
         """The sampler's steps for this problem."""
 
+    def execution(self, problem: Problem) -> Program:
+        """What is run to draw one sample: the program, unless that has no law of its own."""
+        return self.program(problem)
+
     def draw(self, problem: Problem, *, key: PRNGKeyArray, num_samples: int) -> Samples:
-        """Draw independent samples."""
-        program = self.program(problem)
-        keys = jr.split(key, num_samples)
-        y, rms = jax.vmap(lambda key: run(program, problem.x.dtype, key=key))(keys)
+        """Draw independent samples; the i-th depends on the key and i alone."""
+        program, dtype = self.execution(problem), problem.x.dtype
+        keys = sample_keys(key, num_samples)
+        y, rms = jax.vmap(lambda key: run(program, dtype, key=key))(keys)
         _, _, times = problem.times(self.grid, self.steps)
         return Samples(y, Info(times, jnp.sqrt(jnp.mean(rms**2, axis=0))))
 
@@ -120,13 +154,4 @@ def refuse_manifold(sampler: AbstractSampler, problem: Problem) -> None:
         raise ValueError(
             f"expected values in flat space for {type(sampler).__name__}, got values in "
             f"{problem.noising.manifold}; use Amortised, Langevin, RePaint or MomentMatching"
-        )
-
-
-def refuse_padding(sampler: AbstractSampler, problem: Problem) -> None:
-    """For samplers that move the observed points too."""
-    if problem.observations.mask is not None:
-        raise ValueError(
-            f"expected observations without a mask for {type(sampler).__name__}, got one; "
-            "leave the padding out, or use Amortised"
         )

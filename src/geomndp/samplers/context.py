@@ -26,11 +26,6 @@ class ContextRule(eqx.Module):
     root: AbstractGram
     scheme: str = eqx.field(static=True)
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Shape of the noise."""
-        return self.y.shape
-
     def xi(self, z: Outputs) -> Outputs:
         """Noise from white noise."""
         return self.root.mv(z)
@@ -58,9 +53,10 @@ class ContextRule(eqx.Module):
 def context_rule(problem: Problem, scheme: str) -> ContextRule:
     """Rule for a problem's observations."""
     _checks.one_of("context", scheme, SCHEMES)
-    x = problem.observations.x
+    x, mask = problem.observations.x, problem.observations.mask
     noising = problem.noising
     if scheme == "path" and not noising.manifold.flat:
         raise ValueError("expected context 'inner', 'outer' or 'none' on a manifold, got 'path'")
-    root = noising.gram(x).root() if len(x) else noising.gram(x)
+    gram = noising.gram(x, mask)
+    root = gram.root() if len(x) else gram
     return ContextRule(noising, x, problem.observations.y, noising.mean_at(x), root, scheme)

@@ -16,7 +16,8 @@ import jax
 import jax.numpy as jnp
 from jax.scipy.sparse.linalg import cg
 
-from geomndp._linalg import LOG_2PI, AbstractGram
+from geomndp._buckets import bucket
+from geomndp._linalg import LOG_2PI, AbstractGram, zero_masked
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, Scalar
 from geomndp.noising import AbstractNoising
 from geomndp.samplers.base import Problem
@@ -41,6 +42,7 @@ class GuidedField(AbstractField):
     limit: AbstractGram
     y: Float[Array, "m p"]
     noise: Float[Array, " m"]
+    seen: Float[Array, " m"] | None
     dense: bool = eqx.field(static=True)
     iterations: int = eqx.field(static=True)
 
@@ -61,12 +63,14 @@ class GuidedField(AbstractField):
             v = transpose(manifold.project(estimate, v))[0]
             return manifold.project(y, self.limit.mv(v))
 
-        return u, estimate, manifold.log(estimate, self.y), carried
+        residual = zero_masked(manifold.log(estimate, self.y), self.seen)
+        return u, estimate, residual, carried
 
     def _floor(self, t: Scalar) -> Scalar:
         """Smallest variance granted to an estimate: of the order of its rounding."""
         ratio = (self.noising.sigma(t) / self.noising.alpha(t)) ** 2
-        return jnp.finfo(self.y.dtype).eps ** 0.5 * ratio * jnp.max(self.limit.diagonal())
+        largest = jnp.max(zero_masked(self.limit.diagonal(), self.mask))
+        return jnp.finfo(self.y.dtype).eps ** 0.5 * ratio * largest
 
     def guess(self, t: Scalar, y: Outputs) -> Guess:
         """Guided score by one vector-Jacobian product a context coordinate."""
@@ -80,24 +84,36 @@ class GuidedField(AbstractField):
         covariance = sigma**2 / a * here.reshape(size, size)
         # The moments are matched at the present y: the covariance is not differentiated.
         covariance = jax.lax.stop_gradient((covariance + covariance.T) / 2)
-        values, vectors = jnp.linalg.eigh(covariance + jnp.diag(self._noise()))
-        values = jnp.maximum(values, self._floor(t))
+        covariance = covariance + jnp.diag(jnp.repeat(self.noise, self.y.shape[1]))
+        floor = self._floor(t)
+        covariance, padding = self._without_padding(covariance, floor)
+        values, vectors = jnp.linalg.eigh(covariance)
+        values = jnp.maximum(values, floor)
         white = vectors.T @ residual.reshape(-1)
         pull = jnp.tensordot(vectors @ (white / values), columns, 1)
-        log_twist = -0.5 * jnp.sum(white**2 / values + jnp.log(values) + LOG_2PI)
+        log_twist = -0.5 * (jnp.sum(white**2 / values + jnp.log(values) + LOG_2PI) - padding)
         return Guess(u, u + sigma * pull, log_twist)
 
-    def _noise(self) -> Float[Array, " size"]:
-        return jnp.repeat(self.noise, self.y.shape[1])
+    def _without_padding(self, covariance: Float[Array, "c c"], floor: Scalar):
+        """Cut masked coordinates off, and what they then add to -2 times the log-density."""
+        if self.seen is None:
+            return covariance, 0.0
+        keep = jnp.repeat(self.seen, self.y.shape[1]) > 0
+        variance = jnp.maximum(floor, 1.0)  # of a masked coordinate, whose residual is zero
+        apart = jnp.diag(jnp.where(keep, 0.0, variance))
+        both = keep[:, None] & keep[None, :]
+        masked = jnp.sum(jnp.where(keep, 0.0, jnp.log(variance) + LOG_2PI))
+        return jnp.where(both, covariance, apart), masked
 
     def _guided_by_cg(self, t: Scalar, y: Outputs) -> Outputs:
         u, estimate, residual, carried = self._linearised(t, y)
         a, sigma, m = self.noising.alpha(t), self.noising.sigma(t), len(self.y)
 
         def apply(v):
+            v = zero_masked(v, self.seen)
             noise = (self.noise + self._floor(t))[:, None] * v
             here = self.noising.manifold.project(estimate, carried(v)[:m])
-            return sigma**2 / a * here + noise
+            return zero_masked(sigma**2 / a * here, self.seen) + noise
 
         tolerance = float(jnp.finfo(y.dtype).eps) ** 0.5
         weights, _ = cg(apply, residual, tol=tolerance, maxiter=self.iterations)
@@ -105,17 +121,21 @@ class GuidedField(AbstractField):
 
 
 def guided(problem: Problem, most_dense: int = 64, iterations: int = 30) -> GuidedField:
-    """Guided field of a problem; conjugate gradients above `most_dense` context coordinates."""
+    """Guided field of a problem; conjugate gradients above `most_dense` context coordinates.
+
+    The number of coordinates is that of the padded context, so that padding changes nothing.
+    """
     base, observations = problem.joint(), problem.observations
-    dense = observations.y.size <= most_dense
+    dense = bucket(len(observations.y)) * problem.noising.dim <= most_dense
     return GuidedField(
         noising=problem.noising,
         x=base.x,
-        mask=None,
+        mask=base.mask,
         base=base,
         limit=base.gram(),
         y=observations.y,
         noise=observations.noise,
+        seen=observations.mask,
         dense=dense,
         iterations=iterations,
     )

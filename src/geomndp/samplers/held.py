@@ -11,6 +11,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from geomndp._linalg import zero_masked
 from geomndp._types import Outputs, Scalar
 from geomndp.geometry import heat_kernel
 from geomndp.gp import GP
@@ -40,7 +41,7 @@ def carrier(problem: Problem) -> Callable[[Outputs], Outputs]:
     observed, limit = problem.observations, GP(problem.noising.kernel)
 
     def carry(v):
-        return limit.condition(observed.x, v).mean_at(problem.x)
+        return limit.condition(observed.x, v, mask=observed.mask).mean_at(problem.x)
 
     return jax.linearize(carry, jnp.zeros_like(observed.y))[1]
 
@@ -49,7 +50,8 @@ def held_force(problem: Problem) -> Force:
     r"""Drift $g_* - K_{*c} K_{cc}^{-1} g_c$ at (t, observed, y), and noise from white noise."""
     field, carry, m = problem.joint(), carrier(problem), problem.num_observed
     observed, limit = problem.observations, GP(problem.noising.kernel)
-    root = limit.condition(observed.x, jnp.zeros_like(observed.y)).gram(problem.x).root()
+    seen = limit.condition(observed.x, jnp.zeros_like(observed.y), mask=observed.mask)
+    root = seen.gram(problem.x, problem.mask).root()
 
     def drift(t, observed, y):
         g = field.u(t, jnp.concatenate([observed, y])) / problem.noising.sigma(t)
@@ -66,7 +68,7 @@ def replacement(problem: Problem, scheme: str, rule: AbstractReverse, *, coupled
     values put back are unrelated to those before and Langevin steps come after.
     """
     field, carry, m = problem.joint(), carrier(problem), problem.num_observed
-    context, mean, root = context_rule(problem, scheme), field.mean(), field.gram().root()
+    context, root = context_rule(problem, scheme), field.gram().root()
 
     def init(noise):
         one = jnp.ones((), dtype=problem.x.dtype)
@@ -80,7 +82,7 @@ def replacement(problem: Problem, scheme: str, rule: AbstractReverse, *, coupled
         observed = context.back(t, s, state.observed, context.xi(noise[1]))
         return Split(observed, y[m:] + carry(observed - y[:m]) if coupled else y[m:])
 
-    return init, Phase(predict, (mean.shape, context.shape))
+    return init, Phase(predict, (problem.joint_noise(), problem.context_noise()))
 
 
 class Pulled(AbstractScore):
@@ -102,10 +104,12 @@ class Pulled(AbstractScore):
             heat = heat_kernel(noising.manifold).score(
                 seen.noise + sigma**2, seen.y, y[: len(seen.y)]
             )
+            heat = zero_masked(heat, seen.mask)
             return self.score(noising, t, x, y, mask).at[: len(seen.y)].add(sigma * heat)
         a, sigma, m = noising.alpha(t), noising.sigma(t), noising.mean_at(seen.x)
         spread = ((sigma / a) ** 2 * noising.gram(seen.x)).add_diagonal(seen.noise)
-        residual = seen.y - m - (y[: len(m)] - m) / a
+        spread = spread.masked(seen.mask)
+        residual = zero_masked(seen.y - m - (y[: len(m)] - m) / a, seen.mask)
         pull = jnp.zeros_like(y).at[: len(m)].set(spread.solve(residual) / a)
         return self.score(noising, t, x, y, mask) + sigma * noising.gram(x, mask).mv(pull)
 
@@ -116,5 +120,6 @@ def latent(problem: Problem) -> Problem:
     if not seen.noisy:
         return problem
     none = Observations(seen.x[:0], seen.y[:0], seen.noise[:0], False)
-    pulled = Pulled(problem.score, seen)
-    return Problem(problem.noising, pulled, problem.joint().x, none, problem.eps)
+    pulled, joint = Pulled(problem.score, seen), problem.joint()
+    labels = problem.joint_noise().labels
+    return Problem(problem.noising, pulled, joint.x, none, problem.eps, joint.mask, labels)

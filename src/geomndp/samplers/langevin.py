@@ -14,7 +14,7 @@ import jax.numpy as jnp
 
 from geomndp import _checks
 from geomndp._types import Outputs
-from geomndp.samplers.base import AbstractSampler, Problem, refuse_manifold, refuse_padding
+from geomndp.samplers.base import AbstractSampler, Problem, refuse_manifold
 from geomndp.samplers.context import SCHEMES, context_rule
 from geomndp.samplers.held import Split, held_force, latent, replacement
 from geomndp.samplers.program import Phase, Program
@@ -37,6 +37,7 @@ class Langevin(AbstractSampler):
     rule: AbstractReverse = Exponential()
     grid: AbstractGrid = Power(7.0)
     final: int = eqx.field(default=0, static=True)
+    pads = True
 
     def __check_init__(self):
         _check(self)
@@ -44,7 +45,7 @@ class Langevin(AbstractSampler):
         _checks.at_least(0, final=self.final)
 
     def check(self, problem):
-        refuse_padding(self, problem)
+        pass
 
     def program(self, problem):
         noising, pace = problem.noising, _pace(problem)
@@ -76,6 +77,7 @@ class KineticLangevin(AbstractSampler):
     friction: float = 2.0
     rule: AbstractReverse = Exponential()
     grid: AbstractGrid = Power(7.0)
+    pads = True
 
     def __check_init__(self):
         _check(self)
@@ -86,7 +88,6 @@ class KineticLangevin(AbstractSampler):
 
     def check(self, problem):
         refuse_manifold(self, problem)
-        refuse_padding(self, problem)
 
     def program(self, problem):
         stride = self.stride * _pace(problem) ** 0.5
@@ -137,13 +138,12 @@ def predictor_corrector(
 
     Without velocities if `inert`.
     """
-    targets, problem = len(problem.x), latent(problem)
+    targets, mask, problem = len(problem.x), problem.mask, latent(problem)
     context, force = context_rule(problem, sampler.context), held_force(problem)
     start, (predict, predict_noise, _) = replacement(
         problem, sampler.context, sampler.rule, coupled=sampler.context == "path"
     )
-    shape = (len(problem.x), problem.noising.dim)
-    whole = (problem.num_observed + shape[0], shape[1])
+    moving = problem.target_noise()
 
     def init(noise):
         return Moving(start(noise), () if inert else force.kick(noise[1]))
@@ -160,14 +160,15 @@ def predictor_corrector(
         )
         return Moving(Split(observed, y), velocity)
 
-    moves = Phase(corrected, (context.shape, shape), sampler.inner)
+    moves = Phase(corrected, (problem.context_noise(), moving), sampler.inner)
     phases = (Phase(predicted, predict_noise), moves)
     return Program(
         init=init,
-        init_noise=(whole,) if inert else (whole, shape),
+        init_noise=(problem.joint_noise(), moving)[: 1 if inert else 2],
         phases=phases if sampler.inner else phases[:1],
         inputs=problem.times(sampler.grid, sampler.steps),
-        finish=lambda state: state.values.y[shape[0] - targets :],
+        finish=lambda state: state.values.y[len(problem.x) - targets :],
         evaluations=sampler.steps * (sampler.rule.evaluations + sampler.inner) + final,
         last=(moves._replace(repeats=final),) if final else (),
+        mask=mask,
     )

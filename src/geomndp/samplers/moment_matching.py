@@ -3,7 +3,7 @@
 import equinox as eqx
 
 from geomndp import _checks
-from geomndp.samplers.base import AbstractSampler, refuse_padding
+from geomndp.samplers.base import AbstractSampler
 from geomndp.samplers.guidance import evaluations, guided
 from geomndp.samplers.reverse import reverse_pass
 from geomndp.solve import AbstractGrid, AbstractReverse, Multistep, Power
@@ -17,13 +17,14 @@ class MomentMatching(AbstractSampler):
     grid: AbstractGrid = Power(7.0)
     most_dense: int = eqx.field(default=64, static=True)
     iterations: int = eqx.field(default=30, static=True)
+    pads = True
 
     def __check_init__(self):
         _checks.at_least(1, steps=self.steps, iterations=self.iterations)
         _checks.at_least(0, most_dense=self.most_dense)
 
     def check(self, problem):
-        refuse_padding(self, problem)
+        pass
 
     def program(self, problem):
         field, cost = problem.joint(), 1

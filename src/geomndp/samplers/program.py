@@ -1,7 +1,9 @@
-"""A sampler as a program: explicit state, explicit noise, one scan.
+"""A sampler as a program: explicit state, explicit noise, one loop.
 
 Every step is a deterministic function of (state, white noise). Running a program draws that noise;
-`geomndp.law` pushes a Gaussian law through the very same functions instead.
+`geomndp.law` pushes a Gaussian law through the very same functions instead. The noise of a step
+depends on the key, the number of the step and the labels of the points alone (`samplers.noise`):
+a run can be split into stretches of steps.
 """
 
 from collections.abc import Callable
@@ -11,11 +13,11 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 
-from geomndp._types import Array, Float, Outputs, PRNGKeyArray
+from geomndp._linalg import zero_masked
+from geomndp._types import Array, Float, Mask, Outputs, PRNGKeyArray, Scalar
+from geomndp.samplers.noise import Noise, Shapes, normals
 
 State = Any
-Shapes = tuple[tuple[int, ...], ...]
-Noise = tuple[Array, ...]
 
 
 class Phase(NamedTuple):
@@ -31,7 +33,7 @@ class Program(NamedTuple):
 
     The phases of `last` come once more after that, with the last row.
     `evaluations` is the cost of the whole in score evaluations, a vector-Jacobian product
-    counting as two.
+    counting as two. `mask` is that of the result, None where every row is real.
     """
 
     init: Callable[[Noise], State]
@@ -41,6 +43,12 @@ class Program(NamedTuple):
     finish: Callable[[State], Outputs]
     evaluations: int
     last: tuple[Phase, ...] = ()
+    mask: Mask | None = None
+
+    @property
+    def steps(self) -> int:
+        """Number of outer steps."""
+        return len(jax.tree.leaves(self.inputs)[0])
 
 
 class Info(NamedTuple):
@@ -50,36 +58,53 @@ class Info(NamedTuple):
     rms: Float[Array, " steps"]
 
 
-def normals(shapes: Shapes, dtype, *, key: PRNGKeyArray) -> Noise:
-    """White noise of several shapes."""
-    keys = jr.split(key, max(len(shapes), 1))
-    return tuple(jr.normal(k, shape, dtype=dtype) for k, shape in zip(keys, shapes, strict=False))
+def begin(program: Program, dtype, *, key: PRNGKeyArray) -> State:
+    """State before the first step."""
+    return program.init(normals(program.init_noise, dtype, key=jr.fold_in(key, 0)))
+
+
+def outer_step(program: Program, state: State, i, dtype, *, key: PRNGKeyArray):
+    """State after the outer step of number i, and the root mean square of its result."""
+    inputs = jax.tree.map(lambda rows: rows[i], program.inputs)
+    state = _through(program.phases, state, inputs, dtype, key=jr.fold_in(key, i + 1))
+    return state, root_mean_square(program.finish(state), program.mask)
+
+
+def end(program: Program, state: State, dtype, *, key: PRNGKeyArray) -> Outputs:
+    """Result of the state after the last outer step."""
+    if program.last:
+        inputs = jax.tree.map(lambda rows: rows[-1], program.inputs)
+        last_key = jr.fold_in(key, program.steps + 1)
+        state = _through(program.last, state, inputs, dtype, key=last_key)
+    return program.finish(state)
 
 
 def run(program: Program, dtype, *, key: PRNGKeyArray) -> tuple[Outputs, Array]:
     """Draw one sample; also the root mean square of the state's result after every outer step."""
-    init_key, loop_key = jr.split(key)
-    state = program.init(normals(program.init_noise, dtype, key=init_key))
+    state, rms = jax.lax.scan(
+        lambda state, i: outer_step(program, state, i, dtype, key=key),
+        begin(program, dtype, key=key),
+        jnp.arange(program.steps, dtype=jnp.int32),
+    )
+    return end(program, state, dtype, key=key), rms
 
-    def outer(state, row):
-        inputs, key = row
-        state = _through(program.phases, state, inputs, dtype, key=key)
-        return state, jnp.sqrt(jnp.mean(program.finish(state) ** 2))
 
-    steps = len(jax.tree.leaves(program.inputs)[0])
-    state, rms = jax.lax.scan(outer, state, (program.inputs, jr.split(loop_key, steps)))
-    if program.last:
-        inputs = jax.tree.map(lambda rows: rows[-1], program.inputs)
-        last_key = jr.fold_in(loop_key, steps)
-        state = _through(program.last, state, inputs, dtype, key=last_key)
-    return program.finish(state), rms
+def root_mean_square(y: Array, mask: Mask | None) -> Scalar:
+    """Root mean square over the real points of the last two axes (point, output)."""
+    if mask is None:
+        return jnp.sqrt(jnp.mean(y**2))
+    rows = y.reshape(-1, *y.shape[-2:])
+    squares = jax.vmap(lambda y: zero_masked(y**2, mask))(rows)
+    return jnp.sqrt(jnp.sum(squares) / (len(rows) * y.shape[-1] * jnp.sum(mask)))
 
 
 def _through(phases: tuple[Phase, ...], state, inputs, dtype, *, key: PRNGKeyArray) -> State:
-    for phase, phase_key in zip(phases, jr.split(key, len(phases)), strict=True):
+    for first, phase in enumerate(phases):
 
-        def inner(state, key, phase=phase):
-            return phase.step(state, inputs, normals(phase.noise, dtype, key=key)), None
+        def inner(state, number, phase=phase):
+            noise = normals(phase.noise, dtype, key=jr.fold_in(key, number))
+            return phase.step(state, inputs, noise), None
 
-        state, _ = jax.lax.scan(inner, state, jr.split(phase_key, phase.repeats))
+        numbers = first + len(phases) * jnp.arange(phase.repeats, dtype=jnp.int32)
+        state, _ = jax.lax.scan(inner, state, numbers)
     return state

@@ -36,8 +36,8 @@ def reverse_pass(
     The result is the last rows of the field, those of the problem's targets.
     """
     root = field.gram().root()
-    shape = (len(field.x), field.noising.dim)
-    first = shape[0] - len(problem.x)
+    first = len(field.x) - len(problem.x)
+    rows = problem.joint_noise() if first else problem.target_noise()
 
     def init(noise):
         y = start(field, root, noise[0])
@@ -49,9 +49,10 @@ def reverse_pass(
 
     return Program(
         init=init,
-        init_noise=(shape,),
-        phases=(Phase(step, (shape,)),),
+        init_noise=(rows,),
+        phases=(Phase(step, (rows,)),),
         inputs=problem.times(grid, steps),
         finish=lambda state: state.y[first:],
         evaluations=(1 + steps * rule.evaluations) * cost,
+        mask=problem.mask,
     )

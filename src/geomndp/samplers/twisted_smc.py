@@ -7,20 +7,21 @@ moment-matched density of the observations; at the last time the twist stands fo
 independent, and standard errors are between runs.
 """
 
+import dataclasses
 from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import jax.random as jr
+from jax.scipy.special import ndtr
 
 from geomndp import _checks
 from geomndp._linalg import AbstractGram
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray, Scalar
 from geomndp.noising import AbstractNoising
-from geomndp.samplers.base import AbstractSampler, Problem, Samples, refuse_manifold, refuse_padding
+from geomndp.samplers.base import AbstractSampler, Problem, refuse_manifold, sample_keys
 from geomndp.samplers.guidance import Guess, GuidedField, evaluations, guided
-from geomndp.samplers.program import Info, Program
+from geomndp.samplers.program import Phase, Program, begin, outer_step, root_mean_square
 from geomndp.solve import AbstractField, AbstractGrid, Multistep, Power, ReverseState, ancestral
 
 MOST_OBSERVED = 256
@@ -42,6 +43,13 @@ class Weighted(NamedTuple):
     log_weights: Float[Array, " k"]
 
 
+class Run(NamedTuple):
+    """One run: its particles, and the uniform number by which one of them is picked at the end."""
+
+    state: Weighted
+    pick: Scalar
+
+
 class Runs(NamedTuple):
     """Final particles of the targets, of several independent runs.
 
@@ -61,6 +69,7 @@ class TwistedSMC(AbstractSampler):
     particles: int = eqx.field(default=64, static=True)
     grid: AbstractGrid = Power(7.0)
     runs_at_once: int = eqx.field(default=64, static=True)
+    pads = True
 
     def __check_init__(self):
         _checks.at_least(1, steps=self.steps, runs_at_once=self.runs_at_once)
@@ -68,7 +77,6 @@ class TwistedSMC(AbstractSampler):
 
     def check(self, problem):
         refuse_manifold(self, problem)
-        refuse_padding(self, problem)
         if problem.observations.y.size > MOST_OBSERVED:
             raise ValueError(
                 f"expected at most {MOST_OBSERVED} observed coordinates for TwistedSMC, got "
@@ -82,48 +90,56 @@ class TwistedSMC(AbstractSampler):
         """Cost of one run."""
         return (self.steps + 1) * self.particles * evaluations(guided(problem, MOST_OBSERVED))
 
+    def execution(self, problem):
+        field, m = guided(problem, MOST_OBSERVED), problem.num_observed
+        mean, root = field.mean(), field.gram().root()
+        rows = dataclasses.replace(problem.joint_noise(), copies=self.particles)
+
+        def init(noise):
+            y = mean[None] + jax.vmap(root.mv)(noise[0])
+            guess = jax.vmap(lambda y: field.guess(jnp.ones((), dtype=y.dtype), y))(y)
+            # The twist at time one is the weight of a draw from the limiting law.
+            return Run(Weighted(Particle(y, guess, y, y), guess.log_twist), ndtr(noise[1]))
+
+        def step(run, times, noise):
+            particles, log_weights = resample(run.state, ndtr(noise[0]))
+            move = jax.vmap(lambda particle, z: advance(field, root, times, particle, z))
+            particles, gain = move(particles, noise[1])
+            return run._replace(state=Weighted(particles, log_weights + gain))
+
+        def picked(run):
+            cumulative = jnp.cumsum(jax.nn.softmax(run.state.log_weights))
+            last = self.particles - 1
+            chosen = jnp.minimum(jnp.searchsorted(cumulative, run.pick), last)
+            return run.state.particles.y[chosen, m:]
+
+        return Program(
+            init=init,
+            init_noise=(rows, ()),
+            phases=(Phase(step, ((), rows)),),
+            inputs=problem.times(self.grid, self.steps),
+            finish=picked,
+            evaluations=self.evaluations(problem),
+            mask=problem.mask,
+        )
+
     def runs(self, problem: Problem, *, key: PRNGKeyArray, num_runs: int) -> Runs:
         """Weighted particles of independent runs: averages over them are the best estimates."""
-        field = guided(problem, MOST_OBSERVED)
-        batch = min(self.runs_at_once, num_runs)
-        state, (sizes, rms) = jax.lax.map(
-            lambda key: self._run(problem, field, key=key),
-            jr.split(key, num_runs),
-            batch_size=batch,
-        )
-        weights = jax.nn.softmax(state.log_weights, axis=-1)
-        return Runs(state.particles.y[:, :, problem.num_observed :], weights, sizes, rms)
+        program, dtype, m = self.execution(problem), problem.x.dtype, problem.num_observed
 
-    def draw(self, problem, *, key, num_samples):
-        run_key, pick_key = jr.split(key)
-        runs = self.runs(problem, key=run_key, num_runs=num_samples)
-        pick = jax.vmap(lambda key, y, w: y[jr.categorical(key, jnp.log(w))])
-        y = pick(jr.split(pick_key, num_samples), runs.y, runs.weights)
-        _, _, times = problem.times(self.grid, self.steps)
-        return Samples(y, Info(times, jnp.sqrt(jnp.mean(runs.rms**2, axis=0))))
+        def one(key):
+            def step(run, i):
+                run, _ = outer_step(program, run, i, dtype, key=key)
+                y, log_weights = run.state.particles.y[:, m:], run.state.log_weights
+                return run, (effective(log_weights), root_mean_square(y, problem.mask))
 
-    def _run(self, problem: Problem, field: GuidedField, *, key: PRNGKeyArray):
-        init_key, loop_key = jr.split(key)
-        mean, root = field.mean(), field.gram().root()
-        shape = (self.particles, *mean.shape)
-        y = mean[None] + jax.vmap(root.mv)(jr.normal(init_key, shape, dtype=mean.dtype))
-        guess = jax.vmap(lambda y: field.guess(jnp.ones((), dtype=y.dtype), y))(y)
-        # The twist at time one is the weight of a draw from the limiting law.
-        state = Weighted(Particle(y, guess, y, y), guess.log_twist)
+            start = begin(program, dtype, key=key)
+            return jax.lax.scan(step, start, jnp.arange(self.steps, dtype=jnp.int32))
 
-        def step(state, row):
-            times, key = row
-            resample_key, move_key = jr.split(key)
-            particles, log_weights = resample(state, key=resample_key)
-            z = jr.normal(move_key, shape, dtype=mean.dtype)
-            move = jax.vmap(lambda particle, z: advance(field, root, times, particle, z))
-            particles, gain = move(particles, z)
-            state = Weighted(particles, log_weights + gain)
-            rms = jnp.sqrt(jnp.mean(particles.y[:, problem.num_observed :] ** 2))
-            return state, (effective(state.log_weights), rms)
-
-        keys = jr.split(loop_key, self.steps)
-        return jax.lax.scan(step, state, (problem.times(self.grid, self.steps), keys))
+        keys = sample_keys(key, num_runs)
+        run, (sizes, rms) = jax.lax.map(one, keys, batch_size=min(self.runs_at_once, num_runs))
+        weights = jax.nn.softmax(run.state.log_weights, axis=-1)
+        return Runs(run.state.particles.y[:, :, m:], weights, sizes, rms)
 
 
 def effective(log_weights: Float[Array, " k"]) -> Scalar:
@@ -131,10 +147,10 @@ def effective(log_weights: Float[Array, " k"]) -> Scalar:
     return 1 / jnp.sum(jax.nn.softmax(log_weights) ** 2)
 
 
-def resample(state: Weighted, *, key: PRNGKeyArray) -> Weighted:
+def resample(state: Weighted, uniform: Scalar) -> Weighted:
     """Systematic resampling when fewer than half of the particles are effective."""
     count, dtype = len(state.log_weights), state.log_weights.dtype
-    offsets = (jnp.arange(count, dtype=dtype) + jr.uniform(key, dtype=dtype)) / count
+    offsets = (jnp.arange(count, dtype=dtype) + uniform) / count
     cumulative = jnp.cumsum(jax.nn.softmax(state.log_weights))
     picks = jnp.clip(jnp.searchsorted(cumulative, offsets), 0, count - 1)
     chosen = jax.tree.map(lambda leaf: leaf[picks], state.particles)

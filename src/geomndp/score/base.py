@@ -19,10 +19,12 @@ class AbstractScore(eqx.Module):
 
     At equal times u = sigma K grad log p_t; on a manifold sqrt(s) grad log p, a tangent vector.
     Masked rows of u are zero. `conditional` says whether points may sit at different times, so
-    that u given a context at time zero is the score of the conditional law.
+    that u given a context at time zero is the score of the conditional law. `pads` says that
+    masked points change nothing, so that functions may be filled up to one of few sizes.
     """
 
     conditional: AbstractVar[bool]
+    pads = False
 
     @abc.abstractmethod
     def __call__(

@@ -24,6 +24,7 @@ class GaussianScore(AbstractScore):
 
     gp: AbstractGP
     conditional = True
+    pads = True
 
     def law(self, noising, t, x) -> tuple[Outputs, AbstractGram]:
         """Mean A m_0 + (1 - A) m and covariance A K_0 A + D K D of the noised values."""
@@ -64,6 +65,7 @@ class MixtureScore(AbstractScore):
     scores: tuple[GaussianScore, ...]
     weights: tuple[float, ...] = eqx.field(static=True)
     conditional = True
+    pads = True
 
     def __init__(self, gps, weights=None):
         gps = tuple(gps)

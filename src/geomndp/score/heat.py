@@ -33,6 +33,7 @@ class HeatMixtureScore(AbstractScore):
     spreads: tuple[float, ...] = eqx.field(static=True)
     weights: tuple[float, ...] = eqx.field(static=True)
     conditional = True
+    pads = True
 
     def __init__(self, centres: Centres, spreads, weights=None):
         spreads = tuple(float(spread) for spread in spreads)

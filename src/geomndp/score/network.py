@@ -9,6 +9,7 @@ import equinox as eqx
 from geomndp import _checks
 from geomndp._linalg import zero_masked
 from geomndp._types import Mask, Outputs
+from geomndp.nets import AbstractNet
 from geomndp.noising import Perturbed, per_point
 from geomndp.score.base import AbstractScore
 from geomndp.score.parametrise import AbstractParametrisation, Velocity, moment
@@ -25,6 +26,11 @@ class NetworkScore(AbstractScore):
     net: Callable
     parametrisation: AbstractParametrisation = Velocity()
     conditional: bool = eqx.field(default=False, static=True)
+
+    @property
+    def pads(self) -> bool:
+        """Networks of geomndp's kind keep the promise; of other functions nothing is known."""
+        return isinstance(self.net, AbstractNet)
 
     def net_inputs(self, noising, t, x, y, mask=None):
         """Arguments of the network: times of every point, values of unit scale."""

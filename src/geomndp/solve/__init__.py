@@ -2,7 +2,15 @@
 
 from geomndp.solve.field import AbstractField, Context, Field, join_masks
 from geomndp.solve.grids import AbstractGrid, LogSnr, Power, Uniform
-from geomndp.solve.integrators import RK4, AbstractFixed, AbstractSolver, Adaptive, Euler, Heun
+from geomndp.solve.integrators import (
+    RK4,
+    AbstractFixed,
+    AbstractSolver,
+    Adaptive,
+    Euler,
+    Heun,
+    on_manifold,
+)
 from geomndp.solve.reverse import (
     AbstractReverse,
     EulerMaruyama,
@@ -37,4 +45,5 @@ __all__ = [
     "ancestral",
     "join_masks",
     "moved",
+    "on_manifold",
 ]

@@ -15,6 +15,7 @@ from geomndp._linalg import AbstractGram, join_masks, zero_masked
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, Scalar
 from geomndp.noising import AbstractNoising
 from geomndp.score import AbstractScore
+from geomndp.solve.integrators import Norm, rms_of_real
 
 if TYPE_CHECKING:  # to pyright an AbstractVar is a field, the first of every subclass
     from typing import ClassVar as AbstractVar
@@ -66,6 +67,10 @@ class AbstractField(eqx.Module):
     def gram(self) -> AbstractGram:
         """Covariance of the limiting law at the free points."""
         return self.noising.gram(self.x, self.mask)
+
+    def norm(self) -> Norm | None:
+        """Norm that does not count masked points, None where there are none."""
+        return None if self.mask is None else rms_of_real(self.mask)
 
 
 class Field(AbstractField):

@@ -13,7 +13,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from geomndp._types import Array, Float
+from geomndp._linalg import zero_masked
+from geomndp._types import Array, Float, Mask, Scalar
 
 if TYPE_CHECKING:  # to pyright an AbstractVar is a field, the first of every subclass
     from typing import ClassVar as AbstractVar
@@ -23,6 +24,24 @@ else:
 State = Any
 VectorField = Callable[[Array, State], State]
 Onto = Callable[[State], State]
+Norm = Callable[[State], Scalar]
+
+
+def rms_of_real(mask: Mask) -> Norm:
+    """Root mean square over a state's coordinates, those of points only where they are real.
+
+    Values at points are matrices (point, output); other arrays count whole.
+    """
+
+    def norm(state: State) -> Scalar:
+        total = count = jnp.zeros((), dtype=mask.dtype)
+        for leaf in jax.tree.leaves(state):
+            square = zero_masked(leaf**2, mask) if leaf.ndim == 2 else leaf**2
+            size = leaf.shape[1] * jnp.sum(jnp.sign(mask)) if leaf.ndim == 2 else leaf.size
+            total, count = total + jnp.sum(square), count + size
+        return jnp.sqrt(total / jnp.maximum(count, 1))
+
+    return norm
 
 
 def _axpy(y: State, *terms: tuple[Any, State]) -> State:
@@ -37,11 +56,17 @@ class AbstractSolver(eqx.Module):
 
     @abc.abstractmethod
     def integrate(
-        self, field: VectorField, times: Float[Array, " m"], y: State, onto: Onto | None = None
+        self,
+        field: VectorField,
+        times: Float[Array, " m"],
+        y: State,
+        onto: Onto | None = None,
+        norm: Norm | None = None,
     ) -> tuple[State, Array]:
         """Value at the last time, and how often the field was evaluated.
 
-        `onto` brings a state back to its manifold.
+        `onto` brings a state back to its manifold. `norm` is that of errors, by default the root
+        mean square over all coordinates.
         """
 
 
@@ -54,7 +79,7 @@ class AbstractFixed(AbstractSolver):
     def step(self, field: VectorField, t0: Array, t1: Array, y: State) -> State:
         """Advance from t0 to t1."""
 
-    def integrate(self, field, times, y, onto=None):
+    def integrate(self, field, times, y, onto=None, norm=None):
         def body(y, interval):
             return on_manifold(self.step, onto)(field, interval[0], interval[1], y), None
 
@@ -112,11 +137,11 @@ class Adaptive(AbstractSolver):
     atol: float = 1e-6
     max_steps: int = eqx.field(default=4096, static=True)
 
-    def integrate(self, field, times, y, onto=None):
+    def integrate(self, field, times, y, onto=None, norm=None):
         import diffrax
 
         onto = (lambda y: y) if onto is None else onto
-
+        options: dict[str, Any] = {} if norm is None else {"norm": norm}
         solution = diffrax.diffeqsolve(
             diffrax.ODETerm(lambda t, y, _: field(jnp.asarray(t), onto(y))),
             diffrax.Tsit5(),
@@ -124,7 +149,7 @@ class Adaptive(AbstractSolver):
             times[-1],
             None,
             y,
-            stepsize_controller=diffrax.PIDController(rtol=self.rtol, atol=self.atol),
+            stepsize_controller=diffrax.PIDController(rtol=self.rtol, atol=self.atol, **options),
             max_steps=self.max_steps,
         )
         y = onto(jax.tree.map(lambda leaf: leaf[-1], solution.ys))

@@ -1,4 +1,4 @@
-"""How far a command is, on the error stream: a bar on a terminal, now and then a line elsewhere."""
+"""How far a computation is, on the error stream: a bar on a terminal, a few lines elsewhere."""
 
 from __future__ import annotations
 
@@ -6,12 +6,35 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
 from itertools import islice
 from typing import TypeVar
 
 Item = TypeVar("Item")
 PATIENCE = 2.0  # seconds without a word; every further word takes twice as long
+
+
+@contextmanager
+def quiet_at_first(what: str, total: int) -> Iterator[Callable[[float], None]]:
+    """Yield update(done): a bar on a terminal if it takes more than `PATIENCE` seconds.
+
+    Nothing is shown elsewhere, nor without the package rich.
+    """
+    if find_spec("rich") is None or not sys.stderr.isatty():
+        yield lambda done: None
+        return
+    start, shown = time.monotonic(), ExitStack()
+
+    def update(done: float) -> None:
+        if time.monotonic() - start > PATIENCE:
+            if not bars:
+                bars.append(shown.enter_context(progress(what, total)))
+            bars[0](int(done))
+
+    bars: list[Callable[[int], None]] = []
+    with shown:
+        yield update
 
 
 @contextmanager

@@ -1,0 +1,93 @@
+"""Both solves of a log-density as one loop of equal steps, which can be split anywhere.
+
+The steps of the solve proper come first, those of the coarser one after them. One step serves both:
+half as much is compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from geomndp._types import Array, Float, Int, Scalar
+from geomndp.solve import AbstractFixed, on_manifold
+
+State = tuple[Array, Array]
+"""Values, and the integrals of the estimates of the divergence."""
+
+
+class Solution(NamedTuple):
+    """Log-density of the end law, and the integral of each estimate of the divergence.
+
+    Both of the solve proper and of the coarser one; score evaluations of the two together.
+    """
+
+    end: Scalar
+    volumes: Float[Array, " k"]
+    coarse_end: Scalar
+    coarse_volumes: Float[Array, " k"]
+    evaluations: Int[Array, ""]
+
+    def change(self) -> Scalar:
+        """How far the two solves are apart."""
+        volume = jnp.mean(self.volumes) - jnp.mean(self.coarse_volumes)
+        return jnp.abs(self.end - self.coarse_end) + jnp.abs(volume)
+
+
+class Equation(NamedTuple):
+    """What is solved, from `start`, and what the end is worth."""
+
+    velocity: Callable[[Scalar, Any], Any]
+    onto: Callable[[State], State]
+    law: Callable[[Array], Scalar]
+    start: State
+    norm: Callable[[Any], Scalar] | None
+
+
+class Walk(NamedTuple):
+    """Where the present solve has come to, and the end of the one before."""
+
+    now: State
+    before: State
+
+
+class Stepwise(NamedTuple):
+    """A fixed-step solver over two grids of times."""
+
+    solver: AbstractFixed
+    equation: Equation
+    fine: Float[Array, " a"]
+    coarse: Float[Array, " b"]
+
+    @property
+    def total(self) -> int:
+        """Steps of both solves."""
+        return len(self.fine) + len(self.coarse) - 2
+
+    def begin(self) -> Walk:
+        """Before the first step."""
+        return Walk(self.equation.start, self.equation.start)
+
+    def step(self, walk: Walk, k: Int[Array, ""]) -> Walk:
+        """The k-th step; the first of the coarser solve sets out from the start again."""
+        t0 = jnp.concatenate([self.fine[:-1], self.coarse[:-1]])[k]
+        t1 = jnp.concatenate([self.fine[1:], self.coarse[1:]])[k]
+        again = k == len(self.fine) - 1
+        before = _choose(again, walk.now, walk.before)
+        now = _choose(again, self.equation.start, walk.now)
+        move = on_manifold(self.solver.step, self.equation.onto)
+        return Walk(move(self.equation.velocity, t0, t1, now), before)
+
+    def end(self, walk: Walk) -> Solution:
+        """After the last step."""
+        (y, volumes), (coarse_y, coarse_volumes) = walk.before, walk.now
+        end, coarse_end = jax.vmap(self.equation.law)(jnp.stack([y, coarse_y]))
+        evaluations = jnp.asarray(self.solver.evaluations * self.total)
+        return Solution(end, volumes, coarse_end, coarse_volumes, evaluations)
+
+
+def _choose(condition: Array, first: State, second: State) -> State:
+    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), first, second)

@@ -1,0 +1,193 @@
+"""Samples and log-densities in blocks: bounded memory, progress, and an ear for Ctrl-C.
+
+Numbers of points are rounded up to buckets, so that a new number does not compile a new program.
+Samples are drawn in blocks that fit the memory; a block goes through its steps in stretches of
+about a second. Neither changes a result by more than rounding, since the random draws of a sample,
+a probe and a point depend on their numbers alone. Inside JAX's transformations, where there is
+nothing to measure, all is one pure function.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from geomndp import _checks
+from geomndp._arrays import put
+from geomndp._buckets import bucket, bucket_below
+from geomndp._types import Mask, Outputs
+from geomndp.likelihood import Flow, LogProb, Solution
+from geomndp.model import stretches
+from geomndp.model.cache import setting
+from geomndp.model.clock import Clock, Progress, reporting
+from geomndp.model.compiled import compiled_log_prob, draw, solves
+from geomndp.model.memory import memory_bound, too_much
+from geomndp.model.programs import Program, program
+from geomndp.samplers import AbstractSampler, Info, Problem, Samples, pad_problem, pad_rows
+from geomndp.solve import AbstractFixed
+
+POINTS = {"cpu": 10_000}
+MANY_POINTS = 500_000
+"""Points of all samples of a block together, beyond which larger blocks are not faster."""
+
+
+class Settings(NamedTuple):
+    """How a request is carried out: the bytes that it may take, and who hears of its progress."""
+
+    max_memory: int | None = None
+    progress: Progress = True
+
+
+def sample(
+    sampler: AbstractSampler, problem: Problem, key: Any, num_samples: int, settings: Settings
+) -> Samples:
+    """Draw samples of a problem, in the model's units."""
+    # A sampler that draws in its own way is left alone.
+    own_way = type(sampler).draw is not AbstractSampler.draw
+    if own_way or _traced((sampler, problem, key)):
+        return draw(sampler, problem, key, num_samples)
+    n = len(problem.x)
+    if sampler.pads and problem.score.pads:
+        problem = pad_problem(problem, bucket(problem.num_observed), bucket(n))
+    y, sizes = _blocks(sampler, problem, key, num_samples, settings)
+    _, _, times = problem.times(sampler.grid, sampler.steps)
+    rms = np.sqrt(np.mean(sizes**2, axis=0))
+    return Samples(put(y[:, :n]), Info(times, put(rms)))
+
+
+def _blocks(sampler, problem, key, num_samples, settings) -> tuple[np.ndarray, np.ndarray]:
+    """Samples, and their root mean squares after every step."""
+    bound, clock = Bound(problem, settings), Clock()
+    size, parts, first = _first_size(problem, num_samples), [], 0
+    with reporting("sampling", num_samples, settings.progress) as report:
+        while first < num_samples:
+
+            def update(share, first=first, size=size):
+                report(min(first + size * share, num_samples))
+
+            found = _block((sampler, problem, key, np.int32(first), size), bound, clock, update)
+            if isinstance(found, int):
+                size, clock = found, Clock()
+                continue
+            parts.append(found)
+            first += size
+    y, sizes = (np.concatenate(values)[:num_samples] for values in zip(*parts, strict=True))
+    return y, sizes
+
+
+def _block(args: tuple, bound: Bound, clock: Clock, update) -> tuple[np.ndarray, np.ndarray] | int:
+    """Samples and sizes of one block, or how many would fit the memory and the time."""
+    sampler, size, zero = args[0], args[-1], np.int32(0)
+    start = program(stretches.start_samples, *args)
+    if bound.exceeded(start):
+        return bound.smaller(size, start)
+    states, y = start(*args), None
+    move = program(stretches.move_samples, *args, states, zero, zero)
+    if bound.exceeded(move):
+        return bound.smaller(size, move)
+
+    def advance(i: int, j: int):
+        nonlocal states, y
+        states, y = move(*args, states, np.int32(i), np.int32(j))
+        return y
+
+    for done in clock.through(sampler.steps, advance):
+        update(done / sampler.steps)
+        if done == 1 < size and clock.slow:
+            return bucket_below(max(1, min(size - 1, int(size / clock.seconds))))
+    return np.asarray(y), np.asarray(states[1])
+
+
+def _first_size(problem: Problem, num_samples: int) -> int:
+    """Samples of a block that keep a device busy, in blocks of one size."""
+    points = max(1, problem.num_observed + len(problem.x))
+    most = max(1, POINTS.get(device_of(problem).platform, MANY_POINTS) // points)
+    count = -(-num_samples // bucket_below(most))
+    return bucket(-(-num_samples // count))
+
+
+class Bound:
+    """The bytes that one program may take."""
+
+    def __init__(self, problem: Problem, settings: Settings):
+        """As the settings say, for the device on which the problem is."""
+        self.given = settings.max_memory is not None
+        self.bytes = memory_bound(settings.max_memory, device_of(problem))
+
+    def exceeded(self, program: Program) -> bool:
+        """Whether a program takes more."""
+        return program.memory() > self.bytes
+
+    def smaller(self, size: int, program: Program) -> int:
+        """How many would fit, if a program for `size` of them takes too much."""
+        if size == 1:
+            raise too_much(program.memory(), self.bytes, self.given)
+        return bucket_below(min(size - 1, max(1, size * self.bytes // program.memory())))
+
+
+def log_prob(
+    flow: Flow,
+    problem: Problem,
+    y: Outputs,
+    mask: Mask | None,
+    key: Any,
+    route: str,
+    settings: Settings,
+) -> LogProb:
+    """Log-density of y given a problem's observations, in the model's units."""
+    if _traced((flow, problem, y, mask, key)):
+        return compiled_log_prob(flow, problem, y, mask, key, route)
+    problem, n = dataclasses.replace(problem, mask=mask), len(problem.x)
+    if problem.score.pads:
+        problem = pad_problem(problem, bucket(problem.num_observed), bucket(n))
+        y = pad_rows(y, bucket(n))
+    parts = solves(problem, route)
+    bound = Bound(problem, settings)
+    with reporting("solving", 100 * len(parts), settings.progress) as report:
+        solutions = [
+            _solution(
+                flow, (problem, y, key, part), bound, lambda share, i=i: report(100 * (i + share))
+            )
+            for i, part in enumerate(parts)
+        ]
+    return flow.summary(*solutions)
+
+
+def _solution(flow: Flow, args: tuple, bound: Bound, update) -> Solution:
+    """One solve, with as many directional derivatives at a time as fit the memory."""
+    zero = np.int32(0)
+    if not isinstance(flow.solver, AbstractFixed):
+        return program(stretches.density_at_once, flow, *args)(flow, *args)
+    walk = program(stretches.start_density, flow, *args)(flow, *args)
+    move = program(stretches.move_density, flow, *args, walk, zero, zero)
+    chunk = getattr(flow.divergence, "chunk", 1)
+    if bound.exceeded(move):
+        chunk = bound.smaller(min(chunk, max(1, args[1].size)), move)
+        divergence = dataclasses.replace(flow.divergence, chunk=chunk)
+        return _solution(dataclasses.replace(flow, divergence=divergence), args, bound, update)
+    results = []
+
+    def advance(i: int, j: int):
+        nonlocal walk
+        walk, result = move(flow, *args, walk, np.int32(i), np.int32(j))
+        results.append(result)
+        return result
+
+    total = flow.num_steps()
+    for done in Clock().through(total, advance):
+        update(done / total)
+    return results[-1]
+
+
+def device_of(problem: Problem) -> Any:
+    """Device on which a problem is."""
+    return next(iter(problem.x.devices()))
+
+
+def _traced(tree: Any) -> bool:
+    """Whether JAX is tracing any of this, or told not to compile."""
+    leaves = jax.tree.leaves(tree)
+    return setting("jax_disable_jit") or not all(map(_checks.concrete, leaves))

@@ -1,0 +1,65 @@
+"""How much memory a computation may take: half of what is free, unless a bound is given."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from geomndp import _checks
+
+SHARE = 0.5
+UNKNOWN = 4 * 2**30
+"""Bytes taken as free where nothing tells."""
+
+
+def memory_bound(max_memory: int | None, device: Any) -> int:
+    """Bytes that one program may take for what it makes."""
+    if max_memory is not None:
+        _checks.at_least(1, max_memory=max_memory)
+        return int(max_memory)
+    return int(SHARE * free_memory(device))
+
+
+def free_memory(device: Any) -> int:
+    """Bytes that are free on a device, for the processor those of the machine or container."""
+    if device.platform != "cpu":
+        found = device.memory_stats() or {}
+        if "bytes_limit" in found:
+            return max(0, found["bytes_limit"] - found.get("bytes_in_use", 0))
+        return UNKNOWN
+    known = [value for value in (_available(), _left_in_container()) if value is not None]
+    return min(known) if known else UNKNOWN
+
+
+def _available() -> int | None:
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        sizes = {name: int(rest.split()[0]) for name, rest in (line.split(":") for line in lines)}
+        return 1024 * sizes["MemAvailable"]
+    except (OSError, ValueError, KeyError):
+        pass
+    try:  # all that the machine has
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def _left_in_container() -> int | None:
+    try:
+        folder = Path("/sys/fs/cgroup")
+        limit, used = (
+            int((folder / name).read_text(encoding="ascii"))
+            for name in ("memory.max", "memory.current")
+        )
+    except (OSError, ValueError):  # "max" is no number: no limit
+        return None
+    return max(0, limit - used)
+
+
+def too_much(need: int, bound: int, given: bool) -> MemoryError:
+    """The error where even the smallest block needs more than the bound."""
+    unit = 2**30
+    expected = f"memory of at least {need / unit:.3g} GiB for so many points"
+    kind = "max_memory" if given else "half of what is free:"
+    return MemoryError(f"expected {expected}, got {kind} {bound / unit:.3g} GiB; ask for fewer")

@@ -1,0 +1,58 @@
+"""Problems filled up with points that change nothing, to one of few sizes.
+
+Padding repeats the last real row, so that values on a manifold stay on it, with a mask of zero.
+The arrays are made by NumPy and put on the device as they are: no size that comes is compiled for.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from geomndp._arrays import put
+from geomndp._types import Array, Mask
+from geomndp.samplers.base import Observations, Problem
+
+
+def pad_rows(values: Array, size: int) -> Array:
+    """Rows repeated at the end up to `size`, of concrete values."""
+    if len(values) == size:
+        return values
+    rows = np.minimum(np.arange(size), len(values) - 1)
+    return put(np.asarray(values)[rows])
+
+
+def pad_mask(mask: Mask | None, n: int, size: int, dtype) -> Mask:
+    """Mask of n points and padding up to `size`.
+
+    There is one also where nothing is padded: a full bucket takes the program of the others.
+    """
+    padded = np.zeros(size, dtype=dtype)
+    padded[:n] = 1.0 if mask is None else np.asarray(mask)
+    return put(padded)
+
+
+def pad_observations(observations: Observations, size: int) -> Observations:
+    """Observations with padding up to `size` rows; none stay none."""
+    m = len(observations.x)
+    if size == 0:
+        return observations
+    return Observations(
+        pad_rows(observations.x, size),
+        pad_rows(observations.y, size),
+        pad_rows(observations.noise, size),
+        observations.noisy,
+        pad_mask(observations.mask, m, size, observations.x.dtype),
+    )
+
+
+def pad_problem(problem: Problem, contexts: int, targets: int) -> Problem:
+    """The problem with so many context and target points, its own ones first."""
+    n = len(problem.x)
+    return dataclasses.replace(
+        problem,
+        x=pad_rows(problem.x, targets),
+        observations=pad_observations(problem.observations, contexts),
+        mask=pad_mask(problem.mask, n, targets, problem.x.dtype),
+    )
