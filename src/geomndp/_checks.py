@@ -16,15 +16,32 @@ def concrete(value) -> bool:
 def positive(**values) -> None:
     """Refuse a parameter that is not positive and finite."""
     for name, value in values.items():
-        if concrete(value) and not (np.all(np.isfinite(value)) and np.all(np.asarray(value) > 0)):
-            raise ValueError(f"expected {name} > 0, got {value}")
+        if concrete(value) and not (is_finite(value) and np.all(np.asarray(value) > 0)):
+            raise ValueError(f"expected {name} > 0, got {brief(value)}")
 
 
 def not_negative(**values) -> None:
     """Refuse a parameter that is negative or not finite."""
     for name, value in values.items():
-        if concrete(value) and not (np.all(np.isfinite(value)) and np.all(np.asarray(value) >= 0)):
-            raise ValueError(f"expected {name} >= 0, got {value}")
+        if concrete(value) and not (is_finite(value) and np.all(np.asarray(value) >= 0)):
+            raise ValueError(f"expected {name} >= 0, got {brief(value)}")
+
+
+def is_finite(value) -> bool:
+    """Whether this is made of finite real numbers."""
+    try:
+        array = np.asarray(value)
+        if array.dtype.kind == "V":  # bfloat16 is no kind of NumPy's
+            array = array.astype(float)
+        return array.dtype.kind in "fiu" and bool(np.all(np.isfinite(array)))
+    except (TypeError, ValueError):
+        return False
+
+
+def brief(value) -> str:
+    """A value in a sentence."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 100 else text[:100] + "..."
 
 
 def one_of(name: str, value, allowed) -> None:

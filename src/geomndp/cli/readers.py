@@ -61,7 +61,12 @@ def _as_datetimes(column: Any) -> Any:
 def _read_parquet(path: str) -> Any:
     import pandas as pd
 
-    return pd.read_parquet(path)
+    frame = pd.read_parquet(path)
+    units = frame.attrs.get("units", {})
+    if not isinstance(units, dict):
+        raise ValueError(f"units by column as a {type(units).__name__}")
+    frame.attrs["units"] = {str(name): str(unit) for name, unit in units.items()}
+    return frame
 
 
 def _read_netcdf(path: str) -> Any:

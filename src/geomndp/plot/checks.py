@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from geomndp.plot.axes import new_axes
+from geomndp.plot.read import plain_array
 from geomndp.train import History
 from geomndp.train.log import Log
 
@@ -86,7 +87,7 @@ def training_curve(
 
 
 def _levels(pit: Any) -> np.ndarray:
-    values = np.asarray(pit, float).reshape(-1)
+    values = plain_array("pit", pit).astype(float).reshape(-1)
     if not values.size or not np.all((values >= 0) & (values <= 1)):
         raise ValueError("expected probability integral transforms from 0 to 1, got others or none")
     return values

@@ -67,4 +67,5 @@ def _draw(ax: Any, drawn: Functions, observed: Functions | None, law: Any, outpu
     if observed is not None:
         seen = observed.x[:, 0], observed.y[0, :, output]
         ax.plot(*seen, "o", color=BLACK, ms=4, label="observed")
-    ax.set_xlim(places[0], places[-1])
+    if len(shown := places[np.isfinite(places)]):
+        ax.set_xlim(shown[0], shown[-1])

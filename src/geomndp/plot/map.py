@@ -10,7 +10,7 @@ import numpy as np
 from geomndp.data.globe import to_latlon, to_unit
 from geomndp.plot.axes import new_axes
 from geomndp.plot.land import rings
-from geomndp.plot.read import read_functions, read_observed, read_values
+from geomndp.plot.read import plain_array, read_functions, read_observed, read_values
 from geomndp.tables import is_table, place_names
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def _tracks(samples: Any) -> np.ndarray:
     """Unit vectors (s, n, 3) of samples."""
     if is_table(samples):
         return np.asarray(to_unit(*np.moveaxis(read_values(samples), -1, 0)))
-    y = np.asarray(samples, dtype=float)
+    y = plain_array("tracks", samples).astype(float)
     if y.ndim != 3 or y.shape[-1] != 3:
         raise ValueError(f"expected tracks of shape (s, n, 3), got shape {y.shape}")
     return y

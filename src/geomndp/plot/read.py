@@ -45,7 +45,8 @@ def read_functions(x: Any, samples: Any, *, d: int, p: int | None) -> Functions:
         if not is_table(x):
             raise ValueError("expected samples at x, or a table of samples, got x only")
         return _from_table(x, d, p)
-    x, y = _plain("x", x), _plain("samples", samples)
+    x, y = plain_array("x", x, times=True), plain_array("samples", samples)
+    x = x.reshape(-1, 1) if x.ndim == 0 else x
     x = x[:, None] if x.ndim == 1 else x
     p = _outputs(y, len(x)) if p is None else p
     if p == 1 and y.shape[-1:] != (1,):
@@ -57,10 +58,16 @@ def read_functions(x: Any, samples: Any, *, d: int, p: int | None) -> Functions:
     return Functions(x, y)
 
 
-def _plain(name: str, value: Any) -> np.ndarray:
-    """Array of what has no mask; masked floats are drawn as gaps."""
+def plain_array(name: str, value: Any, times: bool = False) -> np.ndarray:
+    """Array of real numbers, or of times where these can be drawn; masked floats become gaps."""
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        array = np.array(None)
+    if array.dtype.kind not in ("fiumM" if times else "fiu"):
+        raise ValueError(f"expected numbers for {name}, got {type(value).__name__}: {array.dtype}")
     if not isinstance(value, np.ma.MaskedArray):
-        return np.asarray(value)
+        return array
     if value.dtype.kind != "f":
         raise ValueError(f"expected {name} of floats where masked, got {value.dtype}")
     return value.filled(np.nan)
@@ -78,8 +85,10 @@ def read_context(context: Any, like: Functions, *, d: int, p: int) -> Functions 
     if context is None:
         return None
     if not is_table(context):
+        if not isinstance(context, (tuple, list)) or len(context) != 2:
+            raise ValueError(f"expected observations as a pair (x, y) or a table, got {context!r}")
         x, y = context
-        found = read_functions(x, y, d=d, p=p) if len(x) else None
+        found = read_functions(x, y, d=d, p=p) if np.size(x) else None
     else:
         if not like.outputs:
             raise ValueError("expected observations as arrays (x, y) with samples as arrays")

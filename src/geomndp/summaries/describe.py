@@ -8,6 +8,7 @@ from geomndp.summaries.moments import Estimate, mean, quantiles, standard_deviat
 from geomndp.summaries.places import track_mean, track_spread
 from geomndp.summaries.samples import has_places, unpack
 from geomndp.tables import is_table, place_names
+from geomndp.tables.columns import as_dataset
 
 
 def describe(samples: Any, levels: tuple[float, ...] = (0.05, 0.5, 0.95)) -> Any:
@@ -18,6 +19,7 @@ def describe(samples: Any, levels: tuple[float, ...] = (0.05, 0.5, 0.95)) -> Any
     """
     if not is_table(samples):
         raise ValueError("expected samples as a Dataset or DataFrame to describe, got arrays")
+    samples = samples if type(samples).__name__ == "DataFrame" else as_dataset(samples)
     parts: list[tuple[Any, str]] = []
     if has_places(samples):
         centre, spread = track_mean(samples), track_spread(samples)

@@ -40,7 +40,11 @@ def quantiles(samples: Any, levels: float | Iterable[float] = (0.05, 0.5, 0.95))
     """
     if isinstance(levels, (int, float)):
         return _each(samples, lambda v: _quantile(v, _level(levels)))
-    parts = [(level, quantiles(samples, float(level))) for level in levels]
+    try:
+        several = [float(level) for level in levels]
+    except (TypeError, ValueError):
+        raise ValueError(f"expected levels between 0 and 1, got {levels!r}") from None
+    parts = [(level, quantiles(samples, level)) for level in several]
     if not parts:
         raise ValueError("expected at least one level, got none")
     return Estimate(*(_stack(parts, which) for which in range(2)))

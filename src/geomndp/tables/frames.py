@@ -14,10 +14,20 @@ from geomndp.tables.variables import Variables
 
 def columns(frame: Any, names: tuple[str, ...]) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     """Columns or levels of the index, and their units."""
-    units = frame.attrs.get("units", {})
+    units = stated(frame)
     return {name: _values(name, series(frame, name)) for name in names}, {
         name: str(units.get(name, "")) for name in names
     }
+
+
+def stated(frame: Any) -> dict[Any, Any]:
+    """Units that a DataFrame states for its columns."""
+    units = frame.attrs.get("units") or {}
+    if not isinstance(units, dict):
+        raise ValueError(
+            f"expected frame.attrs['units'] to be a dictionary, got {type(units).__name__}"
+        )
+    return {name: unit for name, unit in units.items() if unit is not None}
 
 
 def series(frame: Any, name: str) -> Any:
@@ -60,7 +70,7 @@ def write(frame: Any, variables: Variables, values: np.ndarray) -> Any:
         parts[name] = values[:, :, i].reshape(-1)
     result = pd.DataFrame(parts)
     known = {v.name: v.units for v in (*variables.inputs, *variables.outputs) if v.units}
-    known |= frame.attrs.get("units", {})
+    known |= stated(frame)
     # Times need no units.
     units = {n: u for n, u in known.items() if n in result and result[n].dtype.kind not in "mM"}
     result.attrs["units"] = units

@@ -103,6 +103,8 @@ def _from_dataset(table: Any, function: Any, inputs: Any, outputs: Any, codomain
     order |= {dim: None for array in arrays.values() for dim in array.dims}
     sizes = {dim: dataset.sizes[dim] for dim in order}
     b = int(np.prod([sizes[dim] for dim in dims]))
+    if 0 in sizes.values():
+        raise ValueError(f"expected functions with points, got none: {dict(dataset.sizes)}")
     values = {
         name: array.set_dims(sizes).transpose(*order).values.reshape(b, -1)
         for name, array in arrays.items()

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from geomndp.tables.datasets import variable
+from geomndp.tables.frames import stated
 from geomndp.tables.units import canonical
 from geomndp.tables.variables import PLACE, as_names
 
@@ -28,10 +29,11 @@ def outputs(dataset: Any, names: Any, codomain: str) -> tuple[str, ...]:
 def place_names(table: Any) -> tuple[str, str]:
     """Find the latitude and the longitude of a table, by standard name, units, or name."""
     if type(table).__name__ == "DataFrame":
-        units = table.attrs.get("units", {})
+        units = stated(table)
         about = {str(name): {"units": str(units.get(name, ""))} for name in table.columns}
     else:
-        about = {str(name): dict(array.attrs) for name, array in table.variables.items()}
+        variables = getattr(table, "variables", table.coords)  # a DataArray has coordinates only
+        about = {str(name): dict(array.attrs) for name, array in variables.items()}
     return _place(about, 0), _place(about, 1)
 
 

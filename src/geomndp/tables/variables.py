@@ -113,7 +113,10 @@ def place(output: Variable, index: int) -> Variable:
 
 def as_names(what: str, names, count: int | None = None) -> tuple[str, ...]:
     """One name, or several; so many if it matters."""
-    found = (names,) if isinstance(names, str) else tuple(names)
+    try:
+        found = (names,) if isinstance(names, str) else tuple(names)
+    except TypeError:
+        found = (names,)
     if not all(isinstance(name, str) for name in found) or not found:
         raise ValueError(f"expected names of {what}, got {found}")
     if count is not None and len(found) != count:

@@ -1,0 +1,35 @@
+"""All kinds of cases: how often each is made, and how much of it is twisted."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from fuzz import calls, command_line, model_files, pictures, readers, tables
+from fuzz.engine import Kind as Make
+
+
+class Kind(NamedTuple):
+    """How cases of a kind are made."""
+
+    make: Make
+    weight: float
+    share: float
+
+
+KINDS = {
+    "condition": Kind(calls.condition, 15, 0.4),
+    "sample": Kind(calls.sample, 8, 0.3),
+    "prior": Kind(calls.prior, 6, 0.4),
+    "log_prob": Kind(calls.log_prob, 6, 0.35),
+    "parts": Kind(calls.parts, 6, 1.0),
+    "table": Kind(tables.table, 12, 0.3),
+    "functions": Kind(tables.functions, 8, 0.3),
+    "build": Kind(tables.build, 2, 0.2),
+    "line": Kind(command_line.line, 20, 0.5),
+    "reader": Kind(readers.reader, 10, 0.95),
+    "other_files": Kind(readers.other_files, 3, 0.95),
+    "model_file": Kind(model_files.model_file, 10, 0.6),
+    "plot": Kind(pictures.plot, 2, 0.5),
+    "summary": Kind(pictures.summary, 6, 0.5),
+}
+PROCESS = Kind(command_line.process, 0, 0.5)
