@@ -38,6 +38,20 @@ def is_finite(value) -> bool:
         return False
 
 
+def as_array(name: str, value) -> np.ndarray:
+    """NumPy's array of what is given, longer floats than JAX knows as float64."""
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise ValueError(f"expected rows of one length for {name}, got {brief(value)}") from None
+    return array.astype(float) if array.dtype == np.longdouble else array
+
+
+def is_number(value) -> bool:
+    """Whether this is one finite real number."""
+    return is_finite(value) and np.ndim(value) == 0
+
+
 def brief(value) -> str:
     """A value in a sentence."""
     text = " ".join(repr(value).split())

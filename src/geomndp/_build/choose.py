@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from typing import Any
 
@@ -95,16 +96,29 @@ def network(
         sizes["absolute"] = 0.0 if symmetry == "translation" else 0.5
         sizes["noise_rate"] = math.sqrt(SPACE_SCHEDULE.beta1 / 2)
         sizes["resolution"] = _round(0.3 * step_length(*functions[:3]))
-        return TrackAttention(d, **sizes | options, **common)
+        return _made(TrackAttention, (d,), sizes, options, common)
     if rigid is not None:
         sizes |= {"radius": _up(spaced.radius), "max_neighbours": spaced.most}
         net = Steerable2 if rigid.dim == 2 else Steerable3
-        return net(rigid.kinds, **sizes | options, **common)
+        return _made(net, (rigid.kinds,), sizes, options, common)
     if symmetry == "translation":
         sizes |= wavelengths(spaced.gap, spaced.extent)
-        return RelativeAttention(d, p, **sizes | options, **common)
+        return _made(RelativeAttention, (d, p), sizes, options, common)
     sizes |= wavelengths(spaced.gap, spaced.reach) | {"tokens": "points", "normalised": True}
-    return BiDimensionalAttention(d, p, **sizes | options, **common)
+    return _made(BiDimensionalAttention, (d, p), sizes, options, common)
+
+
+def _made(kind: type, dims: tuple, sizes: dict, options: dict, common: dict) -> Any:
+    """Network with a user's options, refused in a sentence where they do not fit."""
+    known = inspect.signature(kind).parameters
+    if unknown := [name for name in options if name not in known]:
+        listed = ", ".join(name for name in known if name not in common)
+        raise ValueError(f"expected options of {kind.__name__} ({listed}), got {unknown[0]!r}")
+    try:
+        return kind(*dims, **sizes | options, **common)
+    except TypeError as error:
+        text = " ".join(str(error).split())[:200]
+        raise ValueError(f"expected options that fit {kind.__name__}, got {text}") from error
 
 
 def wavelengths(gap: float, extent: float) -> dict[str, Any]:

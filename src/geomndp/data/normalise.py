@@ -21,7 +21,10 @@ Values = TypeVar("Values", bound=Array | np.ndarray)
 
 
 def _floats(value) -> tuple[float, ...]:
-    return tuple(float(v) for v in np.atleast_1d(np.asarray(value)))
+    array = _checks.as_array("a shift or scale", value)
+    if array.dtype.kind not in "fiu":
+        raise ValueError(f"expected numbers to shift or scale, got {_checks.brief(value)}")
+    return tuple(float(v) for v in array.reshape(-1))
 
 
 class Normaliser(eqx.Module):

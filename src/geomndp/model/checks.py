@@ -29,7 +29,7 @@ def as_float(name: str, value: Any, dtype: Any = None) -> Array:
         raise ValueError(f"expected numbers for {name}, got none")
     if not isinstance(value, jax.Array):
         _checks.no_masked(**{name: value})
-        value = np.asarray(value)
+        value = _checks.as_array(name, value)
         if value.dtype.kind not in "fiu":
             raise ValueError(f"expected numbers for {name}, got {value.dtype}")
         usual = value.dtype if value.dtype.kind == "f" else jnp.result_type(float)
@@ -125,6 +125,8 @@ def check_names(variables: Variables | None, noising: AbstractNoising) -> None:
 
 def check_scales(normaliser: Normaliser | None, manifold: AbstractManifold) -> None:
     """Refuse to stretch what is curved."""
+    if not isinstance(normaliser, Normaliser | None):
+        raise ValueError(f"expected a Normaliser or none, got {_checks.brief(normaliser)}")
     if not manifold.flat and normaliser is not None:
         if any(normaliser.y_shift) or any(scale != 1 for scale in normaliser.y_scale):
             raise ValueError("expected a normaliser that leaves y on its manifold")

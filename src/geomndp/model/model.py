@@ -82,8 +82,8 @@ class Model(eqx.Module):
 
     def __check_init__(self) -> None:
         check_names(self.variables, self.noising)
-        if not 0 < self.eps < 1:
-            raise ValueError(f"expected 0 < eps < 1, got {self.eps}")
+        if not _checks.is_number(self.eps) or not 0 < self.eps < 1:
+            raise ValueError(f"expected 0 < eps < 1, got {_checks.brief(self.eps)}")
         check_scales(self.normaliser, self.noising.manifold)
 
     def sample(

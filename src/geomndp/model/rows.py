@@ -29,11 +29,22 @@ def as_key(key: Any) -> Any:
         return jr.key(int(key))
     if key is not None and not isinstance(key, jax.Array):
         raise ValueError(f"expected a key such as jax.random.key(0), or a seed, got {key!r}")
+    if key is not None and not _is_single(key):
+        raise ValueError(f"expected one key, got an array of {key.dtype} of shape {key.shape}")
     return key
+
+
+def _is_single(key: Array) -> bool:
+    """Whether this is one key, of the new kind or of the old."""
+    if jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
+        return key.shape == ()
+    return key.dtype == jnp.uint32 and key.shape == jr.key_data(jr.key(0)).shape
 
 
 def as_rows(value: Any, dim: int = 1) -> Any:
     """The array with a vector as (n, 1) where a row has one entry; all else as it is."""
+    if isinstance(value, (list, tuple)):
+        value = _checks.as_array("x and y", value)
     if dim != 1 or isinstance(value, str) or np.ndim(value) != 1:
         return value
     value = value if isinstance(value, (jax.Array, np.ndarray)) else np.asarray(value)

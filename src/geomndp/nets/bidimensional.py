@@ -133,6 +133,7 @@ class BiDimensionalAttention(AbstractNet):
         forward-mode derivative.
         """
         _checks.at_least(1, input_dim=input_dim, output_dim=output_dim, num_layers=num_layers)
+        _checks.at_least(1, width=width)
         _checks.at_least(0, num_frequencies=num_frequencies)
         self.input_dim, self.output_dim = input_dim, output_dim
         self.inputs, self.tokens, self.num_frequencies = inputs, tokens, num_frequencies

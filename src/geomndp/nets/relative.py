@@ -100,7 +100,7 @@ class RelativeAttention(AbstractNet):
         derivative.
         """
         _checks.at_least(1, input_dim=input_dim, output_dim=output_dim)
-        _checks.at_least(1, num_layers=num_layers, expansion=expansion)
+        _checks.at_least(1, num_layers=num_layers, expansion=expansion, width=width)
         check_compute(compute_dtype, implementation)
         self.input_dim, self.output_dim = input_dim, output_dim
         self.width, self.num_layers, self.num_heads = width, num_layers, num_heads

@@ -35,8 +35,10 @@ class LinearSchedule(AbstractSchedule):
     beta1: float
 
     def __check_init__(self):
-        if not 0 <= self.beta0 < self.beta1 < math.inf:
-            raise ValueError(f"expected 0 <= beta0 < beta1, got {self.beta0} and {self.beta1}")
+        ends = self.beta0, self.beta1
+        if not all(map(_checks.is_number, ends)) or not 0 <= self.beta0 < self.beta1:
+            got = " and ".join(map(_checks.brief, ends))
+            raise ValueError(f"expected 0 <= beta0 < beta1, got {got}")
 
     def beta(self, t):
         return self.beta0 + (self.beta1 - self.beta0) * t
