@@ -3,13 +3,18 @@
 import json
 import os
 
+import jax
 import pytest
+from numpy.testing import assert_allclose
 
 from geomndp import _shipped
 from geomndp.cli import main
 from geomndp.experiments import registry
 from geomndp.experiments.registry import Recipe
 from geomndp.train.lock import hold
+
+
+from geomndp.model import load
 
 from ..data.ibtracs.helper import storm, write_csv
 
@@ -101,3 +106,21 @@ def test_mistakes_get_one_sentence(case, tmp_path, capsys):
     assert main(["train", *arguments, "--out", str(tmp_path), "--steps", "2"]) == 1
     error = capsys.readouterr().err
     assert error.startswith("geomndp: ") and message in error
+
+
+def test_training_starts_from_the_parameters_of_another_model(archive, tmp_path, capsys):
+    """One step of rate almost zero leaves them as they were; other models are refused."""
+    first, second = (str(tmp_path / name) for name in ("first", "second"))
+    name = "regression1d/se"
+    assert main(command(name, archive, "--steps", "3", "--out", first)) == 0
+    again = command(name, archive, "--steps", "1", "--seed", "9", "--peak-rate", "1e-12")
+    assert main([*again, "--start", first, "--out", second]) == 0
+    old, new = (load(path).score.net for path in (first, second))
+    for a, b in zip(jax.tree.leaves(old), jax.tree.leaves(new), strict=True):
+        assert_allclose(a, b, atol=1e-3)  # a step of Adam's first rate, 1e-4
+    notes = _shipped.metadata(second)
+    assert notes["start"] == first and notes["peak_rate"] == 1e-12
+    capsys.readouterr()
+    other = command("vector-fields/div-free-ndp", archive, "--steps", "1", "--out", second)
+    assert main([*other, "--start", first]) == 1
+    assert "same noising" in capsys.readouterr().err

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from geomndp.data import Contexts, PlacesStream, disc, field_problem, places_like, stacked_samplers
+from geomndp.data import Contexts, PlacesStream, designs, disc, field_problem, stacked_samplers
 from geomndp.data.grids import covariance
-from geomndp.data.places import KINDS, scattered
+from geomndp.data.places import CLUSTERS, KINDS, clustered, scattered
 
 GRID = disc(8, 3.0)
 
@@ -34,20 +34,39 @@ def test_density_is_as_told(kind):
         assert gaps.min() < 0.2 / math.sqrt(density)
 
 
-def test_densities_lie_about_that_of_the_grid():
-    sets = places_like(GRID, 30, spread=2.0)
-    assert len(sets) == 31
-    assert all(len(places) == len(GRID) for places in sets)
-    assert_allclose(sets[0], GRID)
-    spans = [np.sqrt(np.mean(np.sum((p - p.mean(axis=0)) ** 2, axis=1))) for p in sets]
-    ratio = (np.array(spans[1:]) / spans[0]) ** 2
-    assert 0.35 < ratio.min() < 0.8
-    assert 1.25 < ratio.max() < 2.9
+def sets_like_the_grid(num):
+    """The grid, then so many sets of as many points."""
+    densities = {"lattice": (1.0, 2.0), "disc": (1.0, 2.0)}
+    return [GRID, *designs(len(GRID), densities, num)]
+
+
+def test_densities_lie_between_those_of_their_kind():
+    bounds = {"disc": (0.5, 1.0), "square": (8.0, 16.0)}
+    sets = designs(400, bounds, 30)
+    # Mean squared distance from the centre: A / (2 pi) on a disc of area A, A / 6 on a square.
+    areas = [
+        np.mean(np.sum((x - x.mean(axis=0)) ** 2, axis=1)) * (2 * math.pi, 6)[i % 2]
+        for i, x in enumerate(sets)
+    ]
+    for i, (low, high) in enumerate(bounds.values()):
+        density = 400 / np.array(areas[i::2])
+        assert 0.8 * low < density.min() < 1.2 * low
+        assert 0.8 * high < density.max() < 1.2 * high
+
+
+def test_clusters_are_tight_and_leave_most_points_alone():
+    sets = [clustered(200, 1.0, np.random.default_rng(seed)) for seed in range(40)]
+    repeated = [len(x) - len(np.unique(x, axis=0)) for x in sets]
+    gaps = [np.linalg.norm(x[:, None] - x[None], axis=-1) + 99 * np.eye(200) for x in sets]
+    close = [np.sum(gap.min(axis=1) < 0.02) for gap in gaps]
+    assert max(repeated) > 20 and min(repeated) == 0
+    assert max(close) <= 0.45 * 200 + 10 and np.mean(close) > 20
+    assert {CLUSTERS} & set(KINDS) == set()
 
 
 @pytest.mark.parametrize("name", ["se", "curl-free"])
 def test_factors_are_those_of_the_process(name):
-    gp, sets = field_problem(name).gp, places_like(GRID, 2)
+    gp, sets = field_problem(name).gp, sets_like_the_grid(2)
     samplers = stacked_samplers(gp, sets, "float64")
     for i, places in enumerate(sets):
         factor = samplers.factor[i]
@@ -56,7 +75,7 @@ def test_factors_are_those_of_the_process(name):
 
 
 def test_batches_share_places_and_hide_some():
-    gp, sets = field_problem("curl-free").gp, places_like(GRID, 3)
+    gp, sets = field_problem("curl-free").gp, sets_like_the_grid(3)
     samplers = stacked_samplers(gp, sets, "float64")
     stream = PlacesStream(samplers=samplers, batch_size=4, contexts=Contexts(share=1.0, few=6))
     assert stream.shared
@@ -85,7 +104,7 @@ def test_batches_share_places_and_hide_some():
 
 @pytest.mark.parametrize("wrong", [{"first": 0.0}, {"least": 1.5}, {"batch_size": 0}])
 def test_wrong_settings_are_refused(wrong):
-    samplers = stacked_samplers(field_problem("se").gp, places_like(GRID, 1), "float64")
+    samplers = stacked_samplers(field_problem("se").gp, sets_like_the_grid(1), "float64")
     with pytest.raises(ValueError, match="expected"):
         PlacesStream(samplers=samplers, **wrong)
 

@@ -32,7 +32,7 @@ from geomndp.noising import (
 from geomndp.score import NetworkScore, PreconditionK
 from geomndp.solve import Power
 from geomndp.tables import Functions
-from geomndp.train import ContextTimes, DenoisingLoss, Likelihood
+from geomndp.train import DenoisingLoss, Likelihood
 
 SYMMETRIES = ("translation", "E(2)", "E(3)", "none")
 SPACE = {"E(2)": 2, "E(3)": 3}
@@ -148,8 +148,7 @@ def noising_and_score(net: AbstractNet, codomain: str) -> tuple[AbstractNoising,
 
 
 def loss_for(codomain: str) -> DenoisingLoss:
-    """Times dense near zero; on the sphere also observations that are off by a few kilometres."""
+    """Times dense near zero; contexts clean or with noise of any size that is accepted."""
     if codomain == "sphere":
-        context_times = ContextTimes(zero=0.75, low=1e-6, high=1e-3)
-        return DenoisingLoss(times=Power(7.0), context_times=context_times, average="point")
+        return DenoisingLoss(times=Power(7.0), average="point")
     return DenoisingLoss(times=Power(2.0), weight=Likelihood(), average="point")

@@ -52,6 +52,10 @@ class Train:
     """Functions a step; the experiment's own number by default."""
     seed: int = 1
     """Seed of parameters and data."""
+    start: str | None = None
+    """Model (shipped name, path or folder) whose parameters training starts from."""
+    peak_rate: float | None = None
+    """Highest learning rate; the experiment's own by default."""
     compute_dtype: str | None = None
     """"bfloat16" is faster on GPUs; parameters stay float32."""
     net: str = "{}"

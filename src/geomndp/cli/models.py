@@ -19,6 +19,7 @@ def train(command: Train) -> None:
 
     from geomndp.experiments.registry import recipe
     from geomndp.model import fit
+    from geomndp.train import adam
     from geomndp.train.lock import hold
 
     this = recipe(command.name, data=command.data, functions=command.functions, split=command.split)
@@ -33,14 +34,18 @@ def train(command: Train) -> None:
         model = this.make_model(key=init_key, **options)
     except TypeError as error:
         raise ValueError(f"expected options of the network, got {command.net}: {error}") from error
-    notes = {"experiment": command.name, "seed": command.seed, **this.data, "metrics": {}}
+    if command.start is not None:
+        model = _started(model, command.start, init_key)
+    rate = command.peak_rate
+    notes = {"experiment": command.name, "seed": command.seed, "batch_size": batch_size}
+    notes |= {"start": command.start, "peak_rate": rate, **this.data, "metrics": {}}
     _, history = fit(
         model,
         stream,
         steps=steps,
         key=train_key,
         loss=this.make_loss(),
-        optimiser=this.make_optimiser(steps),
+        optimiser=this.make_optimiser(steps) if rate is None else adam(steps, peak=rate),
         directory=command.out,
         notes=notes,
         checkpoint_every=command.checkpoint_every,
@@ -48,6 +53,24 @@ def train(command: Train) -> None:
     )
     path = Path(command.out) / "model"
     Console().print(f"loss {history.loss[-1]:.4f} after {steps} steps; model: {path}")
+
+
+def _started(model: Any, start: str, key: Any) -> Any:
+    """An untrained model with the parameters that it shares with the one it starts from."""
+    import dataclasses
+
+    from geomndp.model import load
+    from geomndp.nets import grown
+
+    old: Any = load(start)
+    score = model.score
+    if old.noising != model.noising:
+        raise ValueError(f"expected a start with the same noising and limiting law, got {start!r}")
+    config = {name: value for name, value in score.net.config().items() if name != "kind"}
+    if old.score.net.kind != score.net.kind:
+        raise ValueError(f"expected a start of kind {score.net.kind!r}, got {old.score.net.kind!r}")
+    net = grown(old.score.net, key=key, **config)
+    return dataclasses.replace(model, score=dataclasses.replace(score, net=net))
 
 
 def _network_options(text: str) -> dict[str, Any]:

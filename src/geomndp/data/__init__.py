@@ -4,7 +4,7 @@ from geomndp._types import Batch
 from geomndp.data.fields import FIELDS, FieldProblem, field_problem
 from geomndp.data.grids import GridSampler, GridStream, covariance, disc, grid_tasks
 from geomndp.data.normalise import Normaliser
-from geomndp.data.places import PlacesStream, places_like, stacked_samplers
+from geomndp.data.places import PlacesStream, designs, stacked_samplers
 from geomndp.data.shared import SharedPlaces
 from geomndp.data.stream import AbstractStream, Contexts, Resampled, Stream, mark
 from geomndp.data.suites import NAMES, REGIONS, SUITES, Regression1D, regression1d
@@ -33,11 +33,11 @@ __all__ = [
     "SharedPlaces",
     "Stream",
     "covariance",
+    "designs",
     "disc",
     "field_problem",
     "grid_tasks",
     "mark",
-    "places_like",
     "regression1d",
     "stacked_samplers",
     "tasks",

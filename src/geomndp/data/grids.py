@@ -87,6 +87,10 @@ class GridStream(AbstractStream):
     def whole(self) -> bool:
         return True
 
+    @property
+    def locations(self):
+        return self.sampler.grid[None]
+
     def draw(self, key):
         """Make a batch; all its functions have the same inputs."""
         function_key, mark_key, count_key = jr.split(key, 3)

@@ -1,13 +1,15 @@
-"""Random fields at many sets of places: what a model must see to work at places of any kind.
+"""Random fields at many designs of input locations: what a model must see to work at any of them.
 
-On one grid a network meets a handful of distances and one density. Here half of the batches lie on
-the grid of a problem and the others on one of many sets: lattices of other spacings, uniform points
-on discs and on squares, half of them thinned out.
+On one grid a network meets a handful of distances and one density. Here a share of the batches lies
+on the first design and the others on one of many: lattices of other spacings, uniform points on
+discs and on squares, tight clusters, half of them thinned out.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Mapping
 
 import equinox as eqx
 import jax
@@ -22,6 +24,8 @@ from geomndp.data.stream import AbstractStream, Contexts
 from geomndp.gp import GP
 
 KINDS = ("lattice", "disc", "square")
+CLUSTERS = "clusters"
+CLUSTERED = 0.45  # largest share of the points that lies in clusters
 
 
 def scattered(
@@ -47,22 +51,41 @@ def scattered(
     return lattice[nearest] / math.sqrt(density)
 
 
-def places_like(
-    grid: Float[np.ndarray, "n 2"], num: int, *, spread: float = 1.65, seed: int = 0
-) -> list[np.ndarray]:
-    """The grid itself, then `num` sets of as many places, kinds in turn.
+def clustered(points: int, density: float, random: np.random.Generator) -> Float[np.ndarray, "n 2"]:
+    """Uniform points on a disc, a part of which is moved into one to four tight clusters.
 
-    Densities are those of the grid times 1 / spread to spread, log-uniform.
+    Radii of clusters are log-uniform from 0.003 to 1; every third is one repeated location.
     """
-    _checks.at_least(1, num=num)
+    x = scattered("disc", points, density, random)
+    moved = random.permutation(points)[: random.integers(1, max(int(CLUSTERED * points), 1) + 1)]
+    for members in np.array_split(moved, random.integers(1, 5)):
+        if len(members):
+            radius = 0.0 if random.uniform() < 1 / 3 else 10 ** random.uniform(-2.5, 0)
+            offsets = scattered("disc", len(members), len(members) / math.pi, random)
+            x[members] = x[members[0]] + radius * offsets
+    return x
+
+
+def designs(
+    points: int, densities: Mapping[str, tuple[float, float]], num: int, *, seed: int = 0
+) -> list[np.ndarray]:
+    """`num` sets of so many locations, the kinds of `densities` in turn.
+
+    Points per unit of area are log-uniform between the two densities of their kind, which is one of
+    `scattered` or "clusters".
+    """
+    _checks.at_least(1, num=num, points=points)
     random = np.random.default_rng(seed)
-    area = math.pi * np.max(np.linalg.norm(grid - grid.mean(axis=0), axis=1)) ** 2
-    densities = len(grid) / area * spread ** random.uniform(-1, 1, num)
-    made = (
-        scattered(KINDS[i % len(KINDS)], len(grid), density, random)
-        for i, density in enumerate(densities)
-    )
-    return [np.asarray(grid), *made]
+
+    def one(kind: str, low: float, high: float) -> np.ndarray:
+        _checks.positive(low=low, high=high)
+        density = math.exp(random.uniform(math.log(low), math.log(high)))
+        if kind == CLUSTERS:
+            return clustered(points, density, random)
+        return scattered(kind, points, density, random)
+
+    turns = itertools.islice(itertools.cycle(densities.items()), num)
+    return [one(kind, *bounds) for kind, bounds in turns]
 
 
 def stacked_samplers(gp: GP, sets: list[np.ndarray], dtype=None) -> GridSampler:
@@ -103,6 +126,10 @@ class PlacesStream(AbstractStream):
     @property
     def shared(self) -> bool:
         return True
+
+    @property
+    def locations(self):
+        return self.samplers.grid
 
     def draw(self, key):
         """Make a batch; all its functions have the same inputs and the same mask."""

@@ -72,6 +72,11 @@ class AbstractStream(eqx.Module):
         """Whether every function has all its points; with `shared` inputs networks get no mask."""
         return False
 
+    @property
+    def locations(self) -> Float[Array, "sets n d"] | None:
+        """All sets of inputs that batches have; None where inputs are drawn anew."""
+        return None
+
     @abc.abstractmethod
     def draw(self, key: PRNGKeyArray) -> Batch:
         """Make a batch: the same key gives the same functions."""

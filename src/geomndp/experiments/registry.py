@@ -6,7 +6,7 @@ an experiment (the command line does) knows nothing of its kind.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from os import PathLike
 from typing import Any, NamedTuple
@@ -35,8 +35,8 @@ class Recipe(NamedTuple):
     """Functions a step unless told."""
     make_model: Callable[..., Model]
     """(key=..., compute_dtype=..., **options of the network) -> untrained model"""
-    make_stream: Callable[[int], AbstractStream]
-    """batch size -> training functions"""
+    make_stream: Callable[[int], AbstractStream | Sequence[AbstractStream]]
+    """batch size -> training functions, of one stream or of several that take turns"""
     make_loss: Callable[[], DenoisingLoss]
     make_optimiser: Callable[[int], optax.GradientTransformation]
     """number of steps -> optimiser"""

@@ -6,9 +6,11 @@ Names follow the shipped models: `vector-fields/curl-free` is the E(2)-equivaria
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 import optax
 
 from geomndp import _checks
@@ -20,10 +22,11 @@ from geomndp.data import (
     Contexts,
     FieldProblem,
     PlacesStream,
+    designs,
     field_problem,
-    places_like,
     stacked_samplers,
 )
+from geomndp.data.places import CLUSTERS, KINDS
 from geomndp.kernels import Diagonal, White
 from geomndp.model import Model
 from geomndp.nets import AbstractNet, BiDimensionalAttention, Steerable2, missed_neighbours
@@ -47,7 +50,32 @@ NDP = {
     "max_wavelength": 40.0,
 }
 SCALES = 4  # widths of averages over all points
-SETS = 48
+SETS = 32
+
+
+class Design(NamedTuple):
+    """Random locations of training."""
+
+    points: int
+    densities: dict[str, tuple[float, float]]
+    """Of every kind of `data.designs`, over the density of the grid."""
+    least: float
+    """Smallest share of the points that a thinned function keeps."""
+    share: int
+    """Functions per batch: those on the grid divided by this."""
+
+
+DESIGNS = {
+    "sparse": Design(648, dict.fromkeys(KINDS, (0.25, 1.1)), 0.35, 1),
+    "dense": Design(400, dict.fromkeys(KINDS, (1.0, 3.5)), 0.35, 2),
+    "denser": Design(400, dict.fromkeys(KINDS, (3.5, 11.0)) | {CLUSTERS: (0.3, 1.2)}, 0.35, 4),
+    "few": Design(64, dict.fromkeys((*KINDS, CLUSTERS), (0.03, 10.0)), 0.03, 1),
+}
+TURNS = (
+    *("grid", "sparse", "dense", "grid", "denser"),
+    *("sparse", "grid", "dense", "few", "denser"),
+)
+"""What takes turns in training."""
 
 
 class FieldExperiment(NamedTuple):
@@ -109,19 +137,38 @@ def make_loss() -> DenoisingLoss:
 
 def make_stream(
     this: FieldExperiment, batch_size: int = 32, functions: int | None = None, sets: int = SETS
-) -> AbstractStream:
+) -> tuple[AbstractStream, ...]:
     """Training fields: a finite set of `functions` on the grid (the paper: 80,000), or fresh ones.
 
-    Fresh fields of an equivariant model lie on the grid half of the time, else at one of `sets`
-    other sets of places: on one grid alone it would learn five distances and one density.
+    Fresh fields of an equivariant model take turns on the grid and at `sets` sets of locations of
+    each of four designs: on one grid alone it would learn five distances and one density.
     """
     problem = this.problem
     contexts = Contexts(few=2 * problem.contexts, few_share=0.75)
-    if functions is None and this.equivariant:
-        samplers = stacked_samplers(problem.gp, places_like(problem.grid, sets), "float32")
-        return PlacesStream(samplers=samplers, batch_size=batch_size, contexts=contexts)
     options = {"contexts": contexts, "num_functions": functions}
-    return problem.stream(batch_size, dtype="float32", **options)
+    grid = problem.stream(batch_size, dtype="float32", **options)
+    if functions is not None or not this.equivariant:
+        return (grid,)
+    made: dict[str, AbstractStream] = {"grid": grid}
+    for seed, (name, design) in enumerate(DESIGNS.items()):
+        made[name] = _design_stream(problem, design, batch_size, sets, seed)
+    return tuple(made[name] for name in TURNS)
+
+
+def _design_stream(
+    problem: FieldProblem, design: Design, batch_size: int, sets: int, seed: int
+) -> PlacesStream:
+    """Fresh fields at random locations of one design."""
+    unit = len(problem.grid) / (math.pi * np.max(np.linalg.norm(problem.grid, axis=1)) ** 2)
+    densities = {kind: (unit * low, unit * high) for kind, (low, high) in design.densities.items()}
+    made = designs(design.points, densities, sets, seed=seed)
+    return PlacesStream(
+        samplers=stacked_samplers(problem.gp, made, "float32"),
+        batch_size=max(batch_size // design.share, 1),
+        contexts=Contexts(few=2 * problem.contexts, few_share=0.75),
+        first=1 / sets,
+        least=design.least,
+    )
 
 
 def make_optimiser(this: FieldExperiment, steps: int) -> optax.GradientTransformation:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import tempfile
 import warnings
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from geomndp.train import DenoisingLoss, History, fit_score
 
 def fit(
     model: Model | Recipe,
-    data: AbstractStream | Batch | None = None,
+    data: AbstractStream | Sequence[AbstractStream] | Batch | None = None,
     *,
     steps: int,
     key: Seed,

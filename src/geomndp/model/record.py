@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -25,7 +26,7 @@ NEAR_ZERO = 1e-6  # a noise ratio that no network tells from zero
 
 def with_support(
     model: Model,
-    stream: AbstractStream,
+    stream: AbstractStream | Sequence[AbstractStream],
     loss: DenoisingLoss | None = None,
     *,
     batches: int = BATCHES,
@@ -35,17 +36,19 @@ def with_support(
 
     Args:
         model: A model, trained or not.
-        stream: Its training functions, in the model's units.
+        stream: Its training functions, in the model's units; several streams if they take turns.
         loss: Its loss, which knows the noise of the context; by default `DenoisingLoss()`.
-        batches: How many batches of the stream are looked at; of a finite set, all functions are.
+        batches: How many batches of every stream are looked at; of a finite set, all functions are.
         key: For these batches.
 
     Returns:
         The model with its `support`, which `save` keeps and every request is compared with.
     """
     key = jr.key(0) if key is None else key
-    drawn = [_draw(stream, k) for k in jr.split(key, batches)]
-    looked = [*drawn, *_whole_set(stream)]
+    streams = {id(one): one for one in ([stream] if isinstance(stream, AbstractStream) else stream)}.values()
+    drawn = [_draw(one, k) for one in streams for k in jr.split(key, batches)]
+    looked = [*drawn, *(batch for one in streams for batch in _whole_set(one))]
+    conditional = all(one.conditional for one in streams)
     normaliser = Normaliser() if model.normaliser is None else model.normaliser
     x, y = (_real(looked, field) for field in ("x", "y"))
     functions = [row for batch in drawn for row in _functions(batch)]
@@ -59,7 +62,7 @@ def with_support(
         _brief(min((gap for gap in gaps if gap > 0), default=0.0)),
         max(len(row) for row in functions),
         max(int((np.asarray(b.context) * (np.asarray(b.mask) > 0)).sum(1).max()) for b in drawn),
-        _noise(model.noising, normaliser, loss, x.shape[1]) if stream.conditional else None,
+        _noise(model.noising, normaliser, loss, x.shape[1]) if conditional else None,
     )
     return dataclasses.replace(model, support=support)
 
@@ -112,7 +115,7 @@ def _noise(
     if len(set(normaliser.y_scale)) > 1:
         return None  # such a model refuses noise
     low = 0.0 if times.zero > 0 and times.low <= NEAR_ZERO else times.low
-    ratios = np.asarray([low, times.high])
+    ratios = np.asarray([low, float(times.highest(noising.schedule))])
     if isinstance(noising, OrnsteinUhlenbeck):
         gram = noising.gram(jnp.zeros((1, input_dim)))
         if not isinstance(gram, DiagonalGram):

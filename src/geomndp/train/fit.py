@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from os import PathLike
 from pathlib import Path
@@ -27,13 +27,14 @@ from geomndp.train.log import History, Log
 from geomndp.train.loop import run
 from geomndp.train.loss import DenoisingLoss
 from geomndp.train.optimiser import adam
-from geomndp.train.step import Trainer, TrainState, divisor, init
+from geomndp.train.step import Trainer, TrainState, divisor
+from geomndp.train.turns import TURN, init_turns
 
 
 def fit_score(
     score: NetworkScore,
     noising: AbstractNoising,
-    stream: AbstractStream,
+    stream: AbstractStream | Sequence[AbstractStream],
     *,
     steps: int,
     key: PRNGKeyArray,
@@ -57,6 +58,9 @@ def fit_score(
     is one in a folder in which another process trains. The batch is spread over `devices` (all
     visible ones by default, of all processes). `chunk` steps go to the device at once. `eps`
     replaces the loss's smallest time.
+
+    Several streams take turns of `TURN` steps each, in the order given; one that stands there twice
+    has twice the share. A network on graphs has room for all neighbours of the locations of each.
     """
     _checks.at_least(1, steps=steps)
     if checkpoint_every is not None:
@@ -64,25 +68,27 @@ def fit_score(
     loss = DenoisingLoss() if loss is None else loss
     loss = loss if eps is None else dataclasses.replace(loss, eps=eps)
     optimiser = adam(steps) if optimiser is None else optimiser
+    streams = (stream,) if isinstance(stream, AbstractStream) else tuple(stream)
     folder = None if directory is None else Path(directory)
     with _held(folder):
-        trainer, state = init(
-            score, noising, stream, loss, optimiser, key=key, decay=decay, devices=devices
-        )
-        settings = {} if folder is None else _settings(trainer, state, steps, also)
+        options = {"key": key, "decay": decay, "devices": devices}
+        trainers, state = init_turns(score, noising, streams, loss, optimiser, **options)
+        settings = {} if folder is None else _settings(trainers, state, steps, also)
         with _records(folder, checkpoint_every, keep, settings, state) as (state, log, checkpoints):
             state, history = run(
-                trainer,
+                trainers,
                 state,
                 steps=steps,
-                chunk=_chunk(steps) if chunk is None else chunk,
+                chunk=_chunk(steps, len(trainers)) if chunk is None else chunk,
                 log=log,
                 checkpoints=checkpoints,
                 checkpoint_every=checkpoint_every or steps,
                 quiet=quiet or jax.process_index() > 0,
             )
-    trained = trainer.score(jnp.asarray(np.asarray(state.average)))
-    return dataclasses.replace(trained, conditional=stream.conditional), history
+    # Networks of other streams differ in room for neighbours alone.
+    trained = trainers[0].score(jnp.asarray(np.asarray(state.average)))
+    conditional = all(stream.conditional for stream in streams)
+    return dataclasses.replace(trained, conditional=conditional), history
 
 
 def _held(folder: Path | None) -> AbstractContextManager[None]:
@@ -113,15 +119,18 @@ def _records(
             checkpoints.close()
 
 
-def _chunk(steps: int) -> int:
+def _chunk(steps: int, num_streams: int) -> int:
     """About 100 steps (on CPU 10), a divisor of `steps` if there is one: then one compilation."""
+    if num_streams > 1:
+        return TURN
     most = 10 if jax.default_backend() == "cpu" else 100
     fitting = divisor(steps, most)
     return fitting if fitting > most // 4 else most
 
 
-def _settings(trainer: Trainer, state: TrainState, steps: int, also: Any) -> dict:
+def _settings(trainers: Sequence[Trainer], state: TrainState, steps: int, also: Any) -> dict:
     """What must be the same for a run to be resumed; `state` is that of its start."""
+    trainer = trainers[0]
     return {
         "steps": steps,
         "key": np.asarray(jr.key_data(state.key)).tolist(),
@@ -129,7 +138,7 @@ def _settings(trainer: Trainer, state: TrainState, steps: int, also: Any) -> dic
         "initial parameters": array_words(state.params),
         "network": fingerprint(trainer.skeleton),
         "noising": fingerprint(trainer.noising),
-        "data": fingerprint(trainer.stream),
+        "data": fingerprint([trainer.stream for trainer in trainers]),
         "loss": fingerprint(trainer.loss),
         "optimiser": fingerprint(trainer.optimiser),
         "model": fingerprint(also),

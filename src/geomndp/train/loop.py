@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from geomndp.train.checkpoint import Checkpoints
 from geomndp.train.log import History, Log
 from geomndp.train.progress import progress
 from geomndp.train.step import StepInfo, Trainer, TrainState, advance
+from geomndp.train.turns import TURN, turn
 
 
 class TrainingDiverged(RuntimeError):
@@ -26,7 +28,7 @@ class TrainingDiverged(RuntimeError):
 
 
 def run(
-    trainer: Trainer,
+    trainers: Trainer | Sequence[Trainer],
     state: TrainState,
     *,
     steps: int,
@@ -38,15 +40,19 @@ def run(
 ) -> tuple[TrainState, History]:
     """Train until `steps` are done, `chunk` of them in one dispatch, from wherever `state` is.
 
-    One program is compiled, and a second one for a last stretch shorter than `chunk`.
+    One program is compiled, and a second one for a last stretch shorter than `chunk`; of several
+    trainers, which take turns (see `geomndp.train.turns`), one each.
     """
     _checks.at_least(1, chunk=chunk, checkpoint_every=checkpoint_every)
+    trainers = (trainers,) if isinstance(trainers, Trainer) else trainers
+    if len(trainers) > 1 and TURN % chunk:
+        raise ValueError(f"expected a chunk that divides a turn of {TURN} steps, got {chunk}")
     done, spent, start = int(state.step), log.seconds, time.monotonic()
     try:
         with progress(steps, done, quiet=quiet) as update:
             while done < steps:
                 length = min(chunk, steps - done)
-                state, seen = advance(trainer, state, length)
+                state, seen = advance(turn(trainers, done), state, length)
                 _refuse_infinite(done, seen, checkpoints)
                 before, done = done, done + length
                 seconds = spent + time.monotonic() - start

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import jax.random as jr
 
 from geomndp import _checks
-from geomndp._types import Array, Float, PRNGKeyArray
+from geomndp._types import Array, Float, PRNGKeyArray, Scalar
 from geomndp.noising import AbstractSchedule
 from geomndp.solve import AbstractGrid
 
@@ -45,22 +45,32 @@ class ContextTimes(eqx.Module):
     r"""Times of context points: those of noisy observations.
 
     A share `zero` of the functions has a clean context, all at time zero. In the others the noise
-    relative to the limiting variance, $\sigma^2 / a^2$, is log-uniform between `low` and `high`:
-    for a share `shared` one level for the whole context, else one a point.
+    relative to the limiting variance, $\sigma^2 / a^2 = e^{B(t)} - 1$, is log-uniform between `low`
+    and `high`: for a share `shared` one level for the whole context, else one per point. Without
+    `high` it reaches the noise at time 1, the largest that amortised conditioning accepts: a level
+    that was never drawn is one at which a trained network answers at random.
     """
 
     zero: float = eqx.field(default=0.5, static=True)
     shared: float = eqx.field(default=0.5, static=True)
-    low: float = eqx.field(default=1e-4, static=True)
-    high: float = eqx.field(default=1.0, static=True)
+    low: float = eqx.field(default=1e-7, static=True)
+    high: float | None = eqx.field(default=None, static=True)
 
     def __check_init__(self):
-        _checks.positive(low=self.low, high=self.high)
+        _checks.positive(low=self.low)
+        if self.high is not None:
+            _checks.positive(high=self.high)
         for name, value in (("zero", self.zero), ("shared", self.shared)):
             if not 0 <= value <= 1:
                 raise ValueError(f"expected 0 <= {name} <= 1, got {value}")
-        if self.low > self.high:
+        if self.high is not None and self.low > self.high:
             raise ValueError(f"expected low <= high, got {self.low} and {self.high}")
+
+    def highest(self, schedule: AbstractSchedule, dtype=None) -> Scalar:
+        """The largest noise relative to the limiting variance."""
+        if self.high is None:
+            return jnp.expm1(schedule.integral(jnp.ones((), dtype)))
+        return jnp.asarray(self.high, dtype)
 
     def __call__(
         self, schedule: AbstractSchedule, shape: tuple[int, int], dtype, *, key: PRNGKeyArray
@@ -72,5 +82,5 @@ class ContextTimes(eqx.Module):
         own, shared = jr.uniform(own_key, shape, dtype), jr.uniform(shared_key, functions, dtype)
         is_shared = kind < self.zero + (1 - self.zero) * self.shared
         u = jnp.where(is_shared, jnp.broadcast_to(shared, shape), own)
-        ratio = self.low * (self.high / self.low) ** u
+        ratio = self.low * (self.highest(schedule, dtype) / self.low) ** u
         return jnp.where(kind < self.zero, 0.0, schedule.inverse(jnp.log1p(ratio)))
