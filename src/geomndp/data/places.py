@@ -107,7 +107,7 @@ class PlacesStream(AbstractStream):
     """Training fields, all of a batch at the same set of places.
 
     A share `first` of the batches has the first set, whole; the others any other, of which half the
-    times only a random part of `least` to all points is there.
+    times only a random part is there, a share of the points that is log-uniform from `least` to 1.
     """
 
     samplers: GridSampler
@@ -144,7 +144,7 @@ class PlacesStream(AbstractStream):
         other = jr.randint(set_key, (), 1, sets, jnp.int32)
         which = jnp.where(jr.bernoulli(first_key, self.first), 0, other)
         sampler = jax.tree.map(lambda leaf: leaf[which], self.samplers)
-        part = jr.uniform(part_key, (), jnp.float32, self.least, 1.0)
+        part = self.least ** jr.uniform(part_key, (), jnp.float32)
         whole = (which == 0) | jr.bernoulli(thin_key)
         count: Int[Array, ""] = jnp.where(whole, n, jnp.ceil(part * n).astype(jnp.int32))
         return sampler, random_marks(count[None], n, sampler.grid.dtype, key=mask_key)[0]
