@@ -50,7 +50,7 @@ NDP = {
     "max_wavelength": 40.0,
 }
 SCALES = 4  # widths of averages over all points
-SETS = 32
+SETS = 64
 
 
 class Design(NamedTuple):
