@@ -130,7 +130,7 @@ def _chunk(steps: int, num_streams: int) -> int:
 
 def _settings(trainers: Sequence[Trainer], state: TrainState, steps: int, also: Any) -> dict:
     """What must be the same for a run to be resumed; `state` is that of its start."""
-    trainer = trainers[0]
+    trainer, streams = trainers[0], [trainer.stream for trainer in trainers]
     return {
         "steps": steps,
         "key": np.asarray(jr.key_data(state.key)).tolist(),
@@ -138,7 +138,7 @@ def _settings(trainers: Sequence[Trainer], state: TrainState, steps: int, also: 
         "initial parameters": array_words(state.params),
         "network": fingerprint(trainer.skeleton),
         "noising": fingerprint(trainer.noising),
-        "data": fingerprint([trainer.stream for trainer in trainers]),
+        "data": fingerprint(streams if len(streams) > 1 else trainer.stream),
         "loss": fingerprint(trainer.loss),
         "optimiser": fingerprint(trainer.optimiser),
         "model": fingerprint(also),
