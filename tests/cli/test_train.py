@@ -11,10 +11,8 @@ from geomndp import _shipped
 from geomndp.cli import main
 from geomndp.experiments import registry
 from geomndp.experiments.registry import Recipe
-from geomndp.train.lock import hold
-
-
 from geomndp.model import load
+from geomndp.train.lock import hold
 
 from ..data.ibtracs.helper import storm, write_csv
 

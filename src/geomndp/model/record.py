@@ -45,7 +45,9 @@ def with_support(
         The model with its `support`, which `save` keeps and every request is compared with.
     """
     key = jr.key(0) if key is None else key
-    streams = {id(one): one for one in ([stream] if isinstance(stream, AbstractStream) else stream)}.values()
+    streams = {
+        id(one): one for one in ([stream] if isinstance(stream, AbstractStream) else stream)
+    }.values()
     drawn = [_draw(one, k) for one in streams for k in jr.split(key, batches)]
     looked = [*drawn, *(batch for one in streams for batch in _whole_set(one))]
     conditional = all(one.conditional for one in streams)
