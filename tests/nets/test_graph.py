@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from geomndp.nets import graph
+from geomndp.nets import cells, graph
 from geomndp.nets.gather import neighbour_values
 
-from .helper import quick
+from .helper import quick, random
 
 
 def cloud(d, n=120, *, key):
@@ -51,6 +51,15 @@ def test_cells_find_all_pairs_just_within_the_radius(axis, monkeypatch):
     steps = int(1.0 / spacing)
     expected = {(i, j) for i in range(n) for j in range(n) if 0 < abs(i - j) <= steps}
     assert pairs(found) == expected and int(found.missed) == 0
+
+
+def test_a_stretch_is_three_cells_long(getkey):
+    """So that the work does not grow with what lies further away."""
+    x = jnp.asarray(10 * random(getkey()).uniform(size=(200, 1)))
+    found = quick(lambda x: cells.stretches(x, jnp.ones(200), 0.5))(x)
+    cell = np.floor((x - x.min()) / (cells.MARGIN * 0.5))
+    expected = np.sum(np.abs(cell - cell.T) <= 1, axis=1)
+    assert_allclose(np.asarray(found.end - found.start)[:, 0], expected)
 
 
 @pytest.mark.parametrize("most", [10, 1024])
