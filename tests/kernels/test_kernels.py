@@ -1,5 +1,7 @@
 """What must hold for every kernel."""
 
+import dataclasses
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -217,3 +219,22 @@ def test_a_product_needs_two_kernels():
 
 def test_scalar_kernels_are_marked_shared():
     assert all(KERNELS[name].kernel.shared for name in SCALAR)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        kernels.White,
+        kernels.SquaredExponential,
+        kernels.Matern12,
+        kernels.Matern32,
+        kernels.Matern52,
+        kernels.Periodic,
+        kernels.CurlFree,
+        kernels.DivergenceFree,
+        kernels.Hessian,
+    ],
+)
+def test_kernels_are_in_units_unless_said(kernel):
+    numbers = {"lengthscale", "period", "variance"} & {f.name for f in dataclasses.fields(kernel)}
+    assert all(getattr(kernel(), name) == 1.0 for name in numbers) and "variance" in numbers

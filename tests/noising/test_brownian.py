@@ -89,3 +89,9 @@ def test_walks_where_there_is_no_closed_form():
 def test_flat_space_is_refused():
     with pytest.raises(ValueError, match="expected a compact manifold"):
         Brownian(Euclidean(2), LinearSchedule(0.0, 1.0))
+
+
+def test_a_walk_has_one_step_or_more():
+    assert Brownian(Sphere(2), SPHERE.schedule, walk=1).walk == 1
+    with pytest.raises(ValueError, match="expected walk to be a whole number >= 1, got 0"):
+        Brownian(Sphere(2), SPHERE.schedule, walk=0)
