@@ -64,9 +64,10 @@ def run(kinds: Iterator[tuple[str, Kind, str, float]], world: World, tell=print)
         faulthandler.dump_traceback_later(LONGEST, exit=True)
         try:
             outcome, _ = run_case(kind, case, world, share)
-        except Finding:
+        except Finding as finding:
             outcome = "finding"
             kept, given, said = minimised(kind, case, world, share)
+            said = said or f"{finding} (the first time only)"
             report.findings[case] = said
             tell(f"FINDING {case}: {said}\n  twisted: {kept}\n  {_shown(given)}")
         except Exception:

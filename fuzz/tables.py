@@ -73,7 +73,7 @@ def table(twist: Twister, world: World) -> Attempt:
         if not drawn:
             return _numbers_of(posterior)
         found = posterior.sample(at, key=jr.key(0), num_samples=2, sampler=world.sampler)
-        return found[list(model.variables.output_names)]
+        return found[list(model.variables.output_names)] if gn.tables.is_table(found) else found
 
     return {"given": given, "noise": noise, "at": at}, lambda: judge_call(call)
 

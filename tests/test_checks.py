@@ -19,6 +19,10 @@ BAD_ROWS = X.at[jnp.arange(1, 11)].set(NAN)
         (lambda: _checks.positive(a=NAN), "expected a > 0, got nan"),
         (lambda: _checks.positive(a=(1.0, np.inf)), r"expected a > 0, got \(1.0, inf\)"),
         (lambda: _checks.positive(a=jnp.asarray([1.0, -1.0])), "expected a > 0, got"),
+        (lambda: _checks.positive(a="1"), "expected a > 0, got '1'"),
+        (lambda: _checks.positive(a=None), "expected a > 0, got None"),
+        (lambda: _checks.positive(a=[1.0, [2.0]]), "expected a > 0, got"),
+        (lambda: _checks.not_negative(noise=1j), "expected noise >= 0, got 1j"),
         (lambda: _checks.not_negative(noise=-0.5), "expected noise >= 0, got -0.5"),
         (lambda: _checks.not_negative(noise=np.inf), "expected noise >= 0, got inf"),
         (

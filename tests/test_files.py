@@ -108,6 +108,7 @@ def test_a_full_disk_is_one_sentence_too(tmp_path):
 
 def test_a_place_that_can_be_written_is_left_as_it_was(tmp_path):
     _files.check_writable(tmp_path / "new.csv")
+    _files.check_writable(tmp_path / "folder" / "inner" / "new.csv")
     path = _files.write(tmp_path / "old.csv", "old")
     _files.check_writable(path)
     assert names(tmp_path) == ["old.csv"] and path.read_text() == "old"

@@ -41,10 +41,16 @@ def write(path: str | os.PathLike[str], content: str | bytes) -> Path:
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Refuse a file that could not be written, before anything is computed; makes its folder."""
-    with contextlib.suppress(_NotNow), whole(path) as temporary:
-        temporary.touch()
-        raise _NotNow
+    """Refuse a file that could not be written, before anything is computed; leaves no trace."""
+    made = [folder for folder in Path(path).parents if not os.path.lexists(folder)]
+    try:
+        with contextlib.suppress(_NotNow), whole(path) as temporary:
+            temporary.touch()
+            raise _NotNow
+    finally:
+        for folder in made:  # the innermost first
+            with contextlib.suppress(OSError):
+                folder.rmdir()
 
 
 def _flush(path: Path) -> None:

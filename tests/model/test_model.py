@@ -203,3 +203,32 @@ def test_bad_input_is_refused_in_words(case, exact, function):
     call, message = BAD[case]
     with pytest.raises(ValueError, match=message):
         call(exact, *function)
+
+
+def test_no_targets_are_no_samples_and_a_density_of_one(exact, function):
+    """Nothing is asked for, and nothing comes back."""
+    posterior, nothing = exact.condition(*function), jnp.zeros((0, 1))
+    assert posterior.sample(nothing, key=0, num_samples=3).shape == (3, 0, 1)
+    assert posterior.log_prob(nothing, nothing) == 0.0
+
+
+def test_numbers_of_other_precisions(exact, function):
+    """Halves and long doubles are computed in JAX's own floats."""
+    x, y = map(np.asarray, function)
+    for odd in (y.astype(np.longdouble), jnp.asarray(y, jnp.bfloat16)):
+        assert exact.condition(x, odd).observations.y.dtype == x.dtype
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda m, x: m.condition([[0.0], [1.0, 2.0]], x), "expected rows of one length"),
+        (lambda m, x: m.condition(x, x, noise="a"), "expected noise >= 0, got 'a'"),
+        (lambda m, x: as_key(jr.split(jr.key(0))), "expected one key, got an array of key"),
+        (lambda m, x: as_key(jnp.zeros(2)), "expected one key, got an array of float"),
+    ],
+)
+def test_odd_arguments_are_refused(exact, call, message):
+    """Those whose types are annotated are refused too: see tests/test_fuzz.py."""
+    with pytest.raises(ValueError, match=message):
+        call(exact, jnp.zeros((2, 1)))

@@ -35,6 +35,8 @@ def as_float(name: str, value: Any, dtype: Any = None) -> Array:
         usual = value.dtype if value.dtype.kind == "f" else jnp.result_type(float)
         return put(value, usual if dtype is None else dtype)
     array = value
+    if array.dtype in (jnp.float16, jnp.bfloat16):  # no precision to compute a solve in
+        array = array.astype(jnp.result_type(float))
     if jnp.issubdtype(array.dtype, jnp.floating):
         return array if dtype is None else array.astype(dtype)
     if not jnp.issubdtype(array.dtype, jnp.integer):

@@ -13,6 +13,7 @@ import dataclasses
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from geomndp import _checks
@@ -50,12 +51,21 @@ def sample(
     if own_way or _traced((sampler, problem, key)):
         return draw(sampler, problem, key, num_samples)
     n = len(problem.x)
+    if n == 0:
+        return _no_samples(sampler, problem, num_samples)
     if sampler.pads and problem.score.pads:
         problem = pad_problem(problem, bucket(problem.num_observed), bucket(n))
     y, sizes = _blocks(sampler, problem, key, num_samples, settings)
     _, _, times = problem.times(sampler.grid, sampler.steps)
     rms = np.sqrt(np.mean(sizes**2, axis=0))
     return Samples(put(y[:, :n]), Info(times, put(rms)))
+
+
+def _no_samples(sampler: AbstractSampler, problem: Problem, num_samples: int) -> Samples:
+    """Samples at no targets: there is nothing to compute."""
+    _, _, times = problem.times(sampler.grid, sampler.steps)
+    shape = (num_samples, 0, problem.noising.dim)
+    return Samples(jnp.zeros(shape, problem.x.dtype), Info(times, jnp.zeros_like(times)))
 
 
 def _blocks(sampler, problem, key, num_samples, settings) -> tuple[np.ndarray, np.ndarray]:
@@ -141,6 +151,9 @@ def log_prob(
     if _traced((flow, problem, y, mask, key)):
         return compiled_log_prob(flow, problem, y, mask, key, route)
     problem, n = dataclasses.replace(problem, mask=mask), len(problem.x)
+    if n == 0:  # the density of nothing is one
+        zero = jnp.zeros((), problem.x.dtype)
+        return LogProb(zero, zero, zero, jnp.zeros((), jnp.int32))
     if problem.score.pads:
         problem = pad_problem(problem, bucket(problem.num_observed), bucket(n))
         y = pad_rows(y, bucket(n))

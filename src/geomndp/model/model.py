@@ -238,7 +238,7 @@ class Posterior(eqx.Module):
         sampler.check(problem)
         warn_about_targets(self, problem.x)
         settings = execute.Settings(max_memory, progress)
-        samples = execute.sample(sampler, problem, key, num_samples, settings)
+        samples = execute.sample(sampler, problem, key, int(num_samples), settings)
         normaliser = self.model.normaliser
         if normaliser is None:
             return samples

@@ -34,4 +34,8 @@ def chosen_route(problem: Problem, route: str | None) -> str:
 
 def chosen_flow(flow: Flow | None, key: Any) -> Flow:
     """The flow that was asked for, else one with probes if there is a key for them."""
-    return Flow(divergence=Exact() if key is None else Hutchinson()) if flow is None else flow
+    if flow is None:
+        return Flow(divergence=Exact() if key is None else Hutchinson())
+    if not isinstance(flow, Flow):
+        raise ValueError(f"expected a flow such as Flow(steps=16), got {_checks.brief(flow)}")
+    return flow

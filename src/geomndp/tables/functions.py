@@ -132,7 +132,7 @@ def _attributes(array: Any) -> dict[str, str]:
 
 def _from_frame(table: Any, function: Any, inputs: Any, outputs: Any, codomain: str):
     inputs, outputs, function = guess.frame_columns(table, inputs, outputs, function, codomain)
-    labels = np.unique(series(table, function).to_numpy(), return_inverse=True)[1].reshape(-1)
+    labels = _labels(function, series(table, function))
     order = np.argsort(labels, kind="stable")
     counts = np.bincount(labels)
     n = int(counts.max(initial=0))
@@ -147,6 +147,21 @@ def _from_frame(table: Any, function: Any, inputs: Any, outputs: Any, codomain: 
         padded[labels[order], place] = column[order]
         values[name] = padded
     return Padded(values, {name: {"units": units[name]} for name in columns}), inputs, outputs
+
+
+def _labels(name: str, column: Any) -> np.ndarray:
+    """Number of every row's function, in the order of their labels."""
+    missing = np.asarray(column.isna())
+    if missing.any():
+        row = int(np.argmax(missing))
+        raise ValueError(f"expected {name!r} to tell which function a row is of, got none in {row}")
+    try:
+        return np.unique(column.to_numpy(), return_inverse=True)[1].reshape(-1)
+    except TypeError:
+        kind = type(column.iloc[0]).__name__
+        raise ValueError(
+            f"expected labels of one kind in {name!r}, got {kind} and others"
+        ) from None
 
 
 def _described(padded: Padded, name: str) -> Variable:
