@@ -32,4 +32,4 @@ KINDS = {
     "plot": Kind(pictures.plot, 2, 0.5),
     "summary": Kind(pictures.summary, 6, 0.5),
 }
-PROCESS = Kind(command_line.process, 0, 0.5)
+PROCESS = Kind(command_line.process, 0, 0.7)
