@@ -1,5 +1,6 @@
 """Model files with a changed document or changed tensors, and checksums that fit again."""
 
+import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +9,7 @@ from safetensors.numpy import load_file, save
 
 from geomndp import _shipped
 from geomndp._safetensors import read_contents, read_metadata
+from geomndp.model.legacy import _TAGS
 
 
 def document_of(path: Path) -> dict:
@@ -28,3 +30,25 @@ def change(path: Path, edit: Callable[[dict], object]) -> None:
     document = document_of(path)
     edit(document)
     rewrite(path, document)
+
+
+def as_version_one(path: Path) -> dict:
+    """Make a pair of files of version 1 from a file of version 2; return the document."""
+    names = {tag: name for name, tag in _TAGS.items()}
+
+    def old(value):
+        if isinstance(value, list):
+            return [old(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        parts = {key: old(item) for key, item in value.items()}
+        return parts | ({"kind": names[parts["kind"]]} if "kind" in parts else {})
+
+    document = document_of(path)
+    path.write_bytes(save(load_file(path)))
+    gone = ("dtype", "stored_dtype", "support")
+    document = {key: value for key, value in document.items() if key not in gone}
+    parts = {key: value if key == "metadata" else old(value) for key, value in document.items()}
+    parts |= {"version": 1, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+    path.with_suffix(".json").write_text(json.dumps(parts))
+    return parts

@@ -22,7 +22,7 @@ from geomndp.nets import RelativeAttention
 from geomndp.noising import LinearSchedule, OrnsteinUhlenbeck
 from geomndp.score import NetworkScore
 
-from .helper import change, document_of, rewrite
+from .helper import as_version_one, change, document_of, rewrite
 
 SECONDS = 0.5  # on a busy machine; most take a few milliseconds
 DEEP = "deep"
@@ -92,13 +92,22 @@ def _write(path: Path, text: str, tensors: dict) -> None:
         path.write_bytes(save(tensors, {_shipped.KEY: text}))
 
 
-@pytest.mark.parametrize("name", VALUES)
-def test_every_changed_field_is_refused_or_harmless(name, valid, tmp_path):
+CHANGES = [(name, 2) for name in VALUES] + [(name, 1) for name in ("missing", "object", "deep")]
+
+
+@pytest.mark.parametrize(("name", "version"), CHANGES)
+def test_every_changed_field_is_refused_or_harmless(name, version, valid, tmp_path):
     """ValueError and nothing else, or a model that is made of what the file says."""
-    document, tensors = document_of(valid), load_file(valid)
     path, accepted = tmp_path / "m.safetensors", []
+    path.write_bytes(valid.read_bytes())
+    document = document_of(valid) if version == 2 else as_version_one(path)
+    tensors = load_file(valid)
     for place in fields(document):
-        _write(path, _put(document, place, name), tensors)
+        text = _put(document, place, name)
+        if version == 2:
+            _write(path, text, tensors)
+        else:
+            path.with_suffix(".json").write_text(text)
         start = time.perf_counter()
         try:
             load(path)
@@ -123,8 +132,9 @@ def test_every_changed_field_is_refused_or_harmless(name, valid, tmp_path):
 
 
 NULLABLE = ("mean", "compute_dtype", "implementation", "normaliser", "variables", "support")
-NULLABLE += ("dtype", "stored_dtype")
+NULLABLE += ("dtype", "stored_dtype", "noise")
 SIGNED = ("noising.mean.value", "normaliser.x_shift.0", "normaliser.y_shift.0")
+SIGNED += ("support.inputs.0.0", "support.inputs.0.1", "support.outputs.0.0")
 
 
 def test_a_changed_document_is_told_by_its_checksum(valid, tmp_path):

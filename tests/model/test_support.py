@@ -186,6 +186,7 @@ def test_training_leaves_a_record_that_is_saved(relative, tmp_path):
 WRONG = [
     {"inputs": ((1.0, 0.0),)},
     {"noise": (1.0, 0.0)},
+    {"noise": (-1.0, 0.0)},
     {"extents": (1.0, 1.0)},
     {"extents": (-1.0,)},
     {"spacing": -1.0},

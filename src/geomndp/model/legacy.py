@@ -46,9 +46,10 @@ def upgraded(document: dict[str, Any]) -> dict[str, Any]:
     """The same model with tags in the place of names; parameters are stored as they are."""
     net = document.get("net")
     dtype = net.get("dtype") if isinstance(net, dict) else None
-    added = {"version": 2, "dtype": dtype, "stored_dtype": dtype, "support": None}
-    parts = {k: v if k == "metadata" else _tagged(k, v) for k, v in document.items()}
-    return {"normaliser": None, "variables": None, **parts, **added}
+    added = {"version": 2, "dtype": dtype, "stored_dtype": dtype}
+    kept = ("metadata", "support")  # a record of training may be added to an old document
+    parts = {k: v if k in kept else _tagged(k, v) for k, v in document.items()}
+    return {"normaliser": None, "variables": None, "support": None, **parts, **added}
 
 
 def _tagged(place: str, value: Any) -> Any:

@@ -39,6 +39,8 @@ class TrainingSupport(eqx.Module):
         if len(self.extents) != len(self.inputs):
             got = f"{len(self.inputs)} and {len(self.extents)}"
             raise ValueError(f"expected as many extents as inputs, got {got}")
+        if self.noise is not None and self.noise[0] < 0:
+            raise ValueError(f"expected noise >= 0, got {self.noise}")
         if self.spacing < 0 or self.points < 1 or self.contexts < 0:
             raise ValueError("expected spacing >= 0, points >= 1 and contexts >= 0, got others")
 
