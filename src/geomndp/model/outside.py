@@ -61,7 +61,7 @@ def _warn(found: list[str]) -> None:
     while frame.f_back and _inside(frame):
         frame, level = frame.f_back, level + 1
     said = "; ".join(found)
-    message = f"outside of what the model was trained on, so do not rely on the answer: {said}"
+    message = f"outside of what the model was trained on, so less reliable: {said}"
     warnings.warn(message, OutsideTrainingWarning, stacklevel=level)
 
 
