@@ -111,9 +111,15 @@ def test_memory_is_bounded(posterior, monkeypatch):
 
 
 def test_slow_steps_make_smaller_blocks(posterior, monkeypatch):
+    """Once in a request: every new size is compiled."""
     monkeypatch.setattr(clock.Clock, "slow", property(lambda self: True))
+    made, found = [], execute.program
+    monkeypatch.setattr(
+        execute, "program", lambda fn, *args: made.append(args[4]) or found(fn, *args)
+    )
     x, _ = values(2)
     assert posterior.sample(x, key=0, num_samples=4, sampler=FEW).shape == (4, 2, 1)
+    assert set(made) == {4, 3}
 
 
 @pytest.mark.parametrize("divergence", [Exact(2), Hutchinson(3, chunk=2)], ids=["exact", "probes"])

@@ -19,11 +19,16 @@ Progress = bool | Callable[[float], None]
 
 
 class Clock:
-    """How many steps fit into a stretch, by how long those before took."""
+    """How many steps fit into a stretch, by how long those before took.
 
-    def __init__(self) -> None:
+    `patient`: blocks were made smaller once for steps that took long, which compiles anew. On a
+    busy machine they may take long again.
+    """
+
+    def __init__(self, patient: bool = False) -> None:
         """Nothing is known yet."""
         self.seconds: float | None = None
+        self.patient = patient
 
     @property
     def slow(self) -> bool:

@@ -23,7 +23,7 @@ from geomndp._types import Mask, Outputs
 from geomndp.likelihood import Flow, LogProb, Solution
 from geomndp.model import stretches
 from geomndp.model.cache import setting
-from geomndp.model.clock import Clock, Progress, reporting
+from geomndp.model.clock import LONGEST, Clock, Progress, reporting
 from geomndp.model.compiled import compiled_log_prob, draw, solves
 from geomndp.model.memory import memory_bound, too_much
 from geomndp.model.programs import Program, program
@@ -80,7 +80,7 @@ def _blocks(sampler, problem, key, num_samples, settings) -> tuple[np.ndarray, n
 
             found = _block((sampler, problem, key, np.int32(first), size), bound, clock, update)
             if isinstance(found, int):
-                size, clock = found, Clock()
+                size, clock = found, Clock(patient=clock.slow)
                 continue
             parts.append(found)
             first += size
@@ -106,8 +106,8 @@ def _block(args: tuple, bound: Bound, clock: Clock, update) -> tuple[np.ndarray,
 
     for done in clock.through(sampler.steps, advance):
         update(done / sampler.steps)
-        if done == 1 < size and clock.slow:
-            return bucket_below(max(1, min(size - 1, int(size / clock.seconds))))
+        if done == 1 < size and clock.slow and not clock.patient:
+            return bucket_below(max(1, min(size - 1, int(size * LONGEST / clock.seconds))))
     return np.asarray(y), np.asarray(states[1])
 
 

@@ -23,7 +23,7 @@ def pad_rows(values: Array, size: int) -> Array:
     return put(np.asarray(values)[rows])
 
 
-def pad_mask(mask: Mask | None, n: int, size: int, dtype) -> Mask:
+def pad_mask(mask: Mask | None, n: int, size: int, dtype) -> Array:
     """Mask of n points and padding up to `size`.
 
     There is one also where nothing is padded: a full bucket takes the program of the others.
