@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -53,7 +54,8 @@ def main() -> int:
 
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        report: Report = run(in_time(), make_world(Path(folder)))
+        tell = partial(print, flush=True)
+        report: Report = run(in_time(), make_world(Path(folder)), tell)
         os.chdir("/")
     _print(report, time.monotonic() - start)
     return 1 if report.findings else 0

@@ -10,7 +10,7 @@ import jax.random as jr
 import numpy as np
 
 import geomndp as gn
-from fuzz.judge import judge_call
+from fuzz.judge import REFUSED, Finding, judge_call
 from fuzz.twists import Twister
 from fuzz.values import NOTHINGS, odd_array, odd_count, odd_key, odd_noise
 from fuzz.world import Known, World
@@ -85,7 +85,20 @@ def parts(twist: Twister, world: World) -> Attempt:
         random.choice((*NOTHINGS, -1.0, "nan", np.zeros(2), 1e30, [1.0], ("a", "b"), 2))
         for _ in "ab"
     ]
-    return {"part": name, "odd": odd}, lambda: judge_call(lambda: _PARTS[name](known, world, *odd))
+    return {"part": name, "odd": odd}, lambda: _clean(
+        world, lambda: _PARTS[name](known, world, *odd)
+    )
+
+
+def _clean(world: World, call: Callable[[], Any]) -> str:
+    """Judge a call that may write files: none after a refusal."""
+    try:
+        found = judge_call(call)
+        if found == REFUSED and world.new():
+            raise Finding(f"refused, and files left: {world.new()}")
+    finally:
+        world.mend()
+    return found
 
 
 def _known(twist: Twister, world: World) -> Known:

@@ -16,6 +16,7 @@ from fuzz.twists import Twister
 from fuzz.world import World
 
 LONGEST = 180  # seconds of one case, after which the process is ended with a traceback
+EVERY = 1000  # cases between two lines of progress
 Kind = Callable[[Twister, World], tuple[dict[str, Any], Callable[[], str]]]
 
 
@@ -76,6 +77,8 @@ def run(kinds: Iterator[tuple[str, Kind, str, float]], world: World, tell=print)
             tell(f"FINDING {case}: the case itself failed\n{report.findings[case]}")
         faulthandler.cancel_dump_traceback_later()
         counts[outcome] += 1
+        if report.cases % EVERY == 0:
+            tell(f"{report.cases} cases, {len(report.findings)} findings")
         report.seconds[name] = report.seconds.get(name, 0.0) + time.monotonic() - start
     return report
 

@@ -38,6 +38,7 @@ DESCRIPTION = (
     "Generative models of functions that respect symmetries. "
     f"{DEBUG}, anywhere on the line, shows where in the program an error arose."
 )
+LONGEST = 400  # characters of a sentence
 _EXPECTED = (ValueError, ArithmeticError, OSError, RuntimeError, MemoryError, ImportError)
 
 
@@ -60,7 +61,7 @@ def main(arguments: list[str] | None = None) -> int:
         # Who reads the output has seen enough (geomndp ... | head).
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except UsageError as error:
-        return _failed(str(error), 2, DEBUG in given)
+        return _failed(_brief(str(error)), 2, DEBUG in given)
     except KeyboardInterrupt as stop:
         said = str(stop) or f"stopped; {_resume(command)}"
         return _failed(f"{said}; nothing half-written is left", 130, DEBUG in given)
@@ -105,15 +106,18 @@ def _shown_once() -> Callable[..., None]:
 
 def _sentence(error: BaseException) -> str:
     """What went wrong, on one line."""
-    text = " ".join(str(error).split()) or type(error).__name__
+    text = _brief(" ".join(str(error).split()) or type(error).__name__)
     if isinstance(error, ModuleNotFoundError):
         extras = "pip install 'geomndp[data,plots,train]'"
         return f"expected the package {error.name!r}, got none: {extras}"
-    text = text if len(text) <= 400 else text[:400] + "..."
     if isinstance(error, _EXPECTED) and not isinstance(error, RecursionError):
         return text
     how = f"run with {DEBUG} for the traceback, and please report it"
     return f"an unexpected {type(error).__name__}: {text} ({how})"
+
+
+def _brief(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} ... {text[-LONGEST // 2 :]}"
 
 
 def _resume(command: Any) -> str:
