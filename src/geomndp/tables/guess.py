@@ -32,7 +32,8 @@ def place_names(table: Any) -> tuple[str, str]:
         units = stated(table)
         about = {str(name): {"units": str(units.get(name, ""))} for name in table.columns}
     else:
-        variables = getattr(table, "variables", table.coords)  # a DataArray has coordinates only
+        # A DataArray has coordinates only, a Series neither.
+        variables = getattr(table, "variables", getattr(table, "coords", {}))
         about = {str(name): dict(array.attrs) for name, array in variables.items()}
     return _place(about, 0), _place(about, 1)
 
@@ -47,7 +48,7 @@ def _place(about: dict[str, dict], index: int) -> str:
         if name.lower() in (standard, standard[:3]):
             return name
     raise ValueError(
-        f"expected a variable that is the {standard}, got {', '.join(map(repr, about))}"
+        f"expected a variable that is the {standard}, got {', '.join(map(repr, about)) or 'none'}"
         "; name outputs=(latitude, longitude)"
     )
 
