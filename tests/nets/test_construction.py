@@ -58,6 +58,13 @@ def test_bad_configurations(make, message):
         make(jr.key(0))
 
 
+@pytest.mark.parametrize("hidden", ["1x60e", "99999999999x0e", "", "1x7o+4x0e"])
+def test_irreps_that_take_minutes_or_gigabytes_are_refused(hidden):
+    pytest.importorskip("e3nn_jax")
+    with pytest.raises(ValueError, match="expected hidden irreps of orders up to 6"):
+        nets.Steerable3(hidden=hidden, key=jr.key(0))
+
+
 @pytest.mark.parametrize("name", NETS)
 def test_wrong_shapes(name, getkey):
     net = awake(name, key=getkey())

@@ -25,6 +25,19 @@ from geomndp.nets.graph import Graph, radius_graph
 from geomndp.nets.layers import zeroed
 from geomndp.nets.steerable3_layer import Equivariant, Layer, edge_features, require_e3nn, standard
 
+MAX_ORDER, MAX_FEATURES = 6, 10_000
+"""Beyond these, products of harmonics take minutes to make, and gigabytes."""
+
+
+def _features(hidden: str) -> str:
+    """Irreps in e3nn's own writing, refused where they could not be computed with."""
+    irreps = require_e3nn().Irreps(hidden)
+    order = max((irrep.l for _, irrep in irreps), default=MAX_ORDER + 1)
+    if order > MAX_ORDER or sum(count * irrep.dim for count, irrep in irreps) > MAX_FEATURES:
+        most = f"orders up to {MAX_ORDER} and {MAX_FEATURES} features"
+        raise ValueError(f"expected hidden irreps of {most}, got {hidden!r:.80}")
+    return str(irreps)
+
 
 class Steerable3(AbstractNet):
     """Irreps `hidden` on a radius graph; tensor products with spherical harmonics up to order 2.
@@ -67,7 +80,7 @@ class Steerable3(AbstractNet):
         _checks.at_least(1, width=width, num_layers=num_layers, max_neighbours=max_neighbours)
         _checks.at_least(2, num_radial=num_radial)
         _checks.positive(radius=radius)
-        self.kinds, self.space, self.hidden = tuple(kinds), space, str(e3nn.Irreps(hidden))
+        self.kinds, self.space, self.hidden = tuple(kinds), space, _features(hidden)
         if space == 2 and not set(self.kinds) <= {"scalar", "vector"}:
             raise ValueError(f"expected scalars and vectors in an embedded plane, got {self.kinds}")
         self.width, self.num_layers, self.radius = width, num_layers, radius
