@@ -15,6 +15,7 @@ from geomndp.samplers import pad_problem, pad_rows
 from ..samplers.helper import case, hurried
 
 KEYS = 64
+slow = pytest.mark.slow
 
 
 def task(kind="rademacher"):
@@ -22,7 +23,7 @@ def task(kind="rademacher"):
     return Flow(steps=6, divergence=Hutchinson(6, kind)), problem, jnp.ones((3, 1)) * 0.3
 
 
-@pytest.mark.parametrize("kind", ["rademacher", "gaussian"])
+@pytest.mark.parametrize("kind", ["rademacher", pytest.param("gaussian", marks=slow)])
 def test_probe_error_is_the_spread_over_keys(kind):
     flow, problem, y = task(kind)
 
@@ -51,7 +52,7 @@ def test_both_solves_see_the_same_probes_of_the_context():
     assert bool(jnp.any(joint[:, : len(y)] != targets))
 
 
-@pytest.mark.parametrize("divergence", ["exact", "probes"])
+@pytest.mark.parametrize("divergence", ["probes", pytest.param("exact", marks=slow)])
 @pytest.mark.parametrize("route", ["conditional", "joint"])
 def test_padding_changes_nothing(route, divergence):
     flow, problem, y = task("gaussian")

@@ -122,9 +122,20 @@ def test_slow_steps_make_smaller_blocks(posterior, monkeypatch):
     assert set(made) == {4, 3}
 
 
-@pytest.mark.parametrize("divergence", [Exact(2), Hutchinson(3, chunk=2)], ids=["exact", "probes"])
-@pytest.mark.parametrize("route", ["conditional", "joint"])
-def test_densities_in_stretches(posterior, route, divergence, monkeypatch):
+DENSITIES = {
+    "conditional-exact": ("conditional", Exact(2)),
+    "joint-probes": ("joint", Hutchinson(3, chunk=2)),
+    "conditional-probes": ("conditional", Hutchinson(3, chunk=2)),
+    "joint-exact": ("joint", Exact(2)),
+}
+slow = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    "name", [*list(DENSITIES)[:2], *(pytest.param(k, marks=slow) for k in list(DENSITIES)[2:])]
+)
+def test_densities_in_stretches(posterior, name, monkeypatch):
+    route, divergence = DENSITIES[name]
     monkeypatch.setattr(clock, "STRETCH", 0.0)
     flow, (x, y) = Flow(steps=4, divergence=divergence), values(5)
     steps = []
@@ -154,6 +165,7 @@ def test_densities_split_their_directions_to_fit(posterior, monkeypatch):
     assert len(chunks) == 2 and exceeded is not too_large
 
 
+@pytest.mark.slow
 def test_adaptive_solves_go_at_once(posterior):
     x, y = values(3)
     flow = Flow(solver=Adaptive(1e-3, 1e-3))

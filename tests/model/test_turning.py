@@ -102,7 +102,8 @@ class Fixed(Hutchinson):
     directions: jax.Array
 
     def __init__(self, directions):
-        self.probes, self.kind, self.directions = len(directions), "rademacher", directions
+        self.probes, self.kind, self.chunk = len(directions), "rademacher", 64
+        self.directions = directions
 
     def prepare(self, y, mask, *, key=None):
         return self.directions
