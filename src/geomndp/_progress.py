@@ -26,7 +26,7 @@ def quiet_at_first(what: str, total: int) -> Iterator[Callable[[float], None]]:
         return
     start, shown = time.monotonic(), ExitStack()
 
-    def update(done: float) -> None:
+    def update(done: float | int) -> None:
         if time.monotonic() - start > PATIENCE:
             if not bars:
                 bars.append(shown.enter_context(progress(what, total)))
