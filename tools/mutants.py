@@ -39,7 +39,7 @@ TESTS = {  # module: the tests that should kill its mutants
     "geometry/heat/warp.py": HEAT,
     "kernels/base.py": "kernels",
     "kernels/stationary.py": "kernels",
-    "kernels/tensor.py": "groups/test_actions.py",
+    "kernels/tensor.py": "kernels groups/test_actions.py",
     "kernels/vector.py": "kernels",
     "gp.py": "test_gp.py",
     "noising/brownian.py": "noising/test_brownian.py",

@@ -238,3 +238,4 @@ def test_scalar_kernels_are_marked_shared():
 def test_kernels_are_in_units_unless_said(kernel):
     numbers = {"lengthscale", "period", "variance"} & {f.name for f in dataclasses.fields(kernel)}
     assert all(getattr(kernel(), name) == 1.0 for name in numbers) and "variance" in numbers
+    assert kernels.Hessian().space == kernels.CurlFree().dim == kernels.DivergenceFree().dim == 2

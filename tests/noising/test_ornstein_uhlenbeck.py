@@ -240,3 +240,11 @@ def test_noise_becomes_a_time_relative_to_the_limiting_variance(name, schedule):
     gap = noising.time_of(jnp.zeros((4, 2)), noise)
     decay = jnp.exp(noising.log_decay(gap))
     assert_allclose(variance * noising.spread(gap) ** 2 / decay**2, noise, rtol=1e-9)
+
+
+def test_the_limit_of_noising_is_its_draw_after_a_long_time(getkey):
+    """The same noise xi on top of the mean, whatever the clean values were."""
+    noising, x = noising_of(White()), inputs(N, key=getkey())
+    y, xi = normal(2, N, 1, key=getkey())
+    late = noising.noised(jnp.asarray(60.0), x, y, xi)
+    assert_allclose(noising.limit(x, xi), late, atol=1e-9)

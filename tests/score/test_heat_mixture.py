@@ -11,7 +11,7 @@ from geomndp.noising import per_point
 from geomndp.score import HeatMixtureScore, NetworkScore, PreconditionK, Velocity
 
 from ..cases import DTYPES, inputs
-from ..spheres import NOISING, SPHERE, between, centres, oracle
+from ..spheres import NOISING, SPHERE, between, centres, oracle, truth
 
 N = 4
 
@@ -24,6 +24,14 @@ def test_score_is_the_gradient_at_any_times(getkey):
     assert_allclose(jax.jit(score, static_argnums=0)(NOISING, t, x, y), expected, atol=1e-8)
 
 
+def test_noising_adds_its_time_to_the_spreads(getkey):
+    """Heat kernels are a semigroup: noised data are clean data of wider components."""
+    x, t = inputs(N, 1, key=getkey()), jnp.asarray(0.15)
+    added = float(NOISING.schedule.integral(t))
+    wider = oracle(tuple(spread + added for spread in oracle().spreads))
+    assert_allclose(truth(oracle(), t, x, between(x)), truth(wider, 0 * t, x, between(x)))
+
+
 @pytest.mark.parametrize("dtype", DTYPES, ids=["float64", "float32"])
 def test_padding_changes_nothing(dtype, getkey):
     score, x = oracle(), inputs(N, 1, key=getkey(), dtype=dtype)
@@ -33,6 +41,8 @@ def test_padding_changes_nothing(dtype, getkey):
     u = jax.jit(lambda y: score(NOISING, t, x, y, mask))(padded)
     assert u.dtype == dtype and not np.any(u[1])
     assert_allclose(u[keep], jax.jit(lambda: score(NOISING, t, x[keep], y[keep]))(), atol=1e-5)
+    density = jax.jit(lambda y: score.log_prob(NOISING, t, x, y, mask))(padded)
+    assert_allclose(density, truth(score, t, x[keep], y[keep]), rtol=1e-5)
 
 
 def test_draws_have_the_density():
@@ -57,6 +67,10 @@ def test_network_output_is_made_tangent(getkey):
     assert_allclose(error, score(NOISING, t, x, noised.y) + noised.xi, atol=1e-9)
     with pytest.raises(ValueError, match="expected PreconditionK on a manifold, got Velocity"):
         NetworkScore(score.net, Velocity())(NOISING, t, x, y)
+
+
+def test_components_weigh_the_same_unless_said():
+    assert HeatMixtureScore(centres, (0.1, 0.2, 0.3, 0.4)).weights == (0.25,) * 4
 
 
 def test_bad_mixtures_are_refused():
