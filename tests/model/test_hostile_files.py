@@ -24,7 +24,7 @@ from geomndp.score import NetworkScore
 
 from .helper import as_version_one, change, document_of, rewrite
 
-SECONDS = 0.5  # on a busy machine; most take a few milliseconds
+SECONDS = 0.5  # of the processor, which others may share; most take a few milliseconds
 DEEP = "deep"
 VALUES = {
     "missing": None,
@@ -108,13 +108,13 @@ def test_every_changed_field_is_refused_or_harmless(name, version, valid, tmp_pa
             _write(path, text, tensors)
         else:
             path.with_suffix(".json").write_text(text)
-        start = time.perf_counter()
+        start = time.process_time()
         try:
             load(path)
             accepted.append(".".join(map(str, place)))
         except ValueError as error:
             assert str(error).startswith("expected ") and "\n" not in str(error)
-        assert time.perf_counter() - start < SECONDS, place
+        assert time.process_time() - start < SECONDS, place
     harmless = {
         # Options with a default may be missing: older files do not have those that came later.
         "missing": lambda place: not place.startswith(("eps", "conditional", "format", "version")),
@@ -165,10 +165,10 @@ def test_huge_networks_are_refused_before_they_are_made(field, value, valid, tmp
     path = tmp_path / "m.safetensors"
     path.write_bytes(valid.read_bytes())
     change(path, lambda document: document["net"].update({field: value}))
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(ValueError, match=f"{field}"):
         load(path)
-    assert time.perf_counter() - start < 0.1
+    assert time.process_time() - start < 0.1
 
 
 def _renamed(tensors):
@@ -257,10 +257,10 @@ def test_what_is_no_file_or_too_large_is_refused_unread(make, version, tmp_path,
     if version == 1:
         source = _shipped.folder() / "vector-fields/se-ndp.json"
         Path("m.json").write_bytes(source.read_bytes())
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(ValueError, match=ODD[make]):
         load("m")
-    assert time.perf_counter() - start < SECONDS
+    assert time.process_time() - start < SECONDS
 
 
 @pytest.mark.parametrize("make", ODD)
