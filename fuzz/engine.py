@@ -59,6 +59,7 @@ def run(kinds: Iterator[tuple[str, Kind, str, float]], world: World, tell=print)
     """Run all cases and say what was found."""
     report = Report()
     warnings.simplefilter("ignore")
+    faulthandler.enable()
     for name, kind, case, share in kinds:
         counts = report.outcomes.setdefault(name, Counter())
         start = time.monotonic()

@@ -21,6 +21,7 @@ LAYERS = (
     (
         "_types",
         "_files",
+        "_memory",
         "_registry",
         "_safetensors",
         "_buckets",

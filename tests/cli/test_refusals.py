@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from geomndp import _memory
 from geomndp.cli import early, readers
 from geomndp.cli.guarded import fault
 
@@ -114,8 +115,8 @@ def test_a_child_tries_what_may_not_end():
 
 
 def test_a_table_larger_than_the_memory_is_not_loaded(good, monkeypatch):
-    monkeypatch.setattr(readers, "_memory", lambda: 10.0)
-    with pytest.raises(ValueError, match="more than the memory"):
+    monkeypatch.setattr(_memory, "free_bytes", lambda: 10)
+    with pytest.raises(ValueError, match="more than a quarter of the free memory"):
         readers.read("good.nc")
 
 

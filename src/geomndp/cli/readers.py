@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 import warnings
 from pathlib import Path
 from typing import Any
 
+from geomndp import _memory
 from geomndp.cli.guarded import fault
 
 UNITS = re.compile(r"(.*\S)\s*\[(.*)\]")
@@ -80,16 +80,10 @@ def _load(path: str) -> Any:
     import xarray as xr
 
     with xr.open_dataset(path) as dataset:
-        if dataset.nbytes > _memory():
-            raise ValueError(f"{dataset.nbytes:.0e} bytes, more than the memory of this machine")
+        free = _memory.free_bytes()
+        if free is not None and dataset.nbytes > free / 4:
+            raise ValueError(f"{dataset.nbytes:.0e} bytes, more than a quarter of the free memory")
         return dataset.load()
-
-
-def _memory() -> float:
-    """Bytes that this machine has; infinite where it does not say."""
-    if "SC_PHYS_PAGES" not in getattr(os, "sysconf_names", {}):
-        return float("inf")
-    return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
 
 
 READERS = {".csv": _read_csv, ".parquet": _read_parquet, ".nc": _read_netcdf}

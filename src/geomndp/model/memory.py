@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Any
 
-from geomndp import _checks
+from geomndp import _checks, _memory
 
 SHARE = 0.5
 UNKNOWN = 4 * 2**30
@@ -28,33 +26,8 @@ def free_memory(device: Any) -> int:
         if "bytes_limit" in found:
             return max(0, found["bytes_limit"] - found.get("bytes_in_use", 0))
         return UNKNOWN
-    known = [value for value in (_available(), _left_in_container()) if value is not None]
-    return min(known) if known else UNKNOWN
-
-
-def _available() -> int | None:
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        sizes = {name: int(rest.split()[0]) for name, rest in (line.split(":") for line in lines)}
-        return 1024 * sizes["MemAvailable"]
-    except (OSError, ValueError, KeyError):
-        pass
-    try:  # all that the machine has
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        return None
-
-
-def _left_in_container() -> int | None:
-    try:
-        folder = Path("/sys/fs/cgroup")
-        limit, used = (
-            int((folder / name).read_text(encoding="ascii"))
-            for name in ("memory.max", "memory.current")
-        )
-    except (OSError, ValueError):  # "max" is no number: no limit
-        return None
-    return max(0, limit - used)
+    known = _memory.free_bytes()
+    return UNKNOWN if known is None else known
 
 
 def too_much(need: int, bound: int, given: bool) -> MemoryError:

@@ -52,7 +52,7 @@ def read_functions(x: Any, samples: Any, *, d: int, p: int | None) -> Functions:
     if p == 1 and y.shape[-1:] != (1,):
         y = y[..., None]
     y = y[None] if y.ndim == 2 else y
-    if x.ndim != 2 or x.shape[1] != d or y.ndim != 3 or y.shape[1:] != (len(x), p):
+    if x.ndim != 2 or x.shape[1] != d or y.ndim != 3 or y.shape[1:] != (len(x), p) or p == 0:
         expected = f"inputs (n, {d}) and samples (s, n, {p}) or one function (n, {p})"
         raise ValueError(f"expected {expected}, got shapes {x.shape} and {np.shape(samples)}")
     return Functions(x, y)

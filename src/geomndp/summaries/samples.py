@@ -109,7 +109,7 @@ def _is_longitude(samples: Any, name: str) -> bool:
 
 def _arrays(samples: Any) -> Unpacked:
     _checks.no_masked(samples=samples)
-    values = np.asarray(samples)
+    values = _checks.as_array("samples", samples)
     if values.ndim == 0 or values.dtype.kind not in "fiubmM":
         raise ValueError(f"expected samples of shape (s, ...), got {values.dtype} {values.shape}")
     return Unpacked({"": values}, lambda values, **attributes: values[""])

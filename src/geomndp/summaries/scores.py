@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from geomndp import _checks
 from geomndp._types import Array
 from geomndp.data.globe import EARTH_RADIUS_KM, to_unit
 from geomndp.evaluate import energy_score as geodesic_energy, mean_error
@@ -125,7 +126,7 @@ def _truth(samples: Any, truth: Any, values: dict[str, np.ndarray]) -> dict[str,
     found = {}
     for name, array in values.items():
         if not is_table(truth):
-            observed = np.asarray(truth)
+            observed = _checks.as_array("the truth", truth)
         elif name not in truth:
             raise ValueError(f"expected {name!r} in the truth, got {', '.join(map(repr, truth))}")
         else:
@@ -133,7 +134,10 @@ def _truth(samples: Any, truth: Any, values: dict[str, np.ndarray]) -> dict[str,
             observed = read(samples, truth, name)
         if observed.shape != array.shape[1:]:
             raise ValueError(f"expected the truth of shape {array.shape[1:]}, got {observed.shape}")
+        if observed.dtype.kind not in "fiub":
+            raise ValueError(f"expected a truth of numbers, got {observed.dtype}")
         found[name] = observed.astype(float)
+        _checks.finite_rows("truth", found[name])
     return found
 
 
