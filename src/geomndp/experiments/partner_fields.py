@@ -3,7 +3,9 @@ r"""Curl-free and divergence-free fields are quarter turns of one another, and s
 With J the rotation of values by 90 degrees, a gradient field f gives the divergence-free J f, and
 $K_{div}(x, x') = J K_{curl}(x, x') J^T = J^T K_{curl}(x, x') J$. White noise is the same in both:
 $s_{div}(t, x, y) = J^T s_{curl}(t, x, J y)$. A model trained on one set is, with its weights
-turned, one of the other, likelihoods included. Under reflections turned vectors are pseudo-vectors.
+turned, one of the other, likelihoods included. Under reflections turned vectors are pseudo-vectors,
+so that the turned network is made odd in its values, as the scores of both laws are: a reflected
+pseudo-vector is minus a reflected vector, and the sign goes through.
 
     python -m geomndp.experiments.partner_fields vector-fields/curl-free runs/div-free/model
 """
@@ -38,7 +40,7 @@ def partner(model: Model) -> Model:
         raise ValueError(f"expected a model with a network, got {type(score).__name__}")
     net = score.net
     if isinstance(net, Steerable2) and net.kinds in (("vector",), ("pseudovector",)):
-        turned = reconfigure(net, kinds=(_TURNED[net.kinds[0]],))
+        turned = reconfigure(net, kinds=(_TURNED[net.kinds[0]],), odd=True)
     elif isinstance(net, BiDimensionalAttention) and net.output_dim == 2:
         turned = _turn_weights(net)
     else:

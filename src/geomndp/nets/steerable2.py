@@ -53,6 +53,7 @@ class Steerable2(AbstractNet):
     num_radial: int = eqx.field(static=True)
     num_heads: int = eqx.field(static=True)
     num_scales: int = eqx.field(static=True)
+    odd: bool = eqx.field(static=True)
     compute_dtype: str | None = eqx.field(static=True)
     implementation: str | None = eqx.field(static=True)
     dtype: str = eqx.field(static=True)
@@ -71,6 +72,7 @@ class Steerable2(AbstractNet):
         num_radial: int = 12,
         num_heads: int = 0,
         num_scales: int = 0,
+        odd: bool = False,
         compute_dtype: str | None = None,
         implementation: str | None = None,
         dtype: str | None = None,
@@ -81,6 +83,8 @@ class Steerable2(AbstractNet):
         `channels` of every order; `width` of the times' and the non-linearities' MLPs. Two ways to
         see beyond the radius, both in time quadratic in the points: `num_scales` adds averages over
         all points of so many widths to every layer, `num_heads` attention (memory quadratic too).
+        `odd` takes the odd part in y, (f(y) - f(-y)) / 2, in twice the time: for laws that are
+        those of their negatives, whose scores are odd. Vectors and pseudo-vectors are then one.
         `compute_dtype` "bfloat16" keeps float32 parameters and residuals; None follows y.
         """
         _checks.at_least(0, side_dim=side_dim, num_heads=num_heads, num_scales=num_scales)
@@ -96,6 +100,7 @@ class Steerable2(AbstractNet):
         self.channels, self.width, self.num_layers = channels, width, num_layers
         self.radius, self.max_neighbours, self.num_radial = radius, max_neighbours, num_radial
         self.num_heads, self.num_scales, self.dtype = num_heads, num_scales, float_name(dtype)
+        self.odd = bool(odd)
         self.compute_dtype, self.implementation = compute_dtype, implementation
         self._make(key)
 
@@ -149,7 +154,13 @@ class Steerable2(AbstractNet):
         dtype = jnp.dtype(self.compute_dtype or y.dtype)
         exact = jax.default_matmul_precision("highest")
         with exact if dtype != jnp.bfloat16 else contextlib.nullcontext():
-            return zero_masked(self._outputs(t, x, y, mask, dtype), mask)
+            return zero_masked(self._odd_part(t, x, y, mask, dtype), mask)
+
+    def _odd_part(self, t, x, y, mask, dtype) -> Outputs:
+        if not self.odd:
+            return self._outputs(t, x, y, mask, dtype)
+        both = jax.vmap(lambda y: self._outputs(t, x, y, mask, dtype))(jnp.stack([y, -y]))
+        return 0.5 * (both[0] - both[1])
 
     def _outputs(self, t, x, y, mask, dtype) -> Outputs:
         graph = self.graph(x, mask)
