@@ -85,5 +85,14 @@ def run(kinds: Iterator[tuple[str, Kind, str, float]], world: World, tell=print)
 
 
 def _shown(given: dict[str, Any]) -> str:
-    parts = {name: " ".join(repr(value).split())[:200] for name, value in given.items()}
+    parts = {name: " ".join(_text(value).split())[:200] for name, value in given.items()}
     return "\n  ".join(f"{name} = {text}" for name, text in parts.items())
+
+
+def _text(value: Any) -> str:
+    """Not every Dataset survives its own `repr`: one of a single pandas value crashes Python."""
+    if type(value).__name__ != "Dataset":
+        return repr(value)
+    return ", ".join(
+        f"{name} {array.dims} {array.dtype}" for name, array in value.variables.items()
+    )

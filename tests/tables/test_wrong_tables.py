@@ -63,6 +63,12 @@ STATIONS = {
         lambda m, t: m.condition(t.set_index("time").to_xarray().expand_dims(member=2)),
         r"dimensions \('time',\) of the inputs, got \('member', 'time'\)",
     ),
+    "periods": (
+        lambda m, t: m.condition(
+            t.assign(temperature=pd.period_range("2024", periods=5)).set_index("time").to_xarray()
+        ),
+        "expected numbers or times in 'temperature', got period",
+    ),
     "a column alone": (
         lambda m, t: m.condition(t.temperature),
         "expected a DataFrame, a Dataset or arrays, got a Series",

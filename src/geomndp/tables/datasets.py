@@ -18,6 +18,8 @@ def variable(dataset: Any, name: str) -> Any:
     if name not in dataset.variables:
         found = ", ".join(map(repr, dataset.variables)) or "none"
         raise ValueError(f"expected a variable or coordinate {name!r}, got {found}")
+    if not isinstance(dataset[name].dtype, np.dtype):  # of pandas: periods, nullable numbers, ...
+        raise ValueError(f"expected numbers or times in {name!r}, got {dataset[name].dtype}")
     return dataset[name]
 
 
