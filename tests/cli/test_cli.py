@@ -9,8 +9,8 @@ import time
 import pytest
 
 import geomndp
-from geomndp import _shipped
-from geomndp.cli import main, progress
+from geomndp import _progress, _shipped
+from geomndp.cli import main
 from geomndp.cli.listing import TRACKS, _columns, _kind
 from geomndp.cli.main import _RUN
 from geomndp.cli.tables import TABLES
@@ -134,10 +134,10 @@ def test_table_has_published_and_measured_rows():
 
 def test_whoever_waits_is_told(monkeypatch, capsys):
     """A line after a while, with how far it is; silence where it was quick."""
-    monkeypatch.setattr(progress, "PATIENCE", 0.02)
-    with progress.progress("sampling", 10) as update:
+    monkeypatch.setattr(_progress, "PATIENCE", 0.02)
+    with _progress.progress("sampling", 10) as update:
         update(7)
         time.sleep(0.2)
-    assert list(progress.each("drawing", iter("ab"))) == ["a", "b"]
+    assert list(_progress.each("drawing", iter("ab"))) == ["a", "b"]
     seen = capsys.readouterr()
     assert seen.err.startswith("sampling: 7 of 10, 0 s\n") and not seen.out

@@ -54,7 +54,8 @@ def check_train(command: Train) -> None:
     counts = {"steps": command.steps, "batch_size": command.batch_size}
     counts |= {"checkpoint_every": command.checkpoint_every, "functions": command.functions}
     _checks.at_least(1, **{name: value for name, value in counts.items() if value is not None})
-    _check_there("data", command.data)
+    if command.name.startswith("cyclones/"):  # others refuse an archive, there or not
+        _check_there("data", command.data)
 
 
 def check_evaluate(command: Evaluate) -> None:
@@ -71,7 +72,8 @@ def check_reproduce(command: Reproduce) -> None:
     """Check files."""
     _checks.at_least(0, num=command.num)
     _check_there("results", command.results)
-    _check_there("data", command.data)
+    if command.figures:  # maps alone need the archive
+        _check_there("data", command.data)
 
 
 def _observations(command: Condition) -> Any:

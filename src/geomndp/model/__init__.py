@@ -4,7 +4,8 @@ from geomndp.likelihood import LogProb
 from geomndp.model.compiled import log_prob
 from geomndp.model.files import load, save
 from geomndp.model.fit import fit
-from geomndp.model.model import Model, Posterior
+from geomndp.model.model import Model
+from geomndp.model.posterior import Posterior
 from geomndp.model.recipe import Recipe
 from geomndp.model.record import with_support
 from geomndp.model.registered import register
