@@ -79,7 +79,9 @@ def test_other_layers_refuse_masked_entries(function):
         summaries.mean(masked(np.zeros((4, 3)), 2))
 
 
-@pytest.mark.parametrize("kind", [bool, int, np.float32, jnp.asarray], ids=str)
+@pytest.mark.parametrize(
+    "kind", [bool, int, np.float32, jnp.asarray], ids=["bool", "int", "float32", "jax"]
+)
 def test_masks_of_zeros_and_ones_of_any_type(exact, function, kind):
     x, y = function
     ones = [1, 1, 0, 1, 1, 0]
