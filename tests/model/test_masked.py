@@ -40,6 +40,8 @@ def test_masked_rows_of_several_arrays_add_up(exact, function):
         masked(x, 0), masked(y, 5), noise=masked(np.full(6, 0.1), 2)
     ).observations
     assert_allclose(seen.x, x[[1, 3, 4]])
+    listed = exact.condition(x, masked(y, 0), noise=[0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+    assert_allclose(listed.observations.noise, [0.2, 0.3, 0.4, 0.5, 0.6])
     everything = exact.condition(np.ma.masked_all((6, 1)), y)
     assert len(everything.observations.x) == 0
 

@@ -54,6 +54,7 @@ def as_rows(value: Any, dim: int = 1) -> Any:
 def known_rows(x: Any, y: Any, noise: Any, dim: int) -> tuple[Any, Any, Any]:
     """Inputs, values and noise of a context without the rows in which any of them is masked."""
     x, y = as_rows(x), as_rows(y, dim)
+    noise = _checks.as_array("noise", noise) if isinstance(noise, (list, tuple)) else noise
     gone = [rows for value in (x, y, noise) if (rows := _checks.missing(value)) is not None]
     if not any(rows.any() for rows in gone):
         return tuple(_plain(value) for value in (x, y, noise))
