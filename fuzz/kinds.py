@@ -32,4 +32,4 @@ KINDS = {
     "plot": Kind(pictures.plot, 3, 0.5),
     "summary": Kind(pictures.summary, 10, 0.5),
 }
-PROCESS = Kind(command_line.process, 0, 0.7)
+PROCESS = Kind(command_line.process, 0, 0.4)

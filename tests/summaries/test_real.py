@@ -206,6 +206,7 @@ WRONG = {
         lambda: summaries.mean(pd.DataFrame({"sample": [0, 0, 1], "a": [1.0, 2.0, 3.0]})),
         "the same number of rows in every sample",
     ),
+    "huge": (lambda: summaries.mean(np.array([1.0, 1e300])), "powers are finite, got values up to"),
     "missing": (lambda: summaries.mean(np.array([1.0, np.nan])), "finite samples, got NaN"),
     "level": (lambda: summaries.quantiles(SAMPLE, 1.5), "0 < level < 1, got 1.5"),
     "no levels": (lambda: summaries.quantiles(SAMPLE, ()), "at least one level"),

@@ -101,10 +101,20 @@ def _each(samples: Any, summary: Callable, times: bool = True) -> Estimate:
         if values.dtype.kind in "mM" and times:
             found[name] = _of_times(values, summary)
         elif values.dtype.kind in "fiu":
-            found[name] = summary(values.astype(float))
+            found[name] = without_overflow(summary, values.astype(float))
         else:
             raise ValueError(f"expected samples of numbers, got {values.dtype} in {name!r}")
     return _pair(unpacked, found)
+
+
+def without_overflow(summary: Callable, values: np.ndarray) -> tuple[Any, Any]:
+    """A summary and its error, refused where powers of the values are no finite numbers."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = summary(values)
+    if not all(np.isfinite(part).all() for part in found):
+        most = np.abs(values).max(initial=0.0)
+        raise ValueError(f"expected samples whose powers are finite, got values up to {most:.0e}")
+    return found
 
 
 def _pair(unpacked, found: dict[str, tuple], **attributes: str) -> Estimate:

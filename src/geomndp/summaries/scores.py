@@ -18,7 +18,7 @@ from geomndp import _checks
 from geomndp._types import Array
 from geomndp.data.globe import EARTH_RADIUS_KM, to_unit
 from geomndp.evaluate import energy_score as geodesic_energy, mean_error
-from geomndp.summaries.moments import Estimate
+from geomndp.summaries.moments import Estimate, without_overflow
 from geomndp.summaries.places import SPHERE, unpack_places
 from geomndp.summaries.samples import SAMPLE, frame_order, matched_places, unpack, unpack_numbers
 from geomndp.tables import is_table, place_names
@@ -36,7 +36,7 @@ def crps(samples: Any, truth: Any) -> Estimate:
     def score(values, y):
         return sr.crps_ensemble(y, values, m_axis=0, estimator="fair", backend="numpy")
 
-    found = {n: _jackknife(score, v, observed[n]) for n, v in unpacked.values.items()}
+    found = {n: _error_too(score, v, observed[n]) for n, v in unpacked.values.items()}
     value, error = ({name: pair[i] for name, pair in found.items()} for i in range(2))
     about = {"long_name": "continuous ranked probability score", "standard_name": ""}
     return Estimate(unpacked.wrap(value, **about), unpacked.wrap(error, **about))
@@ -48,7 +48,7 @@ def energy_score(samples: Any, truth: Any) -> Estimate:
 
     values, y = _joint(samples, truth)
     return Estimate(
-        *_jackknife(lambda v, y: sr.es_ensemble(y, v, estimator="fair", backend="numpy"), values, y)
+        *_error_too(lambda v, y: sr.es_ensemble(y, v, estimator="fair", backend="numpy"), values, y)
     )
 
 
@@ -59,7 +59,7 @@ def variogram_score(samples: Any, truth: Any, order: float = 0.5) -> Estimate:
     mean and variance over s samples of $v = |y_i - y_j|^p$, so that its mean does not depend on s.
     """
     values, y = _joint(samples, truth)
-    return Estimate(*_jackknife(lambda v, y: _variogram(v, y, order), values, y))
+    return Estimate(*_error_too(lambda v, y: _variogram(v, y, order), values, y))
 
 
 def _variogram(values: np.ndarray, y: np.ndarray, order: float) -> float:
@@ -92,7 +92,7 @@ def _geodesic(measure: Callable, samples: Any, truth: Any, name: str) -> Estimat
     def score(values, y):
         return np.asarray(_compiled(measure, jnp.asarray(values), y)) * EARTH_RADIUS_KM
 
-    found = _jackknife(score, np.asarray(places.y), y)
+    found = _error_too(score, np.asarray(places.y), y)
     return Estimate(*(places.wrap_lengths(part, name) for part in found))
 
 
@@ -192,6 +192,11 @@ def _same_places(name: str, here: np.ndarray, there: np.ndarray) -> None:
         same = bool(np.all((here == there) | missing))
     if not same:
         raise ValueError(f"expected the truth at the samples' places, got other {name!r}")
+
+
+def _error_too(score: Callable, values: np.ndarray, y: Any) -> tuple[Any, Any]:
+    """Score and error as finite numbers."""
+    return without_overflow(lambda values: _jackknife(score, values, y), values)
 
 
 def _jackknife(score: Callable, values: np.ndarray, y: Any) -> tuple[Any, Any]:
