@@ -215,7 +215,7 @@ def test_no_targets_are_no_samples_and_a_density_of_one(exact, function):
 def test_numbers_of_other_precisions(exact, function):
     """Halves and long doubles are computed in JAX's own floats."""
     x, y = map(np.asarray, function)
-    for odd in (y.astype(np.longdouble), jnp.asarray(y, jnp.bfloat16)):
+    for odd in (y.astype(np.longdouble), y.astype(np.float16), jnp.asarray(y, jnp.bfloat16)):
         assert exact.condition(x, odd).observations.y.dtype == x.dtype
 
 
@@ -224,6 +224,7 @@ def test_numbers_of_other_precisions(exact, function):
     [
         (lambda m, x: m.condition([[0.0], [1.0, 2.0]], x), "expected rows of one length"),
         (lambda m, x: m.condition(x, x, noise="a"), "expected noise >= 0, got 'a'"),
+        (lambda m, x: m.condition(0.0, np.ma.masked_all((2, 1))), "expected x of the context"),
         (lambda m, x: as_key(jr.split(jr.key(0))), "expected one key, got an array of key"),
         (lambda m, x: as_key(jnp.zeros(2)), "expected one key, got an array of float"),
     ],

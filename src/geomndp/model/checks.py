@@ -32,7 +32,8 @@ def as_float(name: str, value: Any, dtype: Any = None) -> Array:
         value = _checks.as_array(name, value)
         if value.dtype.kind not in "fiu":
             raise ValueError(f"expected numbers for {name}, got {value.dtype}")
-        usual = value.dtype if value.dtype.kind == "f" else jnp.result_type(float)
+        full = value.dtype.kind == "f" and value.dtype.itemsize >= 4
+        usual = value.dtype if full else jnp.result_type(float)
         return put(value, usual if dtype is None else dtype)
     array = value
     if array.dtype in (jnp.float16, jnp.bfloat16):  # no precision to compute a solve in

@@ -60,6 +60,8 @@ def known_rows(x: Any, y: Any, noise: Any, dim: int) -> tuple[Any, Any, Any]:
         return tuple(_plain(value) for value in (x, y, noise))
     if np.ndim(noise) == 0:
         _checks.no_masked(noise=noise)
+    if np.ndim(x) == 0:
+        raise ValueError("expected x of the context of shape (n, d), got shape ()")
     for name, value in (("y", y), ("noise", noise)):
         if np.ndim(value) and len(value) != len(x):
             raise ValueError(f"expected {name} of {len(x)} observations, got {len(value)}")
