@@ -35,7 +35,7 @@ def test_tasks_are_those_of_the_process():
 
 
 @pytest.mark.parametrize(
-    "name", [NAME, pytest.param("regression1d/matern-ndp", marks=pytest.mark.slow)]
+    "name", [NAME, pytest.param("regression1d/matern", marks=pytest.mark.slow)]
 )
 def test_no_noise_is_answered_at_random(name):
     """Between zero and 1e-4 of the limiting variance nothing used to be trained on."""
