@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,7 +19,7 @@ def whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     Makes the folder. What cannot be written is refused by an OSError of one sentence.
     """
     path = Path(path)
-    temporary = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
+    temporary = path.with_name(f".{path.stem}.{os.getpid()}-{secrets.token_hex(4)}{path.suffix}")
     try:
         _prepare(path)
         yield temporary

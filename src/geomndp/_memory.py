@@ -34,4 +34,13 @@ def _left_in_container() -> int | None:
         )
     except (OSError, ValueError):  # "max" is no number: no limit
         return None
-    return max(0, limit - used)
+    return max(0, limit - used + _reclaimable(folder))
+
+
+def _reclaimable(folder: Path) -> int:
+    """Bytes of files that are kept in memory only as long as nobody needs it."""
+    try:
+        lines = (folder / "memory.stat").read_text(encoding="ascii").splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("inactive_file "))
+    except (OSError, ValueError, StopIteration):
+        return 0

@@ -70,6 +70,9 @@ def _read_parquet(path: str) -> Any:
 
 
 def _read_netcdf(path: str) -> Any:
+    import h5netcdf  # noqa: F401  # before the fork, whose time is limited
+    import xarray  # noqa: F401
+
     seconds = PATIENCE + Path(path).stat().st_size // SPEED
     if wrong := fault(lambda: _load(path), int(seconds)):
         raise ValueError(wrong)

@@ -71,7 +71,8 @@ def noise_rows(
 ) -> list[dict]:
     """One row per noise: KL of the samples, its floor, and log-densities; pairs over the tasks."""
     rows = []
-    for ratio in [r for r in ratios if r <= largest_ratio(model)]:
+    largest = largest_ratio(model)
+    for ratio in [*(r for r in ratios if r < largest), largest]:
         noise = ratio * where.variance
         kls = [_kl(model, where, noise, seed, num_samples) for seed in range(tasks)]
         logs = [_log_densities(model, where, noise, seed) for seed in range(densities)]

@@ -51,12 +51,12 @@ def to_model_units(
 ) -> Array | np.ndarray:
     """Inputs, `given` in the data's units, in those of the model less a common centre.
 
-    What is not JAX's is changed in float64 and rounded after: hours since 1900 keep their minutes.
+    Changed in float64 and rounded after, but where JAX traces them: hours since 1900 keep their
+    minutes.
     """
     _check_resolution(given, mask)
-    if isinstance(given, jax.Array):
-        given = given.astype(dtype)
-        x = _in_units(model.normaliser, np.asarray(given) if _checks.concrete(given) else given)
+    if not _checks.concrete(given):
+        x = _in_units(model.normaliser, given.astype(dtype))
         return x - np.asarray(centre, dtype)[None] if centre else x
     x = _in_units(model.normaliser, np.asarray(given, np.float64))
     x = x - np.asarray(centre)[None] if centre else x

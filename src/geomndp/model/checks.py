@@ -15,8 +15,10 @@ from geomndp.data import Normaliser
 from geomndp.geometry import AbstractManifold, Sphere
 from geomndp.likelihood import LogProb
 from geomndp.model.centre import to_model_units
+from geomndp.nets import AbstractNet
 from geomndp.noising import AbstractNoising
 from geomndp.samplers import AbstractSampler, Observations, Samples
+from geomndp.score import AbstractScore, NetworkScore
 from geomndp.tables import Variables
 
 
@@ -60,6 +62,13 @@ def in_units(change: Callable, array: Array) -> Array:
     if not _checks.concrete(array):
         return change(array)
     return put(change(np.asarray(array)))
+
+
+def check_columns(score: AbstractScore, x: Array) -> None:
+    """Refuse inputs of other dimension than those of a network."""
+    net = score.net if isinstance(score, NetworkScore) else None
+    if isinstance(net, AbstractNet) and x.shape[1] != net.input_dim:
+        raise ValueError(f"expected x of {net.input_dim} columns, got {x.shape[1]}")
 
 
 def check_like(x: Array, known: Array) -> None:

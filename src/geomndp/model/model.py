@@ -17,6 +17,7 @@ from geomndp.model.centre import common_centre
 from geomndp.model.checks import (
     as_float,
     as_observations,
+    check_columns,
     check_names,
     check_scales,
     in_model_units,
@@ -122,6 +123,7 @@ class Model(eqx.Module):
             x, y, noise, origin = read_observations(names_of(self, y), x, noise, origin)
         x, y, noise = known_rows(x, y, noise, self.noising.dim)
         observations = as_observations(x, y, noise, self.noising.manifold)
+        check_columns(self.score, observations.x)
         self.noising.manifold.check("y of the context", observations.y)
         centre = common_centre(self, x)
         observations = in_model_units(self, observations, x, y, centre)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import equinox as eqx
 
 from geomndp import _checks
-from geomndp._types import Inputs, Scalar
+from geomndp._types import Inputs, Mask, Scalar
 from geomndp.likelihood import Flow, LogProb
 from geomndp.model import execute
 from geomndp.model.centre import target_inputs
@@ -148,14 +148,17 @@ class Posterior(eqx.Module):
         x = target_inputs(self, given[0], x.dtype, mask)
         warn_about_targets(self, x, y, mask)
         settings = execute.Settings(max_memory, progress)
-        result = execute.log_prob(flow, self.problem(x), y, mask, key, route, settings)
+        result = execute.log_prob(flow, self.problem(x, mask), y, mask, key, route, settings)
         return finite_log_prob(result._replace(value=result.value + jacobian))
 
-    def problem(self, x: Inputs) -> Problem:
-        """What samplers and likelihoods work on, in the model's units less the `centre`."""
+    def problem(self, x: Inputs, mask: Mask | None = None) -> Problem:
+        """What samplers and likelihoods work on, in the model's units less the `centre`.
+
+        Rows that a `mask` leaves out get no room in a graph; the problem itself has no mask.
+        """
         model = self.model
         check_like(x, self.observations.x)
-        score = with_capacity(model.score, self.observations.x, x)
+        score = with_capacity(model.score, self.observations.x, x, masks=(None, mask))
         return Problem(model.noising, score, x, self.observations, model.eps)
 
     def default_sampler(self) -> AbstractSampler:

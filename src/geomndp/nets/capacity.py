@@ -13,6 +13,7 @@ import jax
 import numpy as np
 
 from geomndp import _checks
+from geomndp._buckets import bucket
 from geomndp._types import Float
 from geomndp.nets.build import reconfigure
 from geomndp.nets.cells import MARGIN
@@ -21,6 +22,7 @@ from geomndp.nets.steerable2 import Steerable2
 from geomndp.nets.steerable3 import Steerable3
 
 GRAPH_NETS = (Steerable2, Steerable3)
+MOST_TRACED = 1024
 ROUNDING = 1e-5  # of the radius: the device compares rounded distances
 Tree = TypeVar("Tree")
 
@@ -35,12 +37,18 @@ def with_capacity(tree: Tree, *parts: Any, masks: tuple | None = None) -> Tree:
         masks: One mask (n,) per part, zero where a row is padding, or None where no row is.
 
     Returns:
-        The same with larger `max_neighbours` where needed; `tree` itself where nothing is, or where
-        JAX traces the points: the capacity of a program cannot depend on its values.
+        The same with larger `max_neighbours` where needed; `tree` itself where nothing is. Where
+        JAX traces the points, whose values the shape of a program cannot depend on, there is room
+        for all points to be neighbours of each other.
+
+    Raises:
+        ValueError: More than `MOST_TRACED` traced points, for which that room would be too much.
     """
     masks = (None,) * len(parts) if masks is None else masks
-    if not graph_nets(tree) or not all(map(_checks.concrete, (*parts, *masks))):
+    if not graph_nets(tree):
         return tree
+    if not all(map(_checks.concrete, (*parts, *masks))):
+        return _with_all(tree, sum(map(len, parts)))
     pairs = zip(parts, masks, strict=True)
     points = [np.asarray(x, float)[... if m is None else np.asarray(m) > 0] for x, m in pairs]
 
@@ -48,7 +56,25 @@ def with_capacity(tree: Tree, *parts: Any, masks: tuple | None = None) -> Tree:
         if not isinstance(node, GRAPH_NETS):
             return node
         needed = _needed(node, points)
-        return node if needed <= node.max_neighbours else _resized(node, bucket(needed))
+        if needed <= node.max_neighbours:
+            return node
+        return reconfigure(node, max_neighbours=neighbour_bucket(needed))
+
+    return jax.tree.map(roomy, tree, is_leaf=_is_graph_net)
+
+
+def _with_all(tree: Tree, points: int) -> Tree:
+    """Room for so many points to be neighbours of each other."""
+    if points > MOST_TRACED:
+        raise ValueError(
+            f"expected at most {MOST_TRACED} points of a graph network inside jit or vmap, got "
+            f"{points}: call it outside, where the neighbours can be counted"
+        )
+
+    def roomy(node):
+        if not isinstance(node, GRAPH_NETS) or points - 1 <= node.max_neighbours:
+            return node
+        return reconfigure(node, max_neighbours=neighbour_bucket(points - 1))
 
     return jax.tree.map(roomy, tree, is_leaf=_is_graph_net)
 
@@ -69,18 +95,13 @@ def neighbour_counts(x: Float[np.ndarray, "n d"], radius: float) -> np.ndarray:
     return np.asarray(KDTree(x).query_ball_point(x, reach, return_length=True)) - 1
 
 
-def bucket(count: int) -> int:
+def neighbour_bucket(count: int) -> int:
     """Smallest of 24, 32, 48, 64, 96, 128, ... that is not below the count."""
-    sizes = (part << power for power in itertools.count(3) for part in (3, 4))
-    return next(size for size in sizes if size >= count)
+    return max(24, bucket(count))
 
 
 def _is_graph_net(node: Any) -> bool:
     return isinstance(node, GRAPH_NETS)
-
-
-def _resized(net: Steerable2 | Steerable3, size: int) -> Any:
-    return reconfigure(net, max_neighbours=size)
 
 
 def _needed(net: Steerable2 | Steerable3, parts: list[np.ndarray]) -> int:

@@ -80,7 +80,8 @@ def check_amortised(problem: Problem) -> None:
         observations = pad_observations(observations, bucket(problem.num_observed))
         total = noising.schedule.integral(jnp.ones((), dtype=observations.noise.dtype))
         level = jnp.max(noising.time_of(observations.x, observations.noise))
-        if level > total:
+        # Inside jit even what is concrete is staged.
+        if _checks.concrete(level) and level > total:
             most, got = (
                 (noising.spread(b) / jnp.exp(noising.log_decay(b))) ** 2 for b in (total, level)
             )

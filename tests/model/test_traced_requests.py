@@ -1,0 +1,68 @@
+"""Requests inside `jit`, and requests of wrong or hidden inputs: the same answer, or a sentence."""
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from geomndp.kernels import Diagonal, White
+from geomndp.likelihood import Flow
+from geomndp.model import Model
+from geomndp.nets.capacity import MOST_TRACED, with_capacity
+from geomndp.noising import LinearSchedule, OrnsteinUhlenbeck
+from geomndp.samplers import Amortised
+from geomndp.score import NetworkScore
+from geomndp.solve import Heun
+
+from ..nets.steerable import awake
+
+SAMPLER = Amortised(2)
+
+
+@pytest.fixture(scope="module")
+def model():
+    """A graph network with room for few neighbours, and with parameters."""
+    net = awake("plane-vector", key=jr.key(0), dtype="float32")
+    noising = OrnsteinUhlenbeck(Diagonal(White(), 2), LinearSchedule(1e-4, 15.0))
+    return Model(noising, NetworkScore(net, conditional=True))
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.01])
+def test_crowded_observations_are_all_seen_inside_jit(model, noise):
+    most = model.score.net.max_neighbours
+    x = np.zeros((most + 9, 2), np.float32)
+    y = np.asarray(jr.normal(jr.key(1), x.shape), np.float32)
+    posterior = model.condition(x, y, noise=noise)
+    at = np.full((2, 2), 0.1, np.float32)
+
+    def draw(key):
+        return posterior.sample(at, key=key, num_samples=1, sampler=SAMPLER)
+
+    assert_allclose(jax.jit(draw)(jr.key(2)), draw(jr.key(2)), rtol=1e-3, atol=1e-4)
+
+
+def test_too_many_traced_points_are_refused(model):
+    points = jnp.zeros((MOST_TRACED + 1, 2), jnp.float32)
+    with pytest.raises(ValueError, match="inside jit or vmap, got 1025"):
+        jax.eval_shape(lambda x: with_capacity(model.score.net, x) and x, points)
+
+
+@pytest.mark.parametrize("columns", [1, 3])
+def test_inputs_of_other_dimension_are_refused(model, columns):
+    x = np.zeros((3, columns), np.float32)
+    with pytest.raises(ValueError, match=f"expected x of 2 columns, got {columns}"):
+        model.condition(x, np.zeros((3, 2), np.float32))
+    with pytest.raises(ValueError, match=f"expected x of 2 columns, got {columns}"):
+        model.sample(x, key=0)
+
+
+def test_hidden_rows_may_hold_anything(model):
+    x, y = (np.asarray(jr.normal(jr.key(seed), (4, 2)), np.float32) for seed in (3, 4))
+    mask = np.array([1, 1, 0, 1])
+    posterior, flow = model.condition(x[:1] + 0.5, y[:1]), Flow(Heun(), 2)
+    expected = posterior.log_prob_info(x[mask > 0], y[mask > 0], flow=flow).value
+    x[2], y[2] = np.nan, np.inf
+    found = posterior.log_prob_info(x, y, mask=mask, flow=flow).value
+    assert float(found) == pytest.approx(float(expected), abs=1e-3)
