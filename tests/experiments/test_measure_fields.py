@@ -8,6 +8,8 @@ from geomndp.score import GaussianScore
 
 from .helper import NOISING, RIGHT
 
+OLD = "regression1d/sawtooth"  # a pair of files of version 1, whose JSON is the document
+
 NAME = "vector-fields/div-free"
 SCORE = {"log_prob": [0.6, 0.01], "regret": [0.05, 0.001], "num": 8, "solver_error": 1e-4}
 SCORE |= {"probes": 4, "probe_error": 0.02}
@@ -35,7 +37,7 @@ def test_parts_are_measured_once(tmp_path, monkeypatch):
 
 
 def test_runs_become_points_of_a_curve(tmp_path):
-    path, document = tmp_path / "all.json", _shipped.document(_shipped.folder() / "regression1d/se")
+    path, document = tmp_path / "all.json", _shipped.document(_shipped.folder() / OLD)
     for functions, steps in ((800, 10), (800, 20), (None, 20)):
         run = tmp_path / f"{functions}-{steps}"
         notes = {"experiment": NAME, "functions": functions, "steps": steps}

@@ -1,6 +1,7 @@
 """Results from measurement to print: written part by part, shipped, shown as tables."""
 
 import json
+import shutil
 
 import pytest
 
@@ -70,8 +71,9 @@ def test_ablation_goes_on_with_the_next_limit(tmp_path, monkeypatch):
 def test_scores_ship_with_their_models_and_the_rest_with_the_table(tmp_path, monkeypatch):
     name = "regression1d/se"
     models = tmp_path / "models"
-    document = _shipped.document(_shipped.folder() / name)
-    results.write(models / f"{name}.json", document)
+    weights = models / f"{name}.safetensors"
+    weights.parent.mkdir(parents=True)
+    shutil.copy(_shipped.weights(_shipped.folder() / name), weights)
     monkeypatch.setattr(results, "shipped", lambda table: tmp_path / f"{table}.json")
     path = tmp_path / "results.json"
     results.write(path, {"scores": {name: {"interpolation": SCORES}}, "curve": {"a": CURVE}})

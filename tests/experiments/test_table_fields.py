@@ -9,6 +9,8 @@ from geomndp.cli import main
 from geomndp.experiments import report_fields, results, table_fields
 from geomndp.experiments.report import markdown
 
+OLD = "regression1d/sawtooth"  # a pair of files of version 1, whose JSON is the document
+
 PLACE = {
     "points": 324,
     "whitened": [1.01, 0.01],
@@ -42,7 +44,7 @@ FILE = {
 def models(tmp_path, monkeypatch):
     """Two models in a folder of their own, with scores shipped to them."""
     folder = tmp_path / "models"
-    document = _shipped.document(_shipped.folder() / "regression1d/se")
+    document = _shipped.document(_shipped.folder() / OLD)
     document["metadata"]["metrics"] = {}
     for name in (NAME, f"{NAME}-ndp", "vector-fields/hessian"):
         results.write(folder / f"{name}.json", document)
