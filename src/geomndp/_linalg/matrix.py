@@ -63,7 +63,8 @@ class MatrixGram(AbstractGram):
 
     def cholesky(self) -> Float[Array, "m m"]:
         """Lower Cholesky factor, jittered for smooth kernels and repeated inputs."""
-        real = jnp.ones_like(self.matrix[0]) if self.real is None else self.real
+        ones = jnp.ones(len(self.matrix), self.matrix.dtype)
+        real = ones if self.real is None else self.real
         return jnp.linalg.cholesky(self.matrix + jnp.diag(self._shift() * real))
 
     def cholesky_mv(self, v):
