@@ -170,7 +170,8 @@ def test_a_run_without_checkpoints_leaves_those_of_another_alone(whole):
 def harmed(text, how):
     lines = text.splitlines(keepends=True)
     if how == "garbage":
-        return "".join([*lines[:3], "\x00\ufffd what, is, this\n", "1e999,,\n", *lines[3:]])
+        odd = "\x00\ufffd what, is, this\n", "1e999,,\n", f"{10**40},1,1,1\n"
+        return "".join([*lines[:3], *odd, *lines[3:]])
     if how == "cut":
         return "".join([*lines[:3], lines[3][: len(lines[3]) // 2], *lines[4:]])
     if how == "no header":
@@ -180,7 +181,7 @@ def harmed(text, how):
 
 @pytest.mark.parametrize(
     ("how", "lost", "bad"),
-    [("garbage", 0, 2), ("cut", 2, 1), ("line", 1, 0), ("no header", 0, 0), ("file", 4, 0)],
+    [("garbage", 0, 3), ("cut", 2, 1), ("line", 1, 0), ("no header", 0, 0), ("file", 4, 0)],
 )
 def test_a_harmed_log_does_not_stop_a_run(how, lost, bad, whole, tmp_path, monkeypatch):
     monkeypatch.setattr(loop, "advance", interrupted(after=4))

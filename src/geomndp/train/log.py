@@ -101,4 +101,4 @@ def _row(line: str) -> Row | None:
         row = int(step), loss, norm, seconds
     except ValueError:
         return None
-    return row if row[0] > 0 and np.all(np.isfinite(row)) else None
+    return row if 0 < row[0] < 2**63 and np.all(np.isfinite(row[1:])) else None
