@@ -70,6 +70,13 @@ def test_noise_beyond_the_trained_range(noise, outside, relative):
     assert bool(found) == outside
 
 
+def test_noisy_values_may_lie_farther_out(relative):
+    """Trained on -1 to 3: 8 is far outside, but not for an observation whose noise has sd 1."""
+    call = relative.condition, column(5.0), column(8.0)
+    assert len(said(*call)) == 1
+    assert said(*call, noise=1.0) == []
+
+
 def test_positions_matter_to_networks_of_absolute_inputs_only(relative, absolute):
     for x, outside in ((-0.9, False), (10.9, False), (-1.1, True), (1e4, True)):
         assert bool(said(absolute.condition, column(x), column(0.0))) == outside

@@ -56,8 +56,8 @@ def setting(name: str) -> Setting:
 
 
 def largest_ratio(model: Model) -> float:
-    """Largest noise over the limiting variance that amortised conditioning accepts."""
-    return float(jnp.expm1(model.noising.schedule.integral(jnp.ones(()))))
+    """Largest noise over the limiting variance that is accepted, less a margin for rounding."""
+    return 0.999 * float(jnp.expm1(model.noising.schedule.integral(jnp.ones(()))))
 
 
 def noise_rows(

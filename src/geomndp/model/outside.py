@@ -22,6 +22,7 @@ from geomndp.samplers import Observations
 
 VALUES, POSITIONS = 0.5, 0.1  # of the range, to each side
 EXTENT, CLOSER, MORE, NOISE = 2.0, 4.0, 8.0, 2.0
+DEVIATIONS = 5.0  # of an observation's own noise, by which its value may be farther out
 
 
 def warn_about_context(model: Any, observations: Observations) -> None:
@@ -31,7 +32,7 @@ def warn_about_context(model: Any, observations: Observations) -> None:
         return
     units, net = _units(model.normaliser), getattr(model.score, "net", None)
     rows, variances = np.asarray(x), np.asarray(noise)
-    found = _values(model.support, units, np.asarray(y))
+    found = _values(model.support, units, np.asarray(y), variances)
     found += _noise(model.support, units, variances)
     found += _positions(model.support, units, net, rows)
     _warn(found + _density(model.support, units, net, rows))
@@ -81,8 +82,12 @@ def _units(normaliser: Normaliser | None) -> Normaliser:
     return Normaliser() if normaliser is None else normaliser
 
 
-def _values(support: TrainingSupport, units: Normaliser, y: np.ndarray) -> list[str]:
-    return _beyond("y", in_data_units(units.y_shift, units.y_scale, y), support.outputs, VALUES)
+def _values(
+    support: TrainingSupport, units: Normaliser, y: np.ndarray, noise: np.ndarray | float = 0.0
+) -> list[str]:
+    values = in_data_units(units.y_shift, units.y_scale, y)
+    slack = DEVIATIONS * np.sqrt(np.reshape(noise, (-1, 1))) * np.asarray(units.y_scale)
+    return _beyond("y", values, support.outputs, VALUES, slack)
 
 
 def _positions(support: TrainingSupport, units: Normaliser, net: Any, x: np.ndarray) -> list[str]:
@@ -122,11 +127,17 @@ def _noise(support: TrainingSupport, units: Normaliser, noise: np.ndarray) -> li
     return [f"noise of variance {outside[0]:.3g} ({trained})"]
 
 
-def _beyond(name: str, values: np.ndarray, ranges: tuple[Range, ...], margin: float) -> list[str]:
+def _beyond(
+    name: str,
+    values: np.ndarray,
+    ranges: tuple[Range, ...],
+    margin: float,
+    slack: np.ndarray | float = 0.0,
+) -> list[str]:
     """The value farthest out, if there is one."""
     lows, highs = np.asarray(ranges).T
-    widths = highs - lows
-    out = np.maximum(lows - margin * widths - values, values - highs - margin * widths)
+    beside = margin * (highs - lows) + slack
+    out = np.maximum(lows - beside - values, values - highs - beside)
     row, column = np.unravel_index(np.argmax(out), out.shape)
     if not out[row, column] > 0:
         return []
