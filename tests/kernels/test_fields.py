@@ -56,7 +56,7 @@ def test_draws_turn_with_inputs_and_noise(kernel, reflect, getkey):
     if kernel is not FIELDS["sum"]:
         away = np.linalg.norm(turn - np.eye(d))  # a small rotation changes little
         moved = np.abs(turned[2] - by_cholesky @ turn.T).max()
-        assert moved > 1e-3 * away, "a Cholesky root does not"
+        assert moved > 1e-5 * away, "a Cholesky root does not"  # 1e-7: rounding
 
 
 def jacobians(kernel, d, getkey):
