@@ -2,10 +2,11 @@
 
 | version | files | holds |
 |---|---|---|
-| 2 | `NAME.safetensors` | parameters, and the document as the string `geomndp` of the header |
+| 3 | `NAME.safetensors` | parameters, and the document as the string `geomndp` of the header |
+| 2 | `NAME.safetensors` | the same, with other names of some fields |
 | 1 | `NAME.safetensors`, `NAME.json` | parameters; the document with the checksum of the other |
 
-Beside a file of version 2 a *card* `NAME.json` may stand: {"format", "version": 2, "metadata"},
+Beside such a file a *card* `NAME.json` may stand: {"format", "version": 2, "metadata"},
 metadata that replace those in the file, which then need not be written again when metrics are
 measured. A card with a "model" is an alias of that shipped model.
 """
@@ -23,7 +24,7 @@ from typing import Any
 from geomndp import _files
 from geomndp._safetensors import parse_json, read_json, read_metadata
 
-VERSION = 2
+VERSION, CARD_VERSION = 3, 2
 SUFFIXES = (".json", ".safetensors")
 KEY = "geomndp"
 """Name of the document in a safetensors header, and `format` of every document."""
@@ -74,9 +75,9 @@ def stored(path: Path) -> dict[str, Any]:
     text = _embedded(path)
     if text is None:
         where = sibling(path, ".json")
-        return _checked(read_json(where), where, version=1)
+        return _checked(read_json(where), where, (1,))
     where = sibling(path, ".safetensors")
-    return _checked(parse_json(text, f"as the document of {where}"), where, version=VERSION)
+    return _checked(parse_json(text, f"as the document of {where}"), where, (2, VERSION))
 
 
 def document(path: Path) -> dict[str, Any]:
@@ -98,7 +99,7 @@ def write_metadata(path: Path, notes: dict[str, Any]) -> None:
     if content["version"] == 1 and "model" not in card:
         content = {**content, "metadata": notes}
     else:
-        content = {"format": KEY, "version": VERSION, "sha256": content["sha256"]} | card
+        content = {"format": KEY, "version": CARD_VERSION, "sha256": content["sha256"]} | card
         content["metadata"] = notes
     _files.write(sibling(path, ".json"), json.dumps(content, indent=1, allow_nan=False) + "\n")
 
@@ -112,7 +113,7 @@ def is_document(path: Path) -> bool:
 
 
 def digest(content: dict[str, Any], data: bytes) -> str:
-    """Checksum of a document of version 2 (without its `sha256`) and of its tensors."""
+    """Checksum of a document of version 2 or 3 (without its `sha256`) and of its tensors."""
     plain = {key: value for key, value in content.items() if key != "sha256"}
     text = json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode() + data).hexdigest()
@@ -139,9 +140,9 @@ def _card(path: Path) -> dict[str, Any] | None:
         content = read_json(where)
     except ValueError:
         return None  # no file, or one that has nothing to do with the model
-    if content.get("format") != KEY or content.get("version") != VERSION:
+    if content.get("format") != KEY or content.get("version") != CARD_VERSION:
         return None
-    content = _checked(content, where, version=VERSION)
+    content = _checked(content, where, (CARD_VERSION,))
     known = {"format", "version", "sha256", "model", "metadata"}
     if unknown := sorted(set(content) - known):
         raise ValueError(f"expected {', '.join(sorted(known))} in {where}, got {unknown[0]!r}")
@@ -160,12 +161,13 @@ def _target(path: Path) -> Path:
     return target
 
 
-def _checked(content: dict[str, Any], where: Path, version: int) -> dict[str, Any]:
+def _checked(content: dict[str, Any], where: Path, versions: tuple[int, ...]) -> dict[str, Any]:
     if content.get("format") != KEY:
         raise ValueError(f"expected a geomndp model in {where}, got a foreign or damaged file")
-    if content.get("version") != version or isinstance(content["version"], bool):
+    if content.get("version") not in versions or type(content["version"]) is not int:
+        known = " or ".join(map(str, versions))
         raise ValueError(
-            f"expected model version {version}, got {content.get('version')!r:.80} in {where}"
+            f"expected model version {known}, got {content.get('version')!r:.80} in {where}"
         )
     if not isinstance(content.get("metadata"), dict):
         raise ValueError(f"expected metadata in {where}, got {content.get('metadata')!r:.80}")

@@ -17,7 +17,7 @@ from geomndp.model.weights import FLOATS, STORED, check_sizes, restored
 
 MAX_DESCRIPTION = 64 * 2**10
 """Bytes of a document without its metadata."""
-_REQUIRED = ("eps", "noising", "net", "parametrisation", "conditional")
+_REQUIRED = ("t_min", "noising", "net", "parametrisation", "conditional")
 _PARTS = ("normaliser", "variables", "support")
 _OPTIONAL = ("dtype", "stored_dtype", *_PARTS)
 _FRAME = ("format", "version", "sha256", "metadata")
@@ -39,7 +39,7 @@ def documented(model: Model, dtype: str, stored: str) -> dict[str, Any]:
     return {
         "format": _shipped.KEY,
         "version": _shipped.VERSION,
-        "eps": model.eps,
+        "t_min": model.eps,
         "noising": describe(model.noising),
         "net": describe(learnt.net),
         "parametrisation": describe(learnt.parametrisation),
@@ -51,9 +51,9 @@ def documented(model: Model, dtype: str, stored: str) -> dict[str, Any]:
 
 
 def made(document: dict[str, Any], contents: Contents) -> Model:
-    """Check a document of version 2 field by field, then make the model."""
+    """Check a document of version 3 field by field, then make the model."""
     _check_frame(document)
-    eps = value_of("eps", document["eps"], float)
+    t_min = value_of("t_min", document["t_min"], float)
     conditional = value_of("conditional", document["conditional"], bool)
     parametrisation = rebuild("parametrisation", document["parametrisation"], "parametrisation")
     noising = rebuild("noising", document["noising"], "noising")
@@ -63,7 +63,7 @@ def made(document: dict[str, Any], contents: Contents) -> Model:
     }
     net = _network(document, contents)
     learnt = score.NetworkScore(net, parametrisation, conditional=conditional)
-    model = Model(noising, learnt, eps, **parts)
+    model = Model(noising, learnt, t_min, **parts)
     _check_fit(model, net)
     return model
 

@@ -3,7 +3,7 @@
 One file is replaced by one rename: whoever is stopped while saving leaves the old model or the new
 one. Loading never runs code, and checks everything before anything is made: type and size of the
 file, the JSON against the fields of the classes that it names, the tensors against the network.
-Files of version 1 (two of them, see `_shipped`) are read too.
+Files of versions 1 (two of them, see `_shipped`) and 2 are read too.
 """
 
 from __future__ import annotations
@@ -116,12 +116,12 @@ def _decoded(document: dict[str, Any], weights: Path) -> Model:
     """Model of a document and of the file with its tensors."""
     contents = read_contents(weights)
     if document["version"] == 1:
-        _check_sum(document, hashlib.sha256(weights.read_bytes()).hexdigest(), weights)
-        document = upgraded(document)
+        found = hashlib.sha256(weights.read_bytes()).hexdigest()
     else:
-        _check_sum(document, _shipped.digest(document, contents.data), weights)
+        found = _shipped.digest(document, contents.data)
+    _check_sum(document, found, weights)
     try:
-        return made(document, contents)
+        return made(upgraded(document), contents)
     except ValueError as error:
         raise ValueError(f"{error} (in {weights})") from error
 

@@ -1,4 +1,8 @@
-"""Documents of version 1, which named classes by their Python names, as those of version 2."""
+"""Documents of older versions as those of the present one.
+
+Version 1 named classes by their Python names, version 2 by tags; version 3 has other names for some
+fields.
+"""
 
 from __future__ import annotations
 
@@ -41,9 +45,51 @@ _TAGS = {
 }
 _MANIFOLDS = ("manifold", "factors")
 
+DOCUMENT = "document"
+FIELD_RENAMES: dict[str, dict[str, str]] = {
+    DOCUMENT: {"eps": "t_min"},
+}
+"""Fields of version 2 and their names in version 3, by the tag of their class.
+
+`DOCUMENT` stands for the document itself.
+"""
+
 
 def upgraded(document: dict[str, Any]) -> dict[str, Any]:
-    """The same model with tags in the place of names; parameters are stored as they are."""
+    """A document of version 1, 2 or 3 as one of version 3; parameters are stored as they are."""
+    if document["version"] == 1:
+        document = _with_tags(document)
+    if document["version"] == 2:
+        document = _with_new_fields(document)
+    return document
+
+
+def _with_new_fields(document: dict[str, Any]) -> dict[str, Any]:
+    """A document of version 2 as one of version 3."""
+    parts = {k: v if k == "metadata" else _renamed(v) for k, v in document.items()}
+    return {**_rename_fields(parts, DOCUMENT), "version": 3}
+
+
+def _renamed(value: Any) -> Any:
+    """A part of a document, and the parts inside it, with the fields of version 3."""
+    if isinstance(value, list):
+        return [_renamed(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    parts = {key: _renamed(item) for key, item in value.items()}
+    tag = parts.get("kind")
+    return _rename_fields(parts, tag) if isinstance(tag, str) else parts
+
+
+def _rename_fields(parts: dict[str, Any], tag: str) -> dict[str, Any]:
+    names = FIELD_RENAMES.get(tag, {})
+    if twice := [old for old, new in names.items() if old in parts and new in parts]:
+        raise ValueError(f"expected one of {twice[0]} and {names[twice[0]]} for {tag}, got both")
+    return {names.get(key, key): value for key, value in parts.items()}
+
+
+def _with_tags(document: dict[str, Any]) -> dict[str, Any]:
+    """A document of version 1 as one of version 2."""
     net = document.get("net")
     dtype = net.get("dtype") if isinstance(net, dict) else None
     added = {"version": 2, "dtype": dtype, "stored_dtype": dtype}
