@@ -33,7 +33,7 @@ LAYERS = (
     ("_checks",),
     ("_linalg",),
     ("geometry", "groups"),
-    ("kernels",),
+    ("kernels", "predictive"),
     ("gp",),
     ("data",),
     ("tables",),

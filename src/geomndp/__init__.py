@@ -13,6 +13,7 @@ _SUBMODULES = (
     "geometry",
     "groups",
     "kernels",
+    "predictive",
     "gp",
     "data",
     "tables",
@@ -36,7 +37,7 @@ _NAMES = {
     "build": "_build",
     "Model": "model",
     "Posterior": "model",
-    "LogProb": "model",
+    "LogProb": "predictive",
     "fit": "model",
     "load": "model",
     "register": "model",
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
         nets as nets,
         noising as noising,
         plot as plot,
+        predictive as predictive,
         samplers as samplers,
         score as score,
         solve as solve,
@@ -68,13 +70,13 @@ if TYPE_CHECKING:
     from ._build import build as build
     from ._warnings import OutsideTrainingWarning as OutsideTrainingWarning
     from .model import (
-        LogProb as LogProb,
         Model as Model,
         Posterior as Posterior,
         fit as fit,
         load as load,
         register as register,
     )
+    from .predictive import LogProb as LogProb
 
 
 def __getattr__(name: str) -> Any:

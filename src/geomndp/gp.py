@@ -26,6 +26,7 @@ from geomndp._linalg import (
 )
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray, Scalar
 from geomndp.kernels import AbstractKernel
+from geomndp.predictive import AbstractPredictive, AbstractProcess, LogProb, exact_log_prob
 
 Mean = Callable[[Inputs], Outputs]
 
@@ -57,8 +58,8 @@ def variances(noise, x: Inputs) -> Float[Array, " n"]:
     return jnp.broadcast_to(jnp.asarray(noise, dtype=x.dtype), (len(x),))
 
 
-class AbstractGP(eqx.Module):
-    """A Gaussian law of function values at any inputs."""
+class AbstractGP(AbstractProcess, AbstractPredictive):
+    """A Gaussian law of function values at any inputs, which can be conditioned (further)."""
 
     @property
     @abc.abstractmethod
@@ -83,11 +84,36 @@ class AbstractGP(eqx.Module):
         # The factor does not depend on z, so that one factorisation serves all samples.
         return self.mean_at(x)[None] + jax.vmap(self.gram(x).cholesky_mv)(z)
 
-    def log_prob(self, x: Inputs, y: Outputs, mask: Mask | None = None) -> Scalar:
-        """Joint log-density of the unmasked rows, in nats."""
+    def log_prob(
+        self,
+        x: Inputs,
+        y: Outputs,
+        mask: Mask | None = None,
+        *,
+        key: PRNGKeyArray | None = None,
+    ) -> Scalar:
+        """Joint log-density of the unmasked rows, in nats; exact, with or without a key."""
         _checks.function(x, y, dim=self.dim, mask=mask)
         x = zero_masked(x, mask)
         return self.gram(x, mask).log_density(y - self.mean_at(x), mask)
+
+    def log_prob_info(
+        self,
+        x: Inputs,
+        y: Outputs,
+        *,
+        key: PRNGKeyArray | None = None,
+        mask: Mask | None = None,
+    ) -> LogProb:
+        """The same with its errors, which are zero."""
+        return exact_log_prob(self.log_prob(x, y, mask, key=key))
+
+    def mean_and_std(
+        self, x: Inputs, *, key: PRNGKeyArray | None = None
+    ) -> tuple[Outputs, Outputs]:
+        """Mean and standard deviation (n, p) of y at x, noise included; exact."""
+        _checks.function(x, dim=self.dim)
+        return self.mean_at(x), jnp.sqrt(self.gram(x).diagonal())
 
     def mean_and_covariance(self, x: Inputs) -> tuple[Outputs, Float[Array, "np np"]]:
         """Mean (n, p) and covariance on flattened (point, output) indices."""

@@ -8,7 +8,7 @@ from geomndp.data.places import PlacesStream, designs, stacked_samplers
 from geomndp.data.shared import SharedPlaces
 from geomndp.data.stream import AbstractStream, Contexts, Resampled, Stream, mark
 from geomndp.data.suites import NAMES, REGIONS, SUITES, Regression1D, regression1d
-from geomndp.data.synthetic import AbstractProcess, Gaussian, Mixture, Sawtooth
+from geomndp.data.synthetic import Gaussian, Mixture, Sawtooth, SyntheticProcess
 from geomndp.data.tasks import tasks
 
 __all__ = [
@@ -16,7 +16,6 @@ __all__ = [
     "NAMES",
     "REGIONS",
     "SUITES",
-    "AbstractProcess",
     "AbstractStream",
     "Batch",
     "Contexts",
@@ -32,6 +31,7 @@ __all__ = [
     "Sawtooth",
     "SharedPlaces",
     "Stream",
+    "SyntheticProcess",
     "covariance",
     "designs",
     "disc",

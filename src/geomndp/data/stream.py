@@ -9,7 +9,7 @@ import jax.random as jr
 
 from geomndp import _checks
 from geomndp._types import Array, Batch, Bool, Float, Int, PRNGKeyArray
-from geomndp.data.synthetic import AbstractProcess
+from geomndp.data.synthetic import SyntheticProcess
 
 
 class Contexts(eqx.Module):
@@ -105,7 +105,7 @@ class Stream(AbstractStream):
     training step does no work on padding.
     """
 
-    process: AbstractProcess
+    process: SyntheticProcess
     batch_size: int = eqx.field(default=256, static=True)
     max_points: int = eqx.field(default=60, static=True)
     low: float = eqx.field(default=-2.0, static=True)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from geomndp import _checks
 from geomndp._types import Batch
 from geomndp.data.stream import Stream
-from geomndp.data.synthetic import AbstractProcess, Gaussian, Mixture, Sawtooth
+from geomndp.data.synthetic import Gaussian, Mixture, Sawtooth, SyntheticProcess
 from geomndp.data.tasks import tasks
 from geomndp.gp import GP
 from geomndp.kernels import Matern52, Periodic, SquaredExponential, White
@@ -25,7 +25,7 @@ def _weakly_periodic(lengthscale: float, period: float) -> Gaussian:
     return Gaussian(GP(SquaredExponential(0.5) * Periodic(lengthscale, period), noise=NOISE))
 
 
-def _paper() -> dict[str, AbstractProcess]:
+def _paper() -> dict[str, SyntheticProcess]:
     smooth = {
         "se": Gaussian(GP(SquaredExponential(0.25), noise=NOISE)),
         "matern": Gaussian(GP(Matern52(0.25), noise=NOISE)),
@@ -37,7 +37,7 @@ def _paper() -> dict[str, AbstractProcess]:
     return {**smooth, "sawtooth": wave, "mixture": Mixture(*smooth.values(), unit)}
 
 
-def _gnp2020() -> dict[str, AbstractProcess]:
+def _gnp2020() -> dict[str, SyntheticProcess]:
     # exp(-2 sin^2(pi d / p)) is the periodic kernel with lengthscale 1/2.
     smooth = {
         "se": Gaussian(GP(SquaredExponential(0.25), noise=NOISE)),
@@ -60,7 +60,7 @@ class Regression1D(NamedTuple):
 
     suite: str
     name: str
-    process: AbstractProcess
+    process: SyntheticProcess
     max_points: int
     contexts: tuple[int, int]
     targets: int

@@ -13,7 +13,7 @@ from geomndp._types import Inputs, Outputs, PRNGKeyArray
 from geomndp.gp import GP
 
 
-class AbstractProcess(eqx.Module):
+class SyntheticProcess(eqx.Module):
     """A law of functions with one output, and what is known of it exactly.
 
     `mean` and `variance` are those of one value, noise included; `gp` is None unless the law is
@@ -30,7 +30,7 @@ class AbstractProcess(eqx.Module):
         """Draw one function at the inputs."""
 
 
-class Gaussian(AbstractProcess):
+class Gaussian(SyntheticProcess):
     """Zero-mean Gaussian process with a stationary kernel of the given marginal `power`."""
 
     gp: GP
@@ -57,7 +57,7 @@ class Gaussian(AbstractProcess):
         return self.gp.sample(x, key=key)
 
 
-class Sawtooth(AbstractProcess):
+class Sawtooth(SyntheticProcess):
     r"""Truncated Fourier series of a sawtooth wave (Bruinsma et al. 2020).
 
     $A/2 - (A/\pi) \sum_{k=1}^{T} (-1)^k \sin(2 \pi k f (x - s)) / k$ with $f \sim U[3, 5]$,
@@ -113,14 +113,14 @@ class Sawtooth(AbstractProcess):
         return self.mean + wave + noise
 
 
-class Mixture(AbstractProcess):
+class Mixture(SyntheticProcess):
     """One of several processes, each as likely as the others, drawn anew for every function."""
 
     gaussians: tuple[Gaussian, ...]
-    others: tuple[AbstractProcess, ...]
+    others: tuple[SyntheticProcess, ...]
     gp = None
 
-    def __init__(self, *components: AbstractProcess):
+    def __init__(self, *components: SyntheticProcess):
         """Order the components: those that share one Cholesky factorisation come first."""
         self.gaussians = tuple(c for c in components if isinstance(c, Gaussian))
         self.others = tuple(c for c in components if not isinstance(c, Gaussian))
@@ -128,7 +128,7 @@ class Mixture(AbstractProcess):
             raise ValueError("expected at least one Gaussian component, got none")
 
     @property
-    def components(self) -> tuple[AbstractProcess, ...]:
+    def components(self) -> tuple[SyntheticProcess, ...]:
         """All components, in the order of `pick`."""
         return self.gaussians + self.others
 

@@ -9,11 +9,11 @@ import jax.random as jr
 from geomndp import _checks
 from geomndp._types import Batch
 from geomndp.data.stream import leading
-from geomndp.data.synthetic import AbstractProcess
+from geomndp.data.synthetic import SyntheticProcess
 
 
 def tasks(
-    process: AbstractProcess,
+    process: SyntheticProcess,
     *,
     num: int,
     seed: int = 0,

@@ -7,7 +7,7 @@ from pathlib import Path
 import jax.numpy as jnp
 import jax.random as jr
 
-from geomndp.data import AbstractProcess, regression1d
+from geomndp.data import SyntheticProcess, regression1d
 from geomndp.experiments.table1d import FOLDERS, shipped
 from geomndp.gp import AbstractGP
 from geomndp.model import Model, load
@@ -30,7 +30,7 @@ def figure1d(path: str | Path, *, suite: str = "paper", seed: int = 0, points: i
     return save_figure(figure, path)
 
 
-def _draw_row(axes, name: str, model: Model, process: AbstractProcess, x, key) -> None:
+def _draw_row(axes, name: str, model: Model, process: SyntheticProcess, x, key) -> None:
     data_key, prior_key, posterior_key = jr.split(key, 3)
     data = jnp.stack([process.sample(x, key=key) for key in jr.split(data_key, 12)])
     observed = slice(len(x) // 10, None, len(x) // 5)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import equinox as eqx
 import jax
@@ -22,9 +22,10 @@ import jax.numpy as jnp
 
 from geomndp import _checks
 from geomndp._linalg import zero_masked
-from geomndp._types import Array, Float, Int, Outputs, PRNGKeyArray, Scalar
+from geomndp._types import Array, Float, Outputs, PRNGKeyArray, Scalar
 from geomndp.geometry import AbstractDivergence, Exact
 from geomndp.likelihood.stepwise import Equation, Solution, Stepwise
+from geomndp.predictive import LogProb
 from geomndp.solve import (
     RK4,
     AbstractField,
@@ -45,19 +46,6 @@ EndLaw = Callable[[Outputs], Scalar]
 AnyField = TypeVar("AnyField", bound=AbstractField)
 # A fixed-step solver that is not listed counts as first order, which never understates its error.
 ORDERS = {Euler: 1, Heun: 2, RK4: 4}
-
-
-class LogProb(NamedTuple):
-    """A log-density in nats, and how far to trust it."""
-
-    value: Scalar
-    """Log-density; NaN or infinite if the solve failed."""
-    solver_error: Scalar
-    """Estimated error of the solve, from a second one on a coarser grid."""
-    probe_error: Scalar
-    """Standard error from random probes: 0 for an exact divergence, infinite for one probe."""
-    evaluations: Int[Array, ""]
-    """Score evaluations of both solves together, each with its directional derivatives."""
 
 
 class Flow(eqx.Module):
