@@ -19,6 +19,7 @@ PACKAGE = Path(__file__).parents[1] / "src" / "geomndp"
 # Earliest first. Modules on one line are siblings: they never import each other.
 LAYERS = (
     (
+        "_deprecated",
         "_types",
         "_files",
         "_memory",
