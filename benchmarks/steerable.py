@@ -20,7 +20,7 @@ from _steps import milliseconds
 from _table import markdown
 
 from geomndp import nets
-from geomndp.experiments import vector_fields
+from geomndp.experiments.vector_fields import experiment as vector_fields
 from geomndp.score import NetworkScore
 
 PAPER = {"channels": 8, "num_scales": 0}

@@ -14,7 +14,7 @@ import jax.random as jr
 from _steps import milliseconds
 
 from geomndp.data.ordered import Ordered
-from geomndp.experiments import cyclones
+from geomndp.experiments.cyclones import experiment as cyclones
 
 
 def main() -> None:

@@ -138,7 +138,7 @@ WRONG = [
     "python benchmarks/scaling.py --least 3",
     "python examples/own_data.py --in a",
     "python -m geomndp.experiments.nothing runs",
-    "python -m geomndp.experiments.measure_fields --out results.json",
+    "python -m geomndp.experiments.vector_fields.measure --out results.json",
 ]
 
 

@@ -14,8 +14,9 @@ from geomndp.cli import main
 from geomndp.cli.listing import TRACKS, _columns, _kind
 from geomndp.cli.main import _RUN
 from geomndp.cli.tables import TABLES
-from geomndp.experiments import published, registry, results, table1d
-from geomndp.experiments.report import markdown
+from geomndp.experiments import registry, results
+from geomndp.experiments.regression1d import likelihood_table as table1d, paper as published
+from geomndp.experiments.table import markdown
 
 LAZY = """
 import sys

@@ -7,8 +7,8 @@ from numpy.testing import assert_allclose
 
 from geomndp.data import covariance, disc, field_problem
 from geomndp.evaluate import field_physics, physics
-from geomndp.experiments import vector_fields
-from geomndp.experiments.physics_fields import sample_physics
+from geomndp.experiments.vector_fields import experiment as vector_fields
+from geomndp.experiments.vector_fields.physics import sample_physics
 from geomndp.gp import GP
 from geomndp.groups import symmetric_basis
 from geomndp.kernels import Diagonal, White

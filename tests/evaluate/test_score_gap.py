@@ -13,7 +13,7 @@ from geomndp._types import Batch
 from geomndp.data import Stream, regression1d
 from geomndp.data.synthetic import Gaussian
 from geomndp.evaluate import score_gap
-from geomndp.experiments.score_gap import score_gaps
+from geomndp.experiments.regression1d.score_error import score_gaps
 from geomndp.gp import GP
 from geomndp.kernels import SquaredExponential, White
 from geomndp.law import gaussian_kl

@@ -5,7 +5,7 @@ import jax.random as jr
 from geomndp import Model
 from geomndp.data import Regression1D
 from geomndp.data.synthetic import Gaussian
-from geomndp.experiments.regression1d import Experiment
+from geomndp.experiments.regression1d.experiment import Experiment
 from geomndp.gp import GP
 from geomndp.kernels import SquaredExponential, White
 from geomndp.nets import RelativeAttention

@@ -7,8 +7,13 @@ import pytest
 
 from geomndp import Model, _shipped
 from geomndp.cli import main
-from geomndp.experiments import measure1d, report1d, results, table1d
-from geomndp.experiments.figure1d import curve_figure
+from geomndp.experiments import results
+from geomndp.experiments.regression1d import (
+    likelihood_table as table1d,
+    measure as measure1d,
+    report as report1d,
+)
+from geomndp.experiments.regression1d.figures import curve_figure
 from geomndp.score import GaussianScore
 
 from .helper import NOISING, RIGHT, experiment

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from geomndp import load
-from geomndp.experiments.turned import Turned
+from geomndp.experiments.vector_fields.rotated_sampler import Turned
 from geomndp.groups import Motion, random_motion
 from geomndp.likelihood import Flow
 from geomndp.samplers import Amortised

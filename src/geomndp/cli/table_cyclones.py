@@ -10,8 +10,9 @@ from geomndp import _shipped
 from geomndp.cli.commands import Reproduce
 from geomndp.cli.tables import Report
 from geomndp.data.ibtracs import VARIABLE, Split, cyclones, split_by_storm
-from geomndp.experiments import cyclones_report, cyclones_table, results
-from geomndp.experiments.report import Table
+from geomndp.experiments import results
+from geomndp.experiments.cyclones import report as cyclones_report, table as cyclones_table
+from geomndp.experiments.table import Table
 
 MODEL = "cyclones/ibtracs"
 TITLES = {"storms": "Splits by storm", "seasons": "Newest seasons held out"}
@@ -56,8 +57,8 @@ def _measured(parts: Split, num: int) -> list[Table]:
     """Both conditional tasks on `num` of the storms held out, without log-densities."""
     import jax.random as jr
 
-    from geomndp.experiments.cyclones import measure
-    from geomndp.experiments.cyclones_protocol import task
+    from geomndp.experiments.cyclones.experiment import measure
+    from geomndp.experiments.cyclones.protocol import task
     from geomndp.model import load
 
     some = Split(parts.train, parts.test.spread(num))
@@ -72,7 +73,7 @@ def _figures(out: Path, parts: Split) -> Iterator[Path]:
     import matplotlib
 
     matplotlib.use("Agg")
-    from geomndp.experiments.figure_cyclones import fans_figure, tracks_figure
+    from geomndp.experiments.cyclones.figures import fans_figure, tracks_figure
     from geomndp.model import load
 
     model = load(MODEL)

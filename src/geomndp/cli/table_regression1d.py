@@ -8,7 +8,8 @@ from pathlib import Path
 from geomndp import _shipped
 from geomndp.cli.commands import Reproduce
 from geomndp.cli.tables import Report
-from geomndp.experiments import report1d, results, table1d
+from geomndp.experiments import results
+from geomndp.experiments.regression1d import likelihood_table as table1d, report as report1d
 
 
 def report(command: Reproduce) -> Report:
@@ -26,8 +27,8 @@ def _measure(suite: str, num: int) -> dict:
     """Measure the suite's shipped models anew on `num` functions; nothing for zero."""
     if not num:
         return {}
-    from geomndp.experiments.regression1d import experiment
-    from geomndp.experiments.score1d import score
+    from geomndp.experiments.regression1d.evaluate import score
+    from geomndp.experiments.regression1d.experiment import experiment
     from geomndp.model import load
 
     names = [n for n in _shipped.names() if n.startswith(table1d.FOLDERS[suite] + "/")]
@@ -42,8 +43,8 @@ def _figures(out: Path, found: dict) -> Iterator[Path]:
     import matplotlib
 
     matplotlib.use("Agg")
-    from geomndp.experiments.calibration1d import calibration_figure
-    from geomndp.experiments.figure1d import curve_figure, figure1d
+    from geomndp.experiments.regression1d.calibration import calibration_figure
+    from geomndp.experiments.regression1d.figures import curve_figure, figure1d
 
     histograms = {
         f"{name.partition('/')[2]}, {region}": part

@@ -7,7 +7,11 @@ from pathlib import Path
 
 from geomndp.cli.commands import Reproduce
 from geomndp.cli.tables import Report
-from geomndp.experiments import report_fields, results, table_fields
+from geomndp.experiments import results
+from geomndp.experiments.vector_fields import (
+    likelihood_table as table_fields,
+    report as report_fields,
+)
 
 
 def report(command: Reproduce) -> Report:
@@ -22,8 +26,8 @@ def _measure(num: int) -> dict[str, dict]:
     """Measure the shipped models anew on `num` fields; nothing for zero."""
     if not num:
         return {}
-    from geomndp.experiments.score_fields import score
-    from geomndp.experiments.vector_fields import experiment
+    from geomndp.experiments.vector_fields.evaluate import score
+    from geomndp.experiments.vector_fields.experiment import experiment
     from geomndp.model import load
 
     return {name: score(load(name), experiment(name), num=num) for name in table_fields.shipped()}
@@ -33,8 +37,8 @@ def _figures(out: Path, found: dict) -> Iterator[Path]:
     import matplotlib
 
     matplotlib.use("Agg")
-    from geomndp.experiments.figure_fields import efficiency_figure, field_figure
-    from geomndp.experiments.vector_fields import experiment
+    from geomndp.experiments.vector_fields.experiment import experiment
+    from geomndp.experiments.vector_fields.figures import efficiency_figure, field_figure
     from geomndp.model import load
 
     if found.get("efficiency"):

@@ -13,7 +13,7 @@ from rich.table import Table as RichTable
 from geomndp import _checks, _files
 from geomndp._progress import busy, each
 from geomndp.cli.commands import Reproduce
-from geomndp.experiments.report import Table, markdown
+from geomndp.experiments.table import Table, markdown
 
 TABLES = {
     "regression1d": "table_regression1d",

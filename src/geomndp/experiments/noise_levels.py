@@ -21,7 +21,9 @@ import numpy as np
 
 from geomndp import _shipped
 from geomndp.evaluate import fitted_kl
-from geomndp.experiments import regression1d, results, vector_fields
+from geomndp.experiments import results
+from geomndp.experiments.regression1d import experiment as regression1d
+from geomndp.experiments.vector_fields import experiment as vector_fields
 from geomndp.gp import GP
 from geomndp.model import Model, load
 

@@ -17,8 +17,10 @@ import optax
 from geomndp import _checks
 from geomndp.data import AbstractStream
 from geomndp.data.ibtracs import Split, cyclones as read_tracks, split_by_storm
-from geomndp.experiments import cyclones, regression1d, score1d, score_fields, vector_fields
-from geomndp.experiments.cyclones_protocol import LEADS, task
+from geomndp.experiments.cyclones import experiment as cyclones
+from geomndp.experiments.cyclones.protocol import LEADS, task
+from geomndp.experiments.regression1d import evaluate as score1d, experiment as regression1d
+from geomndp.experiments.vector_fields import evaluate as score_fields, experiment as vector_fields
 from geomndp.model import Model
 from geomndp.train import DenoisingLoss
 

@@ -1,26 +1,26 @@
 """Measured results as JSON: gathered while they are measured, shipped with the package.
 
-Every part may be missing. Layout of `measured/regression1d.json`:
+Every part may be missing. Layout of `regression1d/results.json`:
 
 | part | holds |
 |---|---|
-| scores | model -> region -> route -> what `score1d.score` gives |
-| calibration | model -> region -> what `calibration1d.calibration` gives |
-| gaps | model -> what `score_gap.score_gaps` gives |
+| scores | model -> region -> route -> what `evaluate.score` gives |
+| calibration | model -> region -> what `calibration.calibration` gives |
+| gaps | model -> what `score_error.score_gaps` gives |
 | curve | model -> list of {steps, seconds, and any of gap_joint, gap_conditional, regret} |
-| ablation | experiment -> rows of `ablation1d.ablation` |
-| samplers | model -> {learnt, exact: rows of `samplers1d`, num_samples, ...} |
+| ablation | experiment -> rows of `ablation.ablation` |
+| samplers | model -> {learnt, exact: rows of `samplers`, num_samples, ...} |
 
-Layout of `measured/vector-fields.json`:
+Layout of `vector_fields/results.json`:
 
 | part | holds |
 |---|---|
-| scores | model -> route -> what `score_fields.score` gives |
-| gaps | model -> what `score_fields.field_score_gaps` gives |
+| scores | model -> route -> what `evaluate.score` gives |
+| gaps | model -> what `evaluate.field_score_gaps` gives |
 | efficiency | model -> list of {functions (null: fresh ones), steps, parts of a score} |
-| physics | model -> what `physics_fields.sample_physics` gives |
-| elsewhere | model -> what `elsewhere_fields.unseen_grids` gives |
-| densities | model -> design -> what `densities_fields.regret_at` gives |
+| physics | model -> what `physics.sample_physics` gives |
+| elsewhere | model -> what `unseen_locations.unseen_grids` gives |
+| densities | model -> design -> what `densities.regret_at` gives |
 | step_times | list of {case, milliseconds, and any of device, batch} |
 
 A pair [mean, standard error] is a measurement. Shipped models carry their own scores (`ship`).
@@ -39,7 +39,7 @@ from geomndp import _files, _shipped
 
 def shipped(table: str) -> Path:
     """Where the results of a table lie in the package."""
-    return Path(str(files("geomndp"))) / "experiments" / "measured" / f"{table}.json"
+    return Path(str(files("geomndp"))) / "experiments" / table.replace("-", "_") / "results.json"
 
 
 def read(path: str | os.PathLike) -> dict:

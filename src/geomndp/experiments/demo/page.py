@@ -7,7 +7,7 @@ from html import escape
 from pathlib import Path
 
 from geomndp import _files
-from geomndp.experiments.demo.part import Part
+from geomndp.experiments.demo.report import Part
 
 HEAD = """<!doctype html>
 <html lang="en">

@@ -1,0 +1,1 @@
+"""Cyclone tracks on the sphere, with simple forecasts to compare with."""

@@ -1,0 +1,68 @@
+"""Maps of tracks: data beside samples of a model, and its forecasts with the truth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import jax.random as jr
+import numpy as np
+
+from geomndp.data.ibtracs import Split
+from geomndp.experiments.cyclones.experiment import draw_tracks, task_batch
+from geomndp.experiments.cyclones.protocol import task
+from geomndp.model import Model
+from geomndp.plot import fan_map, save_figure, track_map
+from geomndp.samplers import Amortised
+
+EXTENT = (0, 360, -60, 75)
+"""Longitudes and latitudes of the map of all tracks."""
+
+
+def tracks_figure(
+    path: str | Path, model: Model, parts: Split, *, num: int = 200, steps: int = 100, seed: int = 0
+) -> Path:
+    """Tracks held out above as many samples of the model, which saw the others."""
+    import matplotlib.pyplot as plt
+
+    num = min(num, len(parts.test))
+    rows = np.random.default_rng(seed).permutation(len(parts.test))[:num]
+    joint = task_batch(task("joint"), parts.test.take(rows[:1]))
+    drawn = draw_tracks(model, joint, Amortised(steps), 0, num, 1, jr.key(seed))[0]
+    figure, axes = plt.subplots(2, 1, figsize=(10, 8.4))
+    track_map(parts.test.y[rows], ax=axes[0], title=f"{num} storms held out", extent=EXTENT)
+    track_map(drawn, ax=axes[1], title=f"{num} samples of the model", extent=EXTENT)
+    figure.tight_layout()
+    return save_figure(figure, path)
+
+
+def fans_figure(
+    path: str | Path,
+    model: Model,
+    parts: Split,
+    *,
+    storms: int = 4,
+    num_samples: int = 30,
+    steps: int = 100,
+    seed: int = 0,
+) -> Path:
+    """Samples between known ends and after a known start, with the truth, for some storms."""
+    import matplotlib.pyplot as plt
+
+    storms = min(storms, len(parts.test))
+    rows = np.random.default_rng(seed).permutation(len(parts.test))[:storms]
+    some = parts.test.take(rows)
+    figure, axes = plt.subplots(2, storms, figsize=(3.6 * storms, 7), squeeze=False)
+    for line, name in zip(axes, ("interpolation", "extrapolation"), strict=True):
+        which = task(name)
+        tasks, c = task_batch(which, some), len(which.known)
+        samples = draw_tracks(
+            model, tasks, Amortised(steps), c, num_samples, storms, jr.key(seed + 1)
+        )
+        for i, ax in enumerate(line):
+            x, y = tasks.x[i], tasks.y[i]
+            title = f"{name}, {some.sid[i]}"
+            known = x[:c], y[:c]
+            fan_map(x[c:], samples[i], context=known, truth=y[c:], ax=ax, title=title)
+    axes[0, 0].legend(fontsize="small")
+    figure.tight_layout()
+    return save_figure(figure, path)

@@ -1,0 +1,120 @@
+"""The cyclone table as it is printed: baselines, models and the paper's rows, split by split."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from geomndp import _shipped
+from geomndp.experiments.cyclones.protocol import LEADS
+from geomndp.experiments.cyclones.table import TASKS, Row
+from geomndp.experiments.table import Table
+
+REFERENCE = "linear-Gaussian, local frame"
+"""The forecast that a model has to beat."""
+MODELS = (
+    "GeomNDP on the sphere",
+    "GeomNDP, turning about the axis",
+    "NDP in latitude and longitude",
+    "GeomNDP, Langevin",
+)
+"""Labels of models; one on some of the storms says so, as in "GeomNDP, Langevin (6 storms)"."""
+_COLUMNS = {
+    "sample distance": ("sample_distance", 0),
+    "mean error": ("mean_error", 0),
+    "energy score": ("energy", 1),
+    "90% coverage": ("coverage", 3),
+    "log-density": ("log_prob", 1),
+}
+_JOINT = {"log-density": ("log_prob", 1)}
+
+
+def tables(rows: Sequence[Row], title: str) -> list[Table]:
+    """One table a task, then mean errors by lead time and the gain over the linear forecast.
+
+    Distances and scores in km, log-densities in nats by area; mean and standard deviation over
+    splits. For a model the number of splits is that of its trained seeds.
+    """
+    made = [_task(rows, which, title) for which in TASKS]
+    made += [_leads(rows, title), *(_gains(rows, which, title) for which in TASKS)]
+    return [table for table in made if table.rows]
+
+
+def training() -> Table:
+    """How the shipped models were trained, as their files tell it."""
+    names = [name for name in _shipped.names() if name.startswith("cyclones/")]
+    keys = {"steps": "steps", "batch_size": "batch", "seed": "seed"}
+    keys |= {"training_seconds": "seconds", "step_ms": "ms a step"}
+    rows = []
+    for name in names:
+        notes = _shipped.metadata(name)
+        rows.append((name, *(_note(notes.get(key)) for key in keys)))
+    return Table("Training", ("model", *keys.values()), rows)
+
+
+def _note(value) -> str:
+    return "" if value is None else f"{value:.1f}" if isinstance(value, float) else str(value)
+
+
+def _cell(row: Row, name: str, digits: int) -> str:
+    found = row.summary(name)
+    if found is None:
+        return ""
+    mean, spread = found
+    return f"{mean:.{digits}f}" + (f" ± {spread:.{digits}f}" if len(row.measures) > 1 else "")
+
+
+def _of(rows: Sequence[Row], which: str) -> list[Row]:
+    """Rows of a task: those of models after baselines, before those of the paper."""
+    some = [row for row in rows if row.task == which]
+    return sorted(some, key=lambda row: (row.label.startswith("paper"), _model(row) in MODELS))
+
+
+def _model(row: Row) -> str:
+    return row.label.partition(" (")[0]
+
+
+def _task(rows: Sequence[Row], which: str, title: str) -> Table:
+    columns = _JOINT if which == "joint" else _COLUMNS
+    lines = []
+    for row in _of(rows, which):
+        splits = "" if row.label.startswith("paper") else str(len(row.measures))
+        cells = [_cell(row, *column) for column in columns.values()]
+        if any(cells):
+            lines.append((row.label, splits, *cells))
+    return Table(f"{title}: {which}", (which, "splits", *columns), lines)
+
+
+def _leads(rows: Sequence[Row], title: str) -> Table:
+    lines = []
+    for row in _of(rows, "extrapolation"):
+        found = [m.lead_errors for m in row.measures if m.lead_errors is not None]
+        if found:
+            lines.append((row.label, *(f"{mean:.0f}" for mean in np.mean(found, axis=0))))
+    header = ("mean error, km", *(f"+{hours} h" for hours in LEADS))
+    return Table(f"{title}: extrapolation by lead time", header, lines)
+
+
+def _gains(rows: Sequence[Row], which: str, title: str) -> Table:
+    """Models less the linear-Gaussian forecast on the same splits, the first of all."""
+    columns = dict(_JOINT if which == "joint" else _COLUMNS)
+    columns.pop("90% coverage", None)  # nearer to 0.9 is better, not more
+    reference = next((r for r in _of(rows, which) if r.label == REFERENCE), None)
+    lines = []
+    for row in _of(rows, which):
+        # A part of the storms cannot be compared with all of them.
+        if reference is None or row.label not in MODELS:
+            continue
+        pairs = list(zip(row.measures, reference.measures, strict=False))
+        cells = [_difference(pairs, *column) for column in columns.values()]
+        lines.append((row.label, str(len(pairs)), *cells))
+    header = (which, "splits", *columns)
+    return Table(f"{title}: {which}, less {REFERENCE} on the same splits", header, lines)
+
+
+def _difference(pairs, name: str, digits: int) -> str:
+    values = [(getattr(model, name), getattr(other, name)) for model, other in pairs]
+    if not values or any(None in pair for pair in values):
+        return ""
+    return f"{np.mean([model - other for model, other in values]):+.{max(digits, 1)}f}"

@@ -1,0 +1,107 @@
+"""A small model from nothing: its distance to the best possible one falls as it learns."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax.random as jr
+import numpy as np
+
+from geomndp import _checks
+from geomndp._types import PRNGKeyArray
+from geomndp.evaluate import ScoreGap, score_gap
+from geomndp.experiments.demo.report import Number, Part, with_error
+from geomndp.experiments.regression1d import experiment as regression1d
+from geomndp.model import Model
+from geomndp.plot import save_figure, training_curve
+from geomndp.score import GaussianScore, NetworkScore
+from geomndp.train import History
+from geomndp.train.log import Log
+from geomndp.train.loop import run
+from geomndp.train.step import divisor, init
+
+EXPERIMENT = "regression1d/se"
+SMALL: dict[str, Any] = {"width": 32, "num_layers": 2, "num_heads": 4}
+BATCH_SIZE = 32
+LOOKS = 5  # times at which the model is judged after its start, about twice as late each time
+DECAY = 0.99  # of the average over parameters
+
+
+class Learnt(NamedTuple):
+    """Regret (nats per point) after numbers of steps, and what training saw."""
+
+    model: Model
+    steps: list[int]
+    gaps: list[ScoreGap]
+    history: History
+
+
+def learn(steps: int, *, key: PRNGKeyArray, tell: Callable[[str], None]) -> Learnt:
+    """Train a small network on squared-exponential functions and judge it on the way."""
+    _checks.at_least(1, steps=steps)
+    this = regression1d.experiment(EXPERIMENT)
+    model_key, train_key, gap_key = jr.split(key, 3)
+    model = regression1d.make_model(this, key=model_key, **SMALL)
+    assert isinstance(model.score, NetworkScore)
+    stream = this.problem.stream(BATCH_SIZE, dtype="float32")
+    loss, optimiser = regression1d.make_loss(), regression1d.make_optimiser(this, steps)
+    trainer, state = init(
+        model.score, model.noising, stream, loss, optimiser, key=train_key, decay=DECAY
+    )
+    exact, log, gaps = GaussianScore(this.problem.exact()), Log(None), []
+    chunk = divisor(steps, 10)
+    marks = _looks(steps, chunk)
+    for mark in (0, *marks):
+        if mark:
+            state, _ = run(trainer, state, steps=mark, chunk=chunk, log=log, quiet=True)
+        score = dataclasses.replace(trainer.score(state.average), conditional=True)
+        model = dataclasses.replace(model, score=score)
+        options = {"key": gap_key, "kind": "conditional", "batches": 8, "cells": 16}
+        gaps.append(score_gap(model, exact, stream, **options))
+        tell(f"training: step {mark} of {steps}, regret {gaps[-1].value:.3f} nats per point")
+    return Learnt(model, [0, *marks], gaps, log.history())
+
+
+def _looks(steps: int, chunk: int) -> list[int]:
+    """Steps at which the model is judged, the last one at the end; whole chunks: one program."""
+    return sorted({max(round(steps / 2**k / chunk), 1) * chunk for k in range(LOOKS)})
+
+
+def show_learning(
+    folder: Path, *, steps: int, key: PRNGKeyArray, tell: Callable[[str], None]
+) -> Part:
+    """Train, and draw loss and regret."""
+    learnt = learn(steps, key=key, tell=tell)
+    first, last = learnt.gaps[0], learnt.gaps[-1]
+    return Part(
+        "A model from nothing",
+        f"A small model of the same functions of one input, trained here for {steps} steps of "
+        f"{BATCH_SIZE} functions on this machine: its loss, and its regret, the likelihood that it "
+        "loses to the exact process, forecast by the error of its score.",
+        _figure(folder / "learning.png", learnt),
+        [
+            Number(
+                f"regret after {done} steps",
+                with_error(gap.value, gap.standard_error, "nats per point"),
+                "0 for the exact process",
+            )
+            for done, gap in ((0, first), (steps, last))
+        ],
+    )
+
+
+def _figure(path: Path, learnt: Learnt) -> Path:
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 2, figsize=(10, 3.4))
+    training_curve(learnt.history, title="loss of training", ax=axes[0])
+    values, errors = (np.array([getattr(g, n) for g in learnt.gaps]) for n in ScoreGap._fields[:2])
+    axes[1].errorbar(learnt.steps, values, errors, marker="o", ms=4, capsize=2)
+    axes[1].set(title="regret", xlabel="step", ylabel="nats per point", yscale="log")
+    axes[1].set_xscale("symlog", linthresh=max(learnt.steps[1], 1))
+    axes[1].set_xlim(left=0)
+    figure.tight_layout()
+    return save_figure(figure, path)

@@ -1,0 +1,1 @@
+"""1D regression: functions on the line, with and without translation invariance."""

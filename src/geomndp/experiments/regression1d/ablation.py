@@ -1,0 +1,171 @@
+r"""Limiting kernel and parametrisation of the score: the paper's ablation, with exact references.
+
+Every setting trains the same network on the same data. Two numbers judge it. The score gap
+$\int \frac{\beta}{2 \sigma^2} E |S^{-1} (u - u^*)|^2 dt$ is the rate at which the reverse process
+and the true one drift apart, whatever the limiting kernel (Girsanov's theorem: drifts that differ
+by $\beta (u - u^*) / \sigma$ under noise of covariance $\beta S S^T$; see `evaluate.score_gap`).
+The regret is that of a likelihood on test functions; the exact score's own, of the same limiting
+kernel, is what the end at time 1 and the solver leave.
+
+Kernels that are smooth get a little white noise: without it no solve with K is safe in float32.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+
+from geomndp.evaluate import exact_log_prob, model_log_prob, score_gap, summarise
+from geomndp.experiments.regression1d.ablation_configs import (
+    Setting,
+    measurable,
+    settings,
+    with_setting,
+)
+from geomndp.experiments.regression1d.experiment import (
+    Experiment,
+    experiment,
+    make_model,
+    make_optimiser,
+    make_stream,
+)
+from geomndp.likelihood import Flow
+from geomndp.model import Model
+from geomndp.score import GaussianScore, NetworkScore
+from geomndp.solve import Power
+from geomndp.train import DenoisingLoss, Log, TrainingDiverged, advance, init, run
+from geomndp.train.step import divisor
+
+EXACT = "exact score"
+CHUNK = 100
+
+
+def ablation(
+    name: str = "regression1d/se",
+    *,
+    steps: int,
+    num: int = 256,
+    chosen: list[Setting] | None = None,
+    this: Experiment | None = None,
+    model: Model | None = None,
+    loss: DenoisingLoss | None = None,
+    compute_dtype: str | None = None,
+    batch_size: int = 256,
+    batches: int = 16,
+    seed: int = 0,
+    workers: int = 16,
+) -> list[dict]:
+    """Train and measure every setting; one row each, ready for JSON.
+
+    `model` gives network and schedule (default: those of the experiment `name`). All programs are
+    compiled side by side on `workers` threads, then run one after another.
+    """
+    this = experiment(name) if this is None else this
+    init_key, train_key = jr.split(jr.key(seed))
+    if model is None:
+        model = make_model(this, key=init_key, compute_dtype=compute_dtype)
+    loss = DenoisingLoss(times=Power(2.0), average="point") if loss is None else loss
+    chosen = settings() if chosen is None else chosen
+    stream = dataclasses.replace(make_stream(this, batch_size), dtype="float32")
+    rate = make_optimiser(this, steps)
+    models = {setting: with_setting(model, this, setting) for setting in chosen}
+    runs = {
+        setting: init(_learnt(m), m.noising, stream, loss, rate, key=train_key)
+        for setting, m in models.items()
+    }
+    trained, rows = _train(runs, steps, workers)
+    scores = {k: dataclasses.replace(models[k], score=score) for k, score in trained.items()}
+    scored = {setting: measurable(m) for setting, m in scores.items()}
+    measures = Measures(this, num, batches)
+    for setting, found in measure_all(measures, scored, workers).items():
+        rows.setdefault(setting, {**setting._asdict()}).update(found)
+    return list(rows.values())
+
+
+def _train(runs, steps: int, workers: int):
+    """Scores of the runs that ended well, and the beginnings of all rows."""
+    chunk, trained, rows = divisor(steps, CHUNK), {}, {}
+
+    def compiled(start):  # ordinary calls find the program later
+        return advance.lower(*start, chunk).compile()  # pyright: ignore
+
+    with ThreadPoolExecutor(workers) as pool:
+        list(pool.map(compiled, runs.values()))
+    for setting, (trainer, state) in runs.items():
+        rows[setting] = {**setting._asdict(), "steps": steps}
+        try:
+            log = Log(None)
+            state, history = run(trainer, state, steps=steps, chunk=chunk, log=log, quiet=True)
+        except TrainingDiverged as failure:
+            rows[setting]["diverged"] = failure.step
+            continue
+        rows[setting]["loss"] = float(history.loss[-1])
+        score = trainer.score(jnp.asarray(np.asarray(state.average)))
+        trained[setting] = dataclasses.replace(score, conditional=True)
+    return trained, rows
+
+
+def _learnt(model: Model) -> NetworkScore:
+    assert isinstance(model.score, NetworkScore)
+    return model.score
+
+
+class Measures(NamedTuple):
+    """What is measured, and on how many functions."""
+
+    this: Experiment
+    num: int
+    batches: int
+
+    def gap(self, model: Model, kind: str) -> dict:
+        """Score gap of one kind, on functions like the test's."""
+        problem = self.this.problem
+        tasks = problem.tasks(256, seed=1, dtype="float32")
+        exact = GaussianScore(problem.exact())
+        gap = score_gap(model, exact, tasks, key=jr.key(2), kind=kind, batches=self.batches)
+        return {f"gap_{kind}": [gap.value, gap.standard_error]}
+
+    def likelihood(self, model: Model) -> dict:
+        """Log-density per target, exact divergence, and what it loses to the exact process."""
+        problem = self.this.problem
+        tasks, contexts = problem.tasks(self.num, seed=1234, dtype="float32"), problem.contexts[1]
+        found = model_log_prob(model, tasks, Flow(), contexts=contexts)
+        exact = exact_log_prob(problem.exact(), tasks, contexts=contexts)
+        return {
+            "log_prob": list(summarise(found.value)),
+            "regret": list(summarise(exact - found.value)),
+            "solver_error": float(jnp.mean(found.solver_error)),
+        }
+
+
+def measure_all(
+    measures: Measures, models: dict[Setting, Model], workers: int
+) -> dict[Setting, dict]:
+    """Measure all models and the exact score of every limit.
+
+    The first of every limit go side by side, each compiling its program; the others, which need no
+    compilation, one after another.
+    """
+    jobs: dict[tuple[Setting, str], Callable[[], dict]] = {}
+    for setting, model in models.items():
+        jobs[setting, "joint"] = partial(measures.gap, model, "joint")
+        jobs[setting, "conditional"] = partial(measures.gap, model, "conditional")
+        jobs[setting, "likelihood"] = partial(measures.likelihood, model)
+        reference = dataclasses.replace(model, score=GaussianScore(measures.this.problem.exact()))
+        place = Setting(setting.limit, EXACT), "likelihood"
+        jobs.setdefault(place, partial(measures.likelihood, reference))
+    kinds = {(s.limit, s.parametrisation == EXACT, what): (s, what) for s, what in reversed(jobs)}
+    first = list(kinds.values())
+    with ThreadPoolExecutor(workers) as pool:
+        done = dict(zip(first, pool.map(lambda job: jobs[job](), first), strict=True))
+    rows: dict[Setting, dict] = {}
+    for job, measure in jobs.items():
+        rows.setdefault(job[0], {}).update(done[job] if job in done else measure())
+    return rows

@@ -1,0 +1,79 @@
+"""Tables of what was measured of the 1D models, from the file of results; no JAX."""
+
+from __future__ import annotations
+
+from geomndp.experiments.table import Table, pair
+
+
+def tables(results: dict) -> list[Table]:
+    """Every table for which there are results."""
+    made = [calibration(results.get("calibration", {})), gaps(results.get("gaps", {}))]
+    made += [ablation(name, rows) for name, rows in results.get("ablation", {}).items()]
+    made += [samplers(name, part) for name, part in results.get("samplers", {}).items()]
+    made.append(curve(results.get("curve", {})))
+    return [table for table in made if table.rows]
+
+
+def calibration(part: dict) -> Table:
+    """CRPS and coverage beside those of the exact process's own samples."""
+    rows = []
+    for name, regions in part.items():
+        for region, found in regions.items():
+            cells = [pair(found["model"]["crps"]), pair(found.get("crps_regret"))]
+            for level in ("coverage50", "coverage90"):
+                exact = found["gp"][level] if "gp" in found else None
+                cells += [pair(found["model"][level], 3), pair(exact, 3)]
+            worst = max(abs(density - 1) for density in found["model"]["pit"])
+            rows.append((name, region, *cells, f"{worst:.3f}"))
+    header = ("model", "region", "CRPS", "lost to the GP", "50% interval covers", "GP's")
+    header += ("90% interval covers", "GP's", "PIT density, furthest from 1")
+    return Table("Calibration of posterior samples", header, rows)
+
+
+def gaps(part: dict) -> Table:
+    """Integrated error of the score."""
+    rows = [
+        (name, pair(found["joint"]["gap"], 5), pair(found["conditional"]["gap"], 5))
+        for name, found in part.items()
+    ]
+    header = ("model", "joint", "conditional")
+    return Table("Distance from the exact score, nats per target", header, rows)
+
+
+def ablation(name: str, found: list[dict]) -> Table:
+    """Limiting kernel and parametrisation."""
+    rows = []
+    for row in found:
+        cells = [pair(row.get(key)) for key in ("gap_joint", "gap_conditional", "regret")]
+        if "diverged" in row:
+            cells[-1] = f"diverged at step {row['diverged']}"
+        rows.append((row["limit"], row["parametrisation"], str(row.get("steps", "")), *cells))
+    header = ("limiting kernel", "parametrisation", "steps", "score gap, joint")
+    header += ("score gap, conditional", "regret")
+    return Table(f"Limiting kernel and parametrisation, {name}", header, rows)
+
+
+def samplers(name: str, part: dict) -> Table:
+    """KL to the exact posterior with the learnt and with the exact score."""
+    exact = {row["sampler"]: row["kl"] for row in part.get("exact", [])}
+    rows = []
+    for row in part.get("learnt", []):
+        kl = "not finite" if row["kl"] is None else pair(row["kl"])
+        spread = row.get("kl_error")
+        cells = (kl, "" if spread is None else f"{spread:.4f}", pair(exact.get(row["sampler"])))
+        rows.append((row["sampler"], str(row["evaluations"]), *cells))
+    header = ("sampler", "score evaluations", "KL", "sampling error", "KL with the exact score")
+    return Table(f"Conditional samplers with the learnt score, {name}", header, rows)
+
+
+def curve(part: dict) -> Table:
+    """Regret against training."""
+    rows = []
+    for name, points in part.items():
+        for point in points:
+            keys = ("gap_joint", "gap_conditional", "regret")
+            seconds = point.get("seconds")
+            when = (str(point["steps"]), "" if seconds is None else f"{seconds:.0f}")
+            rows.append((name, *when, *(pair(point.get(key)) for key in keys)))
+    header = ("model", "steps", "seconds", "score gap, joint", "score gap, conditional", "regret")
+    return Table("Regret against training", header, rows)

@@ -1,0 +1,1 @@
+"""Vector fields in the plane, with and without E(2) equivariance."""

@@ -1,0 +1,169 @@
+"""Regret of a field model where points are sparser, denser, clustered or coincident.
+
+python -m geomndp.experiments.vector_fields.densities vector-fields/se --num 128 --out results.json
+
+The exact process is known at any points. Coincident rows are noisy values of one latent field,
+each with its own noise of the process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+from os import PathLike
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+
+from geomndp import _checks, _shipped
+from geomndp._types import Batch, Float
+from geomndp.data import FieldProblem
+from geomndp.data.grids import random_marks, white
+from geomndp.data.places import scattered
+from geomndp.experiments import results
+from geomndp.experiments.table import pair
+from geomndp.experiments.vector_fields.evaluate import score_gaps_of, score_tasks
+from geomndp.experiments.vector_fields.experiment import FieldExperiment, experiment
+from geomndp.likelihood import Flow, Hutchinson
+from geomndp.model import Model, load
+from geomndp.nets import graph_nets, neighbour_counts, with_capacity
+from geomndp.solve import RK4, Heun
+
+DENSITIES = {"third": 1 / 3, "same": 1.0, "triple": 3.0, "tenfold": 10.0}
+POINTS = {"third": 216, "same": 648, "triple": 648, "tenfold": 600}
+SPECIAL = ("cluster", "coincident-context", "coincident")
+DESIGNS = (*(f"{kind}-{name}" for kind in ("uniform", "lattice") for name in DENSITIES), *SPECIAL)
+COINCIDENT = 30
+CLUSTER, CLUSTER_RADIUS = 160, 0.5
+
+
+class Design(NamedTuple):
+    """Points, the first `fixed` of them observed in every field, and `drawn` others at random."""
+
+    x: Float[np.ndarray, "n 2"]
+    fixed: int
+    drawn: int
+
+
+def design(name: str, problem: FieldProblem, seed: int = 0) -> Design:
+    """Points of one design, in the plane of a problem's grid.
+
+    "uniform-..." and "lattice-...": discs of a third, one, three and ten times the grid's density.
+    "cluster": 160 points within 0.5 beside half of the grid. "coincident-context": half of the grid
+    given 30 observations at one location. "coincident": further observations elsewhere, 10 targets
+    at that location and 30 at another.
+    """
+    _checks.one_of("design", name, DESIGNS)
+    random, grid = np.random.default_rng(seed), problem.grid
+    if name not in SPECIAL:
+        kind, _, factor = name.partition("-")
+        area = math.pi * np.max(np.linalg.norm(grid, axis=1)) ** 2
+        density = DENSITIES[factor] * len(grid) / area
+        kind = {"uniform": "disc", "lattice": "lattice"}[kind]
+        return Design(scattered(kind, POINTS[factor], density, random), 0, problem.contexts)
+    half = grid[np.sort(random.permutation(len(grid))[: len(grid) // 2])]
+    near, far = (half[i : i + 1] + 0.1 for i in random.permutation(len(half))[:2])
+    if name == "cluster":
+        density = CLUSTER / (math.pi * CLUSTER_RADIUS**2)
+        cluster = near + scattered("disc", CLUSTER, density, random)
+        return Design(np.concatenate([cluster, half]), 0, problem.contexts)
+    observed = np.repeat(near, COINCIDENT, axis=0)
+    if name == "coincident-context":
+        return Design(np.concatenate([observed, half]), COINCIDENT, 0)
+    targets = [np.repeat(near, 10, axis=0), np.repeat(far, COINCIDENT, axis=0)]
+    return Design(np.concatenate([observed, *targets, half]), COINCIDENT, problem.contexts)
+
+
+def design_tasks(made: Design, problem: FieldProblem, num: int, seed: int = 1234) -> Batch:
+    """Fields of the process at the points of a design, their contexts marked."""
+    sampler = problem._replace(grid=made.x).sampler("float32")
+    field_key, mark_key = jr.split(jr.key(seed))
+    y = sampler(white(sampler, jr.split(field_key, num)))
+    n, first = len(made.x), jnp.arange(len(made.x)) < made.fixed
+    counts = jnp.full((num,), made.drawn, jnp.int32)
+    others = (~first).astype(jnp.float32)
+    marks = random_marks(counts, n, jnp.float32, key=mark_key, mask=others)
+    marks = jnp.where(first[None], 1.0, marks)
+    x = jnp.broadcast_to(sampler.grid[None], (num, n, 2))
+    return Batch(x, y, jnp.ones_like(marks), marks)
+
+
+def regret_at(
+    model: Model, this: FieldExperiment, name: str, *, num: int = 128, fields: int = 32, **options
+) -> dict[str, Any]:
+    """What `score_tasks` gives on `num` fields, whose options these are; nothing for zero.
+
+    `gaps` are distances from the exact score on `fields` fields, cheap; none for zero. Also how
+    many points and neighbours the design has. The model gets room for all of these.
+    """
+    made = design(name, this.problem)
+    problem = this.problem._replace(grid=made.x, contexts=made.fixed + made.drawn)
+    roomy = with_capacity(model, made.x.astype(np.float32))
+    nets = graph_nets(model)
+    counts = neighbour_counts(made.x, nets[0].radius) if nets else np.zeros(1)
+    found: dict[str, Any] = {"points": len(made.x), "contexts": problem.contexts}
+    found |= {"neighbours": float(np.mean(counts)), "most_neighbours": int(np.max(counts))}
+    if fields:
+        tasks = design_tasks(made, this.problem, fields)
+        gaps = score_gaps_of(roomy, problem, tasks, batches=2, cells=max(fields // 4, 2))
+        found["gaps"] = {kind: gaps[kind]["gap"] for kind in gaps}
+    if num:
+        tasks = design_tasks(made, this.problem, num)
+        found |= score_tasks(roomy, problem, tasks, **options)
+    return found
+
+
+def measure(
+    model: Model,
+    this: FieldExperiment,
+    path: str | PathLike,
+    *,
+    names: tuple[str, ...] = DESIGNS,
+    **options,
+) -> None:
+    """Regret at every design, into a file of results; one that stands there is not made again."""
+    for name in names:
+        if results.found(results.read(path), "densities", this.name, name) is None:
+            start = time.monotonic()
+            row = regret_at(model, this, name, **options)
+            results.update(path, ("densities", this.name, name), row)
+            cells = {kind: row.get("gaps", {}).get(kind) for kind in ("joint", "conditional")}
+            cells = {"regret": row.get("regret")} | {f"{kind} gap": v for kind, v in cells.items()}
+            words = ", ".join(f"{what} {pair(value)}" for what, value in cells.items() if value)
+            sizes = f"{row['points']} points, {row['neighbours']:.0f} neighbours"
+            seconds = time.monotonic() - start
+            print(f"{this.name} {name} ({sizes}): {words} ({seconds:.0f} s)", flush=True)
+
+
+def arguments() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description="Regret at other densities of points.")
+    parser.add_argument("models", nargs="+", help="shipped names, or paths of models")
+    parser.add_argument("--out", required=True)
+    parser.add_argument("--num", type=int, default=128, help="test fields of every design")
+    parser.add_argument("--fields", type=int, default=32, help="fields of the score gaps")
+    parser.add_argument("--probes", type=int, default=8)
+    parser.add_argument("--steps", type=int, default=16)
+    parser.add_argument("--heun", action="store_true", help="Heun's method in the place of RK4")
+    parser.add_argument("--at-once", type=int, default=32, help="fields side by side on a device")
+    parser.add_argument("--designs", nargs="+", default=DESIGNS, choices=DESIGNS)
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Measure every model."""
+    options = arguments()
+    solver = Heun() if options.heun else RK4()
+    flow = Flow(solver, options.steps, divergence=Hutchinson(probes=options.probes))
+    for path in options.models:
+        this = experiment(_shipped.metadata(path)["experiment"])
+        asked = {key: getattr(options, key) for key in ("num", "fields", "probes", "at_once")}
+        names = tuple(options.designs)
+        measure(load(path), this, options.out, names=names, flow=flow, **asked)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+"""Pictures of the vector-field models: samples, posteriors, turned contexts, data efficiency."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+
+from geomndp._types import Array, Inputs, Outputs, PRNGKeyArray
+from geomndp.data import FieldProblem
+from geomndp.experiments.vector_fields.rotated_sampler import Turned, quarter_turn
+from geomndp.groups import Motion
+from geomndp.model import Model
+from geomndp.plot import arrow_scale, save_figure, vector_field
+from geomndp.samplers import Amortised
+
+
+class Drawn(NamedTuple):
+    """What one row of the figure shows; `motion` turns context and noise of `turned`."""
+
+    x: Inputs
+    prior: Outputs
+    targets: Inputs
+    context: tuple[Inputs, Outputs]
+    samples: Array
+    exact: Outputs
+    turned: Outputs
+    motion: Motion
+
+    def turning_error(self, problem: FieldProblem) -> float:
+        """Relative distance of the turned problem's sample from the turned sample."""
+        expected = self.motion.on_outputs(self.samples[0], problem.codomain)
+        gap = jnp.linalg.norm(self.turned - expected) / jnp.linalg.norm(expected)
+        return float(gap)
+
+
+def draw_fields(
+    model: Model, problem: FieldProblem, *, key: PRNGKeyArray, num: int = 16, steps: int = 20
+) -> Drawn:
+    """A prior sample, posterior samples of a test field, the exact mean, a turned sample."""
+    prior_key, key = jr.split(key)
+    task = problem.tasks(1, seed=0, dtype="float32")
+    x, y, known = task.x[0], task.y[0], np.asarray(task.context[0]) > 0
+    context, targets, sampler = (x[known], y[known]), x[~known], Amortised(steps)
+    prior = model.sample(x, key=prior_key, num_samples=1, sampler=sampler)[0]
+    samples = model.condition(*context).sample(targets, key=key, num_samples=num, sampler=sampler)
+    motion = Motion(quarter_turn(x.dtype), jnp.zeros(2, x.dtype))
+    seen = motion.on_inputs(context[0]), motion.on_outputs(context[1], problem.codomain)
+    turning = Turned(problem.codomain.action(motion.matrix), sampler)
+    options = {"key": key, "num_samples": num, "sampler": turning}
+    turned = model.condition(*seen).sample(motion.on_inputs(targets), **options)[0]
+    exact = problem.gp.condition(*context).mean_at(targets)
+    return Drawn(x, prior, targets, context, samples, exact, turned, motion)
+
+
+def field_figure(
+    models: dict[str, tuple[Model, FieldProblem]], path: str | Path, *, seed: int = 0, **options
+) -> Path:
+    """One row a model: prior, posterior, its mean beside the exact one, posterior turned."""
+    import matplotlib.pyplot as plt
+
+    if not models:
+        raise ValueError("expected models of vector fields, got none")
+    size = (16, 3.4 * len(models))
+    figure, axes = plt.subplots(len(models), 5, figsize=size, squeeze=False)
+    keys = jr.split(jr.key(seed), len(models))
+    for row, (name, (model, problem)), key in zip(axes, models.items(), keys, strict=True):
+        _draw_row(row, name, draw_fields(model, problem, key=key, **options), problem)
+    figure.tight_layout()
+    return save_figure(figure, path)
+
+
+def _draw_row(axes, name: str, drawn: Drawn, problem: FieldProblem) -> None:
+    style = {"scale": arrow_scale(drawn.x, drawn.prior)}
+    seen = {"context": drawn.context, **style}
+    turned = (
+        drawn.motion.on_inputs(drawn.context[0]),
+        drawn.motion.on_outputs(drawn.context[1], problem.codomain),
+    )
+    vector_field(drawn.x, drawn.prior, title=f"{name}: sample", ax=axes[0], **style)
+    title = f"given {len(drawn.context[0])} points"
+    vector_field(drawn.targets, drawn.samples[0], title=title, ax=axes[1], **seen)
+    title = f"mean of {len(drawn.samples)}"
+    vector_field(drawn.targets, drawn.samples.mean(axis=0), title=title, ax=axes[2], **seen)
+    vector_field(drawn.targets, drawn.exact, title="exact mean", ax=axes[3], **seen)
+    title = f"context and noise turned: {drawn.turning_error(problem):.0e} off"
+    places = drawn.motion.on_inputs(drawn.targets)
+    vector_field(places, drawn.turned, context=turned, title=title, ax=axes[4], **style)
+
+
+def efficiency_figure(part: dict[str, list[dict]], path: str | Path) -> Path:
+    """Regret against the number of training fields, both kinds of model, one panel a data set.
+
+    A dashed line is the regret of the same model on fresh fields. A set of one number only is left
+    out where others have more.
+    """
+    import matplotlib.pyplot as plt
+
+    curves = [name for name, points in part.items() if len(_finite(points)) > 1]
+    fields = list(dict.fromkeys(name.removesuffix("-ndp") for name in curves or part))
+    size = (4.2 * len(fields), 3.4)
+    figure, axes = plt.subplots(1, len(fields), figsize=size, squeeze=False, sharey=True)
+    for ax, field in zip(axes[0], fields, strict=True):
+        for suffix, label in (("", "E(2)-equivariant"), ("-ndp", "NDP*, no symmetry")):
+            _curve(ax, part.get(field + suffix, []), label, "C1" if suffix else "C0")
+        title = field.rpartition("/")[2]
+        ax.set(title=title, xlabel="training fields", xscale="log", yscale="log")
+        ax.grid(alpha=0.3)
+    axes[0, 0].set_ylabel("regret, nats per point")
+    axes[0, 0].legend(fontsize=7)
+    figure.tight_layout()
+    return save_figure(figure, path)
+
+
+def _curve(ax, points: list[dict], label: str, color: str) -> None:
+    some = sorted((p["functions"], *p["regret"]) for p in _finite(points))
+    if some:
+        counts, means, errors = zip(*some, strict=True)
+        ax.errorbar(counts, means, errors, marker="o", ms=3, capsize=2, label=label, color=color)
+    style = {"color": color, "ls": "--", "lw": 1, "label": f"{label}, fresh fields"}
+    for point in points:
+        if not point.get("functions"):
+            ax.axhline(point["regret"][0], **style)
+
+
+def _finite(points: list[dict]) -> list[dict]:
+    return [point for point in points if point.get("functions")]

@@ -1,0 +1,104 @@
+"""What is measured of trained vector-field models, into one file of results.
+
+python -m geomndp.experiments.vector_fields.measure runs/df --out results.json
+python -m geomndp.experiments.vector_fields.measure --efficiency runs/a runs/df --out results.json
+
+Folders are those that `geomndp train` wrote. The first command also scores every run on test
+fields, into `results.json` in its folder, from which the second takes the points of a curve. A part
+that stands in a file is not measured again.
+"""
+
+import argparse
+from os import PathLike
+from pathlib import Path
+
+import jax.random as jr
+
+from geomndp import _shipped
+from geomndp.experiments import results
+from geomndp.experiments.vector_fields.evaluate import field_score_gaps, score
+from geomndp.experiments.vector_fields.experiment import FieldExperiment, experiment
+from geomndp.experiments.vector_fields.physics import sample_physics
+from geomndp.experiments.vector_fields.unseen_locations import ELSEWHERE, unseen_grids
+from geomndp.model import Model, load
+
+
+def score_run(
+    model: Model, this: FieldExperiment, run: str | PathLike, *, num: int = 512, probes: int = 8
+) -> None:
+    """Score gaps, and log-likelihoods by both routes on `num` fields, beside the model of a run."""
+    path = Path(run) / "results.json"
+    if results.found(results.read(path), "gaps", this.name) is None:
+        results.update(path, ("gaps", this.name), field_score_gaps(model, this))
+    for route in ("conditional", "joint"):
+        if results.found(results.read(path), "scores", this.name, route) is None:
+            kept = Path(run) / "blocks" / route
+            found = score(model, this, num=num, probes=probes, route=route, directory=kept)
+            results.update(path, ("scores", this.name, route), found)
+
+
+def measure(
+    model: Model,
+    this: FieldExperiment,
+    path: str | PathLike,
+    *,
+    num: int = 128,
+    samples: int = 512,
+    **options,
+) -> None:
+    """Physics of `samples` prior samples, and scores at unseen places on `num` fields each.
+
+    Further options are those of `unseen_grids`.
+    """
+    if results.found(results.read(path), "physics", this.name) is None:
+        found = sample_physics(model, this, num=samples, key=jr.key(0))
+        results.update(path, ("physics", this.name), found)
+    for name in options.pop("names", None) or ELSEWHERE:
+        if results.found(results.read(path), "elsewhere", this.name, name) is None:
+            found = unseen_grids(model, this, num=num, names=(name,), **options)
+            results.update(path, ("elsewhere", this.name, name), found[name])
+
+
+def add_efficiency(run: str | PathLike, path: str | PathLike) -> None:
+    """Add the score of one run to the curve of its model, in place of one with as many fields."""
+    notes = _shipped.metadata(Path(run) / "model")
+    name, scores = notes["experiment"], results.read(Path(run) / "results.json")
+    found = results.found(scores, "scores", notes["experiment"], "conditional")
+    if found is None:
+        raise ValueError(f"expected scores of {name} in {Path(run) / 'results.json'}, got none")
+    point = {key: notes[key] for key in ("functions", "steps")}
+    kept = ("log_prob", "regret", "num", "probes", "probe_error", "solver_error")
+    point |= {key: found[key] for key in kept}
+    curve = results.found(results.read(path), "efficiency", name) or []
+    others = [old for old in curve if old["functions"] != point["functions"]]
+    results.update(path, ("efficiency", name), [*others, point])
+
+
+def arguments() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description="Measure trained vector-field models.")
+    parser.add_argument("runs", nargs="+")
+    parser.add_argument("--out", required=True)
+    parser.add_argument("--efficiency", action="store_true", help="points of a curve, no more")
+    parser.add_argument("--fields", type=int, default=512, help="test fields of the scores")
+    parser.add_argument("--num", type=int, default=128, help="test fields at unseen places")
+    parser.add_argument("--samples", type=int, default=512, help="samples of the physical check")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Measure every run."""
+    options = arguments()
+    for run in options.runs:
+        if options.efficiency:
+            add_efficiency(run, options.out)
+            continue
+        path = Path(run) / "model"
+        this = experiment(_shipped.metadata(path)["experiment"])
+        model = load(path)
+        score_run(model, this, run, num=options.fields)
+        measure(model, this, options.out, num=options.num, samples=options.samples)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+"""Tables of what was measured of the vector-field models, from the file of results; no JAX."""
+
+from __future__ import annotations
+
+from geomndp.experiments.regression1d.report import gaps
+from geomndp.experiments.table import Table, pair
+
+
+def tables(results: dict) -> list[Table]:
+    """Every table for which there are results."""
+    made = [efficiency(results.get("efficiency", {})), physics(results.get("physics", {}))]
+    made += [elsewhere(results.get("elsewhere", {})), densities(results.get("densities", {}))]
+    made.append(gaps(results.get("gaps", {})))
+    made.append(step_times(results.get("step_times", [])))
+    return [table for table in made if table.rows]
+
+
+def efficiency(part: dict[str, list[dict]]) -> Table:
+    """Likelihood and regret against the number of training fields."""
+    rows = []
+    for name, points in part.items():
+        # Fresh fields last.
+        for point in sorted(points, key=lambda point: point.get("functions") or float("inf")):
+            functions = point.get("functions")
+            what = "fresh" if functions is None else str(functions)
+            counts = (str(point.get(key, "")) for key in ("steps", "num", "probes"))
+            scores = pair(point.get("log_prob"), 3), pair(point["regret"])
+            rows.append((name, what, *counts, *scores))
+    header = ("model", "training fields", "steps", "test fields", "probes", "log-likelihood")
+    header += ("regret",)
+    return Table("Data efficiency, nats per point", header, rows)
+
+
+def physics(part: dict[str, dict]) -> Table:
+    """Divergence, curl and Helmholtz parts of prior samples beside the exact process."""
+    rows = []
+    for name, found in part.items():
+        cells = [name, str(found["num"])]
+        for key, value in (("divergence", "rms"), ("curl", "rms"), ("gradient_share", "share")):
+            entry = found.get(key)
+            cells += ["", ""] if entry is None else [pair(entry[value]), f"{entry['exact']:.4f}"]
+        rows.append(tuple(cells))
+    header = ("model", "samples", "divergence, rms", "GP's", "curl, rms", "GP's")
+    header += ("energy of the gradient part", "GP's")
+    return Table("Divergence and curl of samples", header, rows)
+
+
+def elsewhere(part: dict[str, dict[str, dict]]) -> Table:
+    """Other places than the grid."""
+    rows = []
+    for name, grids in part.items():
+        for grid, found in grids.items():
+            gaps = found.get("gaps", {})
+            cells = [pair(gaps.get(kind)) for kind in ("joint", "conditional")]
+            cells += [pair(found.get("whitened"), 3), pair(found.get("regret"))]
+            rows.append((name, grid, str(found["points"]), *cells))
+    header = ("model", "places", "points", "score gap, joint", "conditional")
+    header += ("mean square of whitened posterior samples", "regret")
+    return Table("Other places than the grid, nats per point", header, rows)
+
+
+def densities(part: dict[str, dict[str, dict]]) -> Table:
+    """Other densities of points, clusters and coincident points."""
+    rows = []
+    for name, designs in part.items():
+        for design, found in designs.items():
+            gaps = found.get("gaps", {})
+            counts = (str(found["points"]), str(found["contexts"]), f"{found['neighbours']:.0f}")
+            cells = [pair(gaps.get(kind)) for kind in ("joint", "conditional")]
+            rows.append((name, design, *counts, *cells, pair(found.get("regret"))))
+    header = ("model", "design", "points", "of these context", "neighbours per point")
+    header += ("score gap, joint", "conditional", "regret")
+    return Table("Other densities of points, nats per point", header, rows)
+
+
+def step_times(part: list[dict]) -> Table:
+    """Cost of a training step."""
+    header = ("network", "milliseconds", "batch", "device")
+    rows = []
+    for row in part:
+        rest = (str(row.get(key, "")) for key in header[2:])
+        rows.append((row["case"], f"{row['milliseconds']:.1f}", *rest))
+    return Table("Training step, 648 points", header, rows)

@@ -1,0 +1,82 @@
+r"""Curl-free and divergence-free fields are quarter turns of one another, and so are their models.
+
+With J the rotation of values by 90 degrees, a gradient field f gives the divergence-free J f, and
+$K_{div}(x, x') = J K_{curl}(x, x') J^T = J^T K_{curl}(x, x') J$. White noise is the same in both:
+$s_{div}(t, x, y) = J^T s_{curl}(t, x, J y)$. A model trained on one set is, with its weights
+turned, one of the other, likelihoods included. Under reflections turned vectors are pseudo-vectors,
+so that the turned network is made odd in its values, as the scores of both laws are: a reflected
+pseudo-vector is minus a reflected vector, and the sign goes through.
+
+python -m geomndp.experiments.vector_fields.rotate_model vector-fields/curl-free runs/df/model
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+
+import equinox as eqx
+
+from geomndp import _shipped
+from geomndp._linalg import matmul
+from geomndp.experiments.vector_fields.rotated_sampler import quarter_turn
+from geomndp.kernels import Diagonal, White
+from geomndp.model import Model, load
+from geomndp.nets import BiDimensionalAttention, Steerable2, reconfigure
+from geomndp.noising import OrnsteinUhlenbeck
+from geomndp.score import NetworkScore
+
+_TURNED = {"vector": "pseudovector", "pseudovector": "vector"}
+
+
+def partner(model: Model) -> Model:
+    """The model of the quarter turns of a model's planar vector fields."""
+    score, noising = model.score, model.noising
+    if not isinstance(noising, OrnsteinUhlenbeck) or noising.mean is not None or model.normaliser:
+        raise ValueError("expected a model of plain vectors without mean and scales")
+    if not isinstance(noising.kernel, Diagonal) or not isinstance(noising.kernel.kernel, White):
+        raise ValueError("expected a white limiting kernel, which has no direction")
+    if not isinstance(score, NetworkScore):
+        raise ValueError(f"expected a model with a network, got {type(score).__name__}")
+    net = score.net
+    if isinstance(net, Steerable2) and net.kinds in (("vector",), ("pseudovector",)):
+        turned = reconfigure(net, kinds=(_TURNED[net.kinds[0]],), odd=True)
+    elif isinstance(net, BiDimensionalAttention) and net.output_dim == 2:
+        turned = _turn_weights(net)
+    else:
+        raise ValueError(f"expected a network of planar vectors, got {type(net).__name__}")
+    return dataclasses.replace(model, score=dataclasses.replace(score, net=turned))
+
+
+def _turn_weights(net: BiDimensionalAttention) -> BiDimensionalAttention:
+    """Turn what goes in, and what comes out back: tokens are (place, values)."""
+    turn, into, head = quarter_turn(net.head.weight.dtype), net.embed.weight, net.head
+    values = [into.at[:, -2:].set(matmul(into[:, -2:], turn)), matmul(turn.T, head.weight)]
+    places = [lambda net: net.embed.weight, lambda net: net.head.weight]
+    if head.bias is not None:
+        values.append(matmul(turn.T, head.bias[:, None])[:, 0])
+        places.append(lambda net: net.head.bias)
+    return eqx.tree_at(lambda net: [place(net) for place in places], net, values)
+
+
+def main() -> None:
+    """Turn a model and write it."""
+    parser = argparse.ArgumentParser(description="Turn a model of vector fields by a quarter.")
+    parser.add_argument("model", help="name or path of a model of curl- or divergence-free fields")
+    parser.add_argument("out", help="path of the model to write")
+    options = parser.parse_args()
+    notes = dict(_shipped.metadata(options.model)) | {"metrics": {}, "turned_from": options.model}
+    notes["experiment"] = _partner_name(notes["experiment"])
+    partner(load(options.model)).save(options.out, notes)
+
+
+def _partner_name(name: str) -> str:
+    kinds = ("curl-free", "div-free")
+    for kind, other in (kinds, kinds[::-1]):
+        if kind in name:
+            return name.replace(kind, other)
+    raise ValueError(f"expected a model of curl-free or div-free fields, got one of {name}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,117 @@
+"""A field model at other places than the grid: other densities, other sizes, scattered, moved.
+
+The exact process is known at any places, so that the regret is measured there as on the grid.
+"""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+
+from geomndp import _checks
+from geomndp._types import Float
+from geomndp.data import FieldProblem, disc
+from geomndp.evaluate import summarise, whitened
+from geomndp.experiments.vector_fields.evaluate import field_score_gaps, score
+from geomndp.experiments.vector_fields.experiment import FieldExperiment
+from geomndp.experiments.vector_fields.physics import SAMPLER
+from geomndp.groups import random_motion
+from geomndp.model import Model
+from geomndp.nets import graph_nets, missed_neighbours, with_capacity
+from geomndp.samplers import AbstractSampler
+
+ELSEWHERE = ("half", "finer", "coarser", "wider", "scattered", "moved")
+
+
+def places(name: str, problem: FieldProblem, seed: int = 0) -> Float[np.ndarray, "n d"]:
+    """Places of one kind, made from the grid of a problem.
+
+    A random half of it; its spacing times 0.8 or 1.25, as many points; the same spacing on a disc
+    a third wider; as many uniform points on the disc; the grid after a random motion of the plane.
+    """
+    _checks.one_of("name", name, ELSEWHERE)
+    grid, random = problem.grid, np.random.default_rng(seed)
+    n, d = grid.shape
+    width = float(np.max(np.linalg.norm(grid, axis=1)))
+    if name == "half":
+        return grid[np.sort(random.permutation(n)[: n // 2])]
+    if name in ("finer", "coarser"):
+        return grid * {"finer": 0.8, "coarser": 1.25}[name]
+    if name == "wider":
+        axis = np.unique(np.round(grid[:, 0], 9))
+        side = round(4 * len(axis) / 3)
+        return disc(side, (axis[1] - axis[0]) * (side - 1) / 2, d)
+    if name == "scattered":
+        direction = random.normal(size=(n, d))
+        direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+        return width * random.uniform(size=(n, 1)) ** (1 / d) * direction
+    motion = random_motion(d, key=jr.key(seed), reflect=True, scale=3 * width)
+    return np.asarray(motion.on_inputs(jnp.asarray(grid, motion.matrix.dtype)), float)
+
+
+def unseen_grids(
+    model: Model,
+    this: FieldExperiment,
+    *,
+    num: int = 128,
+    fields: int = 64,
+    probes: int = 8,
+    names: tuple[str, ...] = ELSEWHERE,
+    tasks: int = 8,
+    samples: int = 16,
+    sampler: AbstractSampler = SAMPLER,
+    **options,
+) -> dict[str, dict]:
+    """What is measured at every kind of places.
+
+    `gaps` are distances from the exact score on `fields` fields, cheap. `whitened` is the mean
+    square of whitened posterior samples, mean and standard error over `tasks` fields: one for the
+    exact posterior. With `num` fields, all that `score` gives; further options are its own.
+    """
+    rows = {}
+    for name in names:
+        problem = this.problem._replace(grid=places(name, this.problem))
+        roomy = with_capacity(model, np.asarray(problem.grid, np.float32))
+        there = this._replace(problem=problem)
+        gaps = field_score_gaps(roomy, there, num=fields, batches=2, cells=max(fields // 4, 2))
+        spread = posterior_spread(roomy, problem, tasks=tasks, samples=samples, sampler=sampler)
+        rows[name] = {
+            "points": len(problem.grid),
+            "missed_neighbours": _missed(roomy, problem.grid),
+            "gaps": {kind: gaps[kind]["gap"] for kind in gaps},
+            "whitened": spread,
+        }
+        if num:
+            rows[name] |= score(roomy, there, num=num, probes=probes, **options)
+    return rows
+
+
+def posterior_spread(
+    model: Model,
+    problem: FieldProblem,
+    *,
+    tasks: int = 8,
+    samples: int = 16,
+    sampler: AbstractSampler = SAMPLER,
+    seed: int = 4321,
+) -> list[float]:
+    """Mean square of whitened posterior samples given `contexts` points, a pair over fields."""
+    _checks.at_least(2, tasks=tasks)
+    fields, squares = problem.tasks(tasks, seed=seed, dtype="float32"), []
+    # Not 0 or 1: folding these in is what splitting does, and the fields are made of those halves.
+    draws = jr.fold_in(jr.key(seed), 2)
+    for i, key in enumerate(jr.split(draws, tasks)):
+        x, y, known = fields.x[i], fields.y[i], np.asarray(fields.context[i]) > 0
+        posterior = model.condition(x[known], y[known])
+        drawn = posterior.sample(x[~known], key=key, num_samples=samples, sampler=sampler)
+        x, y, drawn = (np.asarray(value, float) for value in (x, y, drawn))
+        squares.append(np.mean(whitened(problem.gp, x, y, known, drawn) ** 2))
+    return list(summarise(jnp.asarray(np.array(squares, np.float32))))
+
+
+def _missed(model: Model, grid) -> int:
+    """Pairs of points that found no slot, over all networks of a model."""
+    count = eqx.filter_jit(missed_neighbours)
+    return sum(int(count(net, jnp.asarray(grid, jnp.float32))) for net in graph_nets(model))

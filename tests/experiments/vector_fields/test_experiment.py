@@ -1,0 +1,104 @@
+"""The vector-field experiments run from end to end on a small grid."""
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import pytest
+from numpy.testing import assert_allclose
+
+from geomndp.data import disc
+from geomndp.experiments.vector_fields import experiment as vector_fields
+from geomndp.experiments.vector_fields.evaluate import field_score_gaps, score
+from geomndp.likelihood import Flow, Hutchinson
+from geomndp.model import fit
+from geomndp.solve import Heun
+from geomndp.train.loss import squared_errors
+
+from ...nets.helper import quick
+
+SMALL = {"channels": 4, "width": 4, "num_layers": 1, "num_radial": 2}
+TINY = {"width": 4, "num_layers": 1, "num_heads": 1}
+CASES = {"vector-fields/curl-free": SMALL, "vector-fields/curl-free-ndp": TINY}
+
+
+def small(name):
+    this = vector_fields.experiment(name)
+    problem = this.problem._replace(grid=disc(6, 10 / 29 * 5), contexts=4)
+    return this._replace(problem=problem)
+
+
+def test_names_are_those_of_the_table():
+    assert vector_fields.names()[:2] == ("vector-fields/se", "vector-fields/se-ndp")
+    assert vector_fields.names()[-1] == "vector-fields/hessian"
+    with pytest.raises(ValueError, match="expected model to be one of"):
+        vector_fields.experiment("vector-fields/curl")
+
+
+def test_no_neighbour_is_missed_on_the_paper_grid():
+    this = vector_fields.experiment("vector-fields/se")
+    model = vector_fields.make_model(this, key=jr.key(0), **SMALL)
+    find = quick(lambda x: model.score.net.graph(x, jnp.ones(648)))
+    graph = find(jnp.asarray(this.problem.grid))
+    assert int(graph.missed) == 0
+    assert int(graph.real.sum(axis=1).max()) == 20
+    with pytest.raises(ValueError, match="expected room for all neighbours"):
+        vector_fields.make_model(this, key=jr.key(0), **SMALL, max_neighbours=19)
+
+
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("se-ndp", "hessian")]
+
+
+@pytest.mark.parametrize("name", ["div-free", *SLOW])
+def test_train_and_score(name):
+    this = small(f"vector-fields/{name}")
+    options = SMALL if this.equivariant else TINY
+    model = vector_fields.make_model(this, key=jr.key(0), **options)
+    stream = vector_fields.make_stream(this, 4, functions=8)
+    model, history = fit(
+        model,
+        stream,
+        steps=2,
+        key=jr.key(1),
+        loss=vector_fields.make_loss(),
+        optimiser=vector_fields.make_optimiser(this, 2),
+        quiet=True,
+    )
+    assert jnp.isfinite(history.loss[-1])
+    assert model.score.conditional
+    metrics = score(model, this, num=2, flow=Flow(Heun(), 2, divergence=Hutchinson(2)), at_once=2)
+    assert metrics["regret"][0] == pytest.approx(
+        metrics["gp"][0] - metrics["log_prob"][0], abs=1e-4
+    )
+    assert metrics["gp"][0] > metrics["diagonal_gp"][0]
+    gaps = field_score_gaps(model, this, num=8, batches=1, cells=2)
+    assert gaps["joint"]["gap"][0] > 0
+
+
+@pytest.mark.parametrize(("name", "sizes"), CASES.items())
+def test_shared_inputs_do_not_change_the_loss(name, sizes):
+    this = small(name)
+    model = vector_fields.make_model(this, key=jr.key(0), **sizes)
+    # The untrained head is zero: any parameters will do.
+    score = jax.tree.map(
+        lambda leaf: (
+            leaf + 0.1 * jnp.cos(jnp.arange(leaf.size, dtype=leaf.dtype)).reshape(leaf.shape)
+        ),
+        model.score,
+    )
+    # The second turn's inputs differ from batch to batch where the model is equivariant.
+    stream = (vector_fields.make_stream(this, 3, sets=2) * 2)[1]
+    batch = quick(lambda key: stream.draw(key))(jr.key(2))
+    t = jnp.broadcast_to(jnp.float32(0.3), batch.mask.shape)
+
+    @quick
+    def both(batch):
+        args = (score, model.noising, t, batch)
+        ways = ({}, {"shared": stream.shared, "whole": stream.whole})
+        return [squared_errors(*args, key=jr.key(3), **way) for way in ways]
+
+    assert stream.shared and stream.whole == name.endswith("-ndp")
+    plain, shared = both(batch)
+    assert_allclose(shared, plain, rtol=1e-4, atol=1e-6)
+    # Of whole functions a mask is not so much as looked at.
+    plain, shared = both(batch._replace(mask=batch.mask.at[:, -5:].set(0.0)))
+    assert bool(jnp.allclose(shared[:, :-5], plain[:, :-5], rtol=1e-4)) != stream.whole
