@@ -35,7 +35,7 @@ def ablation(total: int, **options) -> dict[str, dict[int, samplers.AbstractSamp
 
     RePaint with one inner step is plain replacement.
     """
-    grid = {"grid": options["grid"]}
+    grid = {"time_grid": options["time_grid"]}
     table: dict[str, dict[int, samplers.AbstractSampler]] = {
         f"Langevin, context {scheme}": {
             inner: samplers.Langevin(total // (1 + inner), inner, scheme, **options)
@@ -102,9 +102,9 @@ def main() -> None:
     options = parser.parse_args()
     start, total = time.perf_counter(), 500 if options.quick else 5000
     budgets = [budget for budget in BUDGETS if budget <= max(total, 510)]
-    plain = measured(ablation(total, grid=solve.Uniform(), psi=1.0), INNERS)
+    plain = measured(ablation(total, time_grid=solve.UniformTimeGrid(), step_scale=1.0), INNERS)
     show(f"Ablation: {total} evaluations by inner steps; uniform time, psi 1", plain, INNERS)
-    steep = measured(ablation(total, grid=solve.Power(7.0)), INNERS)
+    steep = measured(ablation(total, time_grid=solve.PowerTimeGrid(7.0)), INNERS)
     show(f"Ablation: {total} evaluations by inner steps; default grid and psi", steep, INNERS)
     by_name: dict[str, dict[int, samplers.AbstractSampler]] = {}
     for budget in budgets:

@@ -46,10 +46,10 @@ LIMITS = {
 CONVERGED = Flow(steps=64)
 ADAPTIVE = Flow(solve.Adaptive(1e-4, 1e-5))
 METHODS = {  # with the score evaluations that each value costs
-    "Euler 100, uniform": Flow(solve.Euler(), 100, solve.Uniform()),
-    "Heun 100, uniform": Flow(solve.Heun(), 50, solve.Uniform()),
-    "Heun 100, t = u^3": Flow(solve.Heun(), 50, solve.Power(3.0)),
-    "RK4 60, t = u^3": Flow(solve.RK4(), 15, solve.Power(3.0)),
+    "Euler 100, uniform": Flow(solve.Euler(), 100, solve.UniformTimeGrid()),
+    "Heun 100, uniform": Flow(solve.Heun(), 50, solve.UniformTimeGrid()),
+    "Heun 100, t = u^3": Flow(solve.Heun(), 50, solve.PowerTimeGrid(3.0)),
+    "RK4 60, t = u^3": Flow(solve.RK4(), 15, solve.PowerTimeGrid(3.0)),
 }
 
 
@@ -65,7 +65,7 @@ class Case(NamedTuple):
         """Chosen fields of the log-densities; what is not asked for is not computed."""
 
         def one(x, y, key):
-            field = solve.Field(self.law, score.GaussianScore(self.gp), x)
+            field = solve.ConditionalDynamics(self.law, score.GaussianScore(self.gp), x)
             result = flow.log_prob(field, y, EPS, key=key)
             return [getattr(result, name) for name in fields]
 

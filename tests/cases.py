@@ -62,11 +62,11 @@ SCHEDULES = {
 }
 
 GRIDS = {
-    "uniform": solve.Uniform(),
-    "power": solve.Power(3.0),
-    "power-7": solve.Power(7.0),
-    "log-snr": solve.LogSnr(1e-3),
-    "log-snr-high": solve.LogSnr(1.0),
+    "uniform": solve.UniformTimeGrid(),
+    "power": solve.PowerTimeGrid(3.0),
+    "power-7": solve.PowerTimeGrid(7.0),
+    "log-snr": solve.LogSnrTimeGrid(1e-3),
+    "log-snr-high": solve.LogSnrTimeGrid(1.0),
 }
 
 # Limiting kernels of scalar functions: white, smooth, and smooth with a nugget.

@@ -89,7 +89,7 @@ def test_amortised_by_hand(task):
         step = (1 + delta / 2) * np.eye(N) - delta * precision
         mean, cov = step @ mean + delta * precision @ centre, step @ cov @ step.T
         cov = cov + delta * np.eye(N)
-    sampler = samplers.Amortised(5, solve.EulerMaruyama(), solve.Uniform())
+    sampler = samplers.Amortised(5, solve.EulerMaruyama(), solve.UniformTimeGrid())
     found = law.sampler_law(sampler, problem)
     assert_allclose(found[0], mean, rtol=1e-6)
     assert_allclose(found[1], cov, rtol=1e-6, atol=1e-8)
@@ -121,7 +121,7 @@ def test_langevin_by_hand(task):
             step[M:] -= delta / 2 * precision[M:]
             mean, cov = step @ mean, step @ cov @ step.T
             cov[M:, M:] += delta * np.eye(N)
-    sampler = samplers.Langevin(4, inner, psi=psi, grid=solve.Uniform())
+    sampler = samplers.Langevin(4, inner, step_scale=psi, time_grid=solve.UniformTimeGrid())
     found = law.sampler_law(sampler, problem)
     assert_allclose(found[0], mean[M:], rtol=1e-6)
     assert_allclose(found[1], cov[M:, M:], rtol=1e-6, atol=1e-8)

@@ -60,7 +60,7 @@ def truth(gp, x, y):
 
 def _batch(flow, law, gp_score, x, y):
     def one(x, y):
-        return flow.log_prob(solve.Field(law, gp_score, x), y, EPS)
+        return flow.log_prob(solve.ConditionalDynamics(law, gp_score, x), y, EPS)
 
     return jax.vmap(one)(x, y)
 
@@ -78,9 +78,9 @@ def batch_values(flow, law, gp_score, x, y):
 
 
 @eqx.filter_jit
-def value(flow, field, y, key=None):
+def value(flow, dynamics, y, key=None):
     """Log-density of one function."""
-    return flow.log_prob(field, y, EPS, key=key).value
+    return flow.log_prob(dynamics, y, EPS, key=key).value
 
 
 def gaussian(data: str = "se") -> score.GaussianScore:

@@ -56,11 +56,11 @@ def test_estimated_error_is_honest_for_correlated_data(limit):
 
 
 def test_a_solver_of_unknown_order_is_not_trusted():
-    class Other(solve.AbstractFixed):
+    class Other(solve.AbstractFixedStepSolver):
         evaluations = 2
 
-        def step(self, field, t0, t1, y):
-            return solve.Heun().step(field, t0, t1, y)
+        def step(self, dynamics, t0, t1, y):
+            return solve.Heun().step(dynamics, t0, t1, y)
 
     x, y, _ = noise(key=jr.key(3))
     known = batch(Flow(solve.Heun()), ou(), NOISE, x, y)

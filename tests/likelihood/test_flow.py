@@ -68,7 +68,7 @@ def test_vector_fields():
     )
     x = jr.normal(jr.key(4), (7, 2))
     y = sample(gp, x, key=jr.key(5))
-    result = value(TO_THE_GP, solve.Field(law, score.GaussianScore(gp), x), y)
+    result = value(TO_THE_GP, solve.ConditionalDynamics(law, score.GaussianScore(gp), x), y)
     assert_allclose(result, truth(gp, x, y), atol=2e-3)
 
 
@@ -77,7 +77,7 @@ def test_means_of_data_and_limit():
     law = noising.OrnsteinUhlenbeck(White(0.7), noising.CosineSchedule(), mean=lambda x: 0.3 * x)
     x = jnp.linspace(-1.0, 1.0, 7)[:, None]
     y = sample(gp, x, key=jr.key(6))
-    result = value(TO_THE_GP, solve.Field(law, score.GaussianScore(gp), x), y)
+    result = value(TO_THE_GP, solve.ConditionalDynamics(law, score.GaussianScore(gp), x), y)
     # The cosine schedule noises at once: its beta is linear in t too, with B(eps) = 1e-6.
     assert_allclose(result, truth(gp, x, y), atol=2e-3)
 
@@ -85,7 +85,7 @@ def test_means_of_data_and_limit():
 def test_repeated_inputs():
     x = jnp.full((6, 1), 0.3)
     y = sample(DATA["se"], x, key=jr.key(7))
-    result = value(TO_THE_GP, solve.Field(ou(), gaussian(), x), y)
+    result = value(TO_THE_GP, solve.ConditionalDynamics(ou(), gaussian(), x), y)
     assert_allclose(result, truth(DATA["se"], x, y), atol=3e-3)
 
 
@@ -94,8 +94,10 @@ def test_padding_changes_nothing(getkey):
     mask = jnp.array([1.0] * 8 + [0.0] * 3)
     padding = jnp.full((3, 1), jnp.nan)
     x_padded, y_padded = jnp.concatenate([x, padding]), jnp.concatenate([y, padding])
-    plain = value(Flow(), solve.Field(ou("se-1"), gaussian(), x), y)
-    padded = value(Flow(), solve.Field(ou("se-1"), gaussian(), x_padded, mask), y_padded)
+    plain = value(Flow(), solve.ConditionalDynamics(ou("se-1"), gaussian(), x), y)
+    padded = value(
+        Flow(), solve.ConditionalDynamics(ou("se-1"), gaussian(), x_padded, mask), y_padded
+    )
     assert_allclose(padded, plain, rtol=1e-9)
 
 
@@ -103,8 +105,8 @@ def test_value_and_gradient_are_those_of_the_gp():
     (x,), (y,) = draw(DATA["se"], 1, 8, key=jr.key(8))
     x, y = jnp.concatenate([x, x[:2]]), jnp.concatenate([y, jnp.full((2, 1), jnp.nan)])
     mask = jnp.array([1.0] * 8 + [0.0] * 2)
-    field = solve.Field(ou(), gaussian(), x, mask)
-    result, gradient = jax.value_and_grad(lambda y: value(TO_THE_GP, field, y))(y)
+    dynamics = solve.ConditionalDynamics(ou(), gaussian(), x, mask)
+    result, gradient = jax.value_and_grad(lambda y: value(TO_THE_GP, dynamics, y))(y)
     known, expected = jax.value_and_grad(lambda y: truth(DATA["se"], x[:8], y))(y[:8])
     assert_allclose(result, known, atol=1e-3)
     assert_allclose(gradient[:8], expected, rtol=1e-3, atol=1e-3 * np.max(np.abs(expected)))
@@ -113,23 +115,23 @@ def test_value_and_gradient_are_those_of_the_gp():
 
 def test_probes_agree_with_the_exact_divergence():
     (x,), (y,) = draw(DATA["se"], 1, 8, key=jr.key(9))
-    field = solve.Field(ou(), gaussian(), x)
+    dynamics = solve.ConditionalDynamics(ou(), gaussian(), x)
     flow = Flow(divergence=Hutchinson(256))
 
     @jax.jit
     def estimate(key):
-        return flow.log_prob(field, y, EPS, key=key)
+        return flow.log_prob(dynamics, y, EPS, key=key)
 
     result = estimate(jr.key(10))
     assert 0 < result.probe_error < 1
-    assert abs(result.value - value(Flow(), field, y)) < 4 * result.probe_error
+    assert abs(result.value - value(Flow(), dynamics, y)) < 4 * result.probe_error
     assert estimate(jr.key(10)) == result
 
 
 def test_one_compilation_per_shape():
     (x,), (y,) = draw(DATA["se"], 1, 8, key=jr.key(11))
-    value(Flow(), solve.Field(ou(), gaussian(), x), y)
-    again, shifted = solve.Field(ou(), gaussian(), 2 * x), y + 1
+    value(Flow(), solve.ConditionalDynamics(ou(), gaussian(), x), y)
+    again, shifted = solve.ConditionalDynamics(ou(), gaussian(), 2 * x), y + 1
     assert compilations(lambda: value(Flow(), again, shifted)) == 0
 
 
@@ -148,15 +150,15 @@ def test_bad_settings_are_refused(settings, message, unchecked):
 
 def test_bad_input_is_refused(unchecked):
     x, y = jnp.zeros((3, 1)), jnp.zeros((3, 1))
-    field = solve.Field(ou(), gaussian(), x)
+    dynamics = solve.ConditionalDynamics(ou(), gaussian(), x)
     with pytest.raises(ValueError, match="expected a key"):
-        Flow(divergence=Hutchinson()).log_prob(field, y, EPS)
-    with pytest.raises(ValueError, match=r"expected 0 < eps < 1, got 0\.0"):
-        Flow().log_prob(field, y, 0.0)
+        Flow(divergence=Hutchinson()).log_prob(dynamics, y, EPS)
+    with pytest.raises(ValueError, match=r"expected 0 < t_min < 1, got 0\.0"):
+        Flow().log_prob(dynamics, y, 0.0)
     with pytest.raises(ValueError, match=r"y of shape \(3, 1\), got shape \(2, 1\)"):
-        Flow().log_prob(field, y[:2], EPS)
+        Flow().log_prob(dynamics, y[:2], EPS)
     with pytest.raises(ValueError, match="NaN or infinity in rows 1"):
-        Flow().log_prob(field, y.at[1].set(jnp.nan), EPS)
+        Flow().log_prob(dynamics, y.at[1].set(jnp.nan), EPS)
     learnt = score.NetworkScore(lambda t, x, y, mask: y)
     with pytest.raises(ValueError, match=r"a score with a log_prob .* got NetworkScore"):
-        Flow(terminal="exact").log_prob(solve.Field(ou(), learnt, x), y, EPS)
+        Flow(terminal="exact").log_prob(solve.ConditionalDynamics(ou(), learnt, x), y, EPS)

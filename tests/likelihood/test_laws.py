@@ -38,35 +38,37 @@ def context(x, y, mask=None):
 def test_conditional_law_in_one_solve():
     (x,), (y,) = draw(DATA["se"], 1, 12, key=jr.key(1))
     law = ou("se-1")
-    field = solve.Field(law, gaussian(), x[5:], None, context(x[:5], y[:5]))
-    one_solve = value(TO_THE_GP, field, y[5:])
+    dynamics = solve.ConditionalDynamics(law, gaussian(), x[5:], None, context(x[:5], y[:5]))
+    one_solve = value(TO_THE_GP, dynamics, y[5:])
     expected = truth(DATA["se"].condition(x[:5], y[:5]), x[5:], y[5:])
     assert_allclose(one_solve, expected, atol=2e-3)
-    joint = value(TO_THE_GP, solve.Field(law, gaussian(), x), y)
-    part = value(TO_THE_GP, solve.Field(law, gaussian(), x[:5]), y[:5])
+    joint = value(TO_THE_GP, solve.ConditionalDynamics(law, gaussian(), x), y)
+    part = value(TO_THE_GP, solve.ConditionalDynamics(law, gaussian(), x[:5]), y[:5])
     assert_allclose(one_solve, joint - part, atol=2e-3)
 
 
 def test_conditional_law_ends_at_the_prior_of_the_free_points():
     (x,), (y,) = draw(DATA["se"], 1, 12, key=jr.key(2))
     law = noising.OrnsteinUhlenbeck(LIMITS["se-1"], noising.LinearSchedule(0.0, 30.0))
-    field = solve.Field(law, gaussian(), x[5:], None, context(x[:5], y[:5]))
+    dynamics = solve.ConditionalDynamics(law, gaussian(), x[5:], None, context(x[:5], y[:5]))
     expected = truth(DATA["se"].condition(x[:5], y[:5]), x[5:], y[5:])
-    assert_allclose(value(CONVERGED, field, y[5:]), expected, atol=1e-2)
+    assert_allclose(value(CONVERGED, dynamics, y[5:]), expected, atol=1e-2)
 
 
 def test_padded_and_empty_contexts():
     (x,), (y,) = draw(DATA["se"], 1, 8, key=jr.key(3))
     flow, law = Flow(terminal="exact"), ou()
-    plain = value(flow, solve.Field(law, gaussian(), x[3:], None, context(x[:3], y[:3])), y[3:])
+    plain = value(
+        flow, solve.ConditionalDynamics(law, gaussian(), x[3:], None, context(x[:3], y[:3])), y[3:]
+    )
     nothing = jnp.full((2, 1), jnp.nan)
     padded_x, padded_y = jnp.concatenate([x[:3], nothing]), jnp.concatenate([y[:3], nothing])
     padded = context(padded_x, padded_y, jnp.array([1.0, 1.0, 1.0, 0.0, 0.0]))
     mask = jnp.array([1.0] * 5 + [0.0] * 2)
     free_x, free_y = jnp.concatenate([x[3:], nothing]), jnp.concatenate([y[3:], nothing])
-    result = value(flow, solve.Field(law, gaussian(), free_x, mask, padded), free_y)
+    result = value(flow, solve.ConditionalDynamics(law, gaussian(), free_x, mask, padded), free_y)
     assert_allclose(result, plain, rtol=1e-9)
-    empty = solve.Field(law, gaussian(), x, None, context(x[:0], y[:0]))
+    empty = solve.ConditionalDynamics(law, gaussian(), x, None, context(x[:0], y[:0]))
     assert_allclose(value(flow, empty, y), truth(DATA["se"], x, y), atol=1e-2)
 
 

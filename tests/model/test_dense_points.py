@@ -13,7 +13,7 @@ import geomndp as gn
 from geomndp.data import field_problem
 from geomndp.likelihood import Flow
 from geomndp.nets import graph_nets, missed_neighbours
-from geomndp.samplers import Amortised, conditional_field
+from geomndp.samplers import Amortised, conditional_dynamics
 from geomndp.score import GaussianScore
 
 AXIS = np.linspace(-3, 3, 20)
@@ -54,7 +54,7 @@ def test_the_mean_is_that_of_the_process(name):
 
     def denoised(score):
         """Mean of the values given noised ones of signal-to-noise ratio 0.58, and the context."""
-        field = conditional_field(dataclasses.replace(problem, score=score))
+        field = conditional_dynamics(dataclasses.replace(problem, score=score))
         time = field.noising.schedule.inverse(jnp.asarray(1.0, x.dtype))
         a, sigma = field.noising.alpha(time), field.noising.sigma(time)
         return (noised + sigma * field.u(time, noised)) / a

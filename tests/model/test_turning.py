@@ -16,7 +16,7 @@ from geomndp.likelihood import Flow, Hutchinson
 from geomndp.model import Model
 from geomndp.noising import LinearSchedule, OrnsteinUhlenbeck
 from geomndp.score import NetworkScore
-from geomndp.solve import Field, Heun
+from geomndp.solve import ConditionalDynamics, Heun
 
 from ..nets.steerable import STEERABLE, awake
 from ..samplers.helper import hurried, noise_for, run_with
@@ -72,7 +72,7 @@ def test_samples_and_likelihoods_turn(name, dtype, getkey):
         """A prior sample, a posterior sample, and a divergence estimate of the likelihood."""
         prior = run_with(SAMPLERS["amortised"].program(problem(x, y, 0)), noises[0])
         posterior = run_with(sampler.program(problem(x, y, M)), noises[1])
-        field = Field(model.noising, model.score, x[M:])
+        field = ConditionalDynamics(model.noising, model.score, x[M:])
         flow = Flow(Heun(), 2, divergence=Fixed(probe))
         return prior, posterior, flow.log_prob(field, y[M:], model.eps).value
 

@@ -28,7 +28,7 @@ LIMITS = {
 # Every sampler with a law, with few steps: it need not be near the posterior, only near its law.
 SAMPLERS: dict[str, samplers.AbstractSampler] = {
     "amortised": samplers.Amortised(6),
-    "amortised-em": samplers.Amortised(6, solve.EulerMaruyama(), solve.Uniform()),
+    "amortised-em": samplers.Amortised(6, solve.EulerMaruyama(), solve.UniformTimeGrid()),
     "flow": samplers.flow(3),
     "moment-matching": samplers.MomentMatching(6),
     "moment-matching-cg": samplers.MomentMatching(6, solve.Exponential(), most_dense=0),

@@ -8,10 +8,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 from geomndp import law, samplers
-from geomndp.samplers.context import SCHEMES, context_rule
+from geomndp.samplers.conditional_langevin import TiltedScore, conditional_force, kriging_map
+from geomndp.samplers.context_noising import SCHEMES, context_noising
 from geomndp.samplers.guidance import guided
-from geomndp.samplers.held import Pulled, carrier, held_force
-from geomndp.samplers.reverse import start
+from geomndp.samplers.reverse_pass import start
 from geomndp.samplers.twisted_smc import Particle, advance
 
 from .helper import EPS, SAMPLERS, case, hurried, shift
@@ -37,13 +37,15 @@ def test_held_force_is_the_gradient_of_the_conditional_law(problem, getkey):
     observed, y = jr.normal(getkey(), (M, 1)), jr.normal(getkey(), (8, 1))
 
     def pieces(problem):
-        field, force = problem.joint(), held_force(problem)
+        dynamics, force = problem.joint(), conditional_force(problem)
 
         def log_density(y):
-            return field.score.log_prob(field.noising, T, field.x, jnp.concatenate([observed, y]))
+            return dynamics.score.log_prob(
+                dynamics.noising, T, dynamics.x, jnp.concatenate([observed, y])
+            )
 
-        root = jax.vmap(force.kick, in_axes=1, out_axes=1)(jnp.eye(8)[:, :, None])[:, :, 0]
-        drift, carried = force.drift(T, observed, y), carrier(problem)(observed)
+        root = jax.vmap(force.noise, in_axes=1, out_axes=1)(jnp.eye(8)[:, :, None])[:, :, 0]
+        drift, carried = force.drift(T, observed, y), kriging_map(problem)(observed)
         return jax.grad(log_density)(y), drift, root, carried
 
     gradient, drift, root, carried = hurried(pieces, problem)
@@ -65,14 +67,14 @@ def test_pull_is_the_gradient_of_the_observations(getkey):
         mean = 0.3 + (y[:M, 0] - 0.3) / a
         return jax.scipy.stats.multivariate_normal.logpdf(seen.y[:, 0], mean, spread)
 
-    pull = Pulled(problem.score, seen)(noising, T, x, y) - problem.score(noising, T, x, y)
+    pull = TiltedScore(problem.score, seen)(noising, T, x, y) - problem.score(noising, T, x, y)
     expected = sigma * noising.gram(x).mv(jax.grad(log_density)(y))
     assert_allclose(pull, expected, rtol=1e-5, atol=1e-7)
 
 
 def test_path_is_one_noising_trajectory(problem):
     """Cov(y_s, y_t | y_0) = sigma_s^2 a_t / a_s K for s < t, each with its own marginal law."""
-    rule, noising = context_rule(problem, "path"), problem.noising
+    rule, noising = context_noising(problem, "path"), problem.noising
     a_t, a_s, sigma_t, sigma_s = (f(w) for f in (noising.alpha, noising.sigma) for w in (T, S))
     zero, one = jnp.zeros((M, 1)), jnp.ones((M, 1))
     y_t = rule.fresh(T, zero)
@@ -86,7 +88,7 @@ def test_path_is_one_noising_trajectory(problem):
 
 def test_schemes(problem):
     zero, one = jnp.zeros((M, 1)), jnp.ones((M, 1))
-    rules = {scheme: context_rule(problem, scheme) for scheme in SCHEMES}
+    rules = {scheme: context_noising(problem, scheme) for scheme in SCHEMES}
     present = rules["inner"].fresh(T, one)
     for scheme, rule in rules.items():
         again = rule.again(T, present, zero)
@@ -119,8 +121,8 @@ def test_the_start_has_the_mean_of_time_one(getkey):
     the_case = case("white", m=5, n=8, key=getkey())
 
     def pieces(the_case):
-        field = samplers.conditional_field(the_case.problem)
-        return start(field, field.gram().root(), jnp.zeros((8, 1))), the_case.truth()
+        dynamics = samplers.conditional_dynamics(the_case.problem)
+        return start(dynamics, dynamics.gram().root(), jnp.zeros((8, 1))), the_case.truth()
 
     found, (mean, covariance) = hurried(pieces, the_case)
     a, sigma = (
@@ -139,11 +141,11 @@ def test_weights_of_a_particle(problem, getkey):
     noising, past = problem.noising, (clean, guided_clean)
 
     def pieces(problem):
-        field = guided(problem)
-        guess = field.guess(T, y)
+        dynamics = guided(problem)
+        guess = dynamics.guess(T, y)
         particle = Particle(y, guess, clean, guided_clean)
-        moved, gain = advance(field, field.gram().root(), (before, T, S), particle, z)
-        return guess, moved, gain, field.gram(), field.guess(S, moved.y).log_twist
+        moved, gain = advance(dynamics, dynamics.gram().root(), (before, T, S), particle, z)
+        return guess, moved, gain, dynamics.gram(), dynamics.guess(S, moved.y).log_twist
 
     guess, moved, gain, gram, twist = hurried(pieces, problem)
     a_s, sigma_s, sigma_t = noising.alpha(S), noising.sigma(S), noising.sigma(T)

@@ -10,7 +10,7 @@ from geomndp import noising, samplers, score
 from geomndp.gp import GP
 from geomndp.kernels import Matern32
 from geomndp.samplers.guidance import evaluations, guided
-from geomndp.solve import Field
+from geomndp.solve import ConditionalDynamics
 
 from .helper import EPS, LIMITS, SCHEDULE, case, hurried
 
@@ -33,7 +33,7 @@ def test_guided_score_is_that_of_the_posterior(limit, getkey):
 
     def compare(problem):
         posterior = score.GaussianScore(SMOOTH.condition(seen.x, seen.y, 0.1))
-        exact = Field(problem.noising, posterior, problem.joint().x)
+        exact = ConditionalDynamics(problem.noising, posterior, problem.joint().x)
         times = [jnp.asarray(t) for t in TIMES]
         return [(guided(problem).u(t, y), exact.u(t, y)) for t in times]
 
@@ -67,7 +67,7 @@ def test_conjugate_gradients_find_the_dense_answer(limit, noise, getkey):
 
     def compare(problem):
         fields = guided(problem, most_dense=64), guided(problem, most_dense=0, iterations=60)
-        return [[field.u(jnp.asarray(t), y) for field in fields] for t in TIMES]
+        return [[dynamics.u(jnp.asarray(t), y) for dynamics in fields] for t in TIMES]
 
     for dense, by_products in hurried(compare, problem):
         assert_allclose(by_products, dense, rtol=1e-4, atol=1e-5)

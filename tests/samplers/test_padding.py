@@ -15,7 +15,7 @@ from .helper import SAMPLERS, case, hurried
 
 SMC = samplers.TwistedSMC(4, 4)
 FLAT = {**SAMPLERS, "adaptive": samplers.AdaptiveFlow(), "smc": SMC}
-FLAT["langevin-final"] = samplers.Langevin(2, 2, final=3)
+FLAT["langevin-final"] = samplers.Langevin(2, 2, num_final_steps=3)
 NOISY = ("amortised", "adaptive", "moment-matching", "moment-matching-cg", "langevin-inner")
 NOISY = (*NOISY, "kinetic", "smc")
 SPHERE = {

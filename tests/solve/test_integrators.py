@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 
 from geomndp.kernels import White
 from geomndp.score import GaussianScore
-from geomndp.solve import Adaptive, Field, Power
+from geomndp.solve import Adaptive, ConditionalDynamics, PowerTimeGrid
 
 from ..cases import DATA, DTYPES, SOLVERS, inputs, normal, ou
 
@@ -60,12 +60,12 @@ def exact_flow(noising, gp, x, t, s, y):
 
 @eqx.filter_jit
 def follow(solver, noising, gp, x, times, y):
-    return solver.integrate(Field(noising, GaussianScore(gp), x).flow, times, y)
+    return solver.integrate(ConditionalDynamics(noising, GaussianScore(gp), x).flow, times, y)
 
 
 def flow_error(solver, steps, *, key):
     noising, gp, x = ou("white"), DATA["matern-mean"], inputs(5, key=key)
-    times = Power(3.0)(noising.schedule, steps, EPS, jnp.float64)[::-1]
+    times = PowerTimeGrid(3.0)(noising.schedule, steps, EPS, jnp.float64)[::-1]
     y = normal(5, 1, key=key)
     found, evaluations = follow(solver, noising, gp, x, times, y)
     return gap(found, exact_flow(noising, gp, x, 1.0, EPS, y)), evaluations

@@ -1,4 +1,4 @@
-"""Solvers on the sphere: orders of the flow, and the law of every reverse rule."""
+"""Solvers on the sphere: orders of the flow, and the law of every reverse step."""
 
 from functools import partial
 
@@ -14,12 +14,12 @@ from geomndp.score import NetworkScore, PreconditionK
 from geomndp.solve import (
     RK4,
     Adaptive,
+    ConditionalDynamics,
     EulerMaruyama,
     Exponential,
-    Field,
     Multistep,
     Ode,
-    Power,
+    PowerTimeGrid,
     ReverseState,
 )
 
@@ -32,12 +32,14 @@ X = jnp.asarray([[-0.5], [0.2]])
 @partial(quick, static_argnums=0)
 def end(solver, times, y):
     """Where the flow ends."""
-    return solver.integrate(Field(NOISING, oracle(), X).flow, times, y, SPHERE.onto)[0]
+    return solver.integrate(ConditionalDynamics(NOISING, oracle(), X).flow, times, y, SPHERE.onto)[
+        0
+    ]
 
 
 def knots(steps):
     """Times of a grid; the last is repeated, for one program whatever the number of steps."""
-    times = Power(2.0)(NOISING.schedule, steps, 0.02, jnp.float64)
+    times = PowerTimeGrid(2.0)(NOISING.schedule, steps, 0.02, jnp.float64)
     return jnp.asarray(np.pad(np.asarray(times), (0, 256 - steps), mode="edge"))
 
 
@@ -75,11 +77,11 @@ RULES = {
 @pytest.mark.parametrize("name", RULES)
 def test_reverse_rules_reach_the_data(name):
     """Means of the coordinates and of their products, over 1500 draws of two correlated points."""
-    rule, steps = RULES[name]
+    step, steps = RULES[name]
     score, draws = oracle(), 1500
     none = samplers.Observations(X[:0], jnp.zeros((0, 3)), jnp.zeros(0), False)
     problem = samplers.Problem(NOISING, score, X, none, EPS)
-    sampler = samplers.Amortised(steps, rule)
+    sampler = samplers.Amortised(steps, step)
     found = jax.jit(lambda key: sampler.draw(problem, key=key, num_samples=draws).y)(jr.key(1))
     bound = 2.75 / np.sqrt(draws)  # nearly five standard errors of a coordinate
     weight = np.asarray(score.weights) * np.exp(-np.asarray(score.spreads))
@@ -93,16 +95,14 @@ def test_reverse_rules_reach_the_data(name):
 
 
 def test_rules_stay_on_the_sphere_in_single_precision():
-    """With any tangent field for a score: the rules are tested, not it."""
+    """With any tangent dynamics for a score: the rules are tested, not it."""
     x = X.astype(jnp.float32)
     score = NetworkScore(lambda t, x, y, mask: SPHERE.project(y, y[:, ::-1]), PreconditionK())
-    field = Field(NOISING, score, x)
+    dynamics = ConditionalDynamics(NOISING, score, x)
     y = between(X).astype(jnp.float32)
     t, s = jnp.asarray(0.4, jnp.float32), jnp.asarray(0.2, jnp.float32)
-    for rule, _ in RULES.values():
-        moved = quick(lambda y, rule=rule: rule.step(field, t, t, s, ReverseState(y, y), y[::-1]))(
-            y
-        )
+    for step, _ in RULES.values():
+        moved = quick(lambda y, step=step: step(dynamics, t, t, s, ReverseState(y, y), y[::-1]))(y)
         assert moved.y.dtype == jnp.float32
         assert float(jnp.abs(moved.y - y).max()) > 0.01
         assert_allclose(jnp.linalg.norm(moved.y, axis=1), np.ones(2), atol=1e-6)

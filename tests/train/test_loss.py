@@ -40,7 +40,9 @@ def test_each_stratified_time_is_uniform():
 
 
 @pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
-@pytest.mark.parametrize("grid", [solve.Uniform(), solve.Power(3.0), solve.LogSnr()], ids=repr)
+@pytest.mark.parametrize(
+    "grid", [solve.UniformTimeGrid(), solve.PowerTimeGrid(3.0), solve.LogSnrTimeGrid()], ids=repr
+)
 def test_times_lie_as_dense_as_the_grid(grid, dtype):
     knots = grid(SCHEDULE, 32, 5e-4, dtype)
     t = spread(jnp.arange(33, dtype=dtype) / 32, grid, SCHEDULE, 5e-4)

@@ -30,7 +30,7 @@ from geomndp.noising import (
     OrnsteinUhlenbeck,
 )
 from geomndp.score import NetworkScore, PreconditionK
-from geomndp.solve import Power
+from geomndp.solve import PowerTimeGrid
 from geomndp.tables import Functions
 from geomndp.train import DenoisingLoss, Likelihood
 
@@ -150,5 +150,5 @@ def noising_and_score(net: AbstractNet, codomain: str) -> tuple[AbstractNoising,
 def loss_for(codomain: str) -> DenoisingLoss:
     """Times dense near zero; contexts clean or with noise of any size that is accepted."""
     if codomain == "sphere":
-        return DenoisingLoss(times=Power(7.0), average="point")
-    return DenoisingLoss(times=Power(2.0), weight=Likelihood(), average="point")
+        return DenoisingLoss(times=PowerTimeGrid(7.0), average="point")
+    return DenoisingLoss(times=PowerTimeGrid(2.0), weight=Likelihood(), average="point")

@@ -23,13 +23,13 @@ from geomndp.likelihood import Flow
 from geomndp.model.routes import ROUTES
 from geomndp.noising import AbstractNoising
 from geomndp.score import AbstractScore
-from geomndp.solve import AbstractField, Field
+from geomndp.solve import AbstractDynamics, ConditionalDynamics
 
 
-class InPlace(AbstractField):
+class InPlace(AbstractDynamics):
     """Free points among observed ones: the flow moves those with mask 1, the others stay.
 
-    `Field` puts the context first instead, which is another order of the places for every field.
+    `ConditionalDynamics` puts the context first instead: another order of points for every field.
     """
 
     noising: AbstractNoising
@@ -78,7 +78,7 @@ class GridLogProbs(AbstractMeasurement):
 
     def _joint(self, model, y, context, key):
         whole_key, part_key = jax.random.split(key)
-        field = Field(model.noising, model.score, self.grid)
+        field = ConditionalDynamics(model.noising, model.score, self.grid)
         whole = self.flow.log_prob(field, y, model.eps, key=whole_key)
         _, place = jax.lax.top_k(context, self.contexts)
         field = dataclasses.replace(field, x=self.grid[place])

@@ -1,8 +1,8 @@
 r"""Log-densities by the probability flow (Chen et al. 2018; Song et al. 2021).
 
 $\log p_\epsilon(y) = \log p_1(y_1) + \int_\epsilon^1 \mathrm{div} f(t, y_t) dt$ along $dy/dt = f$
-from $y_\epsilon = y$, on a manifold with respect to its volume. Given a context the field is that
-of the conditional law, and so is the density: one solve.
+from $y_\epsilon = y$, on a manifold with respect to its volume. Given a context the flow is that of
+the conditional law, and so is the density: one solve.
 
 The error of the solve is estimated from a second, coarser one. With fixed steps of order q the
 coarse error is $2^q$ times the fine one, so their difference is $2^q - 1$ times the latter
@@ -21,33 +21,34 @@ import jax
 import jax.numpy as jnp
 
 from geomndp import _checks
-from geomndp._linalg import zero_masked
+from geomndp._deprecated import renamed_arguments
+from geomndp._linalg import join_masks, zero_masked
 from geomndp._types import Array, Float, Outputs, PRNGKeyArray, Scalar
 from geomndp.geometry import AbstractDivergence, Exact
-from geomndp.likelihood.stepwise import Equation, Solution, Stepwise
+from geomndp.likelihood.stepwise import FlowEquation, Solution, SteppedSolve
 from geomndp.predictive import LogProb
 from geomndp.solve import (
     RK4,
-    AbstractField,
-    AbstractFixed,
-    AbstractGrid,
+    AbstractDynamics,
+    AbstractFixedStepSolver,
     AbstractSolver,
+    AbstractTimeGrid,
     Adaptive,
+    ConditionalDynamics,
     Euler,
-    Field,
     Heun,
-    Power,
-    join_masks,
+    PowerTimeGrid,
 )
 
 TERMINALS = ("prior", "exact")
 Directions = Float[Array, "k n p"]
-EndLaw = Callable[[Outputs], Scalar]
-AnyField = TypeVar("AnyField", bound=AbstractField)
+TerminalLogDensity = Callable[[Outputs], Scalar]
+AnyDynamics = TypeVar("AnyDynamics", bound=AbstractDynamics)
 # A fixed-step solver that is not listed counts as first order, which never understates its error.
 ORDERS = {Euler: 1, Heun: 2, RK4: 4}
 
 
+@renamed_arguments(grid="time_grid")
 class Flow(eqx.Module):
     """How a log-density is computed.
 
@@ -57,7 +58,7 @@ class Flow(eqx.Module):
 
     solver: AbstractSolver = RK4()
     steps: int = eqx.field(default=16, static=True)
-    grid: AbstractGrid = Power(4.0)
+    time_grid: AbstractTimeGrid = PowerTimeGrid(4.0)
     divergence: AbstractDivergence = Exact()
     terminal: str = eqx.field(default="prior", static=True)
 
@@ -66,65 +67,72 @@ class Flow(eqx.Module):
         _checks.one_of("terminal", self.terminal, TERMINALS)
 
     def log_prob(
-        self, field: AbstractField, y: Outputs, eps: float, *, key: PRNGKeyArray | None = None
+        self,
+        dynamics: AbstractDynamics,
+        y: Outputs,
+        t_min: float,
+        *,
+        key: PRNGKeyArray | None = None,
     ) -> LogProb:
-        """Log-density at time eps of the field's free points, given its context if it has one."""
-        _checks.function(field.x, y, dim=field.noising.dim, mask=field.mask)
-        directions = self.divergence.prepare(y, field.mask, key=key)
-        return self.summary(self.solve(field, y, eps, directions))
+        """Log-density of the free points at time t_min, given the context if there is one."""
+        _checks.function(dynamics.x, y, dim=dynamics.noising.dim, mask=dynamics.mask)
+        directions = self.divergence.prepare(y, dynamics.mask, key=key)
+        return self.summary(self.solve(dynamics, y, t_min, directions))
 
     def solve(
-        self, field: AbstractField, y: Outputs, eps: float, directions: Directions
+        self, dynamics: AbstractDynamics, y: Outputs, t_min: float, directions: Directions
     ) -> Solution:
         """Both solves, with the integral of every estimate of the divergence."""
-        walk = self.stepwise(field, y, eps, directions)
+        walk = self.stepwise(dynamics, y, t_min, directions)
         if walk is not None:
             steps = jnp.arange(walk.total, dtype=jnp.int32)
             return walk.end(
                 jax.lax.scan(lambda w, k: (walk.step(w, k), None), walk.begin(), steps)[0]
             )
-        _, _, law, start, norm = equation = self._equation(field, y, eps, directions)
+        _, _, law, start, norm = equation = self._equation(dynamics, y, t_min, directions)
         solver, steps, _ = self._coarser()
         (fine, first), (coarse, second) = (
             rule.integrate(
-                equation.velocity, self._times(field, count, eps), start, equation.onto, norm
+                equation.velocity, self._times(dynamics, count, t_min), start, equation.onto, norm
             )
             for rule, count in ((self.solver, self.steps), (solver, steps))
         )
         return Solution(law(fine[0]), fine[1], law(coarse[0]), coarse[1], first + second)
 
     def stepwise(
-        self, field: AbstractField, y: Outputs, eps: float, directions: Directions
-    ) -> Stepwise | None:
+        self, dynamics: AbstractDynamics, y: Outputs, t_min: float, directions: Directions
+    ) -> SteppedSolve | None:
         """The same as a loop of steps, None if the solver chooses them on the way."""
-        if not isinstance(self.solver, AbstractFixed):
+        if not isinstance(self.solver, AbstractFixedStepSolver):
             return None
-        fine, coarse = (self._times(field, n, eps) for n in (self.steps, self._coarser()[1]))
-        return Stepwise(self.solver, self._equation(field, y, eps, directions), fine, coarse)
+        fine, coarse = (self._times(dynamics, n, t_min) for n in (self.steps, self._coarser()[1]))
+        return SteppedSolve(
+            self.solver, self._equation(dynamics, y, t_min, directions), fine, coarse
+        )
 
     def num_steps(self) -> int:
         """Steps of both solves together, of a fixed-step solver."""
         return self.steps + self._coarser()[1]
 
-    def _times(self, field: AbstractField, steps: int, eps: float) -> Float[Array, " m"]:
-        if _checks.concrete(eps) and not 0 < eps < 1:
-            raise ValueError(f"expected 0 < eps < 1, got {eps}")
-        return self.grid(field.noising.schedule, steps, eps, field.x.dtype)
+    def _times(self, dynamics: AbstractDynamics, steps: int, t_min: float) -> Float[Array, " m"]:
+        if _checks.concrete(t_min) and not 0 < t_min < 1:
+            raise ValueError(f"expected 0 < t_min < 1, got {t_min}")
+        return self.time_grid(dynamics.noising.schedule, steps, t_min, dynamics.x.dtype)
 
-    def _equation(self, field, y, eps, directions) -> Equation:
-        field, y = _blank(field, y)
-        law = _prior(field) if self.terminal == "prior" else _exact(field)
-        manifold = field.noising.manifold
+    def _equation(self, dynamics, y, t_min, directions) -> FlowEquation:
+        dynamics, y = _blank(dynamics, y)
+        law = _prior(dynamics) if self.terminal == "prior" else _exact(dynamics)
+        manifold = dynamics.noising.manifold
 
         def onto(state):
             return manifold.onto(state[0]), state[1]
 
         @jax.jit  # traced once, not once for every stage of both solves
         def velocity(t, state):
-            return self.divergence(lambda y: field.flow(t, y), state[0], directions, manifold)
+            return self.divergence(lambda y: dynamics.flow(t, y), state[0], directions, manifold)
 
         start = (y, jnp.zeros(len(directions), dtype=y.dtype))
-        return Equation(velocity, onto, law, start, field.norm())
+        return FlowEquation(velocity, onto, law, start, dynamics.norm())
 
     def summary(self, whole: Solution, part: Solution | None = None) -> LogProb:
         """Log-density with its errors, less that of a part which has the same probes.
@@ -151,26 +159,26 @@ class Flow(eqx.Module):
         return self.solver, steps, (self.steps / steps) ** ORDERS.get(type(self.solver), 1) - 1
 
 
-def _blank(field: AnyField, y: Outputs) -> tuple[AnyField, Outputs]:
+def _blank(dynamics: AnyDynamics, y: Outputs) -> tuple[AnyDynamics, Outputs]:
     """Zeros in masked rows: whatever stands there reaches neither values nor gradients."""
-    mask = field.mask
-    return dataclasses.replace(field, x=zero_masked(field.x, mask)), zero_masked(y, mask)
+    mask = dynamics.mask
+    return dataclasses.replace(dynamics, x=zero_masked(dynamics.x, mask)), zero_masked(y, mask)
 
 
-def _prior(field: AbstractField) -> EndLaw:
-    return lambda y: field.noising.prior_log_prob(field.x, y, field.mask)
+def _prior(dynamics: AbstractDynamics) -> TerminalLogDensity:
+    return lambda y: dynamics.noising.prior_log_prob(dynamics.x, y, dynamics.mask)
 
 
-def _exact(field: AbstractField) -> EndLaw:
+def _exact(dynamics: AbstractDynamics) -> TerminalLogDensity:
     """Noised law at time 1; given a context, a quotient of two joint densities."""
-    if not isinstance(field, Field):
-        name = type(field).__name__
-        raise ValueError(f"expected a plain Field for terminal 'exact', got {name}")
-    log_prob = getattr(field.score, "log_prob", None)
+    if not isinstance(dynamics, ConditionalDynamics):
+        name = type(dynamics).__name__
+        raise ValueError(f"expected plain ConditionalDynamics for terminal 'exact', got {name}")
+    log_prob = getattr(dynamics.score, "log_prob", None)
     if log_prob is None:
-        name = type(field.score).__name__
+        name = type(dynamics.score).__name__
         raise ValueError(f"expected a score with a log_prob for terminal 'exact', got {name}")
-    noising, x, mask, context = field.noising, field.x, field.mask, field.context
+    noising, x, mask, context = dynamics.noising, dynamics.x, dynamics.mask, dynamics.context
     one = jnp.ones(len(x), dtype=x.dtype)
     if context is None or len(context.x) == 0:
         return lambda y: log_prob(noising, one, x, y, mask)

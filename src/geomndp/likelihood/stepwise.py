@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from geomndp._types import Array, Float, Int, Scalar
-from geomndp.solve import AbstractFixed, on_manifold
+from geomndp.solve import AbstractFixedStepSolver, on_manifold
 
 State = tuple[Array, Array]
 """Values, and the integrals of the estimates of the divergence."""
@@ -37,7 +37,7 @@ class Solution(NamedTuple):
         return jnp.abs(self.end - self.coarse_end) + jnp.abs(volume)
 
 
-class Equation(NamedTuple):
+class FlowEquation(NamedTuple):
     """What is solved, from `start`, and what the end is worth."""
 
     velocity: Callable[[Scalar, Any], Any]
@@ -47,18 +47,18 @@ class Equation(NamedTuple):
     norm: Callable[[Any], Scalar] | None
 
 
-class Walk(NamedTuple):
+class SolveState(NamedTuple):
     """Where the present solve has come to, and the end of the one before."""
 
     now: State
     before: State
 
 
-class Stepwise(NamedTuple):
+class SteppedSolve(NamedTuple):
     """A fixed-step solver over two grids of times."""
 
-    solver: AbstractFixed
-    equation: Equation
+    solver: AbstractFixedStepSolver
+    equation: FlowEquation
     fine: Float[Array, " a"]
     coarse: Float[Array, " b"]
 
@@ -67,11 +67,11 @@ class Stepwise(NamedTuple):
         """Steps of both solves."""
         return len(self.fine) + len(self.coarse) - 2
 
-    def begin(self) -> Walk:
+    def begin(self) -> SolveState:
         """Before the first step."""
-        return Walk(self.equation.start, self.equation.start)
+        return SolveState(self.equation.start, self.equation.start)
 
-    def step(self, walk: Walk, k: Int[Array, ""]) -> Walk:
+    def step(self, walk: SolveState, k: Int[Array, ""]) -> SolveState:
         """The k-th step; the first of the coarser solve sets out from the start again."""
         t0 = jnp.concatenate([self.fine[:-1], self.coarse[:-1]])[k]
         t1 = jnp.concatenate([self.fine[1:], self.coarse[1:]])[k]
@@ -79,9 +79,9 @@ class Stepwise(NamedTuple):
         before = _choose(again, walk.now, walk.before)
         now = _choose(again, self.equation.start, walk.now)
         move = on_manifold(self.solver.step, self.equation.onto)
-        return Walk(move(self.equation.velocity, t0, t1, now), before)
+        return SolveState(move(self.equation.velocity, t0, t1, now), before)
 
-    def end(self, walk: Walk) -> Solution:
+    def end(self, walk: SolveState) -> Solution:
         """After the last step."""
         (y, volumes), (coarse_y, coarse_volumes) = walk.before, walk.now
         end, coarse_end = jax.vmap(self.equation.law)(jnp.stack([y, coarse_y]))

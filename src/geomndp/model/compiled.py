@@ -10,8 +10,8 @@ import jax.random as jr
 
 from geomndp._types import Array, Mask, Outputs
 from geomndp.likelihood import Flow, LogProb, Solution
-from geomndp.samplers import AbstractSampler, Problem, Samples, conditional_field
-from geomndp.solve import AbstractField, Field
+from geomndp.samplers import AbstractSampler, Problem, Samples, conditional_dynamics
+from geomndp.solve import AbstractDynamics, ConditionalDynamics
 
 
 @eqx.filter_jit
@@ -45,12 +45,12 @@ def solves(problem: Problem, route: str) -> tuple[str, ...]:
 def solve(flow: Flow, problem: Problem, y: Outputs, key, part: str) -> Solution:
     """One solve of a route."""
     field, values, directions = equation(flow, problem, y, key, part)
-    return flow.solve(field, values, problem.eps, directions)
+    return flow.solve(field, values, problem.t_min, directions)
 
 
 def equation(
     flow: Flow, problem: Problem, y: Outputs, key, part: str
-) -> tuple[AbstractField, Array, Array]:
+) -> tuple[AbstractDynamics, Array, Array]:
     """Field, values and probes of one solve.
 
     Probes of context and target points have keys of their own: the context's are the same in the
@@ -63,10 +63,10 @@ def equation(
         return flow.divergence.prepare(values, mask, key=key)
 
     if part == "context":
-        field = Field(problem.noising, problem.score, seen.x, seen.mask, None)
+        field = ConditionalDynamics(problem.noising, problem.score, seen.x, seen.mask, None)
         return field, seen.y, probes(seen.y, seen.mask, keys[0])
     targets = probes(y, problem.mask, keys[1])
     if part == "conditional":
-        return conditional_field(problem), y, targets
+        return conditional_dynamics(problem), y, targets
     directions = jnp.concatenate([probes(seen.y, seen.mask, keys[0]), targets], axis=1)
     return problem.joint(), jnp.concatenate([seen.y, y]), directions

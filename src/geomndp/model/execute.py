@@ -28,7 +28,7 @@ from geomndp.model.compiled import compiled_log_prob, draw, solves
 from geomndp.model.memory import memory_bound, too_much
 from geomndp.model.programs import Program, program
 from geomndp.samplers import AbstractSampler, Info, Problem, Samples, pad_problem, pad_rows
-from geomndp.solve import AbstractFixed
+from geomndp.solve import AbstractFixedStepSolver
 
 POINTS = {"cpu": 10_000}
 MANY_POINTS = 500_000
@@ -56,14 +56,14 @@ def sample(
     if sampler.pads and problem.score.pads:
         problem = pad_problem(problem, bucket(problem.num_observed), bucket(n))
     y, sizes = _blocks(sampler, problem, key, num_samples, settings)
-    _, _, times = problem.times(sampler.grid, sampler.steps)
+    _, _, times = problem.times(sampler.time_grid, sampler.steps)
     rms = np.sqrt(np.mean(sizes**2, axis=0))
     return Samples(put(y[:, :n]), Info(times, put(rms)))
 
 
 def _no_samples(sampler: AbstractSampler, problem: Problem, num_samples: int) -> Samples:
     """Samples at no targets: there is nothing to compute."""
-    _, _, times = problem.times(sampler.grid, sampler.steps)
+    _, _, times = problem.times(sampler.time_grid, sampler.steps)
     shape = (num_samples, 0, problem.noising.dim)
     return Samples(jnp.zeros(shape, problem.x.dtype), Info(times, jnp.zeros_like(times)))
 
@@ -172,7 +172,7 @@ def log_prob(
 def _solution(flow: Flow, args: tuple, bound: Bound, update) -> Solution:
     """One solve, with as many directional derivatives at a time as fit the memory."""
     zero = np.int32(0)
-    if not isinstance(flow.solver, AbstractFixed):
+    if not isinstance(flow.solver, AbstractFixedStepSolver):
         return program(stretches.density_at_once, flow, *args)(flow, *args)
     walk = program(stretches.start_density, flow, *args)(flow, *args)
     move = program(stretches.move_density, flow, *args, walk, zero, zero)

@@ -72,11 +72,11 @@ def move_density(
 def density_at_once(flow: Flow, problem: Problem, y, key, part: str) -> Solution:
     """A solve whose steps are chosen on the way."""
     field, values, directions = equation(flow, problem, y, key, part)
-    return flow.solve(field, values, problem.eps, directions)
+    return flow.solve(field, values, problem.t_min, directions)
 
 
 def _stepwise(flow: Flow, problem: Problem, y, key, part: str):
     field, values, directions = equation(flow, problem, y, key, part)
-    walk = flow.stepwise(field, values, problem.eps, directions)
+    walk = flow.stepwise(field, values, problem.t_min, directions)
     assert walk is not None
     return walk

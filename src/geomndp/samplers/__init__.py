@@ -1,10 +1,11 @@
 """Ways to draw functions, given observations or none, behind one interface."""
 
+from geomndp._deprecated import deprecated_names
 from geomndp.samplers.amortised import (
     AdaptiveFlow,
     Amortised,
     check_amortised,
-    conditional_field,
+    conditional_dynamics,
     flow,
 )
 from geomndp.samplers.base import AbstractSampler, Observations, Problem, Samples, sample_keys
@@ -35,7 +36,7 @@ __all__ = [
     "Samples",
     "TwistedSMC",
     "check_amortised",
-    "conditional_field",
+    "conditional_dynamics",
     "flow",
     "pad_mask",
     "pad_problem",
@@ -43,3 +44,12 @@ __all__ = [
     "run",
     "sample_keys",
 ]
+
+deprecated_names(
+    __name__,
+    {
+        "conditional_field": "conditional_dynamics",
+        "held": "conditional_langevin",
+        "context": "context_noising",
+    },
+)

@@ -8,28 +8,30 @@ import jax.numpy as jnp
 
 from geomndp import _checks
 from geomndp._buckets import bucket
+from geomndp._deprecated import renamed_arguments
 from geomndp.samplers.base import AbstractSampler, Problem
 from geomndp.samplers.padding import pad_observations
 from geomndp.samplers.program import Phase, Program
-from geomndp.samplers.reverse import reverse_pass, start
+from geomndp.samplers.reverse_pass import reverse_pass, start
 from geomndp.solve import (
-    AbstractFixed,
-    AbstractGrid,
-    AbstractReverse,
+    AbstractFixedStepSolver,
+    AbstractReverseStep,
+    AbstractTimeGrid,
     Adaptive,
-    Field,
+    ConditionalDynamics,
     Multistep,
     Ode,
-    Power,
+    PowerTimeGrid,
 )
 
 
+@renamed_arguments(rule="step", grid="time_grid")
 class Amortised(AbstractSampler):
     """Reverse SDE or flow of the conditional law, whose score the model gives directly."""
 
     steps: int = eqx.field(default=50, static=True)
-    rule: AbstractReverse = Multistep()
-    grid: AbstractGrid = Power(7.0)
+    step: AbstractReverseStep = Multistep()
+    time_grid: AbstractTimeGrid = PowerTimeGrid(7.0)
     pads = True
 
     def __check_init__(self):
@@ -39,24 +41,27 @@ class Amortised(AbstractSampler):
         check_amortised(problem)
 
     def program(self, problem):
-        field = conditional_field(problem)
-        return reverse_pass(problem, field, self.rule, self.grid, self.steps)
+        dynamics = conditional_dynamics(problem)
+        return reverse_pass(problem, dynamics, self.step, self.time_grid, self.steps)
 
 
+@renamed_arguments(grid="time_grid")
 def flow(
-    steps: int = 10, solver: AbstractFixed | None = None, grid: AbstractGrid | None = None
+    steps: int = 10,
+    solver: AbstractFixedStepSolver | None = None,
+    time_grid: AbstractTimeGrid | None = None,
 ) -> Amortised:
     """Deterministic sampling by the probability flow (RK4 unless another solver is given)."""
-    rule = Ode() if solver is None else Ode(solver)
-    return Amortised(steps, rule, Power(7.0) if grid is None else grid)
+    step = Ode() if solver is None else Ode(solver)
+    return Amortised(steps, step, PowerTimeGrid(7.0) if time_grid is None else time_grid)
 
 
-def conditional_field(problem: Problem) -> Field:
+def conditional_dynamics(problem: Problem) -> ConditionalDynamics:
     """Field of the targets given the observations at their own times."""
     context = None
     if problem.num_observed:
         context = problem.observations.as_context(problem.noising)
-    return Field(problem.noising, problem.score, problem.x, problem.mask, context)
+    return ConditionalDynamics(problem.noising, problem.score, problem.x, problem.mask, context)
 
 
 def check_amortised(problem: Problem) -> None:
@@ -91,31 +96,32 @@ def check_amortised(problem: Problem) -> None:
             )
 
 
+@renamed_arguments(grid="time_grid")
 class AdaptiveFlow(AbstractSampler):
     """Probability flow by an adaptive solver; its steps are chosen on the way."""
 
     solver: Adaptive = Adaptive()
     steps: int = eqx.field(default=1, static=True)
-    grid: AbstractGrid = Power(7.0)
+    time_grid: AbstractTimeGrid = PowerTimeGrid(7.0)
     pads = True
 
     def check(self, problem):
         check_amortised(problem)
 
     def program(self, problem):
-        field = conditional_field(problem)
-        root = field.gram().root()
+        dynamics = conditional_dynamics(problem)
+        root = dynamics.gram().root()
 
         def step(y, times, noise):
             _, t, s = times
-            onto, norm = field.noising.manifold.onto, field.norm()
-            return self.solver.integrate(field.flow, jnp.stack([t, s]), y, onto, norm)[0]
+            onto, norm = dynamics.noising.manifold.onto, dynamics.norm()
+            return self.solver.integrate(dynamics.flow, jnp.stack([t, s]), y, onto, norm)[0]
 
         return Program(
-            init=lambda noise: start(field, root, noise[0]),
+            init=lambda noise: start(dynamics, root, noise[0]),
             init_noise=(problem.target_noise(),),
             phases=(Phase(step, ()),),
-            inputs=problem.times(self.grid, self.steps),
+            inputs=problem.times(self.time_grid, self.steps),
             finish=lambda y: y,
             evaluations=0,
             mask=problem.mask,

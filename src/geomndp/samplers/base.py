@@ -7,12 +7,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from geomndp._linalg import join_masks
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray
 from geomndp.noising import AbstractNoising
 from geomndp.samplers.noise import Labels, Rows, context_labels, each_key, target_labels
 from geomndp.samplers.program import Info, Program, run
 from geomndp.score import AbstractScore
-from geomndp.solve import AbstractGrid, Context, Field, join_masks
+from geomndp.solve import AbstractTimeGrid, ConditionalDynamics, Context
 
 if TYPE_CHECKING:  # to pyright an AbstractVar is a field, the first of every subclass
     from typing import ClassVar as AbstractVar
@@ -48,7 +49,7 @@ class Observations(eqx.Module):
 
 
 class Problem(eqx.Module):
-    """Sample the values at x given observations (there may be none), down to time eps.
+    """Sample the values at x given observations (there may be none), down to time t_min.
 
     `mask` marks padding of the targets, None where every row is real. The random draws of a target
     go by its label, which its place among the targets gives where there are none.
@@ -58,7 +59,7 @@ class Problem(eqx.Module):
     score: AbstractScore
     x: Inputs
     observations: Observations
-    eps: float = eqx.field(static=True)
+    t_min: float = eqx.field(static=True)
     mask: Mask | None = None
     labels: Labels | None = None
 
@@ -67,12 +68,14 @@ class Problem(eqx.Module):
         """Number of observed points."""
         return len(self.observations.x)
 
-    def joint(self) -> Field:
+    def joint(self) -> ConditionalDynamics:
         """All points, the observed ones first, noised alike: what the joint score describes."""
         observed = self.observations
         sizes = len(observed.x), len(self.x), self.x.dtype
         mask = join_masks(observed.mask, self.mask, *sizes)
-        return Field(self.noising, self.score, jnp.concatenate([observed.x, self.x]), mask, None)
+        return ConditionalDynamics(
+            self.noising, self.score, jnp.concatenate([observed.x, self.x]), mask, None
+        )
 
     def context_noise(self) -> Rows:
         """White noise of the observed points."""
@@ -88,9 +91,9 @@ class Problem(eqx.Module):
         parts = self.context_noise().labels, self.target_noise().labels
         return Rows(jnp.concatenate(parts), self.noising.dim)
 
-    def times(self, grid: AbstractGrid, steps: int) -> tuple[Array, Array, Array]:
+    def times(self, time_grid: AbstractTimeGrid, steps: int) -> tuple[Array, Array, Array]:
         """Decreasing times of every step: of the step before, at its start and at its end."""
-        t = grid(self.noising.schedule, steps, self.eps, self.x.dtype)[::-1]
+        t = time_grid(self.noising.schedule, steps, self.t_min, self.x.dtype)[::-1]
         before = jnp.concatenate([t[:1], t[:-2]]) if steps > 1 else t[:1]
         return before, t[:-1], t[1:]
 
@@ -115,7 +118,7 @@ class AbstractSampler(eqx.Module):
     """
 
     steps: AbstractVar[int]
-    grid: AbstractVar[AbstractGrid]
+    time_grid: AbstractVar[AbstractTimeGrid]
     pads: ClassVar[bool] = False
 
     @abc.abstractmethod
@@ -135,11 +138,11 @@ class AbstractSampler(eqx.Module):
         program, dtype = self.execution(problem), problem.x.dtype
         keys = sample_keys(key, num_samples)
         y, rms = jax.vmap(lambda key: run(program, dtype, key=key))(keys)
-        _, _, times = problem.times(self.grid, self.steps)
+        _, _, times = problem.times(self.time_grid, self.steps)
         return Samples(y, Info(times, jnp.sqrt(jnp.mean(rms**2, axis=0))))
 
 
-def refuse_noise(sampler: AbstractSampler, problem: Problem) -> None:
+def require_noiseless(sampler: AbstractSampler, problem: Problem) -> None:
     """For samplers that hold the observed values exactly."""
     if problem.observations.noisy:
         raise ValueError(
@@ -148,7 +151,7 @@ def refuse_noise(sampler: AbstractSampler, problem: Problem) -> None:
         )
 
 
-def refuse_manifold(sampler: AbstractSampler, problem: Problem) -> None:
+def require_flat(sampler: AbstractSampler, problem: Problem) -> None:
     """For samplers that are right in flat space only."""
     if not problem.noising.manifold.flat:
         raise ValueError(

@@ -21,10 +21,10 @@ from geomndp._linalg import LOG_2PI, AbstractGram, zero_masked
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, Scalar
 from geomndp.noising import AbstractNoising
 from geomndp.samplers.base import Problem
-from geomndp.solve import AbstractField, Field
+from geomndp.solve import AbstractDynamics, ConditionalDynamics
 
 
-class Guess(NamedTuple):
+class GuidanceTerms(NamedTuple):
     """Score with and without guidance, and the log-density of the observations."""
 
     u: Outputs
@@ -32,13 +32,13 @@ class Guess(NamedTuple):
     log_twist: Scalar
 
 
-class GuidedField(AbstractField):
+class GuidedDynamics(AbstractDynamics):
     """All points of a problem, observed ones first, under the guided score."""
 
     noising: AbstractNoising
     x: Inputs
     mask: Mask | None
-    base: Field
+    base: ConditionalDynamics
     limit: AbstractGram
     y: Float[Array, "m p"]
     noise: Float[Array, " m"]
@@ -72,7 +72,7 @@ class GuidedField(AbstractField):
         largest = jnp.max(zero_masked(self.limit.diagonal(), self.mask))
         return jnp.finfo(self.y.dtype).eps ** 0.5 * ratio * largest
 
-    def guess(self, t: Scalar, y: Outputs) -> Guess:
+    def guess(self, t: Scalar, y: Outputs) -> GuidanceTerms:
         """Guided score by one vector-Jacobian product a context coordinate."""
         u, estimate, residual, carried = self._linearised(t, y)
         a, sigma, size = self.noising.alpha(t), self.noising.sigma(t), self.y.size
@@ -92,7 +92,7 @@ class GuidedField(AbstractField):
         white = vectors.T @ residual.reshape(-1)
         pull = jnp.tensordot(vectors @ (white / values), columns, 1)
         log_twist = -0.5 * (jnp.sum(white**2 / values + jnp.log(values) + LOG_2PI) - padding)
-        return Guess(u, u + sigma * pull, log_twist)
+        return GuidanceTerms(u, u + sigma * pull, log_twist)
 
     def _without_padding(self, covariance: Float[Array, "c c"], floor: Scalar):
         """Cut masked coordinates off, and what they then add to -2 times the log-density."""
@@ -120,14 +120,14 @@ class GuidedField(AbstractField):
         return u + sigma * carried(weights)
 
 
-def guided(problem: Problem, most_dense: int = 64, iterations: int = 30) -> GuidedField:
-    """Guided field of a problem; conjugate gradients above `most_dense` context coordinates.
+def guided(problem: Problem, most_dense: int = 64, iterations: int = 30) -> GuidedDynamics:
+    """Guided dynamics of a problem; conjugate gradients above `most_dense` context coordinates.
 
     The number of coordinates is that of the padded context, so that padding changes nothing.
     """
     base, observations = problem.joint(), problem.observations
     dense = bucket(len(observations.y)) * problem.noising.dim <= most_dense
-    return GuidedField(
+    return GuidedDynamics(
         noising=problem.noising,
         x=base.x,
         mask=base.mask,
@@ -141,8 +141,8 @@ def guided(problem: Problem, most_dense: int = 64, iterations: int = 30) -> Guid
     )
 
 
-def evaluations(field: GuidedField) -> int:
+def evaluations(dynamics: GuidedDynamics) -> int:
     """Cost of one guided score: a forward pass and its vector-Jacobian products, two each."""
     # Conjugate gradients need one product to start; one more applies their result.
-    products = field.y.size if field.dense else field.iterations + 2
+    products = dynamics.y.size if dynamics.dense else dynamics.iterations + 2
     return 1 + 2 * products

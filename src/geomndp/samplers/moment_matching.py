@@ -3,18 +3,20 @@
 import equinox as eqx
 
 from geomndp import _checks
+from geomndp._deprecated import renamed_arguments
 from geomndp.samplers.base import AbstractSampler
 from geomndp.samplers.guidance import evaluations, guided
-from geomndp.samplers.reverse import reverse_pass
-from geomndp.solve import AbstractGrid, AbstractReverse, Multistep, Power
+from geomndp.samplers.reverse_pass import reverse_pass
+from geomndp.solve import AbstractReverseStep, AbstractTimeGrid, Multistep, PowerTimeGrid
 
 
+@renamed_arguments(rule="step", grid="time_grid")
 class MomentMatching(AbstractSampler):
     """Exact for Gaussian data as the steps grow; an approximation for other data."""
 
     steps: int = eqx.field(default=50, static=True)
-    rule: AbstractReverse = Multistep()
-    grid: AbstractGrid = Power(7.0)
+    step: AbstractReverseStep = Multistep()
+    time_grid: AbstractTimeGrid = PowerTimeGrid(7.0)
     most_dense: int = eqx.field(default=64, static=True)
     iterations: int = eqx.field(default=30, static=True)
     pads = True
@@ -27,8 +29,8 @@ class MomentMatching(AbstractSampler):
         pass
 
     def program(self, problem):
-        field, cost = problem.joint(), 1
+        dynamics, cost = problem.joint(), 1
         if problem.num_observed:
-            field = guided(problem, self.most_dense, self.iterations)
-            cost = evaluations(field)
-        return reverse_pass(problem, field, self.rule, self.grid, self.steps, cost)
+            dynamics = guided(problem, self.most_dense, self.iterations)
+            cost = evaluations(dynamics)
+        return reverse_pass(problem, dynamics, self.step, self.time_grid, self.steps, cost)

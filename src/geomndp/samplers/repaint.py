@@ -4,64 +4,67 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from geomndp import _checks
-from geomndp.samplers.base import AbstractSampler, refuse_noise
-from geomndp.samplers.held import Split, replacement
+from geomndp._deprecated import renamed_arguments
+from geomndp.samplers.base import AbstractSampler, require_noiseless
+from geomndp.samplers.conditional_langevin import ContextTargetState, replacement
 from geomndp.samplers.program import Phase, Program
-from geomndp.solve import AbstractGrid, AbstractReverse, Exponential, Power
+from geomndp.solve import AbstractReverseStep, AbstractTimeGrid, Exponential, PowerTimeGrid
 
 
+@renamed_arguments(inner="num_resamplings", rule="step", grid="time_grid")
 class RePaint(AbstractSampler):
-    """Lugmayr et al. 2022: every reverse step is made `inner` times, noised forward in between."""
+    """Lugmayr et al. 2022: `num_resamplings` runs of every reverse step, noised again between."""
 
     steps: int = eqx.field(default=100, static=True)
-    inner: int = eqx.field(default=5, static=True)
-    rule: AbstractReverse = Exponential()
-    grid: AbstractGrid = Power(7.0)
+    num_resamplings: int = eqx.field(default=5, static=True)
+    step: AbstractReverseStep = Exponential()
+    time_grid: AbstractTimeGrid = PowerTimeGrid(7.0)
     pads = True
 
     def __check_init__(self):
-        _checks.at_least(1, steps=self.steps, inner=self.inner)
+        _checks.at_least(1, steps=self.steps, num_resamplings=self.num_resamplings)
 
     def check(self, problem):
-        refuse_noise(self, problem)
+        require_noiseless(self, problem)
 
     def program(self, problem):
-        field, noising, m = problem.joint(), problem.noising, problem.num_observed
-        init, (reverse, reverse_noise, _) = replacement(problem, "outer", self.rule, coupled=True)
-        rows, root = problem.joint_noise(), field.gram().root()
+        dynamics, noising, m = problem.joint(), problem.noising, problem.num_observed
+        init, (reverse, reverse_noise, _) = replacement(problem, "outer", self.step, coupled=True)
+        rows, root = problem.joint_noise(), dynamics.gram().root()
 
         def again(state, times, noise):
             _, t, s = times
             y = jnp.concatenate(reverse(state, times, noise[:2]))
             gap = noising.schedule.integral(t) - noising.schedule.integral(s)
-            y = noising.noised(gap, field.x, y, root.mv(noise[2]))
-            return Split(y[:m], y[m:])
+            y = noising.noised(gap, dynamics.x, y, root.mv(noise[2]))
+            return ContextTargetState(y[:m], y[m:])
 
-        repeats = Phase(again, (*reverse_noise, rows), self.inner - 1)
+        repeats = Phase(again, (*reverse_noise, rows), self.num_resamplings - 1)
         return Program(
             init=init,
             init_noise=(rows,),
-            phases=(repeats, Phase(reverse, reverse_noise))[0 if self.inner > 1 else 1 :],
-            inputs=problem.times(self.grid, self.steps),
+            phases=(repeats, Phase(reverse, reverse_noise))[0 if self.num_resamplings > 1 else 1 :],
+            inputs=problem.times(self.time_grid, self.steps),
             finish=lambda state: state.y,
-            evaluations=self.steps * self.inner * self.rule.evaluations,
+            evaluations=self.steps * self.num_resamplings * self.step.evaluations,
             mask=problem.mask,
         )
 
 
+@renamed_arguments(rule="step", grid="time_grid")
 class Replacement(AbstractSampler):
     """Song et al. 2021: no correction at all; biased, and here for comparison."""
 
     steps: int = eqx.field(default=500, static=True)
-    rule: AbstractReverse = Exponential()
-    grid: AbstractGrid = Power(7.0)
+    step: AbstractReverseStep = Exponential()
+    time_grid: AbstractTimeGrid = PowerTimeGrid(7.0)
     pads = True
 
     def __check_init__(self):
         _checks.at_least(1, steps=self.steps)
 
     def check(self, problem):
-        refuse_noise(self, problem)
+        require_noiseless(self, problem)
 
     def program(self, problem):
-        return RePaint(self.steps, 1, self.rule, self.grid).program(problem)
+        return RePaint(self.steps, 1, self.step, self.time_grid).program(problem)

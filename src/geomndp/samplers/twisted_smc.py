@@ -16,13 +16,21 @@ import jax.numpy as jnp
 from jax.scipy.special import ndtr
 
 from geomndp import _checks
+from geomndp._deprecated import renamed_arguments
 from geomndp._linalg import AbstractGram
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray, Scalar
 from geomndp.noising import AbstractNoising
-from geomndp.samplers.base import AbstractSampler, Problem, refuse_manifold, sample_keys
-from geomndp.samplers.guidance import Guess, GuidedField, evaluations, guided
+from geomndp.samplers.base import AbstractSampler, Problem, require_flat, sample_keys
+from geomndp.samplers.guidance import GuidanceTerms, GuidedDynamics, evaluations, guided
 from geomndp.samplers.program import Phase, Program, begin, outer_step, root_mean_square
-from geomndp.solve import AbstractField, AbstractGrid, Multistep, Power, ReverseState, ancestral
+from geomndp.solve import (
+    AbstractDynamics,
+    AbstractTimeGrid,
+    Multistep,
+    PowerTimeGrid,
+    ReverseState,
+    ancestral,
+)
 
 MOST_OBSERVED = 256
 
@@ -31,7 +39,7 @@ class Particle(NamedTuple):
     """Values, what is known of them at their time, and the last estimates of the clean values."""
 
     y: Outputs
-    guess: Guess
+    guess: GuidanceTerms
     clean: Outputs
     guided_clean: Outputs
 
@@ -62,12 +70,13 @@ class Runs(NamedTuple):
     rms: Float[Array, "r steps"]
 
 
+@renamed_arguments(grid="time_grid")
 class TwistedSMC(AbstractSampler):
     """`particles` a run; `steps` of at least 100 are advised."""
 
     steps: int = eqx.field(default=100, static=True)
     particles: int = eqx.field(default=64, static=True)
-    grid: AbstractGrid = Power(7.0)
+    time_grid: AbstractTimeGrid = PowerTimeGrid(7.0)
     runs_at_once: int = eqx.field(default=64, static=True)
     pads = True
 
@@ -76,7 +85,7 @@ class TwistedSMC(AbstractSampler):
         _checks.at_least(2, particles=self.particles)
 
     def check(self, problem):
-        refuse_manifold(self, problem)
+        require_flat(self, problem)
         if problem.observations.y.size > MOST_OBSERVED:
             raise ValueError(
                 f"expected at most {MOST_OBSERVED} observed coordinates for TwistedSMC, got "
@@ -91,19 +100,19 @@ class TwistedSMC(AbstractSampler):
         return (self.steps + 1) * self.particles * evaluations(guided(problem, MOST_OBSERVED))
 
     def execution(self, problem):
-        field, m = guided(problem, MOST_OBSERVED), problem.num_observed
-        mean, root = field.mean(), field.gram().root()
+        dynamics, m = guided(problem, MOST_OBSERVED), problem.num_observed
+        mean, root = dynamics.mean(), dynamics.gram().root()
         rows = dataclasses.replace(problem.joint_noise(), copies=self.particles)
 
         def init(noise):
             y = mean[None] + jax.vmap(root.mv)(noise[0])
-            guess = jax.vmap(lambda y: field.guess(jnp.ones((), dtype=y.dtype), y))(y)
+            guess = jax.vmap(lambda y: dynamics.guess(jnp.ones((), dtype=y.dtype), y))(y)
             # The twist at time one is the weight of a draw from the limiting law.
             return Run(Weighted(Particle(y, guess, y, y), guess.log_twist), ndtr(noise[1]))
 
         def step(run, times, noise):
             particles, log_weights = resample(run.state, ndtr(noise[0]))
-            move = jax.vmap(lambda particle, z: advance(field, root, times, particle, z))
+            move = jax.vmap(lambda particle, z: advance(dynamics, root, times, particle, z))
             particles, gain = move(particles, noise[1])
             return run._replace(state=Weighted(particles, log_weights + gain))
 
@@ -117,7 +126,7 @@ class TwistedSMC(AbstractSampler):
             init=init,
             init_noise=(rows, ()),
             phases=(Phase(step, ((), rows)),),
-            inputs=problem.times(self.grid, self.steps),
+            inputs=problem.times(self.time_grid, self.steps),
             finish=picked,
             evaluations=self.evaluations(problem),
             mask=problem.mask,
@@ -159,8 +168,8 @@ def resample(state: Weighted, uniform: Scalar) -> Weighted:
     return jax.tree.map(lambda a, b: jnp.where(few, a, b), chosen, state)
 
 
-class Known(AbstractField):
-    """A field whose score at the present values is known."""
+class FrozenScore(AbstractDynamics):
+    """A dynamics whose score at the present values is known."""
 
     noising: AbstractNoising
     x: Inputs
@@ -171,7 +180,7 @@ class Known(AbstractField):
         return self.value
 
 
-def advance(field: GuidedField, root: AbstractGram, times, particle: Particle, z: Outputs):
+def advance(dynamics: GuidedDynamics, root: AbstractGram, times, particle: Particle, z: Outputs):
     """Guided step of a particle, and the logarithm of the factor of its weight.
 
     The kernels p and q of the multistep rule, without and with guidance, have one covariance.
@@ -179,15 +188,15 @@ def advance(field: GuidedField, root: AbstractGram, times, particle: Particle, z
     (before, t, s), y, guess = times, particle.y, particle.guess
 
     def centre(u, last):
-        known = Known(field.noising, field.x, field.mask, u)
-        return Multistep().step(known, before, t, s, ReverseState(y, last), jnp.zeros_like(y))
+        known = FrozenScore(dynamics.noising, dynamics.x, dynamics.mask, u)
+        return Multistep()(known, before, t, s, ReverseState(y, last), jnp.zeros_like(y))
 
     plain = centre(guess.u, particle.clean)
     pulled = centre(guess.guided, particle.guided_clean)
-    _, _, fresh = ancestral(field.noising, t, s)
+    _, _, fresh = ancestral(dynamics.noising, t, s)
     shift = root.solve((pulled.y - plain.y) / fresh)
     log_ratio = 0.5 * (jnp.sum(z**2) - jnp.sum((z + shift) ** 2))
     y = pulled.y + fresh * root.mv(z)
-    following = field.guess(s, y)
+    following = dynamics.guess(s, y)
     gain = log_ratio + following.log_twist - guess.log_twist
     return Particle(y, following, plain.clean, pulled.clean), gain

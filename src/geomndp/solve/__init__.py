@@ -1,49 +1,69 @@
 """Time grids, integrators and the fields that they integrate."""
 
-from geomndp.solve.field import AbstractField, Context, Field, join_masks
-from geomndp.solve.grids import AbstractGrid, LogSnr, Power, Uniform
+from geomndp._deprecated import deprecated_names
+from geomndp.solve.dynamics import AbstractDynamics, ConditionalDynamics, Context
 from geomndp.solve.integrators import (
     RK4,
-    AbstractFixed,
+    AbstractFixedStepSolver,
     AbstractSolver,
     Adaptive,
     Euler,
     Heun,
     on_manifold,
 )
-from geomndp.solve.reverse import (
-    AbstractReverse,
+from geomndp.solve.reverse_steps import (
+    AbstractReverseStep,
     EulerMaruyama,
     Exponential,
     Multistep,
     Ode,
     ReverseState,
     ancestral,
-    moved,
+    geodesic_step,
+)
+from geomndp.solve.time_grids import (
+    AbstractTimeGrid,
+    LogSnrTimeGrid,
+    PowerTimeGrid,
+    UniformTimeGrid,
 )
 
 __all__ = [
     "RK4",
-    "AbstractField",
-    "AbstractFixed",
-    "AbstractGrid",
-    "AbstractReverse",
+    "AbstractDynamics",
+    "AbstractFixedStepSolver",
+    "AbstractReverseStep",
     "AbstractSolver",
+    "AbstractTimeGrid",
     "Adaptive",
+    "ConditionalDynamics",
     "Context",
     "Euler",
     "EulerMaruyama",
     "Exponential",
-    "Field",
     "Heun",
-    "LogSnr",
+    "LogSnrTimeGrid",
     "Multistep",
     "Ode",
-    "Power",
+    "PowerTimeGrid",
     "ReverseState",
-    "Uniform",
+    "UniformTimeGrid",
     "ancestral",
-    "join_masks",
-    "moved",
+    "geodesic_step",
     "on_manifold",
 ]
+
+deprecated_names(
+    __name__,
+    {
+        "AbstractField": "AbstractDynamics",
+        "Field": "ConditionalDynamics",
+        "AbstractReverse": "AbstractReverseStep",
+        "AbstractFixed": "AbstractFixedStepSolver",
+        "AbstractGrid": "AbstractTimeGrid",
+        "Power": "PowerTimeGrid",
+        "LogSnr": "LogSnrTimeGrid",
+        "Uniform": "UniformTimeGrid",
+        "moved": "geodesic_step",
+    },
+)

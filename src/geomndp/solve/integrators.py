@@ -27,7 +27,7 @@ Onto = Callable[[State], State]
 Norm = Callable[[State], Scalar]
 
 
-def rms_of_real(mask: Mask) -> Norm:
+def masked_rms(mask: Mask) -> Norm:
     """Root mean square over a state's coordinates, those of points only where they are real.
 
     Values at points are matrices (point, output); other arrays count whole.
@@ -70,7 +70,7 @@ class AbstractSolver(eqx.Module):
         """
 
 
-class AbstractFixed(AbstractSolver):
+class AbstractFixedStepSolver(AbstractSolver):
     """One-step method with a fixed cost a step."""
 
     evaluations: AbstractVar[int]
@@ -94,7 +94,7 @@ def on_manifold(step: Callable, onto: Onto | None) -> Callable:
     return lambda field, t0, t1, y: onto(step(lambda t, y: field(t, onto(y)), t0, t1, y))
 
 
-class Euler(AbstractFixed):
+class Euler(AbstractFixedStepSolver):
     """Order 1."""
 
     evaluations = 1
@@ -103,7 +103,7 @@ class Euler(AbstractFixed):
         return _axpy(y, (t1 - t0, field(t0, y)))
 
 
-class Heun(AbstractFixed):
+class Heun(AbstractFixedStepSolver):
     """Order 2, the explicit trapezium."""
 
     evaluations = 2
@@ -115,7 +115,7 @@ class Heun(AbstractFixed):
         return _axpy(y, (h / 2, k1), (h / 2, k2))
 
 
-class RK4(AbstractFixed):
+class RK4(AbstractFixedStepSolver):
     """Order 4, the classical method."""
 
     evaluations = 4

@@ -22,7 +22,7 @@ from geomndp._types import Array, Batch, Float, PRNGKeyArray, Scalar
 from geomndp.geometry import AbstractDivergence
 from geomndp.noising import AbstractNoising
 from geomndp.score import NetworkScore
-from geomndp.solve import AbstractGrid, Uniform
+from geomndp.solve import AbstractTimeGrid, UniformTimeGrid
 from geomndp.train.implicit import implicit_errors
 from geomndp.train.pairs import in_pairs
 from geomndp.train.times import ContextTimes, spread, stratified
@@ -84,15 +84,15 @@ class DenoisingLoss(eqx.Module):
     """How times are drawn and errors weighted.
 
     `times` is any of the solvers' grids: times are as dense as its points. `weight(noising, t)`
-    multiplies the loss of a function at time t. (With the velocity parametrisation, `LogSnr`
-    times and the weight a^2 give the likelihood's own weighting, beta / sigma^2 on u.) `average`
-    "point" gives every target of the batch the same weight, instead of every function. With a
-    rule for divergences as `implicit` the score is matched without the noise's own density, as on
-    manifolds where that is not known (see `geomndp.train.implicit`).
+    multiplies the loss of a function at time t. (With the velocity parametrisation,
+    `LogSnrTimeGrid` times and the weight a^2 give the likelihood's own weighting, beta / sigma^2 on
+    u.) `average` "point" gives every target of the batch the same weight, instead of every
+    function. With a rule for divergences as `implicit` the score is matched without the noise's
+    own density, as on manifolds where that is not known (see `geomndp.train.implicit`).
     """
 
     eps: float = eqx.field(default=5e-4, static=True)
-    times: AbstractGrid = Uniform()
+    times: AbstractTimeGrid = UniformTimeGrid()
     context_times: ContextTimes = ContextTimes()
     weight: Weight | None = None
     average: str = eqx.field(default="function", static=True)

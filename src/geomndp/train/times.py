@@ -9,7 +9,7 @@ import jax.random as jr
 from geomndp import _checks
 from geomndp._types import Array, Float, PRNGKeyArray, Scalar
 from geomndp.noising import AbstractSchedule
-from geomndp.solve import AbstractGrid
+from geomndp.solve import AbstractTimeGrid
 
 CELLS = 1024  # of the grid whose linear interpolation maps uniform numbers to times
 
@@ -27,12 +27,12 @@ def stratified(num: int, dtype, *, key: PRNGKeyArray) -> Float[Array, " num"]:
 
 
 def spread(
-    u: Float[Array, " b"], grid: AbstractGrid, schedule: AbstractSchedule, eps: float
+    u: Float[Array, " b"], grid: AbstractTimeGrid, schedule: AbstractSchedule, eps: float
 ) -> Float[Array, " b"]:
     """Map uniform numbers to times on [eps, 1] as dense as the points of a solver's grid.
 
-    With `Uniform` the times are uniform; with `LogSnr` the logarithm of the noise-to-signal ratio
-    is, above a floor.
+    With `UniformTimeGrid` the times are uniform; with `LogSnrTimeGrid` the logarithm of the
+    noise-to-signal ratio is, above a floor.
     """
     knots = grid(schedule, CELLS, eps, u.dtype)
     cell = jnp.minimum(jnp.floor(u * CELLS), CELLS - 1.0)

@@ -9,7 +9,7 @@ from geomndp.experiments.cyclones.protocol import task
 from geomndp.experiments.cyclones.table import TASKS, Row
 from geomndp.model import Model
 from geomndp.samplers import Langevin
-from geomndp.solve import Uniform
+from geomndp.solve import UniformTimeGrid
 
 
 def paper_langevin(
@@ -20,8 +20,10 @@ def paper_langevin(
     Steps of delta = psi (B(t) - B(s)) are cut at what is stable; lambda is an inverse temperature,
     which sharpens: coverage is expected to be below the law's own. 26,150 evaluations a sample.
     """
-    grid = Uniform()
-    return Langevin(steps, inner, psi=1.0, temperature=temperature, grid=grid, final=final)
+    grid = UniformTimeGrid()
+    return Langevin(
+        steps, inner, step_scale=1.0, temperature=temperature, time_grid=grid, num_final_steps=final
+    )
 
 
 def langevin_rows(

@@ -21,8 +21,8 @@ class Turned(AbstractSampler):
         return self.inner.steps
 
     @property
-    def grid(self):
-        return self.inner.grid
+    def time_grid(self):
+        return self.inner.time_grid
 
     def check(self, problem):
         self.inner.check(problem)

@@ -15,7 +15,7 @@ from geomndp._linalg import AbstractGram, join_masks, zero_masked
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, Scalar
 from geomndp.noising import AbstractNoising
 from geomndp.score import AbstractScore
-from geomndp.solve.integrators import Norm, rms_of_real
+from geomndp.solve.integrators import Norm, masked_rms
 
 if TYPE_CHECKING:  # to pyright an AbstractVar is a field, the first of every subclass
     from typing import ClassVar as AbstractVar
@@ -32,7 +32,7 @@ class Context(eqx.Module):
     mask: Mask | None = None
 
 
-class AbstractField(eqx.Module):
+class AbstractDynamics(eqx.Module):
     """Free points x of one function, and the score u of their noised law."""
 
     noising: AbstractVar[AbstractNoising]
@@ -70,10 +70,10 @@ class AbstractField(eqx.Module):
 
     def norm(self) -> Norm | None:
         """Norm that does not count masked points, None where there are none."""
-        return None if self.mask is None else rms_of_real(self.mask)
+        return None if self.mask is None else masked_rms(self.mask)
 
 
-class Field(AbstractField):
+class ConditionalDynamics(AbstractDynamics):
     """The law that a score describes, given a context or none."""
 
     noising: AbstractNoising

@@ -14,8 +14,8 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from geomndp._types import Outputs, Scalar
-from geomndp.solve.field import AbstractField
-from geomndp.solve.integrators import RK4, AbstractFixed, on_manifold
+from geomndp.solve.dynamics import AbstractDynamics
+from geomndp.solve.integrators import RK4, AbstractFixedStepSolver, on_manifold
 
 if TYPE_CHECKING:  # to pyright an AbstractVar is a field, the first of every subclass
     from typing import ClassVar as AbstractVar
@@ -30,15 +30,15 @@ class ReverseState(NamedTuple):
     clean: Outputs
 
 
-class AbstractReverse(eqx.Module):
+class AbstractReverseStep(eqx.Module):
     """A rule for one reverse step; costs `evaluations` of the score."""
 
     evaluations: AbstractVar[int]
 
     @abc.abstractmethod
-    def step(
+    def __call__(
         self,
-        field: AbstractField,
+        dynamics: AbstractDynamics,
         before: Scalar,
         t: Scalar,
         s: Scalar,
@@ -48,7 +48,7 @@ class AbstractReverse(eqx.Module):
         """Move from t to s < t; `before` is the time of the step before (t itself at the start)."""
 
 
-class EulerMaruyama(AbstractReverse):
+class EulerMaruyama(AbstractReverseStep):
     r"""$y - \delta (\frac12 (m - y) - u / \sigma) + \sqrt\delta \xi$ with
     $\delta = 2 \sqrt{B_t} (\sqrt{B_t} - \sqrt{B_s})$.
 
@@ -58,15 +58,17 @@ class EulerMaruyama(AbstractReverse):
 
     evaluations = 1
 
-    def step(self, field, before, t, s, state, xi):
-        y, u = state.y, field.u(t, state.y)
-        root_t, root_s = (jnp.sqrt(field.noising.schedule.integral(w)) for w in (t, s))
+    def __call__(self, dynamics, before, t, s, state, xi):
+        y, u = state.y, dynamics.u(t, state.y)
+        root_t, root_s = (jnp.sqrt(dynamics.noising.schedule.integral(w)) for w in (t, s))
         delta = 2 * root_t * (root_t - root_s)
-        drift = 0.5 * field.pull(y) - u / field.noising.sigma(t)
-        return ReverseState(moved(field, y, jnp.sqrt(delta) * xi - delta * drift), state.clean)
+        drift = 0.5 * dynamics.pull(y) - u / dynamics.noising.sigma(t)
+        return ReverseState(
+            geodesic_step(dynamics, y, jnp.sqrt(delta) * xi - delta * drift), state.clean
+        )
 
 
-class Exponential(AbstractReverse):
+class Exponential(AbstractReverseStep):
     r"""Exact in the linear part (Song et al. 2021, DDIM, in the terms of u).
 
     $m + a_s (\hat y_0 - m) - \sqrt{\sigma_s^2 - v} u + \sqrt v \xi$ with
@@ -81,17 +83,17 @@ class Exponential(AbstractReverse):
         if not 0 <= self.eta <= 1:
             raise ValueError(f"expected 0 <= eta <= 1, got {self.eta}")
 
-    def step(self, field, before, t, s, state, xi):
-        u = field.u(t, state.y)
-        a_s, kept, fresh = ancestral(field.noising, t, s, self.eta)
-        grown = a_s / field.noising.alpha(t)
-        v = (1 - grown) * field.pull(state.y) + (grown * field.noising.sigma(t) - kept) * u
+    def __call__(self, dynamics, before, t, s, state, xi):
+        u = dynamics.u(t, state.y)
+        a_s, kept, fresh = ancestral(dynamics.noising, t, s, self.eta)
+        grown = a_s / dynamics.noising.alpha(t)
+        v = (1 - grown) * dynamics.pull(state.y) + (grown * dynamics.noising.sigma(t) - kept) * u
         if self.eta > 0:
             v = v + fresh * xi
-        return ReverseState(moved(field, state.y, v), field.clean(t, state.y, u))
+        return ReverseState(geodesic_step(dynamics, state.y, v), dynamics.clean(t, state.y, u))
 
 
-class Multistep(AbstractReverse):
+class Multistep(AbstractReverseStep):
     r"""DPM-Solver++(2M) and its SDE form (Lu et al. 2022): second order, one evaluation a step.
 
     The estimate of the clean values is extrapolated linearly in $\lambda = \log(a / \sigma)$ from
@@ -102,43 +104,43 @@ class Multistep(AbstractReverse):
     stochastic: bool = eqx.field(default=True, static=True)
     evaluations = 1
 
-    def step(self, field, before, t, s, state, xi):
-        noising, manifold, y = field.noising, field.noising.manifold, state.y
-        sigma_s, sigma_t, u = noising.sigma(s), noising.sigma(t), field.u(t, y)
+    def __call__(self, dynamics, before, t, s, state, xi):
+        noising, manifold, y = dynamics.noising, dynamics.noising.manifold, state.y
+        sigma_s, sigma_t, u = noising.sigma(s), noising.sigma(t), dynamics.u(t, y)
         b_before, b_t, b_s = (noising.schedule.integral(w) for w in (before, t, s))
         grown = jnp.exp(-noising.log_decay(b_t - b_s))
         h = jnp.log(sigma_t) - jnp.log(sigma_s) - noising.log_decay(b_t - b_s)
         h_before = jnp.log(noising.sigma(before)) - jnp.log(sigma_t)
         h_before = h_before - noising.log_decay(b_before - b_t)
-        clean = field.clean(t, y, u)
+        clean = dynamics.clean(t, y, u)
         remember = (h_before > 0) & jnp.isfinite(h)
         ratio = jnp.where(remember, h / jnp.where(remember, 2 * h_before, 1.0), 0.0)
         change = manifold.log(y, clean) - manifold.log(y, state.clean)
         share = -jnp.expm1(-(2 * h if self.stochastic else h))
-        v = (1 - grown) * field.pull(y) + grown * share * sigma_t * u
+        v = (1 - grown) * dynamics.pull(y) + grown * share * sigma_t * u
         v = v + noising.alpha(s) * share * ratio * change
         if self.stochastic:
             v = v + sigma_s * jnp.sqrt(share) * xi
-        return ReverseState(moved(field, y, v), clean)
+        return ReverseState(geodesic_step(dynamics, y, v), clean)
 
 
-class Ode(AbstractReverse):
+class Ode(AbstractReverseStep):
     """Probability flow by a fixed-step solver."""
 
-    solver: AbstractFixed = RK4()
+    solver: AbstractFixedStepSolver = RK4()
 
     @property
     def evaluations(self) -> int:
         return self.solver.evaluations
 
-    def step(self, field, before, t, s, state, xi):
-        step = on_manifold(self.solver.step, field.noising.manifold.onto)
-        return ReverseState(step(field.flow, t, s, state.y), state.clean)
+    def __call__(self, dynamics, before, t, s, state, xi):
+        step = on_manifold(self.solver.step, dynamics.noising.manifold.onto)
+        return ReverseState(step(dynamics.flow, t, s, state.y), state.clean)
 
 
-def moved(field: AbstractField, y: Outputs, v: Outputs) -> Outputs:
+def geodesic_step(dynamics: AbstractDynamics, y: Outputs, v: Outputs) -> Outputs:
     """End of the geodesic that leaves y along the tangent part of v: y + v in flat space."""
-    manifold = field.noising.manifold
+    manifold = dynamics.noising.manifold
     return manifold.exp(y, manifold.project(y, v))
 
 

@@ -1,4 +1,4 @@
-r"""Moving the targets while the observed values are held.
+r"""Langevin dynamics of the targets while the context values stay fixed.
 
 All in block form, as limiting kernels that are not white demand: what a change of the observed
 values means for the targets is $K_{*c} K_{cc}^{-1}$ times it, and noise of the targets has the
@@ -16,27 +16,27 @@ from geomndp._types import Outputs, Scalar
 from geomndp.geometry import heat_kernel
 from geomndp.gp import GP
 from geomndp.samplers.base import Observations, Problem
-from geomndp.samplers.context import context_rule
+from geomndp.samplers.context_noising import context_noising
 from geomndp.samplers.program import Phase
 from geomndp.score import AbstractScore
-from geomndp.solve import AbstractReverse, ReverseState
+from geomndp.solve import AbstractReverseStep, ReverseState
 
 
-class Split(NamedTuple):
+class ContextTargetState(NamedTuple):
     """Observed values at the present noise level, and targets."""
 
     observed: Outputs
     y: Outputs
 
 
-class Force(NamedTuple):
+class LangevinForce(NamedTuple):
     """Drift and noise of a Langevin step of the targets."""
 
     drift: Callable[[Scalar, Outputs, Outputs], Outputs]
-    kick: Callable[[Outputs], Outputs]
+    noise: Callable[[Outputs], Outputs]
 
 
-def carrier(problem: Problem) -> Callable[[Outputs], Outputs]:
+def kriging_map(problem: Problem) -> Callable[[Outputs], Outputs]:
     r"""The map $K_{*c} K_{cc}^{-1}$ from observed points to targets, factorised once."""
     observed, limit = problem.observations, GP(problem.noising.kernel)
 
@@ -46,46 +46,48 @@ def carrier(problem: Problem) -> Callable[[Outputs], Outputs]:
     return jax.linearize(carry, jnp.zeros_like(observed.y))[1]
 
 
-def held_force(problem: Problem) -> Force:
+def conditional_force(problem: Problem) -> LangevinForce:
     r"""Drift $g_* - K_{*c} K_{cc}^{-1} g_c$ at (t, observed, y), and noise from white noise."""
-    field, carry, m = problem.joint(), carrier(problem), problem.num_observed
+    dynamics, carry, m = problem.joint(), kriging_map(problem), problem.num_observed
     observed, limit = problem.observations, GP(problem.noising.kernel)
     seen = limit.condition(observed.x, jnp.zeros_like(observed.y), mask=observed.mask)
     root = seen.gram(problem.x, problem.mask).root()
 
     def drift(t, observed, y):
-        g = field.u(t, jnp.concatenate([observed, y])) / problem.noising.sigma(t)
+        g = dynamics.u(t, jnp.concatenate([observed, y])) / problem.noising.sigma(t)
         return g[m:] - carry(g[:m])
 
-    return Force(drift, root.mv)
+    return LangevinForce(drift, root.mv)
 
 
-def replacement(problem: Problem, scheme: str, rule: AbstractReverse, *, coupled: bool):
+def replacement(problem: Problem, scheme: str, step: AbstractReverseStep, *, coupled: bool):
     """Start, and the phase of a joint reverse step after which the observed values are put back.
 
     `coupled`: the targets follow what was put back, by Matheron's rule, which makes them a draw of
     the reverse step given it. White noise has nothing to follow; else it is needed, unless the
     values put back are unrelated to those before and Langevin steps come after.
     """
-    field, carry, m = problem.joint(), carrier(problem), problem.num_observed
-    context, root = context_rule(problem, scheme), field.gram().root()
+    dynamics, carry, m = problem.joint(), kriging_map(problem), problem.num_observed
+    context, root = context_noising(problem, scheme), dynamics.gram().root()
 
     def init(noise):
         one = jnp.ones((), dtype=problem.x.dtype)
         xi = root.mv(noise[0])
-        return Split(context.fresh(one, xi[:m]), problem.noising.limit(problem.x, xi[m:]))
+        return ContextTargetState(
+            context.fresh(one, xi[:m]), problem.noising.limit(problem.x, xi[m:])
+        )
 
     def predict(state, times, noise):
         before, t, s = times
         y = jnp.concatenate([state.observed, state.y])
-        y = rule.step(field, before, t, s, ReverseState(y, y), root.mv(noise[0])).y
+        y = step(dynamics, before, t, s, ReverseState(y, y), root.mv(noise[0])).y
         observed = context.back(t, s, state.observed, context.xi(noise[1]))
-        return Split(observed, y[m:] + carry(observed - y[:m]) if coupled else y[m:])
+        return ContextTargetState(observed, y[m:] + carry(observed - y[:m]) if coupled else y[m:])
 
     return init, Phase(predict, (problem.joint_noise(), problem.context_noise()))
 
 
-class Pulled(AbstractScore):
+class TiltedScore(AbstractScore):
     r"""Score of all points, tilted by noisy observations of the first of them.
 
     The noised values at the observed points tell of the observations as
@@ -120,6 +122,6 @@ def latent(problem: Problem) -> Problem:
     if not seen.noisy:
         return problem
     none = Observations(seen.x[:0], seen.y[:0], seen.noise[:0], False)
-    pulled, joint = Pulled(problem.score, seen), problem.joint()
+    pulled, joint = TiltedScore(problem.score, seen), problem.joint()
     labels = problem.joint_noise().labels
-    return Problem(problem.noising, pulled, joint.x, none, problem.eps, joint.mask, labels)
+    return Problem(problem.noising, pulled, joint.x, none, problem.t_min, joint.mask, labels)

@@ -16,7 +16,7 @@ from geomndp.solve import ancestral
 SCHEMES = ("inner", "outer", "path", "none")
 
 
-class ContextRule(eqx.Module):
+class ContextNoising(eqx.Module):
     """Observed values at a noise level, from noise xi that is given, a draw from N(0, K_cc)."""
 
     noising: AbstractNoising
@@ -50,7 +50,7 @@ class ContextRule(eqx.Module):
         return self.fresh(t, xi) if self.scheme == "inner" else y_t
 
 
-def context_rule(problem: Problem, scheme: str) -> ContextRule:
+def context_noising(problem: Problem, scheme: str) -> ContextNoising:
     """Rule for a problem's observations."""
     _checks.one_of("context", scheme, SCHEMES)
     x, mask = problem.observations.x, problem.observations.mask
@@ -59,4 +59,4 @@ def context_rule(problem: Problem, scheme: str) -> ContextRule:
         raise ValueError("expected context 'inner', 'outer' or 'none' on a manifold, got 'path'")
     gram = noising.gram(x, mask)
     root = gram.root() if len(x) else gram
-    return ContextRule(noising, x, problem.observations.y, noising.mean_at(x), root, scheme)
+    return ContextNoising(noising, x, problem.observations.y, noising.mean_at(x), root, scheme)

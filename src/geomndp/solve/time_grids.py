@@ -15,36 +15,36 @@ from geomndp._types import Array, Float
 from geomndp.noising import AbstractSchedule
 
 
-class AbstractGrid(eqx.Module):
-    """Rule that places `steps` + 1 increasing times from eps to 1."""
+class AbstractTimeGrid(eqx.Module):
+    """Rule that places `steps` + 1 increasing times from t_min to 1."""
 
     @abc.abstractmethod
     def __call__(
-        self, schedule: AbstractSchedule, steps: int, eps: float, dtype
+        self, schedule: AbstractSchedule, steps: int, t_min: float, dtype
     ) -> Float[Array, " m"]:
         """Return the times."""
 
 
-def _unit(steps: int, eps: float, dtype) -> Array:
+def _unit(steps: int, t_min: float, dtype) -> Array:
     _checks.at_least(1, steps=steps)
-    if _checks.concrete(eps) and not 0 <= eps < 1:
-        raise ValueError(f"expected 0 <= eps < 1, got {eps}")
+    if _checks.concrete(t_min) and not 0 <= t_min < 1:
+        raise ValueError(f"expected 0 <= t_min < 1, got {t_min}")
     return jnp.arange(steps + 1, dtype=dtype) / steps
 
 
-def _pinned(times: Array, eps: float) -> Array:
+def _pinned(times: Array, t_min: float) -> Array:
     """Put the ends where they belong, whatever rounding did."""
-    return times.at[0].set(eps).at[-1].set(1.0)
+    return times.at[0].set(t_min).at[-1].set(1.0)
 
 
-class Uniform(AbstractGrid):
+class UniformTimeGrid(AbstractTimeGrid):
     """Equal steps of time: for comparison only."""
 
-    def __call__(self, schedule, steps, eps, dtype=jnp.float32):
-        return _pinned(eps + (1 - eps) * _unit(steps, eps, dtype), eps)
+    def __call__(self, schedule, steps, t_min, dtype=jnp.float32):
+        return _pinned(t_min + (1 - t_min) * _unit(steps, t_min, dtype), t_min)
 
 
-class Power(AbstractGrid):
+class PowerTimeGrid(AbstractTimeGrid):
     r"""$t = (\epsilon^{1/\rho} + w (1 - \epsilon^{1/\rho}))^\rho$, w uniform on [0, 1].
 
     Karras et al. (2022), with time in the place of their noise level.
@@ -55,12 +55,12 @@ class Power(AbstractGrid):
     def __check_init__(self):
         _checks.positive(exponent=self.exponent)
 
-    def __call__(self, schedule, steps, eps, dtype=jnp.float32):
-        low = eps ** (1 / self.exponent)
-        return _pinned((low + (1 - low) * _unit(steps, eps, dtype)) ** self.exponent, eps)
+    def __call__(self, schedule, steps, t_min, dtype=jnp.float32):
+        low = t_min ** (1 / self.exponent)
+        return _pinned((low + (1 - low) * _unit(steps, t_min, dtype)) ** self.exponent, t_min)
 
 
-class LogSnr(AbstractGrid):
+class LogSnrTimeGrid(AbstractTimeGrid):
     r"""Uniform in the logarithm of $\sigma_t^2 / a_t^2 = e^{B} - 1$ plus a floor.
 
     The floor, relative to the limiting variance, stands for the smallest variance in the data:
@@ -72,9 +72,11 @@ class LogSnr(AbstractGrid):
     def __check_init__(self):
         _checks.positive(floor=self.floor)
 
-    def __call__(self, schedule, steps, eps, dtype=jnp.float32):
-        unit = _unit(steps, eps, dtype)
-        low, high = (jnp.expm1(schedule.integral(jnp.asarray(t, dtype=dtype))) for t in (eps, 1.0))
+    def __call__(self, schedule, steps, t_min, dtype=jnp.float32):
+        unit = _unit(steps, t_min, dtype)
+        low, high = (
+            jnp.expm1(schedule.integral(jnp.asarray(t, dtype=dtype))) for t in (t_min, 1.0)
+        )
         width = jnp.log((high + self.floor) / (low + self.floor))
         ratio = low + (low + self.floor) * jnp.expm1(width * unit)
-        return _pinned(schedule.inverse(jnp.log1p(ratio)), eps)
+        return _pinned(schedule.inverse(jnp.log1p(ratio)), t_min)

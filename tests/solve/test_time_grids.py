@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from geomndp.solve import LogSnr, Power, Uniform
+from geomndp.solve import LogSnrTimeGrid, PowerTimeGrid, UniformTimeGrid
 
 from ..cases import DTYPES, GRIDS, SCHEDULES
 
@@ -40,11 +40,11 @@ def test_uniform_in_the_right_variable():
     def rescaled(values):
         return (values - values[0]) / (values[-1] - values[0])
 
-    times = np.asarray(Uniform()(schedule, 8, eps, jnp.float64))
+    times = np.asarray(UniformTimeGrid()(schedule, 8, eps, jnp.float64))
     assert_allclose(rescaled(times), uniform, atol=1e-12)
-    times = np.asarray(Power(4.0)(schedule, 8, eps, jnp.float64))
+    times = np.asarray(PowerTimeGrid(4.0)(schedule, 8, eps, jnp.float64))
     assert_allclose(rescaled(times**0.25), uniform, atol=1e-12)
-    times = LogSnr(0.01)(schedule, 8, eps, jnp.float64)
+    times = LogSnrTimeGrid(0.01)(schedule, 8, eps, jnp.float64)
     ratio = np.expm1(np.asarray(schedule.integral(times)))
     assert_allclose(rescaled(np.log(ratio + 0.01)), uniform, atol=1e-12)
 
@@ -52,8 +52,8 @@ def test_uniform_in_the_right_variable():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Power(0.0), "expected exponent > 0, got 0.0"),
-        (lambda: LogSnr(-1.0), "expected floor > 0, got -1.0"),
+        (lambda: PowerTimeGrid(0.0), "expected exponent > 0, got 0.0"),
+        (lambda: LogSnrTimeGrid(-1.0), "expected floor > 0, got -1.0"),
     ],
 )
 def test_refused_parameters(make, message):
