@@ -8,12 +8,12 @@ import jax.random as jr
 from geomndp import train
 
 
-def milliseconds(score, noising, stream, loss, optimiser, steps: int) -> float:
+def milliseconds(score, noising, generator, loss, optimiser, steps: int) -> float:
     """Mean over `steps` steps that went to the device at once."""
-    trainer, state = train.init(score, noising, stream, loss, optimiser, key=jr.key(1))
-    state, seen = train.advance(trainer, state, steps)
+    trainer, state = train.init(score, noising, generator, loss, optimiser, key=jr.key(1))
+    state, seen = train.train_steps(trainer, state, steps)
     jax.block_until_ready(seen)
     start = time.perf_counter()
-    state, seen = train.advance(trainer, state, steps)
+    state, seen = train.train_steps(trainer, state, steps)
     jax.block_until_ready(seen)
     return 1e3 * (time.perf_counter() - start) / steps

@@ -53,10 +53,10 @@ def step_cost(kind: str, options: dict, batch: int, steps: int) -> float:
             space=2, radius=vector_fields.RADIUS, max_neighbours=20, dtype="float32", key=jr.key(0)
         )
         score = NetworkScore(net)
-    stream = vector_fields.make_stream(this, batch, vector_fields.PAPER_FUNCTIONS)[0]
+    generator = vector_fields.make_generator(this, batch, vector_fields.PAPER_FUNCTIONS)[0]
     loss = vector_fields.make_loss()
     optimiser = vector_fields.make_optimiser(this, 1000)
-    return milliseconds(score, model.noising, stream, loss, optimiser, steps)
+    return milliseconds(score, model.noising, generator, loss, optimiser, steps)
 
 
 def evaluation(n: int) -> tuple[float, float]:

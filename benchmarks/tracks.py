@@ -29,9 +29,11 @@ def main() -> None:
     model = cyclones.make_model(name, key=key, compute_dtype=half, width=options.width)
     x = jnp.broadcast_to(jnp.arange(50.0, dtype=jnp.float32)[None, :, None] / 8, (512, 50, 1))
     y = jr.normal(key, (512, 50, 3), jnp.float32)
-    stream = Ordered(x=x, y=y / jnp.linalg.norm(y, axis=2, keepdims=True), batch_size=options.batch)
+    generator = SequenceGenerator(
+        x=x, y=y / jnp.linalg.norm(y, axis=2, keepdims=True), batch_size=options.batch
+    )
     recipe = cyclones.make_loss(), cyclones.make_optimiser(1000)
-    cost = milliseconds(model.score, model.noising, stream, *recipe, options.steps)
+    cost = milliseconds(model.score, model.noising, generator, *recipe, options.steps)
     print(f"{jax.devices()[0].device_kind}, {options.batch} x 50 points: {cost:.2f} ms a step")
 
 

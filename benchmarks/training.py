@@ -57,11 +57,11 @@ def main() -> None:
     noising = OrnsteinUhlenbeck(White(problem.process.variance), LinearSchedule(0.0, 10.0))
     rows, first = [], None
     for name, (kind, extra, in_pairs) in CASES.items():
-        stream = problem.stream(options.batch, in_pairs=in_pairs)
+        generator = problem.generator(options.batch, in_pairs=in_pairs)
         net = kind(1, 1, **extra, dtype="float32", key=jr.key(0))
         loss, optimiser = train.DenoisingLoss(), train.adam(1000)
         score = NetworkScore(net)
-        cost = milliseconds(score, noising, stream, loss, optimiser, options.steps)
+        cost = milliseconds(score, noising, generator, loss, optimiser, options.steps)
         first = first or cost
         row = [name, f"{cost:.2f}", f"{cost / first:.2f}"]
         if options.peak_tflops:

@@ -62,9 +62,9 @@ def test_a_recipe_goes_straight_into_fit(days, monkeypatch):
     assert eqx.tree_equal(model, recipe.model) and history is HISTORY
     data, options = calls[0]
     assert data is recipe.data and options["loss"] is recipe.loss
-    assert options["optimiser"] is adam(100, peak=recipe.peak) and options["decay"] == 0.8
-    fit(recipe, steps=100, key=jr.key(0), loss=DenoisingLoss(), decay=0.9)
-    assert calls[1][1]["loss"] == DenoisingLoss() and calls[1][1]["decay"] == 0.9
+    assert options["optimiser"] is adam(100, peak=recipe.peak) and options["ema_decay"] == 0.8
+    fit(recipe, steps=100, key=jr.key(0), loss=DenoisingLoss(), ema_decay=0.9)
+    assert calls[1][1]["loss"] == DenoisingLoss() and calls[1][1]["ema_decay"] == 0.9
 
 
 def test_densities_of_a_built_model_are_in_the_units_of_the_data(days):

@@ -60,7 +60,7 @@ def test_another_command_in_the_same_folder_is_refused(archive, tmp_path, capsys
     name = "vector-fields/div-free-ndp"
     arguments = command(name, archive, "--steps", "2", "--out", str(tmp_path))
     with hold(tmp_path), monkeypatch.context() as patch:
-        patch.setattr(Recipe, "make_stream", None)
+        patch.setattr(Recipe, "make_generator", None)
         assert main(arguments) == 1
     assert f"held by process {os.getpid()} on " in capsys.readouterr().err
     assert main(arguments) == 0

@@ -10,7 +10,7 @@ import pytest
 
 from geomndp import Model
 from geomndp._types import Batch
-from geomndp.data import Stream, regression1d
+from geomndp.data import ProcessGenerator, regression1d
 from geomndp.data.synthetic import Gaussian
 from geomndp.evaluate import score_gap
 from geomndp.experiments.regression1d.score_error import score_gaps
@@ -59,9 +59,9 @@ def test_gap_is_the_change_of_the_kl(kind, limit):
 
 def test_exact_score_has_no_gap_and_streams_serve():
     noising = OrnsteinUhlenbeck(White(), LinearSchedule(0.0, 10.0))
-    stream = Stream(Gaussian(TRUE.gp), batch_size=32, max_points=5)
+    generator = ProcessGenerator(Gaussian(TRUE.gp), batch_size=32, max_points=5)
     options = {"key": jr.key(1), "kind": "conditional", "batches": 2, "cells": 4}
-    assert score_gap(Model(noising, TRUE), TRUE, stream, **options).value < 1e-20
+    assert score_gap(Model(noising, TRUE), TRUE, generator, **options).value < 1e-20
 
 
 @pytest.mark.parametrize("alike", [True, False])

@@ -11,14 +11,14 @@ import pytest
 
 import geomndp as gn
 from geomndp import OutsideTrainingWarning
-from geomndp.data import Batch, Contexts, Normaliser, Resampled
+from geomndp.data import Batch, ContextSampler, Normaliser, ResampledGenerator
 from geomndp.geometry import Sphere
 from geomndp.model import TrainingSupport, with_support
 from geomndp.model.outside import warn_about_targets
 from geomndp.nets import BiDimensionalAttention, RelativeAttention, Steerable2, TrackAttention
 from geomndp.noising import Brownian, LinearSchedule, OrnsteinUhlenbeck
 from geomndp.score import NetworkScore, PreconditionK
-from geomndp.train import ContextTimes, DenoisingLoss
+from geomndp.train import ContextNoiseLevels, DenoisingLoss
 
 NOISING = OrnsteinUhlenbeck(gn.kernels.White(2.0), LinearSchedule(0.0, 10.0))
 SUPPORT = TrainingSupport(((0.0, 10.0),), ((-1.0, 3.0),), (10.0,), 0.1, 20, 10, (1e-3, 1.0))
@@ -141,10 +141,12 @@ def functions(shift: float = 0.0) -> Batch:
 
 def test_the_record_is_what_the_functions_show(relative):
     """Of a finite set all functions are looked at, real points only, and units are the data's."""
-    stream = Resampled(functions=functions(), batch_size=2, contexts=Contexts(share=1.0))
-    loss = DenoisingLoss(context_times=ContextTimes(low=1e-3, high=0.5))
+    generator = ResampledGenerator(
+        functions=functions(), batch_size=2, contexts=ContextSampler(share=1.0)
+    )
+    loss = DenoisingLoss(context_noise_levels=ContextNoiseLevels(low=1e-3, high=0.5))
     model = dataclasses.replace(relative, normaliser=Normaliser(100.0, 10.0, 5.0, 3.0))
-    support = with_support(model, stream, loss, batches=20).support
+    support = with_support(model, generator, loss, batches=20).support
     assert support is not None
     np.testing.assert_allclose(support.inputs, [(100.0, 130.0)], rtol=2e-3)
     np.testing.assert_allclose(support.outputs, [(-1.0, 26.0)], rtol=2e-3)
@@ -155,11 +157,13 @@ def test_the_record_is_what_the_functions_show(relative):
 
 
 def test_noise_is_recorded_as_zero_where_training_came_close(relative):
-    stream = Resampled(functions=functions(), batch_size=2, contexts=Contexts(share=1.0))
-    near = DenoisingLoss(context_times=ContextTimes(low=1e-7, high=1.0))
-    support = with_support(relative, stream, near).support
+    generator = ResampledGenerator(
+        functions=functions(), batch_size=2, contexts=ContextSampler(share=1.0)
+    )
+    near = DenoisingLoss(context_noise_levels=ContextNoiseLevels(low=1e-7, high=1.0))
+    support = with_support(relative, generator, near).support
     assert support is not None and support.noise is not None and support.noise[0] == 0
-    unconditional = dataclasses.replace(stream, contexts=None)
+    unconditional = dataclasses.replace(generator, contexts=None)
     support = with_support(relative, unconditional, near).support
     assert support is not None and support.noise is None
 
@@ -169,9 +173,9 @@ def test_noise_on_the_sphere_is_a_heat_time():
     net = TrackAttention(**SIZES, key=jr.key(0))
     model = gn.Model(noising, NetworkScore(net, PreconditionK(), conditional=True))
     y = Sphere(2).uniform(12, key=jr.key(1), dtype=jnp.zeros(()).dtype).reshape(3, 4, 3)
-    stream = Resampled(functions=functions()._replace(y=y), batch_size=2)
-    loss = DenoisingLoss(context_times=ContextTimes(low=1e-3, high=0.5))
-    support = with_support(model, stream, loss).support
+    generator = ResampledGenerator(functions=functions()._replace(y=y), batch_size=2)
+    loss = DenoisingLoss(context_noise_levels=ContextNoiseLevels(low=1e-3, high=0.5))
+    support = with_support(model, generator, loss).support
     assert support is not None
     np.testing.assert_allclose(support.noise, np.log1p([1e-3, 0.5]), rtol=2e-3)
 

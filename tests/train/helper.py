@@ -1,4 +1,4 @@
-"""A network that compiles in a second, a stream of one function, and the parts of a tiny run."""
+"""A network that compiles in a second, a generator of one function, and the parts of a tiny run."""
 
 import equinox as eqx
 import jax
@@ -12,7 +12,7 @@ NOISING = noising.OrnsteinUhlenbeck(kernels.White(1.0025), noising.LinearSchedul
 
 
 class TinyNet(eqx.Module):
-    """An MLP on each point, which also sees the mean of the values."""
+    """An MLP on each point, which model_settings sees the mean of the values."""
 
     mlp: eqx.nn.MLP
 
@@ -26,11 +26,11 @@ class TinyNet(eqx.Module):
         return mask[:, None] * jax.vmap(self.mlp)(features)
 
 
-class TinyStream(data.AbstractStream):
+class TinyGenerator(data.AbstractGenerator):
     """Functions that cost nothing to draw: a random constant with noise."""
 
     batch_size: int = eqx.field(default=8, static=True)
-    contexts: data.Contexts | None = data.Contexts()
+    contexts: data.ContextSampler | None = data.ContextSampler()
     dtype: str | None = eqx.field(default=None, static=True)
 
     def draw(self, key):
@@ -41,7 +41,7 @@ class TinyStream(data.AbstractStream):
         level = jr.normal(y_key, (self.batch_size, 1, 1), dtype)
         y = jnp.broadcast_to(level, shape) + 0.1 * jr.normal(noise_key, shape, dtype)
         points = jr.randint(points_key, shape[:1], 1, 7, jnp.int32)
-        return Batch(x, y, *data.mark(points, 6, self.contexts, dtype, key=context_key))
+        return Batch(x, y, *data.context_mask(points, 6, self.contexts, dtype, key=context_key))
 
 
 def tiny_score(key=None, dtype=None, **options):
@@ -53,9 +53,9 @@ def tiny_run(directory=None, steps=40, **options):
     """Train the tiny network; returns (score, history)."""
     defaults = {"chunk": 5, "checkpoint_every": 10, "key": jr.key(1), "quiet": True}
     options = {**defaults, "optimiser": train.adam(40), **options}
-    stream = options.pop("stream", TinyStream())
+    generator = options.pop("generator", TinyGenerator())
     start = options.pop("score", tiny_score())
-    return train.fit_score(start, NOISING, stream, steps=steps, directory=directory, **options)
+    return train.fit_score(start, NOISING, generator, steps=steps, directory=directory, **options)
 
 
 def parameters(trained):

@@ -18,7 +18,7 @@ from geomndp import data, train
 from geomndp._types import Batch
 from geomndp.train.fingerprint import differences, fingerprint
 
-from .helper import TinyStream, tiny_score
+from .helper import TinyGenerator, tiny_score
 
 
 def functions(value=0.0, dtype=float):
@@ -37,19 +37,19 @@ def steps_of(rate):
 
 DIFFERENT = {
     "one value of an array": (
-        data.Resampled(functions()),
-        data.Resampled(functions(1e-12)),
+        data.ResampledGenerator(functions()),
+        data.ResampledGenerator(functions(1e-12)),
         "functions.y",
     ),
     "dtype of an array": (functions(), functions(dtype=jnp.float32), "x"),
     "shape of an array": (jnp.zeros(6), jnp.zeros((2, 3)), "kind"),
-    "static field": (TinyStream(batch_size=8), TinyStream(batch_size=4), "batch_size"),
+    "static field": (TinyGenerator(batch_size=8), TinyGenerator(batch_size=4), "batch_size"),
     "nested field": (
-        TinyStream(contexts=data.Contexts(few=3)),
-        TinyStream(contexts=data.Contexts(few=4)),
+        TinyGenerator(contexts=data.ContextSampler(few=3)),
+        TinyGenerator(contexts=data.ContextSampler(few=4)),
         "contexts.few",
     ),
-    "class": (data.Contexts(), train.ContextTimes(), "kind"),
+    "class": (data.ContextSampler(), train.ContextNoiseLevels(), "kind"),
     "named function": (jax.nn.silu, jax.nn.gelu, "kind"),
     "lambda": (lambda x: 2 * x, lambda x: 3 * x, "kind"),
     "what a lambda encloses": (scale(2.0), scale(3.0), "factor"),

@@ -14,7 +14,7 @@ from geomndp import data, train
 from geomndp._types import Batch
 from geomndp.train import loop
 
-from .helper import NOISING, TinyStream, parameters, tiny_run, tiny_score
+from .helper import NOISING, TinyGenerator, parameters, tiny_run, tiny_score
 
 
 @pytest.fixture(scope="module")
@@ -51,14 +51,14 @@ def interrupted(after):
         calls += 1
         if calls > after:
             raise KeyboardInterrupt
-        return train.advance(*args)
+        return train.train_steps(*args)
 
     return stopped
 
 
 def test_an_interrupted_run_goes_on_to_the_same_bits(whole, tmp_path, monkeypatch):
     _, trained, history = whole
-    monkeypatch.setattr(loop, "advance", interrupted(after=5))
+    monkeypatch.setattr(loop, "train_steps", interrupted(after=5))
     with pytest.raises(KeyboardInterrupt, match=r"after step 25; .* step 20 in .*checkpoints"):
         tiny_run(tmp_path)
     monkeypatch.undo()
@@ -99,20 +99,22 @@ def test_another_run_in_the_same_folder_is_refused(whole):
     folder = whole[0]
     with pytest.raises(train.CheckpointError, match="another run, with other key"):
         tiny_run(folder, key=jr.key(2))
-    with pytest.raises(train.CheckpointError, match=r"other decay .*, steps \(there 40, here 50\)"):
-        tiny_run(folder, steps=50, decay=0.5)
+    with pytest.raises(
+        train.CheckpointError, match=r"other ema_decay .*, steps \(there 40, here 50\)"
+    ):
+        tiny_run(folder, steps=50, ema_decay=0.5)
 
 
 def functions(value):
     x = jnp.linspace(0.0, 1.0, 12).reshape(2, 6, 1)
     y = jnp.sin(x).at[1, 2, 0].set(value)
-    return data.Resampled(Batch(x, y, jnp.ones((2, 6)), jnp.zeros((2, 6))), batch_size=8)
+    return data.ResampledGenerator(Batch(x, y, jnp.ones((2, 6)), jnp.zeros((2, 6))), batch_size=8)
 
 
 OTHERS = {
     "data": (
-        {"stream": functions(0.5)},
-        {"stream": functions(0.25)},
+        {"generator": functions(0.5)},
+        {"generator": functions(0.25)},
         r"data \(functions\.y: there",
     ),
     "learning rate": (
@@ -132,7 +134,7 @@ OTHERS = {
         r"network \(net\.mlp\.activation: there .*silu, here .*relu\)$",
     ),
     "loss": ({}, {"eps": 0.1}, r"loss \(eps: there 0\.0005, here 0\.1\)$"),
-    "model": ({}, {"also": {"units": "K"}}, r"model \("),
+    "model": ({}, {"model_settings": {"units": "K"}}, r"model \("),
 }
 
 
@@ -141,7 +143,7 @@ def test_what_was_begun_with_something_else_is_refused(case, done, tmp_path, mon
     """Before anything is changed in the folder; then the run it belongs to is done as before."""
     options, other, message = OTHERS[case]
     if not done:
-        monkeypatch.setattr(loop, "advance", interrupted(after=3))
+        monkeypatch.setattr(loop, "train_steps", interrupted(after=3))
         with pytest.raises(KeyboardInterrupt, match="step 10 in"):
             tiny_run(tmp_path, steps=20, **options)
         monkeypatch.undo()
@@ -184,7 +186,7 @@ def harmed(text, how):
     [("garbage", 0, 3), ("cut", 2, 1), ("line", 1, 0), ("no header", 0, 0), ("file", 4, 0)],
 )
 def test_a_harmed_log_does_not_stop_a_run(how, lost, bad, whole, tmp_path, monkeypatch):
-    monkeypatch.setattr(loop, "advance", interrupted(after=4))
+    monkeypatch.setattr(loop, "train_steps", interrupted(after=4))
     with pytest.raises(KeyboardInterrupt):
         tiny_run(tmp_path)
     monkeypatch.undo()
@@ -202,7 +204,7 @@ def test_a_harmed_log_does_not_stop_a_run(how, lost, bad, whole, tmp_path, monke
     assert kept.read_text() == harmed(text, how) if bad else not kept.exists()
 
 
-class Spoilt(TinyStream):
+class Spoilt(TinyGenerator):
     """From one step on, one function of the batch holds a NaN."""
 
     def draw(self, key):
@@ -212,11 +214,11 @@ class Spoilt(TinyStream):
         return Batch(batch.x, y, batch.mask, jnp.zeros_like(batch.mask))
 
 
-def first_bad(key, stream):
+def first_bad(key, generator):
     """Step and time of the first bad function, found without training."""
     for step in range(40):
         data_key, loss_key = jr.split(jr.fold_in(key, step))
-        batch = stream.draw(data_key)
+        batch = generator.draw(data_key)
         if bool(jnp.isnan(batch.y).any()):
             time_key, _ = jr.split(loss_key)
             t, _ = train.DenoisingLoss().draw_times(NOISING, batch, key=time_key)
@@ -225,10 +227,10 @@ def first_bad(key, stream):
 
 
 def test_nan_stops_the_run_and_says_where(tmp_path):
-    stream, key = Spoilt(), jr.key(11)
-    step, time = first_bad(key, stream)
+    generator, key = Spoilt(), jr.key(11)
+    step, time = first_bad(key, generator)
     with pytest.raises(train.TrainingDiverged) as caught:
-        tiny_run(tmp_path, stream=stream, key=key, chunk=1, checkpoint_every=1)
+        tiny_run(tmp_path, generator=generator, key=key, chunk=1, checkpoint_every=1)
     assert caught.value.step == step
     assert caught.value.time == pytest.approx(time)
     message = str(caught.value)
@@ -237,7 +239,7 @@ def test_nan_stops_the_run_and_says_where(tmp_path):
     if step > 1:
         assert f"checkpoint is step {step - 1} in {tmp_path / 'checkpoints'}" in message
     with pytest.raises(train.TrainingDiverged, match="nothing was saved"):
-        tiny_run(stream=stream, key=key, chunk=1)
+        tiny_run(generator=generator, key=key, chunk=1)
 
 
 def test_a_log_without_checkpoints(tmp_path, whole):
@@ -254,7 +256,7 @@ def test_progress_is_shown_unless_quiet(capsys):
 
 
 def test_joint_training_is_noted_and_eps_is_passed_on():
-    trained, _ = tiny_run(steps=5, stream=TinyStream(contexts=None), eps=0.1)
+    trained, _ = tiny_run(steps=5, generator=TinyGenerator(contexts=None), eps=0.1)
     assert not trained.conditional
     with pytest.raises(ValueError, match="0 < eps < 1"):
         tiny_run(steps=5, eps=2.0)
@@ -264,9 +266,9 @@ def test_joint_training_is_noted_and_eps_is_passed_on():
 
 def test_the_average_is_returned(whole):
     trainer, state = train.init(
-        tiny_score(), NOISING, TinyStream(), train.DenoisingLoss(), train.adam(40), key=jr.key(1)
+        tiny_score(), NOISING, TinyGenerator(), train.DenoisingLoss(), train.adam(40), key=jr.key(1)
     )
     for _ in range(8):
-        state, _ = train.advance(trainer, state, 5)
-    for a, b in zip(parameters(trainer.score(state.average)), parameters(whole[1]), strict=True):
+        state, _ = train.train_steps(trainer, state, 5)
+    for a, b in zip(parameters(trainer.score(state.ema_params)), parameters(whole[1]), strict=True):
         assert_array_equal(a, b)

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from geomndp import data, kernels, noising, score, solve, train
 from geomndp._types import Batch
 from geomndp.score.parametrise import moment
-from geomndp.train.times import ContextTimes, spread, stratified
+from geomndp.train.times import ContextNoiseLevels, stratified, times_from_uniform
 
 from .helper import NOISING, tiny_score
 
@@ -45,15 +45,15 @@ def test_each_stratified_time_is_uniform():
 )
 def test_times_lie_as_dense_as_the_grid(grid, dtype):
     knots = grid(SCHEDULE, 32, 5e-4, dtype)
-    t = spread(jnp.arange(33, dtype=dtype) / 32, grid, SCHEDULE, 5e-4)
+    t = times_from_uniform(jnp.arange(33, dtype=dtype) / 32, grid, SCHEDULE, 5e-4)
     assert t.dtype == dtype
     assert_allclose(t, knots, rtol=1e-4)
-    inside = spread(jr.uniform(jr.key(0), (1000,), dtype), grid, SCHEDULE, 5e-4)
+    inside = times_from_uniform(jr.uniform(jr.key(0), (1000,), dtype), grid, SCHEDULE, 5e-4)
     assert float(inside.min()) >= 5e-4 and float(inside.max()) <= 1
 
 
 def test_context_times_are_zero_or_reach_every_noise_that_is_accepted():
-    times = np.asarray(ContextTimes()(SCHEDULE, (4000, 3), jnp.float64, key=jr.key(0)))
+    times = np.asarray(ContextNoiseLevels()(SCHEDULE, (4000, 3), jnp.float64, key=jr.key(0)))
     zero = (times == 0).all(1)
     assert np.all(zero == (times == 0).any(1))
     assert abs(zero.mean() - 0.5) < 5 * np.sqrt(0.25 / 4000)
@@ -73,11 +73,11 @@ def test_context_times_are_zero_or_reach_every_noise_that_is_accepted():
 @pytest.mark.parametrize("name", ["zero", "shared"])
 def test_bad_context_times_are_refused(name):
     with pytest.raises(ValueError, match=f"0 <= {name} <= 1, got 2"):
-        ContextTimes(**{name: 2.0})
+        ContextNoiseLevels(**{name: 2.0})
 
 
 def test_points_of_a_function_share_its_time_but_for_the_context(getkey):
-    batch = jax.jit(data.regression1d("paper", "sawtooth").stream(32).draw)(getkey())
+    batch = jax.jit(data.regression1d("paper", "sawtooth").generator(32).draw)(getkey())
     t, point_t = train.DenoisingLoss().draw_times(NOISING, batch, key=getkey())
     target = np.asarray(batch.context) == 0
     assert_array_equal(
@@ -124,7 +124,7 @@ def test_loss_is_the_mean_over_targets_then_functions(getkey):
         replace_fn=lambda w: jax.tree.map(jnp.zeros_like, w),
     )
     loss, info = value(train.DenoisingLoss(), learner, batch, key)
-    by_point, _ = value(train.DenoisingLoss(average="point"), learner, batch, key)
+    by_point, _ = value(train.DenoisingLoss(reduction="point"), learner, batch, key)
     time_key, noise_key = jr.split(key)
     _, point_t = train.DenoisingLoss().draw_times(NOISING, batch, key=time_key)
     means, squares, number = [], 0.0, 0
@@ -178,15 +178,15 @@ def test_gradient_vanishes_at_the_exact_score(parametrisation, kernel, share):
     """Joint functions, and (where a clean point has an output) conditional ones."""
     process = data.regression1d("paper", "se").process
     limit = noising.OrnsteinUhlenbeck(kernel, SCHEDULE)
-    stream = data.Stream(
-        process, batch_size=64, max_points=8, contexts=data.Contexts(share, few_share=0.0)
+    generator = data.ProcessGenerator(
+        process, batch_size=64, max_points=8, contexts=data.ContextSampler(share, few_share=0.0)
     )
     exact = score.GaussianScore(process.gp)
     loss = train.DenoisingLoss(eps=1e-2)
 
     def one(key):
         data_key, loss_key = jr.split(key)
-        batch = stream.draw(data_key)
+        batch = generator.draw(data_key)
 
         def value(factor):
             net = ExactNet(factor, exact, limit, parametrisation)
@@ -207,4 +207,4 @@ def test_bad_settings_are_refused():
     with pytest.raises(ValueError, match=r"0 < eps < 1, got 0\.0"):
         train.DenoisingLoss(eps=0.0)
     with pytest.raises(ValueError, match="'function', 'point', got 'batch'"):
-        train.DenoisingLoss(average="batch")
+        train.DenoisingLoss(reduction="batch")

@@ -33,7 +33,7 @@ def main() -> None:
         jax.config.update("jax_cpu_collectives_implementation", "gloo")
         jax.distributed.initialize(address, num_processes=2, process_id=int(index))
     process = data.regression1d("paper", "se").process
-    stream = data.Stream(process, batch_size=4, max_points=6)
+    generator = data.ProcessGenerator(process, batch_size=4, max_points=6)
     limit = noising.OrnsteinUhlenbeck(
         kernels.White(process.variance), noising.LinearSchedule(0.0, 10.0)
     )
@@ -42,7 +42,7 @@ def main() -> None:
     )
     trained, history = geomndp.fit(
         geomndp.Model(limit, score.NetworkScore(net)),
-        stream,
+        generator,
         steps=options.steps,
         key=jr.key(1),
         loss=train.DenoisingLoss(),

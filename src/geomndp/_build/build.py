@@ -22,7 +22,7 @@ from geomndp._build.choose import (
 from geomndp._build.scales import density, normaliser
 from geomndp._build.words import choices
 from geomndp._types import Batch
-from geomndp.data import AbstractStream, Contexts, Normaliser, Resampled, SharedPlaces
+from geomndp.data import AbstractGenerator, ContextSampler, Normaliser, ResampledGenerator, FixedInputsGenerator
 from geomndp.model import Model, Recipe
 from geomndp.model.rows import Seed, as_key
 from geomndp.tables import CODOMAINS, Functions, read_functions
@@ -84,7 +84,7 @@ def build(
 
 def _stream(
     functions: Functions, units: Normaliser, batch_size: int, graph: bool
-) -> AbstractStream:
+) -> AbstractGenerator:
     """Functions in the model's units, whole and in part, with contexts of all kinds.
 
     Networks on a `graph` compute it once where all functions are known at the same places.
@@ -94,12 +94,12 @@ def _stream(
     x, y, mask = (jnp.asarray(v, jnp.result_type(float)) for v in scaled)
     n = mask.shape[1]
     batch = Batch(x, y, mask, jnp.zeros_like(mask))
-    contexts = Contexts(few=int(np.clip(n // 5, 4, 50)))
+    contexts = ContextSampler(few=int(np.clip(n // 5, 4, 50)))
     same = functions.mask.all() and np.all(functions.x == functions.x[:1])
     if graph and same and n > 1:
-        return SharedPlaces(x=batch.x[0], y=batch.y, batch_size=batch_size, contexts=contexts)
+        return FixedInputsGenerator(x=batch.x[0], y=batch.y, batch_size=batch_size, contexts=contexts)
     ahead = 0.25 if x.shape[2] == 1 else 0.0
     # The cost of attention grows with the square of the points; a graph needs them all.
     most = MOST if n > MOST and not graph else None
     ways = {"contexts": contexts, "thinned": 0.5, "ahead": ahead, "most": most}
-    return Resampled(functions=batch, batch_size=batch_size, **ways)
+    return ResampledGenerator(functions=batch, batch_size=batch_size, **ways)

@@ -32,7 +32,7 @@ from geomndp.noising import (
 from geomndp.score import NetworkScore, PreconditionK
 from geomndp.solve import PowerTimeGrid
 from geomndp.tables import Functions
-from geomndp.train import DenoisingLoss, Likelihood
+from geomndp.train import DenoisingLoss, LikelihoodWeighting
 
 SYMMETRIES = ("translation", "E(2)", "E(3)", "none")
 SPACE = {"E(2)": 2, "E(3)": 3}

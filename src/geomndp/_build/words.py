@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from geomndp.data import AbstractStream, Normaliser
+from geomndp.data import AbstractGenerator, Normaliser
 from geomndp.model import Model
 from geomndp.nets import AbstractNet
 from geomndp.noising import LinearSchedule
@@ -22,7 +22,7 @@ def choices(
     functions: Functions,
     model: Model,
     net: AbstractNet,
-    data: AbstractStream,
+    data: AbstractGenerator,
     symmetry: str,
     weights: int,
     peak: float,
@@ -53,7 +53,7 @@ def choices(
     return tuple(found.items())
 
 
-def _most(data: AbstractStream) -> str:
+def _most(data: AbstractGenerator) -> str:
     most = getattr(data, "most", None)
     return f" at {most} random points each" if most else ""
 

@@ -27,7 +27,7 @@ def train(command: Train) -> None:
     batch_size = this.batch_size if command.batch_size is None else command.batch_size
     with hold(Path(command.out)):  # refused before the data are made; `fit` holds it again
         pass
-    stream = this.make_stream(batch_size)
+    generator = this.make_generator(batch_size)
     init_key, train_key = jr.split(jr.key(command.seed))
     options = {"compute_dtype": command.compute_dtype, **_network_options(command.net)}
     try:
@@ -41,7 +41,7 @@ def train(command: Train) -> None:
     notes |= {"start": command.start, "peak_rate": rate, **this.data, "metrics": {}}
     _, history = fit(
         model,
-        stream,
+        generator,
         steps=steps,
         key=train_key,
         loss=this.make_loss(),

@@ -1,12 +1,18 @@
-"""What models learn from: random functions, training streams, fixed test sets, units."""
+"""What models learn from: random functions, training generators, fixed test sets, units."""
 
 from geomndp._types import Batch
 from geomndp.data.fields import FIELDS, FieldProblem, field_problem
-from geomndp.data.grids import GridSampler, GridStream, covariance, disc, grid_tasks
+from geomndp.data.fixed_inputs import FixedInputsGenerator
+from geomndp.data.generators import (
+    AbstractGenerator,
+    ContextSampler,
+    ProcessGenerator,
+    ResampledGenerator,
+    context_mask,
+)
+from geomndp.data.grids import CholeskyGenerator, GridGenerator, covariance, disc, grid_tasks
 from geomndp.data.normalise import Normaliser
-from geomndp.data.places import PlacesStream, designs, stacked_samplers
-from geomndp.data.shared import SharedPlaces
-from geomndp.data.stream import AbstractStream, Contexts, Resampled, Stream, mark
+from geomndp.data.point_designs import MultiDesignGenerator, designs, stacked_generators
 from geomndp.data.suites import NAMES, REGIONS, SUITES, Regression1D, regression1d
 from geomndp.data.synthetic import Gaussian, Mixture, Sawtooth, SyntheticProcess
 from geomndp.data.tasks import tasks
@@ -16,29 +22,29 @@ __all__ = [
     "NAMES",
     "REGIONS",
     "SUITES",
-    "AbstractStream",
+    "AbstractGenerator",
     "Batch",
-    "Contexts",
+    "CholeskyGenerator",
+    "ContextSampler",
     "FieldProblem",
+    "FixedInputsGenerator",
     "Gaussian",
-    "GridSampler",
-    "GridStream",
+    "GridGenerator",
     "Mixture",
+    "MultiDesignGenerator",
     "Normaliser",
-    "PlacesStream",
+    "ProcessGenerator",
     "Regression1D",
-    "Resampled",
+    "ResampledGenerator",
     "Sawtooth",
-    "SharedPlaces",
-    "Stream",
     "SyntheticProcess",
+    "context_mask",
     "covariance",
     "designs",
     "disc",
     "field_problem",
     "grid_tasks",
-    "mark",
     "regression1d",
-    "stacked_samplers",
+    "stacked_generators",
     "tasks",
 ]

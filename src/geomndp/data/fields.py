@@ -13,7 +13,7 @@ import numpy as np
 
 from geomndp import _checks
 from geomndp._types import Batch
-from geomndp.data.grids import GridSampler, GridStream, disc, grid_tasks
+from geomndp.data.grids import CholeskyGenerator, GridGenerator, disc, grid_tasks
 from geomndp.gp import GP
 from geomndp.groups import Codomain
 from geomndp.kernels import CurlFree, Diagonal, DivergenceFree, Hessian, SquaredExponential
@@ -36,13 +36,13 @@ class FieldProblem(NamedTuple):
     variance: float
     """Mean variance of a component, noise included."""
 
-    def sampler(self, dtype=None) -> GridSampler:
+    def sampler(self, dtype=None) -> CholeskyGenerator:
         """What draws fields on the grid; factorises a matrix."""
-        return GridSampler(self.gp, self.grid, dtype)
+        return CholeskyGenerator(self.gp, self.grid, dtype)
 
-    def stream(self, batch_size: int = 32, *, dtype=None, **options) -> GridStream:
-        """Endless training fields, or those of a finite set; options as those of `GridStream`."""
-        return GridStream(sampler=self.sampler(dtype), batch_size=batch_size, **options)
+    def generator(self, batch_size: int = 32, *, dtype=None, **options) -> GridGenerator:
+        """Fresh training fields, or those of a finite set; options as those of `GridGenerator`."""
+        return GridGenerator(sampler=self.sampler(dtype), batch_size=batch_size, **options)
 
     def tasks(self, num: int, *, seed: int = 1234, dtype=None) -> Batch:
         """Fixed test fields with their contexts marked, all in the order of the grid."""

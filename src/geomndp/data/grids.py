@@ -10,7 +10,7 @@ import numpy as np
 
 from geomndp import _checks
 from geomndp._types import Array, Batch, Float, Inputs, Int, Mask, PRNGKeyArray
-from geomndp.data.stream import AbstractStream, Contexts
+from geomndp.data.generators import AbstractGenerator, ContextSampler
 from geomndp.gp import GP
 
 
@@ -23,7 +23,7 @@ def disc(points: int = 30, half_width: float = 10.0, dim: int = 2) -> np.ndarray
     return places[np.linalg.norm(places, axis=1) <= half_width]
 
 
-class GridSampler(eqx.Module):
+class CholeskyGenerator(eqx.Module):
     """Draws of a zero-mean process at fixed places: one factorisation, then matrix products."""
 
     grid: Inputs
@@ -38,7 +38,7 @@ class GridSampler(eqx.Module):
         self.grid, self.dim = jnp.asarray(grid, dtype), gp.dim
 
     def __call__(self, z: Float[Array, "b n p"]) -> Float[Array, "b n p"]:
-        """Colour white noise."""
+        """Colour white_noise noise."""
         b, n, p = z.shape
         columns = z if len(self.factor) == n else z.reshape(b, n * p, 1)
         drawn = jnp.einsum("ij,bjp->bip", self.factor, columns, precision="highest")
@@ -61,16 +61,16 @@ def noisy_covariance(gp: GP, x: Inputs) -> Float[Array, "m m"]:
     return matrix + gp.noise * jnp.eye(len(matrix), dtype=x.dtype)
 
 
-class GridStream(AbstractStream):
+class GridGenerator(AbstractGenerator):
     """Training fields on a grid, the context a random part of it.
 
     With `num_functions` there is a finite set of so many: function r is always made from the same
     noise, so that nothing needs to be stored.
     """
 
-    sampler: GridSampler
+    sampler: CholeskyGenerator
     batch_size: int = eqx.field(default=32, static=True)
-    contexts: Contexts | None = Contexts(few=50)
+    contexts: ContextSampler | None = ContextSampler(few=50)
     num_functions: int | None = eqx.field(default=None, static=True)
     seed: int = eqx.field(default=0, static=True)
 
@@ -96,7 +96,9 @@ class GridStream(AbstractStream):
         function_key, mark_key, count_key = jr.split(key, 3)
         grid = self.sampler.grid
         mask = jnp.ones(len(grid), grid.dtype)
-        return at_places(grid, self._fields(function_key), mask, self.contexts, mark_key, count_key)
+        return at_locations(
+            grid, self._fields(function_key), mask, self.contexts, mark_key, count_key
+        )
 
     def _fields(self, key: PRNGKeyArray) -> Float[Array, "b n p"]:
         if self.num_functions is None:
@@ -104,14 +106,14 @@ class GridStream(AbstractStream):
         else:
             rows = jr.randint(key, (self.batch_size,), 0, self.num_functions, jnp.int32)
             keys = jax.vmap(lambda row: jr.fold_in(jr.key(self.seed), row))(rows)
-        return self.sampler(white(self.sampler, keys))
+        return self.sampler(white_noise(self.sampler, keys))
 
 
-def at_places(
+def at_locations(
     grid: Inputs,
     y: Float[Array, "b n p"],
     mask: Mask,
-    contexts: Contexts | None,
+    contexts: ContextSampler | None,
     mark_key: PRNGKeyArray,
     count_key: PRNGKeyArray,
 ) -> Batch:
@@ -122,16 +124,16 @@ def at_places(
         return Batch(x, y, masks, jnp.zeros_like(masks))
     points = jnp.broadcast_to(jnp.sum(mask).astype(jnp.int32)[None], (b,))
     counts = contexts.counts(points, key=count_key)
-    return Batch(x, y, masks, random_marks(counts, n, mask.dtype, key=mark_key, mask=mask))
+    return Batch(x, y, masks, random_mask(counts, n, mask.dtype, key=mark_key, mask=mask))
 
 
-def white(sampler: GridSampler, keys) -> Float[Array, "b n p"]:
+def white_noise(sampler: CholeskyGenerator, keys) -> Float[Array, "b n p"]:
     """White noise for one field a key."""
     shape = (len(sampler.grid), sampler.dim)
     return jax.vmap(lambda key: jr.normal(key, shape, sampler.grid.dtype))(keys)
 
 
-def random_marks(
+def random_mask(
     counts: Int[Array, " b"], size: int, dtype, *, key: PRNGKeyArray, mask: Mask | None = None
 ) -> Float[Array, "b n"]:
     """Mark `counts` of `size` points of each function, chosen at random from those of the mask."""
@@ -141,14 +143,14 @@ def random_marks(
     return (order.astype(counts.dtype) < counts[:, None]).astype(dtype)
 
 
-def grid_tasks(sampler: GridSampler, *, num: int, contexts: int, seed: int) -> Batch:
+def grid_tasks(sampler: CholeskyGenerator, *, num: int, contexts: int, seed: int) -> Batch:
     """Fixed test fields, each with `contexts` random places marked as observed."""
     _checks.at_least(1, num=num)
     _checks.at_least(0, contexts=contexts)
     _checks.at_least(contexts + 1, points=len(sampler.grid))
     field_key, mark_key = jr.split(jr.key(seed))
-    y = jax.jit(lambda keys: sampler(white(sampler, keys)))(jr.split(field_key, num))
+    y = jax.jit(lambda keys: sampler(white_noise(sampler, keys)))(jr.split(field_key, num))
     n, dtype = len(sampler.grid), sampler.grid.dtype
-    marks = random_marks(jnp.full((num,), contexts, jnp.int32), n, dtype, key=mark_key)
+    marks = random_mask(jnp.full((num,), contexts, jnp.int32), n, dtype, key=mark_key)
     x = jnp.broadcast_to(sampler.grid[None], (num, *sampler.grid.shape))
     return Batch(x, y, jnp.ones((num, n), dtype), marks)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from geomndp import _checks
 from geomndp._types import Batch
-from geomndp.data.stream import Stream
+from geomndp.data.generators import ProcessGenerator
 from geomndp.data.synthetic import Gaussian, Mixture, Sawtooth, SyntheticProcess
 from geomndp.data.tasks import tasks
 from geomndp.gp import GP
@@ -65,10 +65,10 @@ class Regression1D(NamedTuple):
     contexts: tuple[int, int]
     targets: int
 
-    def stream(self, batch_size: int = 256, **options) -> Stream:
-        """Endless training functions on [-2, 2]; options as those of `Stream`."""
+    def generator(self, batch_size: int = 256, **options) -> ProcessGenerator:
+        """Endless training functions on [-2, 2]; options as those of `ProcessGenerator`."""
         sizes = {"batch_size": batch_size, "max_points": self.max_points}
-        return Stream(process=self.process, **sizes, **options)
+        return ProcessGenerator(process=self.process, **sizes, **options)
 
     def exact(self) -> GP:
         """The Gaussian process that the data follow; refused where they follow none."""

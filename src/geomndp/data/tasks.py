@@ -8,7 +8,7 @@ import jax.random as jr
 
 from geomndp import _checks
 from geomndp._types import Batch
-from geomndp.data.stream import leading
+from geomndp.data.generators import leading_mask
 from geomndp.data.synthetic import SyntheticProcess
 
 
@@ -38,7 +38,7 @@ def tasks(
     x = jr.uniform(x_key, (num, most + targets, 1), jnp.float32, low, high)
     y = jax.jit(_sample)(process, x, jr.split(y_key, num))
     counts = jr.randint(context_key, (num,), fewest, most + 1, jnp.int32)
-    context = leading(counts, most, jnp.float32)
+    context = leading_mask(counts, most, jnp.float32)
     mask = jnp.concatenate([context, jnp.ones((num, targets), jnp.float32)], axis=1)
     context = jnp.concatenate([context, jnp.zeros((num, targets), jnp.float32)], axis=1)
     dtype = jnp.dtype(dtype or jnp.result_type(float))

@@ -30,7 +30,7 @@ import numpy as np
 from geomndp import _checks
 from geomndp._linalg import zero_masked
 from geomndp._types import Batch, PRNGKeyArray
-from geomndp.data import AbstractStream, Contexts
+from geomndp.data import AbstractGenerator, ContextSampler
 from geomndp.model import Model
 from geomndp.score import AbstractScore
 from geomndp.train.times import stratified
@@ -55,7 +55,7 @@ class ScoreGap(NamedTuple):
 def score_gap(
     model: Model,
     exact: AbstractScore,
-    data: AbstractStream | Batch,
+    data: AbstractGenerator | Batch,
     *,
     key: PRNGKeyArray,
     kind: str = "joint",
@@ -71,8 +71,10 @@ def score_gap(
     _checks.one_of("kind", kind, KINDS)
     _checks.at_least(1, batches=batches)
     _checks.at_least(2, cells=cells)
-    if isinstance(data, AbstractStream):
-        data = dataclasses.replace(data, contexts=None if kind == "joint" else Contexts(share=1.0))
+    if isinstance(data, AbstractGenerator):
+        data = dataclasses.replace(
+            data, contexts=None if kind == "joint" else ContextSampler(share=1.0)
+        )
     ways = kind == "joint", _shared(data)
     parts = [_errors(model, exact, data, *ways, k) for k in jr.split(key, batches)]
     u, squares, targets = (np.concatenate(p).astype(float) for p in zip(*parts, strict=True))
@@ -91,9 +93,9 @@ def _times(model: Model, log_ratio):
     return model.noising.schedule.inverse(jnp.log1p(jnp.exp(log_ratio)))
 
 
-def _shared(data: AbstractStream | Batch) -> bool:
+def _shared(data: AbstractGenerator | Batch) -> bool:
     """Whether all functions have the same inputs: what depends on these is computed once."""
-    if isinstance(data, AbstractStream):
+    if isinstance(data, AbstractGenerator):
         return data.shared
     x, mask = np.asarray(data.x), np.asarray(data.mask)
     return np.array_equal(x, np.broadcast_to(x[:1], x.shape), equal_nan=True) and bool(

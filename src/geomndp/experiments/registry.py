@@ -15,7 +15,7 @@ import jax.random as jr
 import optax
 
 from geomndp import _checks
-from geomndp.data import AbstractStream
+from geomndp.data import AbstractGenerator
 from geomndp.data.ibtracs import Split, cyclones as read_tracks, split_by_storm
 from geomndp.experiments.cyclones import experiment as cyclones
 from geomndp.experiments.cyclones.protocol import LEADS, task
@@ -37,8 +37,8 @@ class Recipe(NamedTuple):
     """Functions a step unless told."""
     make_model: Callable[..., Model]
     """(key=..., compute_dtype=..., **options of the network) -> untrained model"""
-    make_stream: Callable[[int], AbstractStream | Sequence[AbstractStream]]
-    """batch size -> training functions, of one stream or of several that take turns"""
+    make_generator: Callable[[int], AbstractGenerator | Sequence[AbstractGenerator]]
+    """batch size -> training functions, of one generator or of several, interleaved"""
     make_loss: Callable[[], DenoisingLoss]
     make_optimiser: Callable[[int], optax.GradientTransformation]
     """number of steps -> optimiser"""
@@ -83,7 +83,7 @@ def _regression1d(name: str) -> Recipe:
         regression1d.PAPER_STEPS,
         256,
         partial(regression1d.make_model, this),
-        partial(regression1d.make_stream, this),
+        partial(regression1d.make_generator, this),
         regression1d.make_loss,
         partial(regression1d.make_optimiser, this),
         lambda model, **options: score1d.score(model, this, **options),
@@ -103,7 +103,7 @@ def _field(name: str, functions: int | None) -> Recipe:
         vector_fields.PAPER_STEPS,
         32,
         partial(vector_fields.make_model, this),
-        lambda batch_size: vector_fields.make_stream(this, batch_size, functions),
+        lambda batch_size: vector_fields.make_generator(this, batch_size, functions),
         vector_fields.make_loss,
         partial(vector_fields.make_optimiser, this),
         score,
@@ -121,7 +121,7 @@ def _cyclone(name: str, data: str | PathLike | None, split: int) -> Recipe:
         CYCLONE_STEPS,
         512,
         partial(cyclones.make_model, name),
-        lambda batch_size: cyclones.make_stream(parts().train, batch_size, name),
+        lambda batch_size: cyclones.make_generator(parts().train, batch_size, name),
         cyclones.make_loss,
         cyclones.make_optimiser,
         lambda model, **options: _score_tracks(model, parts(), **options),

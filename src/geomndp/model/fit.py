@@ -16,7 +16,7 @@ import numpy as np
 
 from geomndp import _checks
 from geomndp._types import Batch
-from geomndp.data import AbstractStream, Resampled
+from geomndp.data import AbstractGenerator, ResampledGenerator
 from geomndp.model.centre import common_centre, to_model_units
 from geomndp.model.model import Model
 from geomndp.model.precision import in_full_precision
@@ -29,7 +29,7 @@ from geomndp.train import DenoisingLoss, History, fit_score
 
 def fit(
     model: Model | Recipe,
-    data: AbstractStream | Sequence[AbstractStream] | Batch | None = None,
+    data: AbstractGenerator | Sequence[AbstractGenerator] | Batch | None = None,
     *,
     steps: int,
     key: Seed,
@@ -38,7 +38,7 @@ def fit(
     notes: dict[str, Any] | None = None,
     **options: Any,
 ) -> tuple[Model, History]:
-    """Train for `steps` steps on a stream of fresh functions, or on those of a batch.
+    """Train for `steps` steps on a generator of fresh functions, or on those of a batch.
 
     A batch is in the data's units. A recipe of `gn.build` has its own data and options:
     `gn.fit(recipe, steps=..., key=...)`.
@@ -59,12 +59,12 @@ def fit(
         raise ValueError(f"expected a NetworkScore to train, got {type(model.score).__name__}")
     if isinstance(data, Batch):
         functions = _functions(model, data)
-        data = Resampled(functions=functions, batch_size=min(256, len(functions.x)))
+        data = ResampledGenerator(functions=functions, batch_size=min(256, len(functions.x)))
     loss = DenoisingLoss(eps=model.eps) if loss is None else loss
     untrained, model = model.score, with_support(model, data, loss)
     if directory is not None:
         named = {"normaliser": model.normaliser, "variables": model.variables, "eps": model.eps}
-        options = {"directory": directory, "also": named, **options}
+        options = {"directory": directory, "model_settings": named, **options}
     keep = directory is not None and jax.process_index() == 0 and _can_be_kept(model, notes)
     score, history = fit_score(
         untrained, model.noising, data, steps=steps, key=as_key(key), loss=loss, **options

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import Any, NamedTuple
 
-from geomndp.data import AbstractStream
+from geomndp.data import AbstractGenerator
 from geomndp.model.model import Model
 from geomndp.train import DenoisingLoss, adam
 
@@ -20,7 +20,7 @@ class Recipe(NamedTuple):
     """
 
     model: Model
-    data: AbstractStream
+    data: AbstractGenerator
     loss: DenoisingLoss
     peak: float
     """Highest learning rate."""
@@ -28,8 +28,8 @@ class Recipe(NamedTuple):
 
     def options(self, steps: int) -> dict[str, Any]:
         """Options of `fit_score` for so many steps: the average spans the last twentieth."""
-        decay = min(0.999, max(0.5, 1 - 20 / steps))
-        return {"optimiser": adam(steps, peak=self.peak), "decay": decay}
+        ema_decay = min(0.999, max(0.5, 1 - 20 / steps))
+        return {"optimiser": adam(steps, peak=self.peak), "ema_decay": ema_decay}
 
     def __str__(self) -> str:
         margin = max(len(what) for what, _ in self.choices) + 2

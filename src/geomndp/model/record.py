@@ -1,4 +1,4 @@
-"""The record of a model's training: what its stream and its loss show."""
+"""The record of a model's training: what its generator and its loss show."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy as np
 
 from geomndp._linalg import DiagonalGram
 from geomndp._types import Batch, PRNGKeyArray
-from geomndp.data import AbstractStream, Normaliser, Resampled, SharedPlaces
-from geomndp.data.ordered import Ordered
+from geomndp.data import AbstractGenerator, FixedInputsGenerator, Normaliser, ResampledGenerator
+from geomndp.data.sequences import SequenceGenerator
 from geomndp.model.model import Model
 from geomndp.model.support import Range, TrainingSupport, in_data_units, spacing
 from geomndp.noising import AbstractNoising, OrnsteinUhlenbeck
@@ -26,7 +26,7 @@ NEAR_ZERO = 1e-6  # a noise ratio that no network tells from zero
 
 def with_support(
     model: Model,
-    stream: AbstractStream | Sequence[AbstractStream],
+    generator: AbstractGenerator | Sequence[AbstractGenerator],
     loss: DenoisingLoss | None = None,
     *,
     batches: int = BATCHES,
@@ -36,21 +36,22 @@ def with_support(
 
     Args:
         model: A model, trained or not.
-        stream: Its training functions, in the model's units; several streams if they take turns.
+        generator: Its training functions, in the model's units; or several, interleaved.
         loss: Its loss, which knows the noise of the context; by default `DenoisingLoss()`.
-        batches: How many batches of every stream are looked at; of a finite set, all functions are.
+        batches: How many batches of every generator to look at; of a finite set, all functions.
         key: For these batches.
 
     Returns:
         The model with its `support`, which `save` keeps and every request is compared with.
     """
     key = jr.key(0) if key is None else key
-    streams = {
-        id(one): one for one in ([stream] if isinstance(stream, AbstractStream) else stream)
+    generators = {
+        id(one): one
+        for one in ([generator] if isinstance(generator, AbstractGenerator) else generator)
     }.values()
-    drawn = [_draw(one, k) for one in streams for k in jr.split(key, batches)]
-    looked = [*drawn, *(batch for one in streams for batch in _whole_set(one))]
-    conditional = all(one.conditional for one in streams)
+    drawn = [_draw(one, k) for one in generators for k in jr.split(key, batches)]
+    looked = [*drawn, *(batch for one in generators for batch in _whole_set(one))]
+    conditional = all(one.conditional for one in generators)
     normaliser = Normaliser() if model.normaliser is None else model.normaliser
     x, y = (_real(looked, field) for field in ("x", "y"))
     functions = [row for batch in drawn for row in _functions(batch)]
@@ -70,18 +71,18 @@ def with_support(
 
 
 @eqx.filter_jit
-def _draw(stream: AbstractStream, key: PRNGKeyArray) -> Batch:
-    return stream.draw(key)
+def _draw(generator: AbstractGenerator, key: PRNGKeyArray) -> Batch:
+    return generator.draw(key)
 
 
-def _whole_set(stream: AbstractStream) -> list[Batch]:
-    """All functions of a stream that has finitely many."""
-    if isinstance(stream, Resampled):
-        return [stream.functions]
-    if isinstance(stream, (Ordered, SharedPlaces)):
-        x = jnp.broadcast_to(stream.x, (*stream.y.shape[:2], stream.x.shape[-1]))
-        ones = jnp.ones(stream.y.shape[:2], stream.y.dtype)
-        return [Batch(x, stream.y, ones, jnp.zeros_like(ones))]
+def _whole_set(generator: AbstractGenerator) -> list[Batch]:
+    """All functions of a generator that has finitely many."""
+    if isinstance(generator, ResampledGenerator):
+        return [generator.functions]
+    if isinstance(generator, (SequenceGenerator, FixedInputsGenerator)):
+        x = jnp.broadcast_to(generator.x, (*generator.y.shape[:2], generator.x.shape[-1]))
+        ones = jnp.ones(generator.y.shape[:2], generator.y.dtype)
+        return [Batch(x, generator.y, ones, jnp.zeros_like(ones))]
     return []
 
 
@@ -113,7 +114,7 @@ def _noise(
     noising: AbstractNoising, normaliser: Normaliser, loss: DenoisingLoss | None, input_dim: int
 ) -> Range | None:
     r"""Variances of the context's noise: ratios $\sigma^2 / a^2 = e^B - 1$ to those of K."""
-    times = (DenoisingLoss() if loss is None else loss).context_times
+    times = (DenoisingLoss() if loss is None else loss).context_noise_levels
     if len(set(normaliser.y_scale)) > 1:
         return None  # such a model refuses noise
     low = 0.0 if times.zero > 0 and times.low <= NEAR_ZERO else times.low

@@ -8,18 +8,18 @@ from geomndp.train.loop import TrainingDiverged, run
 from geomndp.train.loss import DenoisingLoss, LossInfo
 from geomndp.train.optimiser import adam
 from geomndp.train.parallel import batch_mesh
-from geomndp.train.step import StepInfo, Trainer, TrainState, advance, init
-from geomndp.train.times import ContextTimes
-from geomndp.train.weight import Likelihood
+from geomndp.train.step import StepInfo, Trainer, TrainState, init, train_steps
+from geomndp.train.times import ContextNoiseLevels
+from geomndp.train.weight import LikelihoodWeighting
 
 __all__ = [
     "CheckpointError",
     "Checkpoints",
-    "ContextTimes",
+    "ContextNoiseLevels",
     "DenoisingLoss",
     "FolderInUse",
     "History",
-    "Likelihood",
+    "LikelihoodWeighting",
     "Log",
     "LossInfo",
     "StepInfo",
@@ -27,9 +27,9 @@ __all__ = [
     "Trainer",
     "TrainingDiverged",
     "adam",
-    "advance",
     "batch_mesh",
     "fit_score",
     "init",
     "run",
+    "train_steps",
 ]

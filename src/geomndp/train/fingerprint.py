@@ -30,7 +30,7 @@ def fingerprint(value: Any) -> dict[str, str]:
     return dict(_parts(value, "", ()))
 
 
-def array_words(array: Any) -> str:
+def describe_array(array: Any) -> str:
     """Dtype, shape and contents of an array, few numbers as they are, many by SHA-256."""
     if isinstance(array, jax.Array) and jnp.issubdtype(array.dtype, jax.dtypes.prng_key):
         array = jr.key_data(array)
@@ -92,7 +92,7 @@ def _open(value: Any) -> tuple[str, list[tuple[str, Any]]]:
     if isinstance(value, (type, types.ModuleType)):
         return _name(value), []
     if hasattr(value, "__array__") or isinstance(value, jax.Array):
-        return array_words(value), []
+        return describe_array(value), []
     kind = _name(type(value))
     if isinstance(value, Mapping):
         return kind, [(str(key), value[key]) for key in sorted(value, key=str)]

@@ -17,50 +17,51 @@ import optax
 
 from geomndp import _checks
 from geomndp._types import PRNGKeyArray
-from geomndp.data import AbstractStream
+from geomndp.data import AbstractGenerator
 from geomndp.noising import AbstractNoising
 from geomndp.score import NetworkScore
 from geomndp.train.checkpoint import Checkpoints
-from geomndp.train.fingerprint import array_words, fingerprint
+from geomndp.train.fingerprint import describe_array, fingerprint
+from geomndp.train.interleave import STEPS_PER_GENERATOR, init_interleaved
 from geomndp.train.lock import hold
 from geomndp.train.log import History, Log
 from geomndp.train.loop import run
 from geomndp.train.loss import DenoisingLoss
 from geomndp.train.optimiser import adam
 from geomndp.train.step import Trainer, TrainState, divisor
-from geomndp.train.turns import TURN, init_turns
 
 
 def fit_score(
     score: NetworkScore,
     noising: AbstractNoising,
-    stream: AbstractStream | Sequence[AbstractStream],
+    generator: AbstractGenerator | Sequence[AbstractGenerator],
     *,
     steps: int,
     key: PRNGKeyArray,
     eps: float | None = None,
     loss: DenoisingLoss | None = None,
     optimiser: optax.GradientTransformation | None = None,
-    decay: float = 0.999,
+    ema_decay: float = 0.999,
     chunk: int | None = None,
     directory: str | PathLike[str] | None = None,
     checkpoint_every: int | None = 2000,
     keep: int = 3,
     devices=None,
     quiet: bool = False,
-    also: Any = None,
+    model_settings: Any = None,
 ) -> tuple[NetworkScore, History]:
     """Train for `steps` steps; return the score with averaged parameters, and the history.
 
     With a `directory` the run writes `log.csv` and `checkpoints/` there (`checkpoint_every=None`:
-    the log only), and the same call resumes a stopped run, to the same bits. A call with other
-    data, settings or initial parameters (or another `also`, whatever it holds) is refused, and so
-    is one in a folder in which another process trains. The batch is spread over `devices` (all
+    the log only), and re-running the call resumes bit-exactly from the last checkpoint. A call with
+    other data, settings or initial parameters (or other `model_settings`) is refused, and so is one
+    in a folder in which another process trains. The batch is spread over `devices` (all
     visible ones by default, of all processes). `chunk` steps go to the device at once. `eps`
     replaces the loss's smallest time.
 
-    Several streams take turns of `TURN` steps each, in the order given; one that stands there twice
-    has twice the share. A network on graphs has room for all neighbours of the locations of each.
+    Several generators are interleaved, `STEPS_PER_GENERATOR` steps each, in the order given; one
+    that stands there twice has twice the share. A network on graphs has room for all neighbours of
+    the locations of each.
     """
     _checks.at_least(1, steps=steps)
     if checkpoint_every is not None:
@@ -68,12 +69,12 @@ def fit_score(
     loss = DenoisingLoss() if loss is None else loss
     loss = loss if eps is None else dataclasses.replace(loss, eps=eps)
     optimiser = adam(steps) if optimiser is None else optimiser
-    streams = (stream,) if isinstance(stream, AbstractStream) else tuple(stream)
+    generators = (generator,) if isinstance(generator, AbstractGenerator) else tuple(generator)
     folder = None if directory is None else Path(directory)
     with _held(folder):
-        options = {"key": key, "decay": decay, "devices": devices}
-        trainers, state = init_turns(score, noising, streams, loss, optimiser, **options)
-        settings = {} if folder is None else _settings(trainers, state, steps, also)
+        options = {"key": key, "ema_decay": ema_decay, "devices": devices}
+        trainers, state = init_interleaved(score, noising, generators, loss, optimiser, **options)
+        settings = {} if folder is None else _settings(trainers, state, steps, model_settings)
         with _records(folder, checkpoint_every, keep, settings, state) as (state, log, checkpoints):
             state, history = run(
                 trainers,
@@ -85,9 +86,9 @@ def fit_score(
                 checkpoint_every=checkpoint_every or steps,
                 quiet=quiet or jax.process_index() > 0,
             )
-    # Networks of other streams differ in room for neighbours alone.
-    trained = trainers[0].score(jnp.asarray(np.asarray(state.average)))
-    conditional = all(stream.conditional for stream in streams)
+    # Networks of other generators differ in room for neighbours alone.
+    trained = trainers[0].score(jnp.asarray(np.asarray(state.ema_params)))
+    conditional = all(generator.conditional for generator in generators)
     return dataclasses.replace(trained, conditional=conditional), history
 
 
@@ -122,24 +123,26 @@ def _records(
 def _chunk(steps: int, num_streams: int) -> int:
     """About 100 steps (on CPU 10), a divisor of `steps` if there is one: then one compilation."""
     if num_streams > 1:
-        return TURN
+        return STEPS_PER_GENERATOR
     most = 10 if jax.default_backend() == "cpu" else 100
     fitting = divisor(steps, most)
     return fitting if fitting > most // 4 else most
 
 
-def _settings(trainers: Sequence[Trainer], state: TrainState, steps: int, also: Any) -> dict:
+def _settings(
+    trainers: Sequence[Trainer], state: TrainState, steps: int, model_settings: Any
+) -> dict:
     """What must be the same for a run to be resumed; `state` is that of its start."""
-    trainer, streams = trainers[0], [trainer.stream for trainer in trainers]
+    trainer, generators = trainers[0], [trainer.generator for trainer in trainers]
     return {
         "steps": steps,
         "key": np.asarray(jr.key_data(state.key)).tolist(),
-        "decay": trainer.decay,
-        "initial parameters": array_words(state.params),
-        "network": fingerprint(trainer.skeleton),
+        "ema_decay": trainer.ema_decay,
+        "initial parameters": describe_array(state.params),
+        "network": fingerprint(trainer.static_score),
         "noising": fingerprint(trainer.noising),
-        "data": fingerprint(streams if len(streams) > 1 else trainer.stream),
+        "data": fingerprint(generators if len(generators) > 1 else trainer.generator),
         "loss": fingerprint(trainer.loss),
         "optimiser": fingerprint(trainer.optimiser),
-        "model": fingerprint(also),
+        "model": fingerprint(model_settings),
     }

@@ -9,10 +9,10 @@ import numpy as np
 
 from geomndp import _checks
 from geomndp.train.checkpoint import Checkpoints
+from geomndp.train.interleave import STEPS_PER_GENERATOR, trainer_at
 from geomndp.train.log import History, Log
 from geomndp.train.progress import progress
-from geomndp.train.step import StepInfo, Trainer, TrainState, advance
-from geomndp.train.turns import TURN, turn
+from geomndp.train.step import StepInfo, Trainer, TrainState, train_steps
 
 
 class TrainingDiverged(RuntimeError):
@@ -41,18 +41,20 @@ def run(
     """Train until `steps` are done, `chunk` of them in one dispatch, from wherever `state` is.
 
     One program is compiled, and a second one for a last stretch shorter than `chunk`; of several
-    trainers, which take turns (see `geomndp.train.turns`), one each.
+    interleaved trainers (see `geomndp.train.interleave`), one each.
     """
     _checks.at_least(1, chunk=chunk, checkpoint_every=checkpoint_every)
     trainers = (trainers,) if isinstance(trainers, Trainer) else trainers
-    if len(trainers) > 1 and TURN % chunk:
-        raise ValueError(f"expected a chunk that divides a turn of {TURN} steps, got {chunk}")
+    if len(trainers) > 1 and STEPS_PER_GENERATOR % chunk:
+        raise ValueError(
+            f"expected a chunk that divides {STEPS_PER_GENERATOR} steps per generator, got {chunk}"
+        )
     done, spent, start = int(state.step), log.seconds, time.monotonic()
     try:
         with progress(steps, done, quiet=quiet) as update:
             while done < steps:
                 length = min(chunk, steps - done)
-                state, seen = advance(turn(trainers, done), state, length)
+                state, seen = train_steps(trainer_at(trainers, done), state, length)
                 _refuse_infinite(done, seen, checkpoints)
                 before, done = done, done + length
                 seconds = spent + time.monotonic() - start

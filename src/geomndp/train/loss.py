@@ -24,8 +24,8 @@ from geomndp.noising import AbstractNoising
 from geomndp.score import NetworkScore
 from geomndp.solve import AbstractTimeGrid, UniformTimeGrid
 from geomndp.train.implicit import implicit_errors
-from geomndp.train.pairs import in_pairs
-from geomndp.train.times import ContextTimes, spread, stratified
+from geomndp.train.packing import in_pairs
+from geomndp.train.times import ContextNoiseLevels, stratified, times_from_uniform
 
 Weight = Callable[[AbstractNoising, Float[Array, " b"]], Float[Array, " b"]]
 
@@ -50,7 +50,7 @@ def squared_errors(
 ) -> Float[Array, "b n"]:
     """Square of the score's residual at every point, mean over outputs.
 
-    `paired` functions go through the network two at a time (see `geomndp.train.pairs`). Functions
+    `paired` functions go through the network two at a time (see `geomndp.train.packing`). Functions
     that `shared` their inputs and masks share what a network computes from these alone, and skip
     the mask where they are `whole`.
     """
@@ -95,13 +95,13 @@ class DenoisingLoss(eqx.Module):
     times: AbstractTimeGrid = UniformTimeGrid()
     context_times: ContextTimes = ContextTimes()
     weight: Weight | None = None
-    average: str = eqx.field(default="function", static=True)
+    reduction: str = eqx.field(default="function", static=True)
     implicit: AbstractDivergence | None = None
 
     def __check_init__(self):
         if not 0 < self.eps < 1:
             raise ValueError(f"expected 0 < eps < 1, got {self.eps}")
-        _checks.one_of("average", self.average, ("function", "point"))
+        _checks.one_of("reduction", self.reduction, ("function", "point"))
 
     def draw_times(
         self, noising: AbstractNoising, batch: Batch, *, key: PRNGKeyArray
@@ -110,8 +110,8 @@ class DenoisingLoss(eqx.Module):
         time_key, context_key = jr.split(key)
         dtype, (b, n) = batch.y.dtype, batch.mask.shape
         u = stratified(b, dtype, key=time_key)
-        t = spread(u, self.times, noising.schedule, self.eps)
-        context_t = self.context_times(noising.schedule, (b, n), dtype, key=context_key)
+        t = times_from_uniform(u, self.times, noising.schedule, self.eps)
+        context_t = self.context_noise_levels(noising.schedule, (b, n), dtype, key=context_key)
         return t, jnp.where(batch.context > 0, context_t, t[:, None])
 
     def __call__(
@@ -125,7 +125,7 @@ class DenoisingLoss(eqx.Module):
         shared: bool = False,
         whole: bool = False,
     ) -> tuple[Scalar, LossInfo]:
-        """Loss of a batch, and of each function; `paired`, `shared`, `whole`: see the streams."""
+        """Loss of a batch, and of each function; `paired`, `shared`, `whole`: see `data`."""
         time_key, noise_key = jr.split(key)
         t, point_t = self.draw_times(noising, batch, key=time_key)
         # Where one point's error stands for all of them, leaving the context out moves the minimum.
@@ -142,7 +142,7 @@ class DenoisingLoss(eqx.Module):
         losses = sums / jnp.maximum(counts, 1.0)
         if self.weight is not None:
             losses = losses * self.weight(noising, t)
-        if self.average == "function":
+        if self.reduction == "function":
             return jnp.mean(losses), LossInfo(losses, t)
         targets = jnp.sum(batch.mask * (1.0 - batch.context), axis=1)
         return jnp.sum(losses * targets) / jnp.sum(targets), LossInfo(losses, t)

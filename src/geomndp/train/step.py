@@ -14,7 +14,7 @@ from jax.flatten_util import ravel_pytree
 from jax.sharding import Mesh
 
 from geomndp._types import Array, Batch, Float, Int, PRNGKeyArray, Scalar
-from geomndp.data import AbstractStream
+from geomndp.data import AbstractGenerator
 from geomndp.noising import AbstractNoising
 from geomndp.score import NetworkScore
 from geomndp.train.loss import DenoisingLoss, LossInfo
@@ -27,7 +27,7 @@ class TrainState(eqx.Module):
     """All that the next step needs; the parameters are one vector, so that an update is cheap."""
 
     params: Float[Array, " size"]
-    average: Float[Array, " size"]
+    ema_params: Float[Array, " size"]
     optimiser: Any
     step: Int[Array, ""]
     key: PRNGKeyArray
@@ -44,31 +44,31 @@ class StepInfo(NamedTuple):
 class Trainer(eqx.Module):
     """The fixed part of a run: data, loss, optimiser, and the score without its parameters."""
 
-    skeleton: NetworkScore
+    static_score: NetworkScore
     noising: AbstractNoising
-    stream: AbstractStream
+    generator: AbstractGenerator
     loss: DenoisingLoss
     optimiser: optax.GradientTransformation = eqx.field(static=True)
-    decay: float = eqx.field(static=True)
+    ema_decay: float = eqx.field(static=True)
     unravel: Callable = eqx.field(static=True)
     mesh: Mesh = eqx.field(static=True)
 
     def score(self, params: Float[Array, " size"]) -> NetworkScore:
         """The score with these parameters."""
-        return eqx.combine(self.unravel(params), self.skeleton)
+        return eqx.combine(self.unravel(params), self.static_score)
 
     def draw(self, step: Int[Array, ""], key: PRNGKeyArray) -> tuple[Batch, PRNGKeyArray]:
         """Batch of a step, and the key for its loss: both depend on the step alone."""
         data_key, loss_key = jr.split(jr.fold_in(key, step))
-        return self.stream.draw(data_key), loss_key
+        return self.generator.draw(data_key), loss_key
 
     def step(self, state: TrainState, data: tuple[Batch, PRNGKeyArray]):
         """Update parameters, their average, and the optimiser with one batch."""
         batch, key = data
 
         def objective(params):
-            score = eqx.combine(params, self.skeleton)
-            ways = {name: getattr(self.stream, name) for name in ("paired", "shared", "whole")}
+            score = eqx.combine(params, self.static_score)
+            ways = {name: getattr(self.generator, name) for name in ("paired", "shared", "whole")}
             return self.loss(score, self.noising, batch, key=key, **ways)
 
         tree = self.unravel(state.params)
@@ -80,10 +80,10 @@ class Trainer(eqx.Module):
         params: Array = optax.apply_updates(state.params, updates)  # pyright: ignore
         step = state.step + 1
         # (1 - d) / (1 - d^k): the average of k vectors with weights d^0 .. d^(k-1), without bias.
-        share = (1 - self.decay) / (1 - self.decay ** step.astype(params.dtype))
-        average = state.average + share * (params - state.average)
+        share = (1 - self.ema_decay) / (1 - self.ema_decay ** step.astype(params.dtype))
+        ema_params = state.ema_params + share * (params - state.ema_params)
         seen = StepInfo(loss, jnp.linalg.norm(gradient), _worst_time(info))
-        return TrainState(params, average, optimiser, step, state.key), seen
+        return TrainState(params, ema_params, optimiser, step, state.key), seen
 
 
 def _worst_time(info: LossInfo) -> Scalar:
@@ -94,23 +94,23 @@ def _worst_time(info: LossInfo) -> Scalar:
 def init(
     score: NetworkScore,
     noising: AbstractNoising,
-    stream: AbstractStream,
+    generator: AbstractGenerator,
     loss: DenoisingLoss,
     optimiser: optax.GradientTransformation,
     *,
     key: PRNGKeyArray,
-    decay: float = 0.999,
+    ema_decay: float = 0.999,
     devices=None,
 ) -> tuple[Trainer, TrainState]:
     """Split the score into parameters and the rest; the arrays given are copied, not used up."""
-    mesh = batch_mesh(stream.batch_size, devices)
-    if not 0 <= decay < 1:
-        raise ValueError(f"expected 0 <= decay < 1, got {decay}")
-    tree, skeleton = eqx.partition(score, eqx.is_inexact_array)
+    mesh = batch_mesh(generator.batch_size, devices)
+    if not 0 <= ema_decay < 1:
+        raise ValueError(f"expected 0 <= ema_decay < 1, got {ema_decay}")
+    tree, static_score = eqx.partition(score, eqx.is_inexact_array)
     params, unravel = ravel_pytree(tree)
     if not params.size:
         raise ValueError("expected a score with parameters, got none")
-    trainer = Trainer(skeleton, noising, stream, loss, optimiser, decay, unravel, mesh)
+    trainer = Trainer(static_score, noising, generator, loss, optimiser, ema_decay, unravel, mesh)
     state = TrainState(params, params, optimiser.init(params), jnp.zeros((), jnp.int32), key)
     return replicate(trainer, mesh), replicate(state, mesh)
 
@@ -121,7 +121,7 @@ def divisor(number: int, most: int) -> int:
 
 
 @eqx.filter_jit(donate="all-except-first")
-def advance(trainer: Trainer, state: TrainState, length: int) -> tuple[TrainState, StepInfo]:
+def train_steps(trainer: Trainer, state: TrainState, length: int) -> tuple[TrainState, StepInfo]:
     """Run `length` steps on the device; the state given is used up."""
     ahead = divisor(length, AHEAD)
 

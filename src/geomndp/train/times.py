@@ -41,7 +41,7 @@ def spread(
     return left + (u * CELLS - cell) * (right - left)
 
 
-class ContextTimes(eqx.Module):
+class ContextNoiseLevels(eqx.Module):
     r"""Times of context points: those of noisy observations.
 
     A share `zero` of the functions has a clean context, all at time zero. In the others the noise

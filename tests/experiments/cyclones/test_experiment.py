@@ -65,14 +65,14 @@ def test_measures_of_the_exact_law(exact, parts):
 
 def test_training_runs_and_lowers_the_loss(parts):
     model = cyclones.make_model("cyclones/ibtracs", key=jr.key(0), **TINY)
-    stream = cyclones.make_stream(parts.train, 16)
+    generator = cyclones.make_generator(parts.train, 16)
     start = train.init(
         model.score,
         model.noising,
-        stream,
+        generator,
         cyclones.make_loss(),
         cyclones.make_optimiser(40, 1e-2),
         key=jr.key(1),
     )
-    _, seen = train.advance(*start, 40)
+    _, seen = train.train_steps(*start, 40)
     assert float(jnp.mean(seen.loss[-10:])) < 0.8 * float(jnp.mean(seen.loss[:5]))

@@ -93,10 +93,10 @@ def test_log_density_of_an_exact_law(model, tracks):
 def test_training_lowers_the_loss(model, tracks):
     """Where all storms are at one place, which is soon learnt."""
     here = tracks.take(np.zeros(8, dtype=int))
-    parts = (cyclones.make_stream(here, 8, cyclones.FLAT), cyclones.make_loss())
+    parts = (cyclones.make_generator(here, 8, cyclones.FLAT), cyclones.make_loss())
     optimiser = cyclones.make_optimiser(40, 1e-2)
     start = train.init(model.score, model.noising, *parts, optimiser, key=jr.key(1))
-    _, seen = train.advance(*start, 40)
+    _, seen = train.train_steps(*start, 40)
     assert float(jnp.mean(seen.loss[-10:])) < 0.8 * float(jnp.mean(seen.loss[:10]))
 
 
@@ -121,4 +121,4 @@ def test_tables_are_refused():
 
 def test_unknown_names_are_refused(tracks):
     with pytest.raises(ValueError, match="'cyclones/ibtracs-latlon', got 'cyclones/mars'"):
-        cyclones.make_stream(tracks, name="cyclones/mars")
+        cyclones.make_generator(tracks, name="cyclones/mars")

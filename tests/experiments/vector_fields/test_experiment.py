@@ -53,10 +53,10 @@ def test_train_and_score(name):
     this = small(f"vector-fields/{name}")
     options = SMALL if this.equivariant else TINY
     model = vector_fields.make_model(this, key=jr.key(0), **options)
-    stream = vector_fields.make_stream(this, 4, functions=8)
+    generator = vector_fields.make_generator(this, 4, functions=8)
     model, history = fit(
         model,
-        stream,
+        generator,
         steps=2,
         key=jr.key(1),
         loss=vector_fields.make_loss(),
@@ -86,19 +86,19 @@ def test_shared_inputs_do_not_change_the_loss(name, sizes):
         model.score,
     )
     # The second turn's inputs differ from batch to batch where the model is equivariant.
-    stream = (vector_fields.make_stream(this, 3, sets=2) * 2)[1]
-    batch = quick(lambda key: stream.draw(key))(jr.key(2))
+    generator = (vector_fields.make_generator(this, 3, sets=2) * 2)[1]
+    batch = quick(lambda key: generator.draw(key))(jr.key(2))
     t = jnp.broadcast_to(jnp.float32(0.3), batch.mask.shape)
 
     @quick
     def both(batch):
         args = (score, model.noising, t, batch)
-        ways = ({}, {"shared": stream.shared, "whole": stream.whole})
+        ways = ({}, {"shared": generator.shared, "whole": generator.whole})
         return [squared_errors(*args, key=jr.key(3), **way) for way in ways]
 
-    assert stream.shared and stream.whole == name.endswith("-ndp")
+    assert generator.shared and generator.whole == name.endswith("-ndp")
     plain, shared = both(batch)
     assert_allclose(shared, plain, rtol=1e-4, atol=1e-6)
     # Of whole functions a mask is not so much as looked at.
     plain, shared = both(batch._replace(mask=batch.mask.at[:, -5:].set(0.0)))
-    assert bool(jnp.allclose(shared[:, :-5], plain[:, :-5], rtol=1e-4)) != stream.whole
+    assert bool(jnp.allclose(shared[:, :-5], plain[:, :-5], rtol=1e-4)) != generator.whole

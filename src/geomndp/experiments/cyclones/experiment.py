@@ -21,7 +21,7 @@ from geomndp import _checks
 from geomndp._build.choose import loss_for
 from geomndp._types import Array, Batch, Float, PRNGKeyArray
 from geomndp.data.ibtracs import Split, Tracks
-from geomndp.data.ordered import Ordered
+from geomndp.data.sequences import SequenceGenerator
 from geomndp.evaluate import model_log_prob, split as split_task
 from geomndp.experiments.cyclones import latlon
 from geomndp.experiments.cyclones.protocol import (
@@ -66,12 +66,14 @@ def make_model(
     return model.named("time", ("lat", "lon"), {"time": "days"})
 
 
-def make_stream(train: Tracks, batch_size: int = 512, name: str = "cyclones/ibtracs") -> Ordered:
+def make_generator(
+    train: Tracks, batch_size: int = 512, name: str = "cyclones/ibtracs"
+) -> SequenceGenerator:
     """Training tracks on the device in the units of a model, observed as in the tasks and else."""
     _checks.one_of("model", name, NAMES)
     tracks = task_batch(task("joint"), train)
     x, y, _, _ = latlon.to_units(tracks) if name == FLAT else tracks
-    return Ordered(x=x, y=y, batch_size=batch_size)
+    return SequenceGenerator(x=x, y=y, batch_size=batch_size)
 
 
 def make_loss() -> DenoisingLoss:

@@ -46,10 +46,10 @@ def learn(steps: int, *, key: PRNGKeyArray, tell: Callable[[str], None]) -> Lear
     model_key, train_key, gap_key = jr.split(key, 3)
     model = regression1d.make_model(this, key=model_key, **SMALL)
     assert isinstance(model.score, NetworkScore)
-    stream = this.problem.stream(BATCH_SIZE, dtype="float32")
+    generator = this.problem.generator(BATCH_SIZE, dtype="float32")
     loss, optimiser = regression1d.make_loss(), regression1d.make_optimiser(this, steps)
     trainer, state = init(
-        model.score, model.noising, stream, loss, optimiser, key=train_key, decay=DECAY
+        model.score, model.noising, generator, loss, optimiser, key=train_key, ema_decay=DECAY
     )
     exact, log, gaps = GaussianScore(this.problem.exact()), Log(None), []
     chunk = divisor(steps, 10)
@@ -57,10 +57,10 @@ def learn(steps: int, *, key: PRNGKeyArray, tell: Callable[[str], None]) -> Lear
     for mark in (0, *marks):
         if mark:
             state, _ = run(trainer, state, steps=mark, chunk=chunk, log=log, quiet=True)
-        score = dataclasses.replace(trainer.score(state.average), conditional=True)
+        score = dataclasses.replace(trainer.score(state.ema_params), conditional=True)
         model = dataclasses.replace(model, score=score)
         options = {"key": gap_key, "kind": "conditional", "batches": 8, "cells": 16}
-        gaps.append(score_gap(model, exact, stream, **options))
+        gaps.append(score_gap(model, exact, generator, **options))
         tell(f"training: step {mark} of {steps}, regret {gaps[-1].value:.3f} nats per point")
     return Learnt(model, [0, *marks], gaps, log.history())
 

@@ -32,9 +32,9 @@ from geomndp.experiments.regression1d.ablation_configs import (
 from geomndp.experiments.regression1d.experiment import (
     Experiment,
     experiment,
+    make_generator,
     make_model,
     make_optimiser,
-    make_stream,
 )
 from geomndp.likelihood import Flow
 from geomndp.model import Model
@@ -73,11 +73,11 @@ def ablation(
         model = make_model(this, key=init_key, compute_dtype=compute_dtype)
     loss = DenoisingLoss(times=PowerTimeGrid(2.0), average="point") if loss is None else loss
     chosen = settings() if chosen is None else chosen
-    stream = dataclasses.replace(make_stream(this, batch_size), dtype="float32")
+    generator = dataclasses.replace(make_generator(this, batch_size), dtype="float32")
     rate = make_optimiser(this, steps)
     models = {setting: with_setting(model, this, setting) for setting in chosen}
     runs = {
-        setting: init(_learnt(m), m.noising, stream, loss, rate, key=train_key)
+        setting: init(_learnt(m), m.noising, generator, loss, rate, key=train_key)
         for setting, m in models.items()
     }
     trained, rows = _train(runs, steps, workers)
@@ -94,7 +94,7 @@ def _train(runs, steps: int, workers: int):
     chunk, trained, rows = divisor(steps, CHUNK), {}, {}
 
     def compiled(start):  # ordinary calls find the program later
-        return advance.lower(*start, chunk).compile()  # pyright: ignore
+        return train_steps.lower(*start, chunk).compile()  # pyright: ignore
 
     with ThreadPoolExecutor(workers) as pool:
         list(pool.map(compiled, runs.values()))
@@ -107,7 +107,7 @@ def _train(runs, steps: int, workers: int):
             rows[setting]["diverged"] = failure.step
             continue
         rows[setting]["loss"] = float(history.loss[-1])
-        score = trainer.score(jnp.asarray(np.asarray(state.average)))
+        score = trainer.score(jnp.asarray(np.asarray(state.ema_params)))
         trained[setting] = dataclasses.replace(score, conditional=True)
     return trained, rows
 

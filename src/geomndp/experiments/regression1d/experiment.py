@@ -14,7 +14,7 @@ import optax
 from geomndp import _checks
 from geomndp._build.choose import loss_for
 from geomndp._types import PRNGKeyArray
-from geomndp.data import NAMES, Regression1D, Stream, regression1d
+from geomndp.data import NAMES, ProcessGenerator, Regression1D, regression1d
 from geomndp.gp import Constant
 from geomndp.kernels import White
 from geomndp.model import Model
@@ -80,9 +80,9 @@ def make_loss() -> DenoisingLoss:
     return loss_for("real")
 
 
-def make_stream(this: Experiment, batch_size: int = 256) -> Stream:
+def make_generator(this: Experiment, batch_size: int = 256) -> ProcessGenerator:
     """Training functions; two share a row of points."""
-    return this.problem.stream(batch_size, in_pairs=batch_size % 2 == 0)
+    return this.problem.generator(batch_size, in_pairs=batch_size % 2 == 0)
 
 
 def make_optimiser(this: Experiment, steps: int) -> optax.GradientTransformation:

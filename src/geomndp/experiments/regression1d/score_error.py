@@ -28,7 +28,7 @@ def score_gaps(
     if test:
         data = problem.tasks(batch_size, seed=seed, dtype="float32")
     else:
-        data = problem.stream(batch_size, dtype="float32")
+        data = problem.generator(batch_size, dtype="float32")
     joint, conditional = (
         score_gap(
             model,

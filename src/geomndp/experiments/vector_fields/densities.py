@@ -21,8 +21,8 @@ import numpy as np
 from geomndp import _checks, _shipped
 from geomndp._types import Batch, Float
 from geomndp.data import FieldProblem
-from geomndp.data.grids import random_marks, white
-from geomndp.data.places import scattered
+from geomndp.data.grids import random_mask, white_noise
+from geomndp.data.point_designs import sample_pattern
 from geomndp.experiments import results
 from geomndp.experiments.table import pair
 from geomndp.experiments.vector_fields.evaluate import score_gaps_of, score_tasks
@@ -63,12 +63,12 @@ def design(name: str, problem: FieldProblem, seed: int = 0) -> Design:
         area = math.pi * np.max(np.linalg.norm(grid, axis=1)) ** 2
         density = DENSITIES[factor] * len(grid) / area
         kind = {"uniform": "disc", "lattice": "lattice"}[kind]
-        return Design(scattered(kind, POINTS[factor], density, random), 0, problem.contexts)
+        return Design(sample_pattern(kind, POINTS[factor], density, random), 0, problem.contexts)
     half = grid[np.sort(random.permutation(len(grid))[: len(grid) // 2])]
     near, far = (half[i : i + 1] + 0.1 for i in random.permutation(len(half))[:2])
     if name == "cluster":
         density = CLUSTER / (math.pi * CLUSTER_RADIUS**2)
-        cluster = near + scattered("disc", CLUSTER, density, random)
+        cluster = near + sample_pattern("disc", CLUSTER, density, random)
         return Design(np.concatenate([cluster, half]), 0, problem.contexts)
     observed = np.repeat(near, COINCIDENT, axis=0)
     if name == "coincident-context":
@@ -81,11 +81,11 @@ def design_tasks(made: Design, problem: FieldProblem, num: int, seed: int = 1234
     """Fields of the process at the points of a design, their contexts marked."""
     sampler = problem._replace(grid=made.x).sampler("float32")
     field_key, mark_key = jr.split(jr.key(seed))
-    y = sampler(white(sampler, jr.split(field_key, num)))
+    y = sampler(white_noise(sampler, jr.split(field_key, num)))
     n, first = len(made.x), jnp.arange(len(made.x)) < made.fixed
     counts = jnp.full((num,), made.drawn, jnp.int32)
     others = (~first).astype(jnp.float32)
-    marks = random_marks(counts, n, jnp.float32, key=mark_key, mask=others)
+    marks = random_mask(counts, n, jnp.float32, key=mark_key, mask=others)
     marks = jnp.where(first[None], 1.0, marks)
     x = jnp.broadcast_to(sampler.grid[None], (num, n, 2))
     return Batch(x, y, jnp.ones_like(marks), marks)

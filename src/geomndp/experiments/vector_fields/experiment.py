@@ -18,15 +18,15 @@ from geomndp._build.choose import loss_for
 from geomndp._types import PRNGKeyArray
 from geomndp.data import (
     FIELDS,
-    AbstractStream,
-    Contexts,
+    AbstractGenerator,
+    ContextSampler,
     FieldProblem,
-    PlacesStream,
+    MultiDesignGenerator,
     designs,
     field_problem,
-    stacked_samplers,
+    stacked_generators,
 )
-from geomndp.data.places import CLUSTERS, KINDS
+from geomndp.data.point_designs import CLUSTERS, PATTERNS
 from geomndp.kernels import Diagonal, White
 from geomndp.model import Model
 from geomndp.nets import AbstractNet, BiDimensionalAttention, Steerable2, missed_neighbours
@@ -66,8 +66,8 @@ class Design(NamedTuple):
 
 
 DESIGNS = {
-    "sparse": Design(648, dict.fromkeys(KINDS, (0.25, 1.1)), 0.02, 1),
-    "dense": Design(400, dict.fromkeys(KINDS, (1.0, 9.5)) | {CLUSTERS: (0.3, 1.2)}, 0.02, 4),
+    "sparse": Design(648, dict.fromkeys(PATTERNS, (0.25, 1.1)), 0.02, 1),
+    "dense": Design(400, dict.fromkeys(PATTERNS, (1.0, 9.5)) | {CLUSTERS: (0.3, 1.2)}, 0.02, 4),
 }
 TURNS = ("grid", "sparse", "dense", "grid", "dense")
 """What takes turns in training."""
@@ -130,21 +130,21 @@ def make_loss() -> DenoisingLoss:
     return loss_for("real")
 
 
-def make_stream(
+def make_generator(
     this: FieldExperiment, batch_size: int = 32, functions: int | None = None, sets: int = SETS
-) -> tuple[AbstractStream, ...]:
+) -> tuple[AbstractGenerator, ...]:
     """Training fields: a finite set of `functions` on the grid (the paper: 80,000), or fresh ones.
 
     Fresh fields of an equivariant model take turns on the grid and at `sets` sets of locations of
     each of two designs: on one grid alone it would learn five distances and one density.
     """
     problem = this.problem
-    contexts = Contexts(few=2 * problem.contexts, few_share=0.75)
+    contexts = ContextSampler(few=2 * problem.contexts, few_share=0.75)
     options = {"contexts": contexts, "num_functions": functions}
-    grid = problem.stream(batch_size, dtype="float32", **options)
+    grid = problem.generator(batch_size, dtype="float32", **options)
     if functions is not None or not this.equivariant:
         return (grid,)
-    made: dict[str, AbstractStream] = {"grid": grid}
+    made: dict[str, AbstractGenerator] = {"grid": grid}
     for seed, (name, design) in enumerate(DESIGNS.items()):
         made[name] = _design_stream(problem, design, batch_size, sets, seed)
     return tuple(made[name] for name in TURNS)
@@ -152,15 +152,15 @@ def make_stream(
 
 def _design_stream(
     problem: FieldProblem, design: Design, batch_size: int, sets: int, seed: int
-) -> PlacesStream:
+) -> MultiDesignGenerator:
     """Fresh fields at random locations of one design."""
     unit = len(problem.grid) / (math.pi * np.max(np.linalg.norm(problem.grid, axis=1)) ** 2)
     densities = {kind: (unit * low, unit * high) for kind, (low, high) in design.densities.items()}
     made = designs(design.points, densities, sets, seed=seed)
-    return PlacesStream(
-        samplers=stacked_samplers(problem.gp, made, "float32"),
+    return MultiDesignGenerator(
+        samplers=stacked_generators(problem.gp, made, "float32"),
         batch_size=max(batch_size // design.share, 1),
-        contexts=Contexts(few=2 * problem.contexts, few_share=0.75),
+        contexts=ContextSampler(few=2 * problem.contexts, few_share=0.75),
         first=1 / sets,
         least=design.least,
     )

@@ -13,7 +13,7 @@ from geomndp import data, nets, train
 from geomndp.kernels import SquaredExponential, White
 from geomndp.noising import LinearSchedule, OrnsteinUhlenbeck
 from geomndp.score import NetworkScore
-from geomndp.train.pairs import in_pairs, join, part
+from geomndp.train.packing import in_pairs, pack, unpack
 
 from ..cases import quick
 from ..nets.helper import random
@@ -24,8 +24,8 @@ NETS = {
     "absolute": lambda key: nets.BiDimensionalAttention(1, 1, **SIZES, key=key),
     "centred": lambda key: nets.BiDimensionalAttention(1, 1, inputs="centred", **SIZES, key=key),
 }
-STREAM = data.regression1d("paper", "se").stream(batch_size=6, in_pairs=True)
-drawn = quick(STREAM.draw)
+GENERATOR = data.regression1d("paper", "se").generator(batch_size=6, in_pairs=True)
+drawn = quick(GENERATOR.draw)
 
 
 def stirred(name, key):
@@ -42,7 +42,7 @@ def test_join_and_part_are_inverse():
     first, second = jnp.arange(1.0, 6.0)[:, None], jnp.arange(11.0, 16.0)[:, None]
     for count in range(1, 6):
         mask = (jnp.arange(5) < count).astype(float)
-        one, two = part(join(first, second, mask), 5)
+        one, two = unpack(pack(first, second, mask), 5)
         assert_array_equal(one[:count], first[:count])
         assert_array_equal(two[: 6 - count], second[: 6 - count])
 
@@ -54,7 +54,7 @@ def test_loss_is_that_of_functions_alone(name, getkey):
     score = NetworkScore(stirred(net, getkey()))
     kernel = SquaredExponential(0.5) if smooth else White(1.0)
     noising = OrnsteinUhlenbeck(kernel, LinearSchedule(0.0, 10.0))
-    loss = train.DenoisingLoss(average="point")
+    loss = train.DenoisingLoss(reduction="point")
 
     @quick
     def both(batch, key):
@@ -68,8 +68,8 @@ def test_loss_is_that_of_functions_alone(name, getkey):
 
 
 def test_pairs_fill_their_rows_and_sizes_stay_uniform():
-    stream = data.regression1d("paper", "se").stream(batch_size=20_000, in_pairs=True)
-    points = jnp.sum(quick(lambda key: stream.draw(key).mask)(jr.key(0)), axis=1)
+    generator = data.regression1d("paper", "se").generator(batch_size=20_000, in_pairs=True)
+    points = jnp.sum(quick(lambda key: generator.draw(key).mask)(jr.key(0)), axis=1)
     assert_array_equal(points[0::2] + points[1::2], 61.0)
     shares = jnp.bincount(points.astype(int), length=61)[1:] / len(points)
     assert_allclose(shares, 1 / 60, atol=0.004)
@@ -77,7 +77,7 @@ def test_pairs_fill_their_rows_and_sizes_stay_uniform():
 
 def test_odd_batches_are_refused(getkey):
     with pytest.raises(ValueError, match="expected an even batch_size to pair, got 7"):
-        data.regression1d("paper", "se").stream(batch_size=7, in_pairs=True)
+        data.regression1d("paper", "se").generator(batch_size=7, in_pairs=True)
     batch = jax.tree.map(lambda v: v[:3], drawn(getkey()))
     with pytest.raises(ValueError, match="expected an even number of functions"):
         in_pairs(stirred("relative", getkey()), batch.mask, batch.x, batch.y, batch.mask)

@@ -8,11 +8,11 @@ import jax.random as jr
 
 from geomndp import _checks
 from geomndp._types import Array, Float, Inputs
-from geomndp.data.grids import at_places
-from geomndp.data.stream import AbstractStream, Contexts
+from geomndp.data.generators import AbstractGenerator, ContextSampler
+from geomndp.data.grids import at_locations
 
 
-class SharedPlaces(AbstractStream):
+class FixedInputsGenerator(AbstractGenerator):
     """Functions drawn at random from a set, the context a random part of their common places.
 
     What a network computes from the places alone is computed once for the batch.
@@ -21,7 +21,7 @@ class SharedPlaces(AbstractStream):
     x: Inputs
     y: Float[Array, "s n p"]
     batch_size: int = eqx.field(default=32, static=True)
-    contexts: Contexts | None = Contexts(few=50)
+    contexts: ContextSampler | None = ContextSampler(few=50)
 
     def __check_init__(self):
         _checks.at_least(1, batch_size=self.batch_size, functions=len(self.y))
@@ -40,4 +40,4 @@ class SharedPlaces(AbstractStream):
         row_key, count_key, mark_key = jr.split(key, 3)
         rows = jr.randint(row_key, (self.batch_size,), 0, len(self.y), jnp.int32)
         mask = jnp.ones(len(self.x), self.x.dtype)
-        return at_places(self.x, self.y[rows], mask, self.contexts, mark_key, count_key)
+        return at_locations(self.x, self.y[rows], mask, self.contexts, mark_key, count_key)

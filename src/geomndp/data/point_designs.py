@@ -19,29 +19,35 @@ import numpy as np
 
 from geomndp import _checks
 from geomndp._types import Array, Float, Int, Mask, PRNGKeyArray
-from geomndp.data.grids import GridSampler, at_places, noisy_covariance, random_marks, white
-from geomndp.data.stream import AbstractStream, Contexts
+from geomndp.data.generators import AbstractGenerator, ContextSampler
+from geomndp.data.grids import (
+    CholeskyGenerator,
+    at_locations,
+    noisy_covariance,
+    random_mask,
+    white_noise,
+)
 from geomndp.gp import GP
 
-KINDS = ("lattice", "disc", "square")
+PATTERNS = ("lattice", "disc", "square")
 CLUSTERS = "clusters"
 CLUSTERED = 0.45  # largest share of the points that lies in clusters
 
 
-def scattered(
-    kind: str, points: int, density: float, random: np.random.Generator
+def sample_pattern(
+    pattern: str, points: int, density: float, random: np.random.Generator
 ) -> Float[np.ndarray, "n 2"]:
     """So many places of the plane, `density` to a unit of area.
 
     "lattice": the points of a square lattice nearest to a random centre; "disc" and "square":
     uniform ones.
     """
-    _checks.one_of("kind", kind, KINDS)
+    _checks.one_of("pattern", pattern, PATTERNS)
     _checks.positive(density=density)
     width = math.sqrt(points / density)
-    if kind == "square":
+    if pattern == "square":
         return random.uniform(-width / 2, width / 2, (points, 2))
-    if kind == "disc":
+    if pattern == "disc":
         angle = random.uniform(0, 2 * math.pi, points)
         radius = width / math.sqrt(math.pi) * np.sqrt(random.uniform(size=points))
         return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
@@ -51,17 +57,19 @@ def scattered(
     return lattice[nearest] / math.sqrt(density)
 
 
-def clustered(points: int, density: float, random: np.random.Generator) -> Float[np.ndarray, "n 2"]:
+def sample_clusters(
+    points: int, density: float, random: np.random.Generator
+) -> Float[np.ndarray, "n 2"]:
     """Uniform points on a disc, a part of which is moved into one to four tight clusters.
 
     Radii of clusters are log-uniform from 0.003 to 1; every third is one repeated location.
     """
-    x = scattered("disc", points, density, random)
+    x = sample_pattern("disc", points, density, random)
     moved = random.permutation(points)[: random.integers(1, max(int(CLUSTERED * points), 1) + 1)]
     for members in np.array_split(moved, random.integers(1, 5)):
         if len(members):
             radius = 0.0 if random.uniform() < 1 / 3 else 10 ** random.uniform(-2.5, 0)
-            offsets = scattered("disc", len(members), len(members) / math.pi, random)
+            offsets = sample_pattern("disc", len(members), len(members) / math.pi, random)
             x[members] = x[members[0]] + radius * offsets
     return x
 
@@ -69,26 +77,26 @@ def clustered(points: int, density: float, random: np.random.Generator) -> Float
 def designs(
     points: int, densities: Mapping[str, tuple[float, float]], num: int, *, seed: int = 0
 ) -> list[np.ndarray]:
-    """`num` sets of so many locations, the kinds of `densities` in turn.
+    """`num` sets of so many locations, cycling through the patterns of `densities`.
 
-    Points per unit of area are log-uniform between the two densities of their kind, which is one of
-    `scattered` or "clusters".
+    Points per unit of area are log-uniform between the two densities of their pattern, which is one
+    of `PATTERNS` or "clusters".
     """
     _checks.at_least(1, num=num, points=points)
     random = np.random.default_rng(seed)
 
-    def one(kind: str, low: float, high: float) -> np.ndarray:
+    def one(pattern: str, low: float, high: float) -> np.ndarray:
         _checks.positive(low=low, high=high)
         density = math.exp(random.uniform(math.log(low), math.log(high)))
-        if kind == CLUSTERS:
-            return clustered(points, density, random)
-        return scattered(kind, points, density, random)
+        if pattern == CLUSTERS:
+            return sample_clusters(points, density, random)
+        return sample_pattern(pattern, points, density, random)
 
-    turns = itertools.islice(itertools.cycle(densities.items()), num)
-    return [one(kind, *bounds) for kind, bounds in turns]
+    cycle = itertools.islice(itertools.cycle(densities.items()), num)
+    return [one(pattern, *bounds) for pattern, bounds in cycle]
 
 
-def stacked_samplers(gp: GP, sets: list[np.ndarray], dtype=None) -> GridSampler:
+def stacked_generators(gp: GP, sets: list[np.ndarray], dtype=None) -> CholeskyGenerator:
     """One sampler whose arrays have a first axis over sets of equally many places.
 
     Factorised on the device, in double precision whatever JAX's own.
@@ -97,22 +105,22 @@ def stacked_samplers(gp: GP, sets: list[np.ndarray], dtype=None) -> GridSampler:
     with jax.enable_x64(True):
         matrices = (noisy_covariance(gp, jnp.asarray(places, jnp.float64)) for places in sets)
         factors = [jnp.linalg.cholesky(matrix).astype(dtype) for matrix in matrices]
-    first = GridSampler(gp, sets[0][:1], dtype)
+    first = CholeskyGenerator(gp, sets[0][:1], dtype)
     grids = jnp.asarray(np.stack(sets), dtype)
     where = lambda sampler: (sampler.grid, sampler.factor)  # noqa: E731
     return eqx.tree_at(where, first, (grids, jnp.stack(factors)))
 
 
-class PlacesStream(AbstractStream):
+class MultiDesignGenerator(AbstractGenerator):
     """Training fields, all of a batch at the same set of places.
 
     A share `first` of the batches has the first set, whole; the others any other, of which half the
     times only a random part is there, a share of the points that is log-uniform from `least` to 1.
     """
 
-    samplers: GridSampler
+    samplers: CholeskyGenerator
     batch_size: int = eqx.field(default=32, static=True)
-    contexts: Contexts | None = Contexts(few=50)
+    contexts: ContextSampler | None = ContextSampler(few=50)
     first: float = eqx.field(default=0.5, static=True)
     least: float = eqx.field(default=0.35, static=True)
 
@@ -135,10 +143,10 @@ class PlacesStream(AbstractStream):
         """Make a batch; all its functions have the same inputs and the same mask."""
         place_key, function_key, mark_key, count_key = jr.split(key, 4)
         sampler, mask = self._places(place_key)
-        y = sampler(white(sampler, jr.split(function_key, self.batch_size)))
-        return at_places(sampler.grid, y, mask, self.contexts, mark_key, count_key)
+        y = sampler(white_noise(sampler, jr.split(function_key, self.batch_size)))
+        return at_locations(sampler.grid, y, mask, self.contexts, mark_key, count_key)
 
-    def _places(self, key: PRNGKeyArray) -> tuple[GridSampler, Mask]:
+    def _places(self, key: PRNGKeyArray) -> tuple[CholeskyGenerator, Mask]:
         first_key, set_key, thin_key, part_key, mask_key = jr.split(key, 5)
         sets, n, _ = self.samplers.grid.shape
         other = jr.randint(set_key, (), 1, sets, jnp.int32)
@@ -147,4 +155,4 @@ class PlacesStream(AbstractStream):
         part = self.least ** jr.uniform(part_key, (), jnp.float32)
         whole = (which == 0) | jr.bernoulli(thin_key)
         count: Int[Array, ""] = jnp.where(whole, n, jnp.ceil(part * n).astype(jnp.int32))
-        return sampler, random_marks(count[None], n, sampler.grid.dtype, key=mask_key)[0]
+        return sampler, random_mask(count[None], n, sampler.grid.dtype, key=mask_key)[0]

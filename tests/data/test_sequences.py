@@ -1,4 +1,4 @@
-"""Contexts of functions whose points have an order."""
+"""ContextSampler of functions whose points have an order."""
 
 import equinox as eqx
 import jax
@@ -7,20 +7,20 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from geomndp.data import Contexts
-from geomndp.data.ordered import Ordered
+from geomndp.data import ContextSampler
+from geomndp.data.sequences import SequenceGenerator
 
 N = 50
 
 
-def stream(**options):
+def generator(**options):
     x = jnp.broadcast_to(jnp.arange(N, dtype=float)[None, :, None] / 8, (5, N, 1))
     y = jnp.arange(5.0)[:, None, None] + x
-    return Ordered(x=x, y=y, **options)
+    return SequenceGenerator(x=x, y=y, **options)
 
 
 def test_four_kinds_of_context():
-    batch = stream(batch_size=400, thinned=0.0).draw(jr.key(0))
+    batch = generator(batch_size=400, thinned=0.0).draw(jr.key(0))
     joint, start, ends, some = (np.asarray(batch.context[k::4]) for k in range(4))
     assert joint.sum() == 0
     assert (
@@ -38,17 +38,17 @@ def test_four_kinds_of_context():
 
 def test_no_key_is_used_twice():
     with jax.debug_key_reuse(True):
-        eqx.filter_jit(stream(batch_size=4).draw)(jr.key(0))
+        eqx.filter_jit(generator(batch_size=4).draw)(jr.key(0))
 
 
 def test_without_contexts_all_functions_are_joint():
-    draws = stream(batch_size=4, contexts=None)
+    draws = generator(batch_size=4, contexts=None)
     assert not draws.conditional and np.all(np.asarray(draws.draw(jr.key(0)).context) == 0)
 
 
 def test_contexts_say_how_many_functions_have_one():
     context = np.asarray(
-        stream(batch_size=400, contexts=Contexts(share=0.5)).draw(jr.key(0)).context
+        generator(batch_size=400, contexts=ContextSampler(share=0.5)).draw(jr.key(0)).context
     )
     assert np.all(context[::2] == 0)
     start, ends, some = (context[1 + 2 * k :: 6] for k in range(3))
@@ -58,15 +58,15 @@ def test_contexts_say_how_many_functions_have_one():
 
 
 def test_contexts_say_how_many_points_are_few():
-    contexts = Contexts(share=1.0, few=3, few_share=1.0)
-    some = np.asarray(stream(batch_size=400, contexts=contexts).draw(jr.key(0)).context[2::3])
+    contexts = ContextSampler(share=1.0, few=3, few_share=1.0)
+    some = np.asarray(generator(batch_size=400, contexts=contexts).draw(jr.key(0)).context[2::3])
     assert set(np.unique(some.sum(1))) == {0, 1, 2, 3}
     seen = some.mean(0)  # any of the points, all alike
     assert np.all(np.abs(seen - seen.mean()) < 5 * np.sqrt(seen.mean() / len(some)))
 
 
 def test_thinned_functions_keep_some_points():
-    mask = np.asarray(stream(batch_size=400, thinned=0.5).draw(jr.key(1)).mask)
+    mask = np.asarray(generator(batch_size=400, thinned=0.5).draw(jr.key(1)).mask)
     whole = (mask == 1).all(1)
     assert abs(whole.mean() - 0.5) < 0.15
     assert len(np.unique(mask[~whole].sum(1))) > 20
@@ -74,6 +74,6 @@ def test_thinned_functions_keep_some_points():
 
 def test_bad_settings_are_refused():
     with pytest.raises(ValueError, match="expected fixed contexts shorter than 50"):
-        stream(fixed=(50, 10))
+        generator(fixed=(50, 10))
     with pytest.raises(ValueError, match="expected 0 <= thinned <= 1"):
-        stream(thinned=2.0)
+        generator(thinned=2.0)

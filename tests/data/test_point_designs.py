@@ -10,17 +10,24 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from geomndp.data import Contexts, PlacesStream, designs, disc, field_problem, stacked_samplers
+from geomndp.data import (
+    ContextSampler,
+    MultiDesignGenerator,
+    designs,
+    disc,
+    field_problem,
+    stacked_generators,
+)
 from geomndp.data.grids import covariance
-from geomndp.data.places import CLUSTERS, KINDS, clustered, scattered
+from geomndp.data.point_designs import CLUSTERS, PATTERNS, sample_clusters, sample_pattern
 
 GRID = disc(8, 3.0)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_density_is_as_told(kind):
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_density_is_as_told(pattern):
     points, density = 900, 2.5
-    places = scattered(kind, points, density, np.random.default_rng(0))
+    places = sample_pattern(pattern, points, density, np.random.default_rng(0))
     assert places.shape == (points, 2)
     # Points within a circle well inside; the number of uniform ones is binomial.
     radius = 0.35 * math.sqrt(points / density)
@@ -28,7 +35,7 @@ def test_density_is_as_told(kind):
     inside = np.sum(np.linalg.norm(places, axis=1) < radius)
     assert abs(inside - expected) < 5 * math.sqrt(expected)
     gaps = np.linalg.norm(places[:, None] - places[None], axis=-1) + 9 * np.eye(points)
-    if kind == "lattice":
+    if pattern == "lattice":
         assert_allclose(gaps.min(axis=1), 1 / math.sqrt(density), rtol=1e-9)
     else:
         assert gaps.min() < 0.2 / math.sqrt(density)
@@ -55,19 +62,19 @@ def test_densities_lie_between_those_of_their_kind():
 
 
 def test_clusters_are_tight_and_leave_most_points_alone():
-    sets = [clustered(200, 1.0, np.random.default_rng(seed)) for seed in range(40)]
+    sets = [sample_clusters(200, 1.0, np.random.default_rng(seed)) for seed in range(40)]
     repeated = [len(x) - len(np.unique(x, axis=0)) for x in sets]
     gaps = [np.linalg.norm(x[:, None] - x[None], axis=-1) + 99 * np.eye(200) for x in sets]
     close = [np.sum(gap.min(axis=1) < 0.02) for gap in gaps]
     assert max(repeated) > 20 and min(repeated) == 0
     assert max(close) <= 0.45 * 200 + 10 and np.mean(close) > 20
-    assert {CLUSTERS} & set(KINDS) == set()
+    assert {CLUSTERS} & set(PATTERNS) == set()
 
 
 @pytest.mark.parametrize("name", ["se", "curl-free"])
 def test_factors_are_those_of_the_process(name):
     gp, sets = field_problem(name).gp, sets_like_the_grid(2)
-    samplers = stacked_samplers(gp, sets, "float64")
+    samplers = stacked_generators(gp, sets, "float64")
     for i, places in enumerate(sets):
         factor = samplers.factor[i]
         assert_allclose(factor @ factor.T, covariance(gp, places), atol=1e-12)
@@ -76,12 +83,14 @@ def test_factors_are_those_of_the_process(name):
 
 def test_batches_share_places_and_hide_some():
     gp, sets = field_problem("curl-free").gp, sets_like_the_grid(3)
-    samplers = stacked_samplers(gp, sets, "float64")
-    stream = PlacesStream(samplers=samplers, batch_size=4, contexts=Contexts(share=1.0, few=6))
-    assert stream.shared
-    assert stream.conditional
-    draw = eqx.filter_jit(lambda stream, keys: jax.vmap(stream.draw)(keys))
-    batches = draw(stream, jr.split(jr.key(0), 400))
+    samplers = stacked_generators(gp, sets, "float64")
+    generator = MultiDesignGenerator(
+        samplers=samplers, batch_size=4, contexts=ContextSampler(share=1.0, few=6)
+    )
+    assert generator.shared
+    assert generator.conditional
+    draw = eqx.filter_jit(lambda generator, keys: jax.vmap(generator.draw)(keys))
+    batches = draw(generator, jr.split(jr.key(0), 400))
     n, counts = len(GRID), np.asarray(batches.mask.sum(axis=-1))
     assert (batches.x == batches.x[:, :1]).all()
     assert (batches.mask == batches.mask[:, :1]).all()
@@ -104,11 +113,11 @@ def test_batches_share_places_and_hide_some():
 
 @pytest.mark.parametrize("wrong", [{"first": 0.0}, {"least": 1.5}, {"batch_size": 0}])
 def test_wrong_settings_are_refused(wrong):
-    samplers = stacked_samplers(field_problem("se").gp, sets_like_the_grid(1), "float64")
+    samplers = stacked_generators(field_problem("se").gp, sets_like_the_grid(1), "float64")
     with pytest.raises(ValueError, match="expected"):
-        PlacesStream(samplers=samplers, **wrong)
+        MultiDesignGenerator(samplers=samplers, **wrong)
 
 
 def test_one_set_is_not_many():
     with pytest.raises(ValueError, match="sets"):
-        PlacesStream(samplers=stacked_samplers(field_problem("se").gp, [GRID], "float64"))
+        MultiDesignGenerator(samplers=stacked_generators(field_problem("se").gp, [GRID], "float64"))

@@ -14,16 +14,16 @@ from geomndp._types import Batch
 
 @pytest.fixture(scope="module")
 def batches():
-    stream = data.regression1d("paper", "se").stream(64)
-    return stream, jax.jit(jax.vmap(stream.draw))(jr.split(jr.key(0), 60))
+    generator = data.regression1d("paper", "se").generator(64)
+    return generator, jax.jit(jax.vmap(generator.draw))(jr.split(jr.key(0), 60))
 
 
 def test_shapes_and_ranges(batches):
-    stream, batch = batches
+    generator, batch = batches
     assert batch.x.shape == batch.y.shape == (60, 64, 60, 1)
     assert batch.mask.shape == batch.context.shape == (60, 64, 60)
     assert float(batch.x.min()) >= -2 and float(batch.x.max()) <= 2
-    assert stream.conditional
+    assert generator.conditional
 
 
 def test_numbers_of_points_are_uniform(batches):
@@ -55,23 +55,23 @@ def test_half_the_functions_have_contexts_and_all_have_targets(batches):
 
 
 def test_same_key_same_batch(getkey):
-    stream, key = data.regression1d("paper", "sawtooth").stream(4), getkey()
-    draw = eqx.filter_jit(stream.draw)
+    generator, key = data.regression1d("paper", "sawtooth").generator(4), getkey()
+    draw = eqx.filter_jit(generator.draw)
     for first, second in zip(draw(key), draw(key), strict=True):
         assert_array_equal(first, second)
 
 
 def test_joint_streams_have_no_context(getkey):
-    stream = data.regression1d("paper", "se").stream(4, contexts=None, dtype="float32")
-    batch = eqx.filter_jit(stream.draw)(getkey())
-    assert not stream.conditional
+    generator = data.regression1d("paper", "se").generator(4, contexts=None, dtype="float32")
+    batch = eqx.filter_jit(generator.draw)(getkey())
+    assert not generator.conditional
     assert batch.y.dtype == jnp.float32
     assert not np.any(batch.context)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
 def test_share_of_conditional_functions(share, getkey):
-    contexts = data.Contexts(share=share, few_share=0.0)
+    contexts = data.ContextSampler(share=share, few_share=0.0)
     counts = contexts.counts(jnp.full(4000, 60, jnp.int32), key=getkey())
     assert np.mean(np.asarray(counts) > 0) <= share
     assert abs(np.mean(np.asarray(counts) > 0) - share * 59 / 60) < 0.02
@@ -81,7 +81,7 @@ def test_resampled_functions_are_those_of_the_data_set(getkey):
     x = jnp.arange(12.0).reshape(3, 4, 1)
     mask = jnp.asarray([[1.0, 1, 0, 0], [1, 1, 1, 1], [1, 0, 1, 1]])
     functions = Batch(x, 10 * x, mask, jnp.zeros((3, 4)))
-    batch = eqx.filter_jit(data.Resampled(functions, batch_size=50).draw)(getkey())
+    batch = eqx.filter_jit(data.ResampledGenerator(functions, batch_size=50).draw)(getkey())
     known = {tuple(sorted(np.asarray(x[i, :, 0])[np.asarray(mask[i]) > 0])) for i in range(3)}
     orders = set()
     for i in range(50):
@@ -96,11 +96,11 @@ def test_resampled_functions_are_those_of_the_data_set(getkey):
 def test_bad_settings_are_refused():
     process = data.regression1d("paper", "se").process
     with pytest.raises(ValueError, match=r"low < high, got 2.0 and -2.0"):
-        data.Stream(process, low=2.0, high=-2.0)
+        data.ProcessGenerator(process, low=2.0, high=-2.0)
     with pytest.raises(ValueError, match=r"batch_size.*got 0"):
-        data.Stream(process, batch_size=0)
+        data.ProcessGenerator(process, batch_size=0)
     with pytest.raises(ValueError, match=r"0 <= share <= 1, got 1.5"):
-        data.Contexts(share=1.5)
+        data.ContextSampler(share=1.5)
 
 
 def _numbered(b=6, n=9):
@@ -111,8 +111,8 @@ def _numbered(b=6, n=9):
 
 
 def test_thinned_functions_have_any_number_of_points(getkey):
-    stream = data.Resampled(functions=_numbered(), batch_size=2000, thinned=0.5)
-    batch = eqx.filter_jit(stream.draw)(getkey())
+    generator = data.ResampledGenerator(functions=_numbered(), batch_size=2000, thinned=0.5)
+    batch = eqx.filter_jit(generator.draw)(getkey())
     counts = np.asarray(jnp.sum(batch.mask, axis=1)).astype(int)
     shares = np.bincount(counts, minlength=10) / len(counts)
     expected = np.array([0] + [0.25 * (1 / 9 + 1 / 5)] * 5 + [0.25 / 9] * 4)
@@ -122,16 +122,18 @@ def test_thinned_functions_have_any_number_of_points(getkey):
 
 
 def test_at_most_so_many_points(getkey):
-    stream = data.Resampled(functions=_numbered(), batch_size=400, most=6)
-    batch = eqx.filter_jit(stream.draw)(getkey())
+    generator = data.ResampledGenerator(functions=_numbered(), batch_size=400, most=6)
+    batch = eqx.filter_jit(generator.draw)(getkey())
     assert batch.x.shape == (400, 6, 1) and batch.mask.shape == (400, 6)
     assert set(np.asarray(jnp.sum(batch.mask, axis=1)).tolist()) == {5.0, 6.0}
     assert len(np.unique(np.asarray(batch.x[..., 0])[batch.mask > 0])) == 3 * 9 + 3 * 5
 
 
 def test_contexts_ahead_come_first(getkey):
-    stream = data.Resampled(functions=_numbered(), batch_size=400, ahead=0.5, thinned=0.5)
-    batch = eqx.filter_jit(stream.draw)(getkey())
+    generator = data.ResampledGenerator(
+        functions=_numbered(), batch_size=400, ahead=0.5, thinned=0.5
+    )
+    batch = eqx.filter_jit(generator.draw)(getkey())
     first = np.asarray(jnp.max(jnp.where(batch.context > 0, batch.x[..., 0], -1.0), axis=1))
     target = (batch.mask > 0) & (batch.context == 0)
     rest = np.asarray(jnp.min(jnp.where(target, batch.x[..., 0], 2.0), axis=1))
@@ -143,9 +145,9 @@ def test_contexts_ahead_come_first(getkey):
 
 def test_shared_places(getkey):
     functions = _numbered()
-    stream = data.SharedPlaces(x=functions.x[0], y=functions.y, batch_size=5)
-    batch = eqx.filter_jit(stream.draw)(getkey())
-    assert stream.shared and stream.conditional
+    generator = data.FixedInputsGenerator(x=functions.x[0], y=functions.y, batch_size=5)
+    batch = eqx.filter_jit(generator.draw)(getkey())
+    assert generator.shared and generator.conditional
     assert_array_equal(batch.x, np.broadcast_to(functions.x[0], (5, 9, 1)))
     rows = {tuple(row) for row in np.asarray(functions.y[..., 0])}
     assert {tuple(row) for row in np.asarray(batch.y[..., 0])} <= rows

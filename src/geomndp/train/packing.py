@@ -17,22 +17,22 @@ from geomndp._types import Array, Float, Mask, Outputs
 TILE = 16  # matrix units work on blocks of so many points
 
 
-def row_length(points: int) -> int:
+def packed_length(points: int) -> int:
     """Points of a row that holds two functions with `points` + 1 of them together."""
     return -(-(points + 1) // TILE) * TILE
 
 
 def _longer(v: Array) -> Array:
-    return jnp.pad(v, [(0, row_length(len(v)) - len(v))] + [(0, 0)] * (v.ndim - 1))
+    return jnp.pad(v, [(0, packed_length(len(v)) - len(v))] + [(0, 0)] * (v.ndim - 1))
 
 
-def join(first: Array, second: Array, mask: Mask) -> Array:
+def pack(first: Array, second: Array, mask: Mask) -> Array:
     """Row of the real points of `first` and then of `second`, the latter in reverse order."""
     own = _longer(mask).reshape(-1, *([1] * (first.ndim - 1))) > 0
     return jnp.where(own, _longer(first), jnp.flip(_longer(second), 0))
 
 
-def part(row: Float[Array, "m p"], points: int) -> tuple[Outputs, Outputs]:
+def unpack(row: Float[Array, "m p"], points: int) -> tuple[Outputs, Outputs]:
     """Values of both functions, at their own places; what stands beyond their points is garbage."""
     return row[:points], jnp.flip(row, 0)[:points]
 
@@ -44,9 +44,9 @@ def in_pairs(net, t, x, y, mask) -> Float[Array, "b n p"]:
     _checks.shape("mask", mask, x.shape[:2])
 
     def pair(t, x, y, mask):
-        row = [join(v[0], v[1], mask[0]) for v in (t, x, y)]
-        outputs = net(*row, join(mask[0], 2.0 * mask[1], mask[0]))
-        return jnp.stack(part(outputs, x.shape[1]))
+        row = [pack(v[0], v[1], mask[0]) for v in (t, x, y)]
+        outputs = net(*row, pack(mask[0], 2.0 * mask[1], mask[0]))
+        return jnp.stack(unpack(outputs, x.shape[1]))
 
     halves = [v.reshape(len(v) // 2, 2, *v.shape[1:]) for v in (t, x, y, mask)]
     outputs = jax.vmap(pair)(*halves)

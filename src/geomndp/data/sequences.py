@@ -8,13 +8,13 @@ import jax.random as jr
 
 from geomndp import _checks
 from geomndp._types import Array, Batch, Float, Int, PRNGKeyArray
-from geomndp.data.stream import AbstractStream, Contexts
+from geomndp.data.generators import AbstractGenerator, ContextSampler
 
 START, ENDS, ANY = 0, 1, 2
 """Kinds of context: the start of a function, its start and end, any of its points."""
 
 
-class Ordered(AbstractStream):
+class SequenceGenerator(AbstractGenerator):
     """Functions of a finite set in the order of their points, with contexts of three kinds.
 
     Of the functions that `contexts` makes conditional, evenly spread over the batch, a third each
@@ -29,7 +29,7 @@ class Ordered(AbstractStream):
     batch_size: int = eqx.field(default=512, static=True)
     fixed: tuple[int, int] = eqx.field(default=(20, 10), static=True)
     thinned: float = eqx.field(default=0.25, static=True)
-    contexts: Contexts | None = Contexts(share=0.75, few_share=0.0)
+    contexts: ContextSampler | None = ContextSampler(share=0.75, few_share=0.0)
 
     def __check_init__(self):
         _checks.at_least(1, batch_size=self.batch_size)

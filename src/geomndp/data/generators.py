@@ -12,7 +12,7 @@ from geomndp._types import Array, Batch, Bool, Float, Int, PRNGKeyArray
 from geomndp.data.synthetic import SyntheticProcess
 
 
-class Contexts(eqx.Module):
+class ContextSampler(eqx.Module):
     """How many points of each function are observations.
 
     A `share` of the functions, evenly spread over the batch, is conditional; the others have no
@@ -44,11 +44,11 @@ class Contexts(eqx.Module):
         return jnp.where(self.conditional(len(points)), drawn, 0)
 
 
-class AbstractStream(eqx.Module):
+class AbstractGenerator(eqx.Module):
     """Source of training batches; `conditional` says whether they have contexts."""
 
     batch_size: eqx.AbstractVar[int]
-    contexts: eqx.AbstractVar[Contexts | None]
+    contexts: eqx.AbstractVar[ContextSampler | None]
 
     @property
     def conditional(self) -> bool:
@@ -82,22 +82,27 @@ class AbstractStream(eqx.Module):
         """Make a batch: the same key gives the same functions."""
 
 
-def leading(counts: Int[Array, " b"], size: int, dtype) -> Float[Array, "b n"]:
+def leading_mask(counts: Int[Array, " b"], size: int, dtype) -> Float[Array, "b n"]:
     """1 for the first `counts` points of each function, 0 after."""
     return (jnp.arange(size, dtype=counts.dtype)[None, :] < counts[:, None]).astype(dtype)
 
 
-def mark(
-    points: Int[Array, " b"], size: int, contexts: Contexts | None, dtype, *, key: PRNGKeyArray
+def context_mask(
+    points: Int[Array, " b"],
+    size: int,
+    contexts: ContextSampler | None,
+    dtype,
+    *,
+    key: PRNGKeyArray,
 ) -> tuple[Float[Array, "b n"], Float[Array, "b n"]]:
     """Mask and context marks; the points of a function must be in random order."""
-    mask = leading(points, size, dtype)
+    mask = leading_mask(points, size, dtype)
     if contexts is None:
         return mask, jnp.zeros_like(mask)
-    return mask, leading(contexts.counts(points, key=key), size, dtype)
+    return mask, leading_mask(contexts.counts(points, key=key), size, dtype)
 
 
-class Stream(AbstractStream):
+class ProcessGenerator(AbstractGenerator):
     """Fresh functions of a process at uniform inputs, 1 to `max_points` points each.
 
     The inputs are independent, so the first c points are as random a subset as any: they are the
@@ -110,7 +115,7 @@ class Stream(AbstractStream):
     max_points: int = eqx.field(default=60, static=True)
     low: float = eqx.field(default=-2.0, static=True)
     high: float = eqx.field(default=2.0, static=True)
-    contexts: Contexts | None = Contexts()
+    contexts: ContextSampler | None = ContextSampler()
     dtype: str | None = eqx.field(default=None, static=True)
     in_pairs: bool = eqx.field(default=False, static=True)
 
@@ -133,7 +138,7 @@ class Stream(AbstractStream):
         x = jr.uniform(x_key, (b, n, 1), dtype, self.low, self.high)
         y = jax.vmap(lambda x, key: self.process.sample(x, key=key))(x, jr.split(y_key, b))
         points = self._points(points_key)
-        mask, context = mark(points, n, self.contexts, dtype, key=context_key)
+        mask, context = context_mask(points, n, self.contexts, dtype, key=context_key)
         return Batch(x, y, mask, context)
 
     def _points(self, key: PRNGKeyArray) -> Int[Array, " b"]:
@@ -145,7 +150,7 @@ class Stream(AbstractStream):
         return jnp.stack([first, n + 1 - first], axis=1).reshape(b)
 
 
-class Resampled(AbstractStream):
+class ResampledGenerator(AbstractGenerator):
     """Functions drawn at random from a finite data set, points in random order.
 
     `functions.context` is not read: `contexts` marks new ones in every batch. Of a share `thinned`
@@ -156,7 +161,7 @@ class Resampled(AbstractStream):
 
     functions: Batch
     batch_size: int = eqx.field(default=256, static=True)
-    contexts: Contexts | None = Contexts()
+    contexts: ContextSampler | None = ContextSampler()
     thinned: float = eqx.field(default=0.0, static=True)
     ahead: float = eqx.field(default=0.0, static=True)
     most: int | None = eqx.field(default=None, static=True)
@@ -184,7 +189,9 @@ class Resampled(AbstractStream):
         points = jnp.sum(mask > 0, axis=1, dtype=jnp.int32)
         if self.thinned:
             points = self._thin(points, key=jr.fold_in(order_key, 1))
-        mask, context = mark(points, mask.shape[1], self.contexts, mask.dtype, key=context_key)
+        mask, context = context_mask(
+            points, mask.shape[1], self.contexts, mask.dtype, key=context_key
+        )
         if self.ahead:
             x, y = self._in_order(x, y, mask, key=jr.fold_in(order_key, 2))
         return Batch(x, y, mask, context)
