@@ -1,5 +1,6 @@
 """What models learn from: random functions, training generators, fixed test sets, units."""
 
+from geomndp._deprecated import deprecated_names
 from geomndp._types import Batch
 from geomndp.data.fields import FIELDS, FieldProblem, field_problem
 from geomndp.data.fixed_inputs import FixedInputsGenerator
@@ -13,6 +14,7 @@ from geomndp.data.generators import (
 from geomndp.data.grids import CholeskyGenerator, GridGenerator, covariance, disc, grid_tasks
 from geomndp.data.normalise import Normaliser
 from geomndp.data.point_designs import MultiDesignGenerator, designs, stacked_generators
+from geomndp.data.sequences import SequenceGenerator
 from geomndp.data.suites import NAMES, REGIONS, SUITES, Regression1D, regression1d
 from geomndp.data.synthetic import Gaussian, Mixture, Sawtooth, SyntheticProcess
 from geomndp.data.tasks import tasks
@@ -37,6 +39,7 @@ __all__ = [
     "Regression1D",
     "ResampledGenerator",
     "Sawtooth",
+    "SequenceGenerator",
     "SyntheticProcess",
     "context_mask",
     "covariance",
@@ -48,3 +51,20 @@ __all__ = [
     "stacked_generators",
     "tasks",
 ]
+
+deprecated_names(
+    __name__,
+    {
+        "AbstractProcess": "SyntheticProcess",
+        "AbstractStream": "AbstractGenerator",
+        "Contexts": "ContextSampler",
+        "GridSampler": "CholeskyGenerator",
+        "GridStream": "GridGenerator",
+        "PlacesStream": "MultiDesignGenerator",
+        "Resampled": "ResampledGenerator",
+        "SharedPlaces": "FixedInputsGenerator",
+        "Stream": "ProcessGenerator",
+        "mark": "context_mask",
+        "stacked_samplers": "stacked_generators",
+    },
+)

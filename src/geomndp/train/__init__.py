@@ -1,5 +1,6 @@
 """Learning a score: loss, steps, checkpoints, and the loop around them."""
 
+from geomndp._deprecated import deprecated_names
 from geomndp.train.checkpoint import CheckpointError, Checkpoints
 from geomndp.train.fit import fit_score
 from geomndp.train.lock import FolderInUse
@@ -33,3 +34,12 @@ __all__ = [
     "run",
     "train_steps",
 ]
+
+deprecated_names(
+    __name__,
+    {
+        "ContextTimes": "ContextNoiseLevels",
+        "Likelihood": "LikelihoodWeighting",
+        "advance": "train_steps",
+    },
+)
