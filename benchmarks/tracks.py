@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import jax.random as jr
 from _steps import milliseconds
 
-from geomndp.data.ordered import Ordered
+from geomndp.data.sequences import SequenceGenerator
 from geomndp.experiments.cyclones import experiment as cyclones
 
 

@@ -150,5 +150,5 @@ def noising_and_score(net: AbstractNet, codomain: str) -> tuple[AbstractNoising,
 def loss_for(codomain: str) -> DenoisingLoss:
     """Times dense near zero; contexts clean or with noise of any size that is accepted."""
     if codomain == "sphere":
-        return DenoisingLoss(times=PowerTimeGrid(7.0), average="point")
-    return DenoisingLoss(times=PowerTimeGrid(2.0), weight=Likelihood(), average="point")
+        return DenoisingLoss(times=PowerTimeGrid(7.0), reduction="point")
+    return DenoisingLoss(times=PowerTimeGrid(2.0), weight=LikelihoodWeighting(), reduction="point")

@@ -86,14 +86,14 @@ class DenoisingLoss(eqx.Module):
     `times` is any of the solvers' grids: times are as dense as its points. `weight(noising, t)`
     multiplies the loss of a function at time t. (With the velocity parametrisation,
     `LogSnrTimeGrid` times and the weight a^2 give the likelihood's own weighting, beta / sigma^2 on
-    u.) `average` "point" gives every target of the batch the same weight, instead of every
+    u.) `reduction` "point" gives every target of the batch the same weight, instead of every
     function. With a rule for divergences as `implicit` the score is matched without the noise's
     own density, as on manifolds where that is not known (see `geomndp.train.implicit`).
     """
 
     eps: float = eqx.field(default=5e-4, static=True)
     times: AbstractTimeGrid = UniformTimeGrid()
-    context_times: ContextTimes = ContextTimes()
+    context_noise_levels: ContextNoiseLevels = ContextNoiseLevels()
     weight: Weight | None = None
     reduction: str = eqx.field(default="function", static=True)
     implicit: AbstractDivergence | None = None

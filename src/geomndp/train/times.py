@@ -26,7 +26,7 @@ def stratified(num: int, dtype, *, key: PRNGKeyArray) -> Float[Array, " num"]:
     return u - jnp.floor(u)
 
 
-def spread(
+def times_from_uniform(
     u: Float[Array, " b"], grid: AbstractTimeGrid, schedule: AbstractSchedule, eps: float
 ) -> Float[Array, " b"]:
     """Map uniform numbers to times on [eps, 1] as dense as the points of a solver's grid.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import equinox as eqx
 
 
-class Likelihood(eqx.Module):
+class LikelihoodWeighting(eqx.Module):
     r"""Weight $a_t^2$: with the velocity's loss, that of u; with `PowerTimeGrid(2)` times, close to
     the likelihood's own weighting $\beta_t / \sigma_t^2$ (Song et al. 2021)."""
 

@@ -40,7 +40,7 @@ from geomndp.likelihood import Flow
 from geomndp.model import Model
 from geomndp.score import GaussianScore, NetworkScore
 from geomndp.solve import PowerTimeGrid
-from geomndp.train import DenoisingLoss, Log, TrainingDiverged, advance, init, run
+from geomndp.train import DenoisingLoss, Log, TrainingDiverged, init, run, train_steps
 from geomndp.train.step import divisor
 
 EXACT = "exact score"
@@ -71,7 +71,7 @@ def ablation(
     init_key, train_key = jr.split(jr.key(seed))
     if model is None:
         model = make_model(this, key=init_key, compute_dtype=compute_dtype)
-    loss = DenoisingLoss(times=PowerTimeGrid(2.0), average="point") if loss is None else loss
+    loss = DenoisingLoss(times=PowerTimeGrid(2.0), reduction="point") if loss is None else loss
     chosen = settings() if chosen is None else chosen
     generator = dataclasses.replace(make_generator(this, batch_size), dtype="float32")
     rate = make_optimiser(this, steps)
