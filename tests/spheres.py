@@ -22,7 +22,7 @@ BROAD = (0.3, 0.2, 0.4)
 def centres(x):
     """Three curves on the sphere."""
     a, b = (jnp.asarray(_AXES[:, i, None, :], dtype=x.dtype) for i in range(2))
-    return SPHERE.onto(a + jnp.sin(2 * x[None, :, :1]) * b)
+    return SPHERE.retract(a + jnp.sin(2 * x[None, :, :1]) * b)
 
 
 @cache  # one object: what was compiled for it is found again
@@ -44,4 +44,4 @@ def drawn(x, *, key):
 
 def between(x, shares=(0.45, 0.2, 0.35)):
     """Values that leave it open which component they come from."""
-    return SPHERE.onto(jnp.tensordot(jnp.asarray(shares), centres(x), 1))
+    return SPHERE.retract(jnp.tensordot(jnp.asarray(shares), centres(x), 1))

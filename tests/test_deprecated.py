@@ -170,3 +170,24 @@ def test_an_old_attribute_is_the_new_one():
     with pytest.warns(DeprecationWarning, match=r"Toy.former is deprecated.*use new$") as caught:
         assert Toy(2.0).former == 2.0
     assert caught[0].filename == __file__
+
+
+def test_a_subclass_may_override_a_method_by_its_old_name():
+    from geomndp.geometry import Sphere
+    from geomndp.geometry.base import AbstractFamily
+
+    names = ("exp", "log", "distance", "project", "ambient_dim", "log_volume", "to_tangent_coords")
+    body = {name: getattr(Sphere, name) for name in names}
+    old = {"onto": Sphere.retract, "embed": Sphere.from_tangent_coords}
+    with pytest.warns(DeprecationWarning) as caught:
+        made = type(Sphere)(
+            "OldSphere", (AbstractFamily,), {**body, **old, "_mirror": Sphere._mirror}
+        )
+    assert {str(warning.message).split()[0] for warning in caught} == {
+        "OldSphere.onto",
+        "OldSphere.embed",
+    }
+    assert all(warning.filename == __file__ for warning in caught)
+    point = jnp.array([[3.0, 0.0, 4.0]])
+    assert jnp.array_equal(made(2).retract(point), Sphere(2).retract(point))
+    assert made(2).basis(point / 5).shape == (1, 2, 3)

@@ -24,7 +24,7 @@ LAYERS = (
     "data",
     "evaluate",
     "geometry",
-    "groups",
+    "equivariance",
     "kernels",
     "likelihood",
     "model",

@@ -9,8 +9,8 @@ import scipy.linalg
 import scipy.stats
 from numpy.testing import assert_allclose
 
-from geomndp._linalg import DiagonalGram, MatrixGram, apply, jitter, per_output, zero_masked
 from geomndp.kernels import Diagonal, Periodic, SquaredExponential, White
+from geomndp.linalg import DiagonalGram, MatrixGram, apply, jitter, per_output, zero_masked
 
 from .cases import DTYPES, KERNELS, KINDS, SCALAR, N, inputs, largest, matrix_of, normal, operands
 

@@ -26,9 +26,9 @@ ROOT = Path(__file__).resolve().parents[1]
 HEAT = "geometry/test_heat.py geometry/test_manifolds.py"
 STEPS = "samplers/test_code_follows_law.py samplers/test_calls.py"
 TESTS = {  # module: the tests that should kill its mutants
-    "_linalg/base.py": "test_linalg.py",
-    "_linalg/diagonal.py": "test_linalg.py",
-    "_linalg/matrix.py": "test_linalg.py",
+    "linalg/base.py": "test_linalg.py",
+    "linalg/diagonal.py": "test_linalg.py",
+    "linalg/matrix.py": "test_linalg.py",
     "geometry/divergence.py": "geometry/test_divergence.py likelihood/test_divergence.py",
     "geometry/so3.py": "geometry/test_manifolds.py",
     "geometry/sphere.py": "geometry/test_manifolds.py",
@@ -39,7 +39,7 @@ TESTS = {  # module: the tests that should kill its mutants
     "geometry/heat/warp.py": HEAT,
     "kernels/base.py": "kernels",
     "kernels/stationary.py": "kernels",
-    "kernels/tensor.py": "kernels groups/test_actions.py",
+    "kernels/tensor.py": "kernels equivariance/test_actions.py",
     "kernels/vector.py": "kernels",
     "gp.py": "test_gp.py",
     "noising/brownian.py": "noising/test_brownian.py",

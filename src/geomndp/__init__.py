@@ -7,11 +7,13 @@ it is first used.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from ._deprecated import deprecated_names
+
 __version__ = "0.1.0"
 
 _SUBMODULES = (
     "geometry",
-    "groups",
+    "equivariance",
     "kernels",
     "predictive",
     "gp",
@@ -48,11 +50,11 @@ if TYPE_CHECKING:
     from . import (
         baselines as baselines,
         data as data,
+        equivariance as equivariance,
         evaluate as evaluate,
         experiments as experiments,
         geometry as geometry,
         gp as gp,
-        groups as groups,
         kernels as kernels,
         law as law,
         likelihood as likelihood,
@@ -91,3 +93,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted([*_SUBMODULES, *_NAMES, "__version__"])
+
+
+deprecated_names(__name__, {"groups": "equivariance"})

@@ -6,7 +6,8 @@ Every package, or module, keeps one table of its own, registered at the end of i
 
 A value is a name or a submodule of the same package, the path of a module, or `module:name`.
 Arguments are renamed by the decorator `renamed_arguments`, of functions and of classes; attributes
-and methods by `old = renamed_attribute("new")` in the body of a class. Plain Python.
+and methods by `old = renamed_attribute("new")` in the body of a class, whose base
+`RenamedMethods` lets users' subclasses define a method by its old name. Plain Python.
 """
 
 from __future__ import annotations
@@ -125,6 +126,22 @@ class renamed_attribute:
         return getattr(instance, self.new)
 
 
+class RenamedMethods:
+    """Base of a class whose methods users override, perhaps by their old names still.
+
+    Old names are those of `renamed_attribute` in the body of the class or of its bases.
+    """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for base in cls.__mro__[1:]:
+            for old, attribute in vars(base).items():
+                if isinstance(attribute, renamed_attribute) and old in vars(cls):
+                    if attribute.new not in vars(cls):
+                        _warn(f"{cls.__name__}.{old}", attribute.new)
+                        setattr(cls, attribute.new, vars(cls)[old])
+
+
 def _resolve(module: str, old: str) -> Any:
     where, _, name = target(module, old).partition(":")
     _warn(f"{module}.{old}", f"{where}.{name}")
@@ -161,7 +178,7 @@ class _RenamedModules(MetaPathFinder, Loader):
 _FINDER = _RenamedModules()
 
 
-_MACHINERY = (__name__, "equinox", "jaxtyping", "beartype", "importlib")
+_MACHINERY = ("abc", "equinox", "jaxtyping", "beartype", "importlib")
 
 
 def _warn(old: str, new: str) -> None:
@@ -169,7 +186,8 @@ def _warn(old: str, new: str) -> None:
     frame, level = sys._getframe(), 1
     while frame.f_back is not None:
         name, file = frame.f_globals.get("__name__", ""), frame.f_code.co_filename
-        if not (name.startswith(_MACHINERY) or "beartype" in file):
+        inside = name == __name__ or name.partition(".")[0] in _MACHINERY or "beartype" in file
+        if not inside:
             break
         if "importlib._bootstrap" not in file:  # `warnings` leaves these out itself
             level += 1

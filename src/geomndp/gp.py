@@ -15,8 +15,10 @@ import jax.numpy as jnp
 import jax.random as jr
 from jax.scipy.linalg import solve_triangular
 
-from geomndp import _checks
-from geomndp._linalg import (
+from geomndp import _validation
+from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray, Scalar
+from geomndp.kernels import AbstractKernel
+from geomndp.linalg import (
     AbstractGram,
     MatrixGram,
     apply,
@@ -24,8 +26,6 @@ from geomndp._linalg import (
     matmul,
     zero_masked,
 )
-from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray, Scalar
-from geomndp.kernels import AbstractKernel
 from geomndp.predictive import AbstractPredictive, AbstractProcess, LogProb, exact_log_prob
 
 Mean = Callable[[Inputs], Outputs]
@@ -38,7 +38,7 @@ class Constant(eqx.Module):
     dim: int = eqx.field(default=1, static=True)
 
     def __check_init__(self):
-        _checks.at_least(1, dim=self.dim)
+        _validation.at_least(1, dim=self.dim)
 
     def __call__(self, x: Inputs) -> Outputs:
         return jnp.full((len(x), self.dim), self.value, dtype=x.dtype)
@@ -49,7 +49,7 @@ def mean_values(mean: Mean | None, x: Inputs, dim: int) -> Outputs:
     if mean is None:
         return jnp.zeros((len(x), dim), dtype=x.dtype)
     values = mean(x)
-    _checks.shape("the values of the mean function", values, (len(x), dim))
+    _validation.shape("the values of the mean function", values, (len(x), dim))
     return values
 
 
@@ -76,10 +76,10 @@ class AbstractGP(AbstractProcess, AbstractPredictive):
 
     def sample(self, x: Inputs, *, key: PRNGKeyArray, num_samples: int | None = None) -> Array:
         """Draw (n, p), or (num_samples, n, p)."""
-        _checks.function(x, dim=self.dim)
+        _validation.function(x, dim=self.dim)
         if num_samples is None:
             return self.sample(x, key=key, num_samples=1)[0]
-        _checks.at_least(0, num_samples=num_samples)
+        _validation.at_least(0, num_samples=num_samples)
         z = jr.normal(key, (num_samples, len(x), self.dim), dtype=x.dtype)
         # The factor does not depend on z, so that one factorisation serves all samples.
         return self.mean_at(x)[None] + jax.vmap(self.gram(x).cholesky_mv)(z)
@@ -93,7 +93,7 @@ class AbstractGP(AbstractProcess, AbstractPredictive):
         key: PRNGKeyArray | None = None,
     ) -> Scalar:
         """Joint log-density of the unmasked rows, in nats; exact, with or without a key."""
-        _checks.function(x, y, dim=self.dim, mask=mask)
+        _validation.function(x, y, dim=self.dim, mask=mask)
         x = zero_masked(x, mask)
         return self.gram(x, mask).log_density(y - self.mean_at(x), mask)
 
@@ -112,7 +112,7 @@ class AbstractGP(AbstractProcess, AbstractPredictive):
         self, x: Inputs, *, key: PRNGKeyArray | None = None
     ) -> tuple[Outputs, Outputs]:
         """Mean and standard deviation (n, p) of y at x, noise included; exact."""
-        _checks.function(x, dim=self.dim)
+        _validation.function(x, dim=self.dim)
         return self.mean_at(x), jnp.sqrt(self.gram(x).diagonal())
 
     def mean_and_covariance(self, x: Inputs) -> tuple[Outputs, Float[Array, "np np"]]:
@@ -128,7 +128,7 @@ class GP(AbstractGP):
     noise: float = 0.0
 
     def __check_init__(self):
-        _checks.not_negative(noise=self.noise)
+        _validation.not_negative(noise=self.noise)
 
     @property
     def dim(self) -> int:
@@ -144,8 +144,8 @@ class GP(AbstractGP):
         self, x: Inputs, y: Outputs, noise=0.0, mask: Mask | None = None
     ) -> ConditionedGP:
         """Law of new values given those at x, seen with a further `noise` variance."""
-        _checks.function(x, y, dim=self.dim, mask=mask)
-        _checks.not_negative(noise=noise)
+        _validation.function(x, y, dim=self.dim, mask=mask)
+        _validation.not_negative(noise=noise)
         return ConditionedGP(self, zero_masked(x, mask), y, variances(noise, x), mask)
 
 
@@ -194,8 +194,8 @@ class ConditionedGP(AbstractGP):
         self, x: Inputs, y: Outputs, noise=0.0, mask: Mask | None = None
     ) -> ConditionedGP:
         """Add more observations."""
-        _checks.function(x, y, dim=self.dim, mask=mask)
-        _checks.not_negative(noise=noise)
+        _validation.function(x, y, dim=self.dim, mask=mask)
+        _validation.not_negative(noise=noise)
         return ConditionedGP(
             self.prior,
             jnp.concatenate([self.x, zero_masked(x, mask)]),

@@ -42,7 +42,7 @@ def test_area_of_local_coordinates_is_that_of_their_jacobian(getkey):
 def test_north_is_up():
     here = jnp.array([[0.0, 1.0, 0.0]])
     north_east = jnp.array([[-0.01, 1.0, 0.02]])
-    found = jax.jit(linear.to_local)(here[0], SPHERE.onto(north_east))
+    found = jax.jit(linear.to_local)(here[0], SPHERE.retract(north_east))
     assert_allclose(found, [[0.01, 0.02]], rtol=1e-3)
 
 

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from geomndp import build
 from geomndp._build.scales import normaliser, step_length
 from geomndp.data.globe import to_unit
-from geomndp.groups import Codomain
+from geomndp.equivariance import FieldType
 from geomndp.tables import Functions, Variable, Variables
 
 from .helper import TINY
@@ -20,7 +20,7 @@ from .helper import TINY
         (("", ""), None, False),
         (("m", ""), None, False),
         (("m", "metres"), None, True),
-        (("", ""), Codomain(2, "scalar"), True),
+        (("", ""), FieldType(2, "scalar"), True),
     ],
 )
 def test_inputs_share_a_scale_only_if_they_say_so(units, rigid, shared):

@@ -9,7 +9,7 @@ import time
 import pytest
 
 import geomndp
-from geomndp import _progress, _shipped
+from geomndp import _pretrained, _progress
 from geomndp.cli import main
 from geomndp.cli.listing import TRACKS, _columns, _kind
 from geomndp.cli.main import _RUN
@@ -53,15 +53,15 @@ def test_version(capsys):
 def test_list_shows_every_shipped_model(capsys):
     assert main(["list"]) == 0
     shown = capsys.readouterr().out
-    assert _shipped.names() and all(name in shown for name in _shipped.names())
+    assert _pretrained.names() and all(name in shown for name in _pretrained.names())
     assert main(["list", "--json"]) == 0
-    assert set(json.loads(capsys.readouterr().out)) == set(_shipped.names())
+    assert set(json.loads(capsys.readouterr().out)) == set(_pretrained.names())
 
 
 def test_tracks_are_told_by_what_they_are():
     """Not by their names: by values on the sphere, or errors in kilometres."""
-    for name in _shipped.names():
-        document = _shipped.document(_shipped.find(name))
+    for name in _pretrained.names():
+        document = _pretrained.document(_pretrained.find(name))
         assert (_kind(document) is TRACKS) == name.startswith("cyclones/")
         document["metadata"]["metrics"] = {}
         assert (_kind(document) is TRACKS) == ("lat" in _columns(document)["outputs"])
@@ -109,8 +109,8 @@ def test_unwritable_output_is_one_sentence(tmp_path, capsys):
 
 
 def test_shipped_models_are_experiments_with_measured_metrics():
-    for name in _shipped.names():
-        notes = _shipped.metadata(name)
+    for name in _pretrained.names():
+        notes = _pretrained.metadata(name)
         assert name in registry.names() and notes["experiment"] == name
         gaps = results.read(results.shipped(name.split("/")[0])).get("gaps", {})
         assert "interpolation" in notes["metrics"] or name in gaps
@@ -126,7 +126,7 @@ def test_table_has_published_and_measured_rows():
     text = "".join(map(markdown, table1d.tables("paper")))
     assert "| T(1)-GeomNDP, paper | 0.72 | 0.32 | -0.38 | 3.39 | 0.64 |" in text
     assert "| NDP*, paper | * | * | * | * | * |" in text
-    measured = _shipped.metadata("regression1d/se")["metrics"]["interpolation"]
+    measured = _pretrained.metadata("regression1d/se")["metrics"]["interpolation"]
     assert table1d.number(*measured["log_prob"]) in text
     rows = table1d.rows("gnp2020", "interpolation")
     quoted = published.QUOTED["interpolation"]

@@ -6,11 +6,11 @@ import pytest
 from numpy.testing import assert_allclose
 
 from geomndp.data import covariance, disc, field_problem
+from geomndp.equivariance import symmetric_basis
 from geomndp.evaluate import field_physics, physics
 from geomndp.experiments.vector_fields import experiment as vector_fields
 from geomndp.experiments.vector_fields.physics import sample_physics
 from geomndp.gp import GP
-from geomndp.groups import symmetric_basis
 from geomndp.kernels import Diagonal, White
 from geomndp.model import Model
 from geomndp.noising import LinearSchedule, OrnsteinUhlenbeck

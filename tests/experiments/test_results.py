@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from geomndp import Model, _shipped
+from geomndp import Model, _pretrained
 from geomndp.cli import main
 from geomndp.experiments import results
 from geomndp.experiments.regression1d import (
@@ -78,17 +78,17 @@ def test_scores_ship_with_their_models_and_the_rest_with_the_table(tmp_path, mon
     models = tmp_path / "models"
     weights = models / f"{name}.safetensors"
     weights.parent.mkdir(parents=True)
-    shutil.copy(_shipped.weights(_shipped.folder() / name), weights)
+    shutil.copy(_pretrained.weights(_pretrained.folder() / name), weights)
     monkeypatch.setattr(results, "shipped", lambda table: tmp_path / f"{table}.json")
     path = tmp_path / "results.json"
     results.write(path, {"scores": {name: {"interpolation": SCORES}}, "curve": {"a": CURVE}})
     results.ship(path, "regression1d", models)
-    metrics = _shipped.document(models / name)["metadata"]["metrics"]["interpolation"]
+    metrics = _pretrained.document(models / name)["metadata"]["metrics"]["interpolation"]
     assert metrics == SCORE | {"joint": SCORES["joint"]}
     results.write(path, {"curve": {"b": CURVE}})
     results.ship(path, "regression1d", models)
     assert results.read(tmp_path / "regression1d.json") == {"curve": {"a": CURVE, "b": CURVE}}
-    monkeypatch.setattr(_shipped, "folder", lambda: models)
+    monkeypatch.setattr(_pretrained, "folder", lambda: models)
     rows = {row.label: row.cells[0] for row in table1d.rows("paper", "interpolation")}
     assert rows["T(1)-GeomNDP"] == "0.500 ± 0.100"
     assert rows["T(1)-GeomNDP, joint route"] == "0.480 ± 0.100"

@@ -23,7 +23,7 @@ MANIFOLDS = {"plane": Euclidean(2), **COMPACT, "mixed": Product((Euclidean(1), S
 @partial(jax.jit, static_argnames=("manifold", "n", "dtype"))
 def points(manifold, n, *, key, dtype=jnp.float64):
     """Random points."""
-    return manifold.onto(normal(n, manifold.ambient_dim, key=key, dtype=dtype))
+    return manifold.retract(normal(n, manifold.ambient_dim, key=key, dtype=dtype))
 
 
 @partial(jax.jit, static_argnames=("manifold", "length"))

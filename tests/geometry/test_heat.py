@@ -165,7 +165,7 @@ def deviation(probabilities):
 def drawn(manifold, s, centre, *, key):
     """Draws, how far they are, and in which direction."""
     y = heat_kernel(manifold).sample(s, centre, key=key)
-    return manifold.distance(centre, y), manifold.coordinates(centre, manifold.log(centre, y))
+    return manifold.distance(centre, y), manifold.to_tangent_coords(centre, manifold.log(centre, y))
 
 
 @radial

@@ -10,8 +10,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from geomndp import kernels
-from geomndp._linalg import DiagonalGram
 from geomndp.kernels import Matern12, Matern32, Matern52, Periodic, SquaredExponential, White
+from geomndp.linalg import DiagonalGram
 
 from ..cases import DTYPES, KERNELS, SCALAR, N, inputs
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save
 
-from geomndp import Model, _shipped, load
+from geomndp import Model, _pretrained, load
 from geomndp.data import Normaliser
 from geomndp.gp import Constant
 from geomndp.kernels import SquaredExponential, White
@@ -87,7 +87,7 @@ def _write(path: Path, text: str, tensors: dict) -> None:
     try:
         rewrite(path, json.loads(text), tensors)
     except (ValueError, RecursionError):
-        path.write_bytes(save(tensors, {_shipped.KEY: text}))
+        path.write_bytes(save(tensors, {_pretrained.KEY: text}))
 
 
 CHANGES = [(name, 3) for name in VALUES] + [(name, 1) for name in ("missing", "object", "deep")]
@@ -204,7 +204,7 @@ def test_tensors_that_are_not_the_networks_are_refused(case, valid, tmp_path):
 
 
 def test_another_models_weights_are_refused(valid, tmp_path):
-    other = _shipped.weights(_shipped.folder() / "regression1d/se")
+    other = _pretrained.weights(_pretrained.folder() / "regression1d/se")
     path = tmp_path / "m.safetensors"
     rewrite(path, document_of(valid), load_file(other))
     with pytest.raises(ValueError, match="expected tensors of the network, got"):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save
 
-from geomndp import _registry, _shipped, load
+from geomndp import _pretrained, _registry, load
 from geomndp.model.legacy import DOCUMENT, FIELD_RENAMES, upgraded
 from geomndp.model.parts import arguments
 from geomndp.model.weights import parameters
@@ -93,8 +93,10 @@ def write_old(folder: Path, version: int) -> dict[str, np.ndarray]:
         (folder / "m.json").write_text(json.dumps(document))
     else:
         start = 8 + int.from_bytes(data[:8], "little")
-        document["sha256"] = _shipped.digest(document, data[start:])
-        (folder / "m.safetensors").write_bytes(save(stored, {_shipped.KEY: json.dumps(document)}))
+        document["sha256"] = _pretrained.digest(document, data[start:])
+        (folder / "m.safetensors").write_bytes(
+            save(stored, {_pretrained.KEY: json.dumps(document)})
+        )
     return stored
 
 
@@ -108,9 +110,9 @@ def test_files_of_older_versions_load_and_are_saved_as_the_present_one(version, 
     for name, value in stored.items():
         np.testing.assert_array_equal(found[name], value)
     model.save(tmp_path / "again")
-    document = _shipped.stored(tmp_path / "again")
+    document = _pretrained.stored(tmp_path / "again")
     assert document["version"] == 3 and document["t_min"] == 0.002 and "eps" not in document
-    assert _shipped.metadata(tmp_path / "m") == {"eps": 1}  # a user's own words
+    assert _pretrained.metadata(tmp_path / "m") == {"eps": 1}  # a user's own words
 
 
 def test_fields_are_renamed_at_every_depth(monkeypatch):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from geomndp import _checks, fit, summaries
+from geomndp import _validation, fit, summaries
 from geomndp._types import Batch
 from geomndp.data import Normaliser
 from geomndp.train import History
@@ -76,7 +76,7 @@ def test_nothing_is_sampled_at_a_masked_input(exact, function):
 def test_other_layers_refuse_masked_entries(function):
     x, y = map(np.asarray, function)
     with pytest.raises(ValueError, match="expected y without masked entries, got them in rows 2"):
-        _checks.shapes(x, masked(y, 2), dim=1)
+        _validation.shapes(x, masked(y, 2), dim=1)
     with pytest.raises(ValueError, match="expected samples without masked entries"):
         summaries.mean(masked(np.zeros((4, 3)), 2))
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from geomndp import load
+from geomndp.equivariance import RigidTransform, random_transform
 from geomndp.experiments.vector_fields.rotated_sampler import Turned
-from geomndp.groups import Motion, random_motion
 from geomndp.likelihood import Flow
 from geomndp.samplers import Amortised
 from geomndp.solve import Heun
@@ -55,11 +55,11 @@ def test_fields_turn_shift_and_reflect(name):
     model, keys = load(name), jr.split(jr.key(11), 3)
     x = jr.uniform(keys[0], (12, 2), jnp.float32, -2.0, 2.0)
     y = jr.normal(keys[1], (12, 2), jnp.float32)
-    turn = random_motion(2, key=keys[2], reflect=False, dtype=jnp.float32)
+    turn = random_transform(2, key=keys[2], reflect=False, dtype=jnp.float32)
     mirror = jnp.asarray([[1.0, 0.0], [0.0, -1.0]], jnp.float32)
-    motion = Motion(jnp.matmul(turn.matrix, mirror), turn.shift)
+    motion = RigidTransform(jnp.matmul(turn.matrix, mirror), turn.shift)
     assert float(jnp.linalg.det(motion.matrix)) < 0
-    moved = motion.on_inputs(x), jnp.matmul(y, motion.matrix.T, precision="highest")
+    moved = motion.act_on_inputs(x), jnp.matmul(y, motion.matrix.T, precision="highest")
     check(model, x, y, *moved, motion.matrix)
 
 

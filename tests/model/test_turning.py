@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from geomndp import samplers
-from geomndp.groups import random_motion
+from geomndp.equivariance import random_transform
 from geomndp.kernels import Diagonal, White
 from geomndp.likelihood import Flow, Hutchinson
 from geomndp.model import Model
@@ -60,7 +60,7 @@ def test_samples_and_likelihoods_turn(name, dtype, getkey):
     x = places(net, dtype)
     y = jr.normal(getkey(), (len(x), net.output_dim), dtype)
     probe = jr.rademacher(getkey(), (1, *y[M:].shape), dtype)
-    g = random_motion(net.codomain.dim, key=getkey(), dtype=dtype)
+    g = random_transform(net.codomain.dim, key=getkey(), dtype=dtype)
     sampler = SAMPLERS["amortised" if name.startswith("plane") else "langevin"]
 
     def problem(x, y, observed):
@@ -84,15 +84,19 @@ def test_samples_and_likelihoods_turn(name, dtype, getkey):
     plain = hurried(run, x, y, noises, probe)
 
     def turn(v):
-        return jax.vmap(lambda v: g.on_outputs(v, net.codomain))(v.reshape(-1, *v.shape[-2:]))
+        return jax.vmap(lambda v: g.act_on_outputs(v, net.codomain))(v.reshape(-1, *v.shape[-2:]))
 
     turned = jax.tree.map(lambda z: turn(z).reshape(z.shape), noises)
     moved = hurried(
-        run, g.on_inputs(x), g.on_outputs(y, net.codomain), turned, turn(probe).reshape(probe.shape)
+        run,
+        g.act_on_inputs(x),
+        g.act_on_outputs(y, net.codomain),
+        turned,
+        turn(probe).reshape(probe.shape),
     )
     for found, expected in zip(moved[:2], plain[:2], strict=True):
         assert bool(jnp.all(jnp.isfinite(expected)))
-        assert relative(found, g.on_outputs(expected, net.codomain)) < BOUNDS[dtype]
+        assert relative(found, g.act_on_outputs(expected, net.codomain)) < BOUNDS[dtype]
     assert relative(moved[2], plain[2]) < BOUNDS[dtype]
 
 

@@ -11,7 +11,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from geomndp import nets
-from geomndp.groups import random_motion
+from geomndp.equivariance import random_transform
 from geomndp.nets import blocks, smoothing
 
 from ..cases import largest
@@ -39,10 +39,10 @@ def test_equivariance(name, dtype, getkey):
         plain = run(net, *function)
         assert float(jnp.std(plain)) > 1e-4
         for reflect in (False, True):
-            g = random_motion(net.codomain.dim, key=getkey(), reflect=reflect, dtype=dtype)
-            x, y = g.on_inputs(function.x), g.on_outputs(function.y, net.codomain)
+            g = random_transform(net.codomain.dim, key=getkey(), reflect=reflect, dtype=dtype)
+            x, y = g.act_on_inputs(function.x), g.act_on_outputs(function.y, net.codomain)
             moved = run(net, *function._replace(x=x, y=y))
-            assert relative(moved, g.on_outputs(plain, net.codomain)) < BOUNDS[dtype]
+            assert relative(moved, g.act_on_outputs(plain, net.codomain)) < BOUNDS[dtype]
 
 
 @every

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from geomndp._linalg import join_masks
+from geomndp.linalg import join_masks
 from geomndp.score import GaussianScore
 from geomndp.solve import ConditionalDynamics, Context
 

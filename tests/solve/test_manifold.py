@@ -32,9 +32,9 @@ X = jnp.asarray([[-0.5], [0.2]])
 @partial(quick, static_argnums=0)
 def end(solver, times, y):
     """Where the flow ends."""
-    return solver.integrate(ConditionalDynamics(NOISING, oracle(), X).flow, times, y, SPHERE.onto)[
-        0
-    ]
+    return solver.integrate(
+        ConditionalDynamics(NOISING, oracle(), X).flow, times, y, SPHERE.retract
+    )[0]
 
 
 def knots(steps):

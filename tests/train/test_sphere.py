@@ -35,7 +35,7 @@ def stretched(score, factor):
     def net(t, x, y, mask):
         sigma = NOISING.sigma(t)[:, None]
         safe = jnp.where(sigma > 0, sigma, 1.0)
-        u = score(NOISING, t, x, SPHERE.onto(y), mask)
+        u = score(NOISING, t, x, SPHERE.retract(y), mask)
         return factor * jnp.where(sigma > 0, u * (sigma + 1e-3) / safe, 0.0)
 
     return NetworkScore(net, PreconditionK())
@@ -87,7 +87,7 @@ def test_training_lowers_the_loss(manifold):
     p = manifold.ambient_dim
     net = Pointwise(eqx.nn.MLP(1 + p, p, 16, 1, activation=jax.nn.silu, key=jr.key(0)))
     model = Model(noising, NetworkScore(net, PreconditionK()), eps=0.01)
-    y = manifold.onto(jnp.eye(p)[None, :1] + 0.2 * jr.normal(jr.key(1), (64, 3, p)))
+    y = manifold.retract(jnp.eye(p)[None, :1] + 0.2 * jr.normal(jr.key(1), (64, 3, p)))
     data = Batch(jnp.zeros((64, 3, 1)), y, jnp.ones((64, 3)), jnp.zeros((64, 3)))
     implicit = None if manifold.d == 2 else Hutchinson(1)
     loss = DenoisingLoss(eps=0.01, implicit=implicit)

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp._build.choose import (
     PEAKS,
     SYMMETRIES,
@@ -57,8 +57,8 @@ def build(
     the network. `print` the result to see what was chosen, `gn.fit(result, steps=..., key=...)` to
     train.
     """
-    _checks.one_of("symmetry", symmetry, SYMMETRIES)
-    _checks.one_of("codomain", codomain, CODOMAINS)
+    _validation.one_of("symmetry", symmetry, SYMMETRIES)
+    _validation.one_of("codomain", codomain, CODOMAINS)
     functions = read_functions(
         dataset,
         function=function,

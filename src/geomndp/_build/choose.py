@@ -12,7 +12,7 @@ import numpy as np
 from geomndp._build.scales import Density, step_length
 from geomndp._types import PRNGKeyArray
 from geomndp.geometry import Sphere
-from geomndp.groups import Codomain
+from geomndp.equivariance import FieldType
 from geomndp.kernels import Diagonal, White
 from geomndp.nets import (
     AbstractNet,
@@ -40,7 +40,7 @@ FEW, MANY = 3_000, 100_000  # points of all functions together
 PEAKS = {RelativeAttention: 3e-3, Steerable2: 2e-3}
 
 
-def kinds_of(functions: Functions, symmetry: str, kinds: Any) -> Codomain | None:
+def kinds_of(functions: Functions, symmetry: str, kinds: Any) -> FieldType | None:
     """What the outputs are under motions of space: one scalar, or one vector, if not said."""
     about = functions.variables
     if symmetry not in SPACE:
@@ -60,15 +60,15 @@ def kinds_of(functions: Functions, symmetry: str, kinds: Any) -> Codomain | None
             + ", ".join(about.output_names)
         )
     kinds = ("scalar" if p == 1 else "vector",) if kinds is None else kinds
-    codomain = Codomain(dim, *((kinds,) if isinstance(kinds, str) else kinds))
+    codomain = FieldType(dim, *((kinds,) if isinstance(kinds, str) else kinds))
     if codomain.size != p:
-        raise ValueError(f"expected kinds of {p} outputs, got {codomain.size} for {codomain.kinds}")
+        raise ValueError(f"expected kinds of {p} outputs, got {codomain.size} for {codomain.representations}")
     return codomain
 
 
-def check_order(rigid: Codomain | None, inputs: Any, functions: Functions) -> None:
+def check_order(rigid: FieldType | None, inputs: Any, functions: Functions) -> None:
     """Refuse vectors whose inputs were not named: components follow the order of the inputs."""
-    if rigid is not None and inputs is None and set(rigid.kinds) - {"scalar", "pseudoscalar"}:
+    if rigid is not None and inputs is None and set(rigid.representations) - {"scalar", "pseudoscalar"}:
         got = ", ".join(functions.variables.input_names)
         raise ValueError(
             f"expected inputs=... in the order of the vectors' components, got none ({got}?)"
@@ -78,7 +78,7 @@ def check_order(rigid: Codomain | None, inputs: Any, functions: Functions) -> No
 def network(
     functions: Functions,
     symmetry: str,
-    rigid: Codomain | None,
+    rigid: FieldType | None,
     spaced: Density,
     options: dict[str, Any],
     *,
@@ -100,7 +100,7 @@ def network(
     if rigid is not None:
         sizes |= {"radius": _up(spaced.radius), "max_neighbours": spaced.most}
         net = Steerable2 if rigid.dim == 2 else Steerable3
-        return _made(net, (rigid.kinds,), sizes, options, common)
+        return _made(net, (rigid.representations,), sizes, options, common)
     if symmetry == "translation":
         sizes |= wavelengths(spaced.gap, spaced.extent)
         return _made(RelativeAttention, (d, p), sizes, options, common)

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.spatial import KDTree
 
 from geomndp.data import Normaliser
-from geomndp.groups import Codomain
+from geomndp.equivariance import FieldType
 from geomndp.tables import Functions, Variable
 from geomndp.tables.units import canonical
 
@@ -65,7 +65,7 @@ def step_length(x: np.ndarray, y: np.ndarray, mask: np.ndarray) -> float:
     return float(np.median(2 * np.arcsin(np.minimum(moved / 2, 1)))) if moved.size else 0.01
 
 
-def normaliser(functions: Functions, rigid: Codomain | None) -> Normaliser:
+def normaliser(functions: Functions, rigid: FieldType | None) -> Normaliser:
     """Zero mean and unit variance, as far as the symmetries allow.
 
     One scale for inputs that turn together, or state the same units. Outputs of the same units do
@@ -82,7 +82,7 @@ def normaliser(functions: Functions, rigid: Codomain | None) -> Normaliser:
         parts = [y.shape[1]] if _same_units(about.outputs) else None
     else:
         parts = rigid.sizes
-        kinds = np.repeat(np.asarray(rigid.kinds), parts)
+        kinds = np.repeat(np.asarray(rigid.representations), parts)
         shift = np.where(kinds == "scalar", y.mean(axis=0), 0.0)
     return Normaliser(x_shift, x_scale, shift, _scales(y - shift, parts))
 

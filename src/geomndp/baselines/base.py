@@ -6,7 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp._types import Array, Float, PRNGKeyArray, Scalar, ScalarLike
 from geomndp.geometry import Sphere
 
@@ -101,15 +101,15 @@ def _log_prob(forecast, yc, y, noise):
 def checked(context: Context, x) -> Context:
     """Refuse a context or times that make no sense."""
     xc, yc = context
-    _checks.function(xc, yc, dim=3, name=" of the context")
-    _checks.function(x, dim=3)
+    _validation.function(xc, yc, dim=3, name=" of the context")
+    _validation.function(x, dim=3)
     SPHERE.check("y of the context", yc)
     return xc, yc
 
 
 def days(x: Float[Array, "n 1"]) -> np.ndarray:
     """Times as numbers that can be compared; refuses repeated ones."""
-    if not _checks.concrete(x):
+    if not _validation.concrete(x):
         raise ValueError("expected times that are known numbers, got values that JAX is tracing")
     times = np.asarray(x, dtype=float)[:, 0]
     if len(np.unique(times)) != len(times):

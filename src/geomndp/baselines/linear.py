@@ -95,7 +95,7 @@ class JointForecast(AbstractForecast):
         return jnp.insert(rest, self.first, start, axis=0)
 
     def mean(self, yc):
-        start = SPHERE.onto(jnp.mean(self.beginnings.centres, axis=0))
+        start = SPHERE.retract(jnp.mean(self.beginnings.centres, axis=0))
         return self._join(start, self.rest.mean(start[None]))
 
     def sample(self, yc, *, key, num_samples):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from geomndp import _checks, _files, _shipped
+from geomndp import _atomic_io, _pretrained, _validation
 from geomndp.cli import files, places
 from geomndp.cli.commands import Demo, Evaluate, Reproduce, Train
 from geomndp.cli.requests import Condition, Draw
@@ -23,12 +23,12 @@ class Request(NamedTuple):
 
 def read_request(command: Draw) -> Request:
     """Check a request and read its tables."""
-    _checks.at_least(2 if command.summary else 1, num_samples=command.num_samples)
-    _checks.one_of("dtype", command.dtype, ("float32", "float64"))
+    _validation.at_least(2 if command.summary else 1, num_samples=command.num_samples)
+    _validation.one_of("dtype", command.dtype, ("float32", "float64"))
     if not all(0 < level < 1 for level in command.levels):
         raise ValueError(f"expected levels between 0 and 1, got {command.levels}")
     if command.steps is not None:
-        _checks.at_least(1, steps=command.steps)
+        _validation.at_least(1, steps=command.steps)
     given = isinstance(command, Condition)
     table = _observations(command) if given else None
     names = _names(command.name)
@@ -44,33 +44,33 @@ def read_request(command: Draw) -> Request:
 
 def check_demo(command: Demo) -> None:
     """Check numbers and the page."""
-    _checks.at_least(2, num_samples=command.num_samples)
-    _checks.at_least(0, steps=command.steps)
-    _files.check_writable(Path(command.out) / "demo.html")
+    _validation.at_least(2, num_samples=command.num_samples)
+    _validation.at_least(0, steps=command.steps)
+    _atomic_io.check_writable(Path(command.out) / "demo.html")
 
 
 def check_train(command: Train) -> None:
     """Check numbers and the archive."""
     counts = {"steps": command.steps, "batch_size": command.batch_size}
     counts |= {"checkpoint_every": command.checkpoint_every, "functions": command.functions}
-    _checks.at_least(1, **{name: value for name, value in counts.items() if value is not None})
+    _validation.at_least(1, **{name: value for name, value in counts.items() if value is not None})
     if command.name.startswith("cyclones/"):  # others refuse an archive, there or not
         _check_there("data", command.data)
 
 
 def check_evaluate(command: Evaluate) -> None:
     """Check the model, the archive and numbers."""
-    _checks.at_least(1, num=command.num)
-    _checks.one_of("route", command.route, ("conditional", "joint"))
+    _validation.at_least(1, num=command.num)
+    _validation.one_of("route", command.route, ("conditional", "joint"))
     if command.probes is not None:
-        _checks.at_least(1, probes=command.probes)
-    _shipped.document(_shipped.find(command.name))
+        _validation.at_least(1, probes=command.probes)
+    _pretrained.document(_pretrained.find(command.name))
     _check_there("data", command.data)
 
 
 def check_reproduce(command: Reproduce) -> None:
     """Check files."""
-    _checks.at_least(0, num=command.num)
+    _validation.at_least(0, num=command.num)
     _check_there("results", command.results)
     if command.figures:  # maps alone need the archive
         _check_there("data", command.data)
@@ -91,7 +91,7 @@ def _observations(command: Condition) -> Any:
 
 def _names(model: str) -> places.Names:
     """Names of a model's columns, from its document alone."""
-    variables = _shipped.document(_shipped.find(model)).get("variables")
+    variables = _pretrained.document(_pretrained.find(model)).get("variables")
     if variables is None:
         raise ValueError(
             f"expected a model that names its inputs and outputs, got {model}; "

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from geomndp import _files
+from geomndp import _atomic_io
 from geomndp.cli.readers import READERS, read
 
 
@@ -26,13 +26,13 @@ def is_file(path: str) -> bool:
 def check_output(path: str) -> None:
     """Refuse a file that could not be written, before anything is computed."""
     _by_ending(path, WRITERS, "to write")
-    _files.check_writable(path)
+    _atomic_io.check_writable(path)
 
 
 def write_table(path: str, dataset: Any, inputs: tuple[str, ...]) -> None:
     """Write a Dataset of samples or of their summaries."""
     write = _by_ending(path, WRITERS, "to write")
-    with _files.whole(path) as temporary:
+    with _atomic_io.replacing(path) as temporary:
         write(temporary, dataset, inputs)
 
 

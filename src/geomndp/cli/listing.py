@@ -9,7 +9,7 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.table import Table
 
-from geomndp import _shipped
+from geomndp import _pretrained
 from geomndp.cli.commands import List
 
 
@@ -24,7 +24,7 @@ class Kind(NamedTuple):
 
 def list_models(command: List) -> None:
     """Print the shipped models."""
-    documents = {name: _shipped.document(_shipped.find(name)) for name in _shipped.names()}
+    documents = {name: _pretrained.document(_pretrained.find(name)) for name in _pretrained.names()}
     if command.json:
         print(json.dumps({n: d["metadata"] | _columns(d) for n, d in documents.items()}, indent=1))
         return

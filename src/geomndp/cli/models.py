@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
-from geomndp import _shipped
+from geomndp import _pretrained
 from geomndp._progress import busy
 from geomndp.cli.commands import Evaluate, Train
 
@@ -89,7 +89,7 @@ def evaluate(command: Evaluate) -> None:
     from geomndp.experiments.registry import recipe
     from geomndp.model import load
 
-    model, notes = load(command.name), _shipped.metadata(command.name)
+    model, notes = load(command.name), _pretrained.metadata(command.name)
     name = command.experiment or notes.get("experiment", command.name)
     this = recipe(name, data=command.data, split=notes.get("split", 0))
     with busy(f"scoring {command.num} functions"):

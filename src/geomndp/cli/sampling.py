@@ -15,7 +15,7 @@ import jax.random as jr
 import numpy as np
 import xarray as xr
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp._progress import progress
 from geomndp.cli import files, geojson
 from geomndp.cli.dates import on_dates
@@ -77,7 +77,7 @@ def _with_noise(table: Any, error: str, names: Variables) -> tuple[Any, Any]:
     """The table and the variance of its values' errors: a number, or the name of a column."""
     square = noise_from_km if names.codomain == "sphere" else np.square
     try:
-        _checks.not_negative(error=float(error))
+        _validation.not_negative(error=float(error))
         return table, float(square(float(error)))
     except ValueError:
         if error not in table:
@@ -86,7 +86,7 @@ def _with_noise(table: Any, error: str, names: Variables) -> tuple[Any, Any]:
                 f"expected --error to be a number >= 0 or a column ({listed}), got {error!r}"
             ) from None
     values = numeric(error, read_columns(table, (error,)).values[error])
-    _checks.not_negative(**{error: values})
+    _validation.not_negative(**{error: values})
     variance: Any = square(values)
     if isinstance(table, xr.Dataset):
         variance = (table[error].dims, variance.reshape(table[error].shape))

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from geomndp import _shipped
+from geomndp import _pretrained
 from geomndp.cli.commands import Reproduce
 from geomndp.cli.tables import Report
 from geomndp.data.ibtracs import VARIABLE, Split, cyclones, split_by_storm
@@ -25,7 +25,7 @@ def report(command: Reproduce) -> Report:
         raise ValueError(f"expected a model and tracks to measure, got {missing}")
     tables, parts = _tables(command.results), None
     if (command.num or command.figures) and not missing:
-        parts = split_by_storm(cyclones(command.data), _shipped.metadata(MODEL).get("split", 0))
+        parts = split_by_storm(cyclones(command.data), _pretrained.metadata(MODEL).get("split", 0))
     if parts and command.num:
         tables += _measured(parts, command.num)
     figures = _figures(Path(command.out), parts) if parts else ()
@@ -46,7 +46,7 @@ def _tables(path: str | None) -> list[Table]:
 
 def _missing(data: str | None) -> str:
     """Which of model and tracks is not there; nothing if both are."""
-    if MODEL not in _shipped.names():
+    if MODEL not in _pretrained.names():
         return f"no model {MODEL} in this package"
     if data is None and not os.environ.get(VARIABLE):
         return f"no tracks (give the archive as --data, or set {VARIABLE})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from geomndp import _shipped
+from geomndp import _pretrained
 from geomndp.cli.commands import Reproduce
 from geomndp.cli.tables import Report
 from geomndp.experiments import results
@@ -31,7 +31,7 @@ def _measure(suite: str, num: int) -> dict:
     from geomndp.experiments.regression1d.experiment import experiment
     from geomndp.model import load
 
-    names = [n for n in _shipped.names() if n.startswith(table1d.FOLDERS[suite] + "/")]
+    names = [n for n in _pretrained.names() if n.startswith(table1d.FOLDERS[suite] + "/")]
     return {
         f"{name} {region}": score(load(name), experiment(name), num=num, region=region, probes=8)
         for name in names

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.table import Table as RichTable
 
-from geomndp import _checks, _files
+from geomndp import _atomic_io, _validation
 from geomndp._progress import busy, each
 from geomndp.cli.commands import Reproduce
 from geomndp.experiments.table import Table, markdown
@@ -37,9 +37,9 @@ class Report(NamedTuple):
 
 def reproduce(command: Reproduce) -> None:
     """Print tables, write them as Markdown, and draw their figures."""
-    _checks.one_of("table", command.table, tuple(TABLES))
+    _validation.one_of("table", command.table, tuple(TABLES))
     path = Path(command.out) / f"{command.table}.md"
-    _files.check_writable(path)
+    _atomic_io.check_writable(path)
     console = console_of_tables()
     console.print(source(command), soft_wrap=True, highlight=False)
     with busy("measuring"):
@@ -59,7 +59,7 @@ def reproduce(command: Reproduce) -> None:
         *notes,
     ]
     text = "\n".join(document)
-    console.print(f"tables: {_files.write(path, text)}")
+    console.print(f"tables: {_atomic_io.write(path, text)}")
     if report.remark:
         console.print(report.remark)
     for figure in each("drawing", report.figures if command.figures else ()):

@@ -6,7 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp._types import Array, Float, Inputs
 from geomndp.data.generators import AbstractGenerator, ContextSampler
 from geomndp.data.grids import at_locations
@@ -24,8 +24,8 @@ class FixedInputsGenerator(AbstractGenerator):
     contexts: ContextSampler | None = ContextSampler(few=50)
 
     def __check_init__(self):
-        _checks.at_least(1, batch_size=self.batch_size, functions=len(self.y))
-        _checks.shape("y", self.y, (len(self.y), len(self.x), self.y.shape[2]))
+        _validation.at_least(1, batch_size=self.batch_size, functions=len(self.y))
+        _validation.shape("y", self.y, (len(self.y), len(self.x), self.y.shape[2]))
 
     @property
     def shared(self) -> bool:

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp._types import Array, Batch, Bool, Float, Int, PRNGKeyArray
 from geomndp.data.synthetic import SyntheticProcess
 
@@ -25,7 +25,7 @@ class ContextSampler(eqx.Module):
     few_share: float = eqx.field(default=0.5, static=True)
 
     def __check_init__(self):
-        _checks.at_least(0, few=self.few)
+        _validation.at_least(0, few=self.few)
         for name, value in (("share", self.share), ("few_share", self.few_share)):
             if not 0 <= value <= 1:
                 raise ValueError(f"expected 0 <= {name} <= 1, got {value}")
@@ -120,7 +120,7 @@ class ProcessGenerator(AbstractGenerator):
     in_pairs: bool = eqx.field(default=False, static=True)
 
     def __check_init__(self):
-        _checks.at_least(1, batch_size=self.batch_size, max_points=self.max_points)
+        _validation.at_least(1, batch_size=self.batch_size, max_points=self.max_points)
         if not self.low < self.high:
             raise ValueError(f"expected low < high, got {self.low} and {self.high}")
         if self.in_pairs and self.batch_size % 2:
@@ -167,9 +167,9 @@ class ResampledGenerator(AbstractGenerator):
     most: int | None = eqx.field(default=None, static=True)
 
     def __check_init__(self):
-        _checks.at_least(1, batch_size=self.batch_size)
+        _validation.at_least(1, batch_size=self.batch_size)
         if self.most is not None:
-            _checks.at_least(1, most=self.most)
+            _validation.at_least(1, most=self.most)
         for name, value in (("thinned", self.thinned), ("ahead", self.ahead)):
             if not 0 <= value <= 1:
                 raise ValueError(f"expected 0 <= {name} <= 1, got {value}")

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from geomndp import _checks
+from geomndp import _validation
 
 EARTH_RADIUS_KM = 6371.0088
 """Mean radius of the Earth (IUGG): one radian of a great circle."""
@@ -23,7 +23,7 @@ def _namespace(*values):
 def to_unit(lat, lon):
     """Unit vectors (..., 3) of places; longitudes may run past 180."""
     xp = _namespace(lat, lon)
-    if _checks.concrete(lat) and np.any(np.abs(lat) > 90 + 1e-6):
+    if _validation.concrete(lat) and np.any(np.abs(lat) > 90 + 1e-6):
         raise ValueError(f"expected latitudes from -90 to 90, got {np.max(np.abs(lat))}")
     lat, lon = xp.radians(xp.asarray(lat)), xp.radians(xp.asarray(lon))
     level = xp.cos(lat)

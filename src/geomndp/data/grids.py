@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp._types import Array, Batch, Float, Inputs, Int, Mask, PRNGKeyArray
 from geomndp.data.generators import AbstractGenerator, ContextSampler
 from geomndp.gp import GP
@@ -16,8 +16,8 @@ from geomndp.gp import GP
 
 def disc(points: int = 30, half_width: float = 10.0, dim: int = 2) -> np.ndarray:
     """Places of a regular grid on [-w, w]^d within distance w of the origin: 648 for 30 x 30."""
-    _checks.at_least(2, points=points)
-    _checks.positive(half_width=half_width)
+    _validation.at_least(2, points=points)
+    _validation.positive(half_width=half_width)
     axis = np.linspace(-half_width, half_width, points)
     places = np.stack(np.meshgrid(*[axis] * dim, indexing="ij"), axis=-1).reshape(-1, dim)
     return places[np.linalg.norm(places, axis=1) <= half_width]
@@ -75,9 +75,9 @@ class GridGenerator(AbstractGenerator):
     seed: int = eqx.field(default=0, static=True)
 
     def __check_init__(self):
-        _checks.at_least(1, batch_size=self.batch_size)
+        _validation.at_least(1, batch_size=self.batch_size)
         if self.num_functions is not None:
-            _checks.at_least(1, num_functions=self.num_functions)
+            _validation.at_least(1, num_functions=self.num_functions)
 
     @property
     def shared(self) -> bool:
@@ -145,9 +145,9 @@ def random_mask(
 
 def grid_tasks(sampler: CholeskyGenerator, *, num: int, contexts: int, seed: int) -> Batch:
     """Fixed test fields, each with `contexts` random places marked as observed."""
-    _checks.at_least(1, num=num)
-    _checks.at_least(0, contexts=contexts)
-    _checks.at_least(contexts + 1, points=len(sampler.grid))
+    _validation.at_least(1, num=num)
+    _validation.at_least(0, contexts=contexts)
+    _validation.at_least(contexts + 1, points=len(sampler.grid))
     field_key, mark_key = jr.split(jr.key(seed))
     y = jax.jit(lambda keys: sampler(white_noise(sampler, keys)))(jr.split(field_key, num))
     n, dtype = len(sampler.grid), sampler.grid.dtype

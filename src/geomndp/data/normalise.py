@@ -9,7 +9,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp._types import Array, Batch, Float, Mask, Outputs, Scalar
 
 Rows = Float[Array, "*n k"]
@@ -21,9 +21,9 @@ Values = TypeVar("Values", bound=Array | np.ndarray)
 
 
 def _floats(value) -> tuple[float, ...]:
-    array = _checks.as_array("a shift or scale", value)
+    array = _validation.as_array("a shift or scale", value)
     if array.dtype.kind not in "fiu":
-        raise ValueError(f"expected numbers to shift or scale, got {_checks.brief(value)}")
+        raise ValueError(f"expected numbers to shift or scale, got {_validation.brief(value)}")
     return tuple(float(v) for v in array.reshape(-1))
 
 
@@ -39,7 +39,7 @@ class Normaliser(eqx.Module):
     y_scale: tuple[float, ...] = eqx.field(default=1.0, converter=_floats, static=True)
 
     def __check_init__(self):
-        _checks.positive(x_scale=self.x_scale, y_scale=self.y_scale)
+        _validation.positive(x_scale=self.x_scale, y_scale=self.y_scale)
         for name, shift in (("x_shift", self.x_shift), ("y_shift", self.y_shift)):
             if not np.all(np.isfinite(shift)):
                 raise ValueError(f"expected finite {name}, got {shift}")
@@ -47,13 +47,13 @@ class Normaliser(eqx.Module):
     @classmethod
     def fit(cls, batch: Batch) -> Normaliser:
         """Zero mean a coordinate, unit variance over all of them together, of the real points."""
-        _checks.no_masked(x=batch.x, y=batch.y, mask=batch.mask)
+        _validation.no_masked(x=batch.x, y=batch.y, mask=batch.mask)
         real = np.asarray(batch.mask) > 0
         if not real.any():
             raise ValueError("expected at least one real point, got none")
         x, y = np.asarray(batch.x)[real], np.asarray(batch.y)[real]
-        _checks.finite_rows("x", x)
-        _checks.finite_rows("y", y)
+        _validation.finite_rows("x", x)
+        _validation.finite_rows("y", y)
         scales = [math.sqrt(np.mean((v - v.mean(0)) ** 2)) or 1.0 for v in (x, y)]
         return cls(x.mean(0), scales[0], y.mean(0), scales[1])
 

@@ -6,7 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp._types import Array, Batch, Float, Int, PRNGKeyArray
 from geomndp.data.generators import AbstractGenerator, ContextSampler
 
@@ -32,7 +32,7 @@ class SequenceGenerator(AbstractGenerator):
     contexts: ContextSampler | None = ContextSampler(share=0.75, few_share=0.0)
 
     def __check_init__(self):
-        _checks.at_least(1, batch_size=self.batch_size)
+        _validation.at_least(1, batch_size=self.batch_size)
         n = self.x.shape[1]
         if len(self.x) == 0 or self.x.shape[:2] != self.y.shape[:2]:
             raise ValueError(f"expected functions, got x {self.x.shape} and y {self.y.shape}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp._types import Batch
 from geomndp.data.generators import ProcessGenerator
 from geomndp.data.synthetic import Gaussian, Mixture, Sawtooth, SyntheticProcess
@@ -79,7 +79,7 @@ class Regression1D(NamedTuple):
 
     def tasks(self, num: int, *, region="interpolation", seed: int = 0, dtype=None) -> Batch:
         """Fixed test functions on [-2, 2] (interpolation) or [2, 6] (generalisation)."""
-        _checks.one_of("region", region, tuple(REGIONS))
+        _validation.one_of("region", region, tuple(REGIONS))
         low, high = REGIONS[region]
         return tasks(
             self.process,
@@ -95,8 +95,8 @@ class Regression1D(NamedTuple):
 
 def regression1d(suite: str, name: str) -> Regression1D:
     """Look up a problem: suite "paper" or "gnp2020", name one of `NAMES`."""
-    _checks.one_of("suite", suite, SUITES)
-    _checks.one_of("name", name, NAMES)
+    _validation.one_of("suite", suite, SUITES)
+    _validation.one_of("name", name, NAMES)
     long = name in ("sawtooth", "mixture")
     return Regression1D(
         suite,

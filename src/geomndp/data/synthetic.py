@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp._types import Inputs, Outputs, PRNGKeyArray
 from geomndp.gp import GP
 
@@ -39,7 +39,7 @@ class Gaussian(SyntheticProcess):
 
     def __init__(self, gp: GP, power: float = 1.0):
         """Take a process without a mean function, and the variance that its kernel has."""
-        _checks.positive(power=power)
+        _validation.positive(power=power)
         if gp.mean is not None:
             raise ValueError("expected a Gaussian process without a mean function")
         self.gp, self.power = gp, power
@@ -78,10 +78,10 @@ class Sawtooth(SyntheticProcess):
         noise: float = 0.0,
     ):
         """Choose the fewest and the most terms, the height A, and a noise variance."""
-        _checks.at_least(1, terms=terms[0])
-        _checks.at_least(terms[0], terms=terms[1])
-        _checks.positive(amplitude=amplitude)
-        _checks.not_negative(noise=noise)
+        _validation.at_least(1, terms=terms[0])
+        _validation.at_least(terms[0], terms=terms[1])
+        _validation.positive(amplitude=amplitude)
+        _validation.not_negative(noise=noise)
         self.terms, self.amplitude, self.centred, self.noise = terms, amplitude, centred, noise
 
     @property

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp._types import Batch
 from geomndp.data.generators import leading_mask
 from geomndp.data.synthetic import SyntheticProcess
@@ -29,9 +29,9 @@ def tasks(
     drawn in float32 and cast, so that both precisions see the same functions.
     """
     fewest, most = contexts
-    _checks.at_least(1, num=num, targets=targets)
-    _checks.at_least(0, contexts=fewest)
-    _checks.at_least(fewest, contexts=most)
+    _validation.at_least(1, num=num, targets=targets)
+    _validation.at_least(0, contexts=fewest)
+    _validation.at_least(fewest, contexts=most)
     if not low < high:
         raise ValueError(f"expected low < high, got {low} and {high}")
     x_key, y_key, context_key = jr.split(jr.key(seed), 3)

@@ -21,7 +21,7 @@ import jax.random as jr
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from geomndp import _checks, _files
+from geomndp import _atomic_io, _validation
 from geomndp._types import Array
 from geomndp.train import batch_mesh
 
@@ -50,10 +50,10 @@ def in_blocks(
     With a `directory`, blocks found there are not computed again; one that was made by another
     model, measurement or other items is refused.
     """
-    _checks.at_least(1, block=block)
+    _validation.at_least(1, block=block)
     devices = jax.local_devices() if devices is None else list(devices)
     count = len(jax.tree.leaves(items)[0])
-    _checks.at_least(1, items=count)
+    _validation.at_least(1, items=count)
     block = -(-min(block, count) // len(devices)) * len(devices)
     mesh = batch_mesh(block, devices)
     everywhere = NamedSharding(mesh, PartitionSpec())
@@ -131,5 +131,5 @@ def _read(path: Path, digest: str) -> dict[str, np.ndarray] | None:
 
 
 def _write(path: Path, digest: str, content: dict[str, np.ndarray]) -> None:
-    with _files.whole(path) as temporary:
+    with _atomic_io.replacing(path) as temporary:
         np.savez(temporary, digest=digest, **content)  # pyright: ignore

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp._types import Array, Float, PRNGKeyArray
 from geomndp.geometry import AbstractManifold, Euclidean, Sphere
 
@@ -34,7 +34,7 @@ def _check(samples, y, fewest: int = 1) -> None:
     if samples.ndim != 3 or samples.shape[1:] != y.shape:
         expected = f"(s, {', '.join(map(str, y.shape))})"
         raise ValueError(f"expected samples of shape {expected}, got shape {samples.shape}")
-    _checks.at_least(fewest, num_samples=len(samples))
+    _validation.at_least(fewest, num_samples=len(samples))
 
 
 def _to_each(manifold, samples, y) -> Float[Array, "s n"]:
@@ -55,7 +55,7 @@ def frechet_mean(
     Gradient descent with unit step, $m \leftarrow \exp_m \frac1s \sum \log_m y_s$, from the
     projected mean of R^p (Pennec 2006); on a ball of radius $\pi/2$ the minimum is unique.
     """
-    start = manifold.onto(jnp.mean(samples, axis=0))
+    start = manifold.retract(jnp.mean(samples, axis=0))
 
     def step(_, mean):
         steps = manifold.log(jnp.broadcast_to(mean[None], samples.shape), samples)

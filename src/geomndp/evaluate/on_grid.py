@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp._types import Array, Batch, Float, Inputs, Mask, Outputs
 from geomndp.data import covariance
 from geomndp.evaluate.blocks import AbstractMeasurement
@@ -59,7 +59,7 @@ class GridLogProbs(AbstractMeasurement):
     at_once: int = eqx.field(default=32, static=True)
 
     def __check_init__(self) -> None:
-        _checks.one_of("route", self.route, ROUTES)
+        _validation.one_of("route", self.route, ROUTES)
 
     def __call__(self, model, items):
         targets = len(self.grid) - self.contexts

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp._types import Array, Batch, Float, PRNGKeyArray
 from geomndp.evaluate.blocks import AbstractMeasurement, in_blocks
 from geomndp.gp import GP
@@ -48,7 +48,7 @@ class LogProbs(AbstractMeasurement):
     at_once: int = eqx.field(default=64, static=True)
 
     def __check_init__(self) -> None:
-        _checks.one_of("route", self.route, ROUTES)
+        _validation.one_of("route", self.route, ROUTES)
 
     def __call__(self, model, items):
         """Items are tasks and, for random probes, one key a task (else None)."""

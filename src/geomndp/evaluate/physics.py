@@ -18,11 +18,11 @@ import itertools
 
 import numpy as np
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp._types import Float
 from geomndp.data import FieldProblem, covariance, field_problem
+from geomndp.equivariance import symmetric_basis
 from geomndp.gp import GP
-from geomndp.groups import symmetric_basis
 
 
 def field_physics(problem: FieldProblem, samples: Float[np.ndarray, "s n p"]) -> dict:
@@ -31,8 +31,8 @@ def field_physics(problem: FieldProblem, samples: Float[np.ndarray, "s n p"]) ->
     Pairs are estimate and standard error over the samples; `exact` is the exact process's value,
     `noise` what its observation noise alone would give.
     """
-    _checks.at_least(2, samples=len(samples))
-    _checks.shape("samples", samples, (len(samples), len(problem.grid), problem.gp.dim))
+    _validation.at_least(2, samples=len(samples))
+    _validation.shape("samples", samples, (len(samples), len(problem.grid), problem.gp.dim))
     y = np.asarray(samples, float).reshape(len(samples), -1)
     matrix = _full_covariance(problem.gp, problem.grid)
     found: dict = {"num": len(samples)}
@@ -41,7 +41,7 @@ def field_physics(problem: FieldProblem, samples: Float[np.ndarray, "s n p"]) ->
         exact = _energy(operator, matrix) ** 0.5
         noise = (problem.gp.noise * np.sum(operator**2) / len(operator)) ** 0.5
         found[name] = {"rms": _root(squares), "exact": exact, "noise": float(noise)}
-    if problem.codomain.kinds == ("vector",):
+    if problem.codomain.representations == ("vector",):
         gradient, rotation = helmholtz_operators(problem)
         one, other = (np.mean((y @ part.T) ** 2, axis=1) for part in (gradient, rotation))
         exact, rest = (_energy(part, matrix) for part in (gradient, rotation))
@@ -53,12 +53,12 @@ def field_physics(problem: FieldProblem, samples: Float[np.ndarray, "s n p"]) ->
 def difference_operators(problem: FieldProblem) -> dict[str, Float[np.ndarray, "m np"]]:
     """Maps from values (n p) to their divergence and to the components of their curl."""
     d, p = problem.codomain.dim, problem.codomain.size
-    if problem.codomain.kinds == ("vector",):
+    if problem.codomain.representations == ("vector",):
         rows = np.eye(d)[None]
-    elif problem.codomain.kinds == ("symmetric",):
+    elif problem.codomain.representations == ("symmetric",):
         rows = symmetric_basis(d)
     else:
-        kinds = problem.codomain.kinds
+        kinds = problem.codomain.representations
         raise ValueError(f"expected fields of vectors or of symmetric tensors, got {kinds}")
     slopes = central_differences(problem.grid)
     shape = (-1, len(problem.grid) * p)
@@ -84,7 +84,7 @@ def central_differences(grid: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "d 
     sides = np.concatenate([np.eye(d, dtype=int), -np.eye(d, dtype=int)])
     around = [[index.get(tuple(cell + side)) for side in sides] for cell in cells]
     inner = [row for row in around if None not in row]
-    _checks.at_least(1, points_with_all_neighbours=len(inner))
+    _validation.at_least(1, points_with_all_neighbours=len(inner))
     slopes = np.zeros((d, len(inner), n))
     for i, row in enumerate(inner):
         for a in range(d):

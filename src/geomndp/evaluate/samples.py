@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 import jax.random as jr
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp._types import Array, PRNGKeyArray
 
 
@@ -13,7 +13,7 @@ def _check(samples, y) -> None:
     if samples.ndim < 2 or samples.shape[1:] != y.shape:
         expected = f"(s, {', '.join(map(str, y.shape))})"
         raise ValueError(f"expected samples of shape {expected}, got shape {samples.shape}")
-    _checks.at_least(2, num_samples=len(samples))
+    _validation.at_least(2, num_samples=len(samples))
 
 
 def pit(samples: Array, y: Array, *, key: PRNGKeyArray) -> Array:

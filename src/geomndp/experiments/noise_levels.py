@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from geomndp import _shipped
+from geomndp import _pretrained
 from geomndp.evaluate import fitted_kl
 from geomndp.experiments import results
 from geomndp.experiments.regression1d import experiment as regression1d
@@ -148,7 +148,7 @@ def main() -> None:
     parser.add_argument("--densities", type=int, default=64)
     options = parser.parse_args()
     for model in options.models:
-        name = _shipped.metadata(model)["experiment"]
+        name = _pretrained.metadata(model)["experiment"]
         sizes = {"tasks": options.tasks, "num_samples": options.samples}
         rows = noise_rows(load(model), setting(name), **sizes, densities=options.densities)
         results.update(options.out, ("noise", name), rows)

@@ -34,7 +34,7 @@ import os
 from importlib.resources import files
 from pathlib import Path
 
-from geomndp import _files, _shipped
+from geomndp import _atomic_io, _pretrained
 
 
 def shipped(table: str) -> Path:
@@ -58,7 +58,7 @@ def read(path: str | os.PathLike) -> dict:
 
 def write(path: str | os.PathLike, content: dict) -> None:
     """Write JSON."""
-    _files.write(path, json.dumps(content, indent=1, allow_nan=False) + "\n")
+    _atomic_io.write(path, json.dumps(content, indent=1, allow_nan=False) + "\n")
 
 
 def found(content: dict, *place: str):
@@ -85,9 +85,9 @@ def ship(path: str | os.PathLike, table: str, models: Path | None = None) -> Non
     Scores without regions are those of interpolation.
     """
     content, target = read(path), shipped(table)
-    models = _shipped.folder() if models is None else models
+    models = _pretrained.folder() if models is None else models
     for name, regions in content.pop("scores", {}).items():
-        notes = _shipped.document(models / name)["metadata"]
+        notes = _pretrained.document(models / name)["metadata"]
         if "conditional" in regions:
             regions = {"interpolation": regions}
         for region, routes in regions.items():
@@ -95,7 +95,7 @@ def ship(path: str | os.PathLike, table: str, models: Path | None = None) -> Non
             if "joint" in routes:
                 metrics["joint"] = routes["joint"]
             notes.setdefault("metrics", {})[region] = metrics
-        _shipped.write_metadata(models / name, notes)
+        _pretrained.write_metadata(models / name, notes)
     write(target, merged(read(target), content))
 
 

@@ -12,9 +12,10 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp._arrays import put
 from geomndp._buckets import bucket
+from geomndp._deprecated import RenamedMethods, renamed_attribute
 from geomndp._types import Array, Float, PRNGKeyArray
 
 Points = Float[Array, "*n p"]
@@ -24,8 +25,12 @@ Coordinates = Float[Array, "*n k"]
 Lengths = Float[Array, "*n"]
 
 
-class AbstractManifold(eqx.Module):
+class AbstractManifold(RenamedMethods, eqx.Module):
     """Smooth subset of R^p, p = `ambient_dim`, of dimension `dim`."""
+
+    onto = renamed_attribute("retract")
+    embed = renamed_attribute("from_tangent_coords")
+    coordinates = renamed_attribute("to_tangent_coords")
 
     @property
     @abc.abstractmethod
@@ -69,38 +74,38 @@ class AbstractManifold(eqx.Module):
         """Tangent part at y of a vector of R^p."""
 
     @abc.abstractmethod
-    def onto(self, y: Points) -> Points:
+    def retract(self, y: Points) -> Points:
         """Move a vector of R^p to the manifold: smooth, and the identity on the manifold itself.
 
         White noise in R^p becomes a uniform draw; zero becomes some point.
         """
 
     @abc.abstractmethod
-    def embed(self, y: Points, c: Coordinates) -> Points:
+    def from_tangent_coords(self, y: Points, c: Coordinates) -> Points:
         """Tangent vector at y with coordinates c in an orthonormal basis."""
 
     @abc.abstractmethod
-    def coordinates(self, y: Points, v: Points) -> Coordinates:
+    def to_tangent_coords(self, y: Points, v: Points) -> Coordinates:
         """Coordinates of the tangent part of v in that basis."""
 
     def basis(self, y: Points) -> Float[Array, "*n k p"]:
         """Orthonormal basis of the tangent space at y, one vector a row."""
         c = jnp.broadcast_to(jnp.eye(self.dim, dtype=y.dtype), (*y.shape[:-1], self.dim, self.dim))
         points = jnp.broadcast_to(y[..., None, :], (*c.shape[:-1], y.shape[-1]))
-        return self.embed(points, c)
+        return self.from_tangent_coords(points, c)
 
     def uniform(self, n: int, *, key: PRNGKeyArray, dtype=None) -> Float[Array, "n p"]:
         """Draw n points from the uniform law."""
         if not math.isfinite(self.log_volume):
             raise ValueError("expected a compact manifold for a uniform law, got an unbounded one")
-        return self.onto(jr.normal(key, (n, self.ambient_dim), dtype=dtype))
+        return self.retract(jr.normal(key, (n, self.ambient_dim), dtype=dtype))
 
     def check(self, name: str, y, mask=None) -> None:
         """Refuse points that are off the manifold by more than rounding, naming the rows."""
-        if self.flat or not (_checks.concrete(y) and _checks.concrete(mask)):
+        if self.flat or not (_validation.concrete(y) and _validation.concrete(mask)):
             return
         rows = np.asarray(y)[np.minimum(np.arange(bucket(len(y))), len(y) - 1)]  # few shapes
-        away = np.linalg.norm(rows - np.asarray(self.onto(put(rows))), axis=-1)[: len(y)]
+        away = np.linalg.norm(rows - np.asarray(self.retract(put(rows))), axis=-1)[: len(y)]
         # What float32 data keep, times a hundred: as data are stored, so are they near.
         wrong = ~(away < 1e-5)
         bad = np.flatnonzero(wrong if mask is None else wrong & (np.asarray(mask) > 0))
@@ -116,7 +121,7 @@ class AbstractFamily(AbstractManifold):
     d: int = eqx.field(static=True)
 
     def __check_init__(self):
-        _checks.at_least(1, d=self.d)
+        _validation.at_least(1, d=self.d)
 
     @property
     def dim(self) -> int:

@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp._types import Array, Float, Mask, Outputs, PRNGKeyArray, Scalar
 from geomndp.geometry.base import AbstractManifold
 from geomndp.geometry.euclidean import Euclidean
@@ -68,7 +68,7 @@ class Exact(AbstractDivergence):
     chunk: int = eqx.field(default=64, static=True)
 
     def __check_init__(self):
-        _checks.at_least(1, chunk=self.chunk)
+        _validation.at_least(1, chunk=self.chunk)
 
     def prepare(self, y, mask, *, key=None):
         return _kept(y, mask)[None]
@@ -81,8 +81,8 @@ class Exact(AbstractDivergence):
 
         def entry(i):
             one = jax.nn.one_hot(i, size, dtype=y.dtype).reshape(shape)
-            along = push(directions[0] * manifold.embed(y, one))
-            return jnp.ravel(manifold.coordinates(y, along))[i]
+            along = push(directions[0] * manifold.from_tangent_coords(y, one))
+            return jnp.ravel(manifold.to_tangent_coords(y, along))[i]
 
         return value, jnp.sum(_each(entry, jnp.arange(size), self.chunk))[None]
 
@@ -103,8 +103,8 @@ class Hutchinson(AbstractDivergence):
     chunk: int = eqx.field(default=64, static=True)
 
     def __check_init__(self):
-        _checks.at_least(1, probes=self.probes, chunk=self.chunk)
-        _checks.one_of("kind", self.kind, tuple(KINDS))
+        _validation.at_least(1, probes=self.probes, chunk=self.chunk)
+        _validation.one_of("kind", self.kind, tuple(KINDS))
 
     def prepare(self, y, mask, *, key):
         if key is None:

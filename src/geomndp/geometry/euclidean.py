@@ -34,11 +34,11 @@ class Euclidean(AbstractFamily):
     def project(self, y, v):
         return v
 
-    def onto(self, y):
+    def retract(self, y):
         return y
 
-    def embed(self, y, c):
+    def from_tangent_coords(self, y, c):
         return jnp.asarray(c)
 
-    def coordinates(self, y, v):
+    def to_tangent_coords(self, y, v):
         return jnp.asarray(v)

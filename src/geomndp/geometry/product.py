@@ -54,13 +54,13 @@ class Product(AbstractManifold):
     def project(self, y, v):
         return self._each("project", y, v)
 
-    def onto(self, y):
-        return self._each("onto", y)
+    def retract(self, y):
+        return self._each("retract", y)
 
-    def embed(self, y, c):
+    def from_tangent_coords(self, y, c):
         ends = np.cumsum([factor.dim for factor in self.factors])[:-1]
         parts = zip(self.factors, self.split(y), jnp.split(c, ends, axis=-1), strict=True)
-        return jnp.concatenate([f.embed(a, b) for f, a, b in parts], axis=-1)
+        return jnp.concatenate([f.from_tangent_coords(a, b) for f, a, b in parts], axis=-1)
 
-    def coordinates(self, y, v):
-        return self._each("coordinates", y, v)
+    def to_tangent_coords(self, y, v):
+        return self._each("to_tangent_coords", y, v)

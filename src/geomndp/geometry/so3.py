@@ -9,8 +9,8 @@ import math
 
 import jax.numpy as jnp
 
-from geomndp._linalg import matmul
 from geomndp.geometry.base import AbstractManifold, Array, divide, norm, sinc, unit
+from geomndp.linalg import matmul
 
 ROOT2 = math.sqrt(2)
 
@@ -32,18 +32,18 @@ class SO3(AbstractManifold):
         return math.log(8 * math.pi**2) + 1.5 * math.log(2)
 
     def exp(self, y, v):
-        w = self.coordinates(y, v) / ROOT2
+        w = self.to_tangent_coords(y, v) / ROOT2
         angle, cross = norm(w)[..., None], hat(w)
         half = sinc(angle / 2) ** 2 / 2
         turn = jnp.broadcast_to(jnp.eye(3, dtype=y.dtype), cross.shape)
         turn = turn + sinc(angle) * cross + half * matmul(cross, cross)
-        return self.onto(flat(matmul(square(y), turn)))
+        return self.retract(flat(matmul(square(y), turn)))
 
     def log(self, y, z):
         q = _quaternion(matmul(jnp.swapaxes(square(y), -1, -2), square(z)))
         length = norm(q[..., 1:])
         ratio = divide(2 * jnp.arctan2(length, q[..., :1]), length, 2.0)
-        return self.embed(y, ROOT2 * ratio * q[..., 1:])
+        return self.from_tangent_coords(y, ROOT2 * ratio * q[..., 1:])
 
     def distance(self, y, z):
         return ROOT2 * self.angle(y, z)
@@ -54,9 +54,9 @@ class SO3(AbstractManifold):
         return 2 * jnp.arctan2(norm(q[..., 1:])[..., 0], q[..., 0])
 
     def project(self, y, v):
-        return self.embed(y, self.coordinates(y, v))
+        return self.from_tangent_coords(y, self.to_tangent_coords(y, v))
 
-    def onto(self, y):
+    def retract(self, y):
         # Gram and Schmidt on the columns: a rotation from the left carries over, and the third
         # column follows from the others.
         matrix = square(y)
@@ -65,10 +65,10 @@ class SO3(AbstractManifold):
         second = unit(second, axis=1)
         return flat(jnp.stack([first, second, jnp.cross(first, second)], axis=-1))
 
-    def embed(self, y, c):
+    def from_tangent_coords(self, y, c):
         return flat(matmul(square(y), hat(c / ROOT2)))
 
-    def coordinates(self, y, v):
+    def to_tangent_coords(self, y, v):
         m = matmul(jnp.swapaxes(square(y), -1, -2), square(v))
         w = [m[..., 2, 1] - m[..., 1, 2], m[..., 0, 2] - m[..., 2, 0], m[..., 1, 0] - m[..., 0, 1]]
         return jnp.stack(w, axis=-1) / ROOT2

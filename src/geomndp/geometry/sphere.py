@@ -27,7 +27,7 @@ class Sphere(AbstractFamily):
     def exp(self, y, v):
         length = norm(v)
         # Rounding must not add up over the steps of a walk.
-        return self.onto(jnp.cos(length) * y + sinc(length) * v)
+        return self.retract(jnp.cos(length) * y + sinc(length) * v)
 
     def log(self, y, z):
         angle = self.distance(y, z)[..., None]
@@ -38,7 +38,7 @@ class Sphere(AbstractFamily):
         # At the antipode every direction is shortest: take the first of the basis.
         first = jnp.zeros_like(y).at[..., 0].set(1.0)[..., : self.d]
         opposite = (length < 2 * jnp.finfo(y.dtype).eps) & (angle > 2)
-        return jnp.where(opposite, angle * self.embed(y, first), v)
+        return jnp.where(opposite, angle * self.from_tangent_coords(y, first), v)
 
     def distance(self, y, z):
         near, far = norm(y - z)[..., 0], norm(y + z)[..., 0]
@@ -49,16 +49,16 @@ class Sphere(AbstractFamily):
     def project(self, y, v):
         return v - jnp.sum(y * v, axis=-1, keepdims=True) * y
 
-    def onto(self, y):
+    def retract(self, y):
         return unit(y)
 
-    def embed(self, y, c):
+    def from_tangent_coords(self, y, c):
         axis, factor, sign = self._mirror(y)
         along = jnp.sum(axis[..., :-1] * c, axis=-1, keepdims=True)
         padded = jnp.concatenate([c, jnp.zeros_like(c[..., :1])], axis=-1)
         return sign * (padded - factor * along * axis)
 
-    def coordinates(self, y, v):
+    def to_tangent_coords(self, y, v):
         axis, factor, sign = self._mirror(y)
         return (sign * (v - factor * jnp.sum(axis * v, axis=-1, keepdims=True) * axis))[..., :-1]
 

@@ -35,14 +35,14 @@ class Torus(AbstractFamily):
     def project(self, y, v):
         return joined(CIRCLE.project(circles(y), circles(v)))
 
-    def onto(self, y):
-        return joined(CIRCLE.onto(circles(y)))
+    def retract(self, y):
+        return joined(CIRCLE.retract(circles(y)))
 
-    def embed(self, y, c):
-        return joined(CIRCLE.embed(circles(y), c[..., None]))
+    def from_tangent_coords(self, y, c):
+        return joined(CIRCLE.from_tangent_coords(circles(y), c[..., None]))
 
-    def coordinates(self, y, v):
-        return CIRCLE.coordinates(circles(y), circles(v))[..., 0]
+    def to_tangent_coords(self, y, v):
+        return CIRCLE.to_tangent_coords(circles(y), circles(v))[..., 0]
 
 
 def circles(y: Array) -> Array:

@@ -9,9 +9,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from geomndp import _checks
-from geomndp._linalg import AbstractGram, DiagonalGram, MatrixGram, per_output
+from geomndp import _validation
 from geomndp._types import Inputs, Mask
+from geomndp.linalg import AbstractGram, DiagonalGram, MatrixGram, per_output
 
 if TYPE_CHECKING:  # to pyright an AbstractVar is a field, the first of every subclass
     from typing import ClassVar as AbstractVar
@@ -148,7 +148,7 @@ class Scaled(AbstractKernel):
     kernel: AbstractKernel
 
     def __check_init__(self):
-        _checks.positive(factor=self.factor)
+        _validation.positive(factor=self.factor)
 
     @property
     def dim(self) -> int:
@@ -180,7 +180,7 @@ class Diagonal(AbstractKernel):
     shared = True
 
     def __check_init__(self):
-        _checks.at_least(1, dim=self.dim)
+        _validation.at_least(1, dim=self.dim)
         if self.kernel.dim != 1:
             raise ValueError(f"expected a scalar kernel, got one with {self.kernel.dim} outputs")
 

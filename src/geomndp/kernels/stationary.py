@@ -6,10 +6,10 @@ import math
 import equinox as eqx
 import jax.numpy as jnp
 
-from geomndp import _checks
-from geomndp._linalg import DiagonalGram
+from geomndp import _validation
 from geomndp._types import Array, Float, Scalar
 from geomndp.kernels.base import AbstractKernel, Point
+from geomndp.linalg import DiagonalGram
 
 Lengthscale = float | tuple[float, ...] | Float[Array, " d"]
 
@@ -28,7 +28,7 @@ class White(AbstractKernel):
     shared = True
 
     def __check_init__(self):
-        _checks.positive(variance=self.variance)
+        _validation.positive(variance=self.variance)
 
     @property
     def dim(self) -> int:
@@ -57,7 +57,7 @@ class AbstractStationary(AbstractKernel):
     shared = True
 
     def __check_init__(self):
-        _checks.positive(lengthscale=self.lengthscale, variance=self.variance)
+        _validation.positive(lengthscale=self.lengthscale, variance=self.variance)
         if isinstance(self.lengthscale, tuple) and not self.lengthscale:
             raise ValueError("expected a lengthscale, or one per dimension, got none")
 
@@ -128,7 +128,9 @@ class Periodic(AbstractKernel):
     shared = True
 
     def __check_init__(self):
-        _checks.positive(lengthscale=self.lengthscale, period=self.period, variance=self.variance)
+        _validation.positive(
+            lengthscale=self.lengthscale, period=self.period, variance=self.variance
+        )
 
     @property
     def dim(self) -> int:

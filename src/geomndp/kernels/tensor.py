@@ -3,8 +3,8 @@
 import equinox as eqx
 import jax.numpy as jnp
 
-from geomndp import _checks
-from geomndp.groups import symmetric_basis
+from geomndp import _validation
+from geomndp.equivariance import symmetric_basis
 from geomndp.kernels.base import AbstractKernel
 
 
@@ -14,7 +14,8 @@ class Hessian(AbstractKernel):
     $\partial_i \partial_j \partial'_k \partial'_l k_0$, with $r = (x_1 - x_2) / \ell$ and times
     $\ell^4$: $k_0 (r_i r_j r_k r_l - [\delta_{ij} r_k r_l]_6 + [\delta_{ij} \delta_{kl}]_3)$, the
     brackets sums over the distinct orders of i, j, k, l. Values are symmetric tensors in the
-    orthonormal basis of `geomndp.groups`; a diagonal entry has three times the variance of k0.
+    orthonormal basis of `equivariance.symmetric_basis`; a diagonal entry has three times the
+    variance of k0.
     """
 
     lengthscale: float = 1.0
@@ -23,8 +24,8 @@ class Hessian(AbstractKernel):
     shared = False
 
     def __check_init__(self):
-        _checks.positive(lengthscale=self.lengthscale, variance=self.variance)
-        _checks.one_of("space", self.space, (2, 3))
+        _validation.positive(lengthscale=self.lengthscale, variance=self.variance)
+        _validation.one_of("space", self.space, (2, 3))
 
     @property
     def dim(self) -> int:
@@ -32,7 +33,7 @@ class Hessian(AbstractKernel):
 
     def __call__(self, x1, x2):
         d = self.space
-        _checks.shape("inputs", x1, (d,))
+        _validation.shape("inputs", x1, (d,))
         r = (x1 - x2) / self.lengthscale
         eye, outer = jnp.eye(d, dtype=x1.dtype), jnp.outer(r, r)
 

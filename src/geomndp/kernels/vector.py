@@ -8,7 +8,7 @@ divergence-free one; both here times lengthscale^2, with r = (x1 - x2) / lengths
 import equinox as eqx
 import jax.numpy as jnp
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp.kernels.base import AbstractKernel
 
 
@@ -18,8 +18,8 @@ class _AbstractFieldKernel(AbstractKernel):
     shared = False
 
     def __check_init__(self):
-        _checks.positive(lengthscale=self.lengthscale, variance=self.variance)
-        _checks.at_least(2, dim=self.dim)
+        _validation.positive(lengthscale=self.lengthscale, variance=self.variance)
+        _validation.at_least(2, dim=self.dim)
 
     def _parts(self, x1, x2):
         if x1.shape != (self.dim,):

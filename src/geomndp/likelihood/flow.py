@@ -20,12 +20,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp._deprecated import renamed_arguments
-from geomndp._linalg import join_masks, zero_masked
 from geomndp._types import Array, Float, Outputs, PRNGKeyArray, Scalar
 from geomndp.geometry import AbstractDivergence, Exact
 from geomndp.likelihood.stepwise import FlowEquation, Solution, SteppedSolve
+from geomndp.linalg import join_masks, zero_masked
 from geomndp.predictive import LogProb
 from geomndp.solve import (
     RK4,
@@ -63,8 +63,8 @@ class Flow(eqx.Module):
     terminal: str = eqx.field(default="prior", static=True)
 
     def __check_init__(self):
-        _checks.at_least(2, steps=self.steps)
-        _checks.one_of("terminal", self.terminal, TERMINALS)
+        _validation.at_least(2, steps=self.steps)
+        _validation.one_of("terminal", self.terminal, TERMINALS)
 
     def log_prob(
         self,
@@ -75,7 +75,7 @@ class Flow(eqx.Module):
         key: PRNGKeyArray | None = None,
     ) -> LogProb:
         """Log-density of the free points at time t_min, given the context if there is one."""
-        _checks.function(dynamics.x, y, dim=dynamics.noising.dim, mask=dynamics.mask)
+        _validation.function(dynamics.x, y, dim=dynamics.noising.dim, mask=dynamics.mask)
         directions = self.divergence.prepare(y, dynamics.mask, key=key)
         return self.summary(self.solve(dynamics, y, t_min, directions))
 
@@ -93,7 +93,11 @@ class Flow(eqx.Module):
         solver, steps, _ = self._coarser()
         (fine, first), (coarse, second) = (
             rule.integrate(
-                equation.velocity, self._times(dynamics, count, t_min), start, equation.onto, norm
+                equation.velocity,
+                self._times(dynamics, count, t_min),
+                start,
+                equation.retract,
+                norm,
             )
             for rule, count in ((self.solver, self.steps), (solver, steps))
         )
@@ -115,7 +119,7 @@ class Flow(eqx.Module):
         return self.steps + self._coarser()[1]
 
     def _times(self, dynamics: AbstractDynamics, steps: int, t_min: float) -> Float[Array, " m"]:
-        if _checks.concrete(t_min) and not 0 < t_min < 1:
+        if _validation.concrete(t_min) and not 0 < t_min < 1:
             raise ValueError(f"expected 0 < t_min < 1, got {t_min}")
         return self.time_grid(dynamics.noising.schedule, steps, t_min, dynamics.x.dtype)
 
@@ -124,15 +128,15 @@ class Flow(eqx.Module):
         law = _prior(dynamics) if self.terminal == "prior" else _exact(dynamics)
         manifold = dynamics.noising.manifold
 
-        def onto(state):
-            return manifold.onto(state[0]), state[1]
+        def retract(state):
+            return manifold.retract(state[0]), state[1]
 
         @jax.jit  # traced once, not once for every stage of both solves
         def velocity(t, state):
             return self.divergence(lambda y: dynamics.flow(t, y), state[0], directions, manifold)
 
         start = (y, jnp.zeros(len(directions), dtype=y.dtype))
-        return FlowEquation(velocity, onto, law, start, dynamics.norm())
+        return FlowEquation(velocity, retract, law, start, dynamics.norm())
 
     def summary(self, whole: Solution, part: Solution | None = None) -> LogProb:
         """Log-density with its errors, less that of a part which has the same probes.

@@ -41,7 +41,7 @@ class FlowEquation(NamedTuple):
     """What is solved, from `start`, and what the end is worth."""
 
     velocity: Callable[[Scalar, Any], Any]
-    onto: Callable[[State], State]
+    retract: Callable[[State], State]
     law: Callable[[Array], Scalar]
     start: State
     norm: Callable[[Any], Scalar] | None
@@ -78,7 +78,7 @@ class SteppedSolve(NamedTuple):
         again = k == len(self.fine) - 1
         before = _choose(again, walk.now, walk.before)
         now = _choose(again, self.equation.start, walk.now)
-        move = on_manifold(self.solver.step, self.equation.onto)
+        move = on_manifold(self.solver.step, self.equation.retract)
         return SolveState(move(self.equation.velocity, t0, t1, now), before)
 
     def end(self, walk: SolveState) -> Solution:

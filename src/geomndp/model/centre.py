@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp._arrays import put
 from geomndp._types import Array
 from geomndp.score import NetworkScore
@@ -35,7 +35,7 @@ def relative_columns(model: Any) -> int:
 def common_centre(model: Any, x: Any, mask: Any = None) -> tuple[float, ...]:
     """What to subtract from inputs of a model, in its units: zeros, or `()`, where all are near."""
     columns = relative_columns(model)
-    if not columns or not (_checks.concrete(x) and _checks.concrete(mask)):
+    if not columns or not (_validation.concrete(x) and _validation.concrete(mask)):
         return ()
     rows = _real(_in_units(model.normaliser, np.asarray(x, np.float64)), mask)
     if not len(rows):
@@ -55,7 +55,7 @@ def to_model_units(
     minutes.
     """
     _check_resolution(given, mask)
-    if not _checks.concrete(given):
+    if not _validation.concrete(given):
         x = _in_units(model.normaliser, given.astype(dtype))
         return x - np.asarray(centre, dtype)[None] if centre else x
     x = _in_units(model.normaliser, np.asarray(given, np.float64))
@@ -84,12 +84,12 @@ def _in_units(normaliser: Any, x: Any) -> Any:
 
 
 def _real(x: np.ndarray, mask: Any) -> np.ndarray:
-    return x if mask is None or not _checks.concrete(mask) else x[np.asarray(mask) > 0]
+    return x if mask is None or not _validation.concrete(mask) else x[np.asarray(mask) > 0]
 
 
 def _check_resolution(given: Any, mask: Any) -> None:
     """Refuse floats of low precision where the next one is not much nearer than the next point."""
-    if not _checks.concrete(given):
+    if not _validation.concrete(given):
         return
     x = np.asarray(given)
     if x.dtype.kind == "f" and x.dtype.itemsize < 8:

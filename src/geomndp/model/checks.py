@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp._arrays import put
 from geomndp._types import Array
 from geomndp.data import Normaliser
@@ -30,8 +30,8 @@ def as_float(name: str, value: Any, dtype: Any = None) -> Array:
     if value is None:
         raise ValueError(f"expected numbers for {name}, got none")
     if not isinstance(value, jax.Array):
-        _checks.no_masked(**{name: value})
-        value = _checks.as_array(name, value)
+        _validation.no_masked(**{name: value})
+        value = _validation.as_array(name, value)
         if value.dtype.kind not in "fiu":
             raise ValueError(f"expected numbers for {name}, got {value.dtype}")
         full = value.dtype.kind == "f" and value.dtype.itemsize >= 4
@@ -59,7 +59,7 @@ def rescaled(change: Callable, given: Any, array: Array) -> Array:
 
 def in_units(change: Callable, array: Array) -> Array:
     """The `array` after a `change` of units; by NumPy where it can be, which compiles nothing."""
-    if not _checks.concrete(array):
+    if not _validation.concrete(array):
         return change(array)
     return put(change(np.asarray(array)))
 
@@ -82,7 +82,7 @@ def check_like(x: Array, known: Array) -> None:
 
 def check_request(num_samples: Any, sampler: Any, key: Any) -> None:
     """Refuse what is no number of samples, no sampler or no key."""
-    _checks.at_least(1, num_samples=num_samples)
+    _validation.at_least(1, num_samples=num_samples)
     if not isinstance(sampler, AbstractSampler):
         raise ValueError(f"expected a sampler such as Amortised(50), got {sampler!r}")
     if key is None:
@@ -92,8 +92,8 @@ def check_request(num_samples: Any, sampler: Any, key: Any) -> None:
 def as_observations(x: Any, y: Any, noise: Any, manifold: AbstractManifold) -> Observations:
     """Check observations; `noise` is one variance or one a point."""
     x, y = as_float("x", x), as_float("y", y)
-    _checks.function(x, y, dim=manifold.ambient_dim, name=" of the context")
-    _checks.not_negative(noise=noise)
+    _validation.function(x, y, dim=manifold.ambient_dim, name=" of the context")
+    _validation.not_negative(noise=noise)
     if np.ndim(noise) > 1 or (np.ndim(noise) == 1 and np.shape(noise) != (len(x),)):
         raise ValueError(
             f"expected noise to be one variance or {len(x)}, got shape {np.shape(noise)}"
@@ -138,7 +138,7 @@ def check_names(variables: Variables | None, noising: AbstractNoising) -> None:
 def check_scales(normaliser: Normaliser | None, manifold: AbstractManifold) -> None:
     """Refuse to stretch what is curved."""
     if not isinstance(normaliser, Normaliser | None):
-        raise ValueError(f"expected a Normaliser or none, got {_checks.brief(normaliser)}")
+        raise ValueError(f"expected a Normaliser or none, got {_validation.brief(normaliser)}")
     if not manifold.flat and normaliser is not None:
         if any(normaliser.y_shift) or any(scale != 1 for scale in normaliser.y_scale):
             raise ValueError("expected a normaliser that leaves y on its manifold")
@@ -158,7 +158,7 @@ def names_of(model, y=None) -> Variables:
 
 def finite_samples(samples: Samples) -> Array:
     """Values of the samples; a NaN or infinity is an error that says when it came."""
-    if not _checks.concrete(samples.y) or np.all(np.isfinite(np.asarray(samples.y))):
+    if not _validation.concrete(samples.y) or np.all(np.isfinite(np.asarray(samples.y))):
         return samples.y
     bad = np.flatnonzero(~np.isfinite(np.asarray(samples.info.rms)))
     if bad.size:
@@ -171,7 +171,7 @@ def finite_samples(samples: Samples) -> Array:
 
 def finite_log_prob(result: LogProb) -> LogProb:
     """The result; a NaN or infinity is an error."""
-    if _checks.concrete(result.value) and not bool(jnp.isfinite(result.value)):
+    if _validation.concrete(result.value) and not bool(jnp.isfinite(result.value)):
         raise FloatingPointError(
             f"the log-density became {float(result.value)} along the flow from eps to 1; "
             "the values may lie far outside what the model knows, or the steps may be too few"

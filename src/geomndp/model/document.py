@@ -9,7 +9,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
 
-from geomndp import _shipped, nets, score
+from geomndp import _pretrained, nets, score
 from geomndp._safetensors import Contents
 from geomndp.model.model import Model
 from geomndp.model.parts import describe, options_of, rebuild, sentence, value_of
@@ -37,8 +37,8 @@ def documented(model: Model, dtype: str, stored: str) -> dict[str, Any]:
     assert isinstance(learnt.net, nets.AbstractNet)
     parts = {name: getattr(model, name) for name in _PARTS}
     return {
-        "format": _shipped.KEY,
-        "version": _shipped.VERSION,
+        "format": _pretrained.KEY,
+        "version": _pretrained.VERSION,
         "t_min": model.eps,
         "noising": describe(model.noising),
         "net": describe(learnt.net),

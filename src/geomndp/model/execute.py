@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp._arrays import put
 from geomndp._buckets import bucket, bucket_below
 from geomndp._types import Mask, Outputs
@@ -203,4 +203,4 @@ def device_of(problem: Problem) -> Any:
 def _traced(tree: Any) -> bool:
     """Whether JAX is tracing any of this, or told not to compile."""
     leaves = jax.tree.leaves(tree)
-    return setting("jax_disable_jit") or not all(map(_checks.concrete, leaves))
+    return setting("jax_disable_jit") or not all(map(_validation.concrete, leaves))

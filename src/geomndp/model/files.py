@@ -3,7 +3,7 @@
 One file is replaced by one rename: whoever is stopped while saving leaves the old model or the new
 one. Loading never runs code, and checks everything before anything is made: type and size of the
 file, the JSON against the fields of the classes that it names, the tensors against the network.
-Files of versions 1 (two of them, see `_shipped`) and 2 are read too.
+Files of versions 1 (two of them, see `_pretrained`) and 2 are read too.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from geomndp import _files, _shipped
+from geomndp import _atomic_io, _pretrained
 from geomndp._safetensors import MAX_JSON, check_depth, read_contents
 from geomndp.model.document import documented, learnt_score, made
 from geomndp.model.legacy import upgraded
@@ -41,11 +41,11 @@ def save(
     Raises:
         ValueError: If the file could not be loaded again; nothing is written then.
     """
-    path, net = _shipped.stem(path), learnt_score(model).net
+    path, net = _pretrained.stem(path), learnt_score(model).net
     if not path.name:
         raise ValueError(f"expected a file to save to, got {os.fspath(path)!r}")
-    target = _shipped.sibling(path, ".safetensors")
-    with _files.whole(target) as temporary:
+    target = _pretrained.sibling(path, ".safetensors")
+    with _atomic_io.replacing(target) as temporary:
         temporary.write_bytes(_encoded(model, net, metadata or {}, dtype))
         _check_again(model, temporary)
     _remove_old(path)
@@ -61,8 +61,8 @@ def load(name: str | os.PathLike) -> Model:
         ValueError: If there is no such model, or its file is damaged, foreign, too large or of a
             class that is not registered (see `register`).
     """
-    path = _shipped.find(name)
-    document, weights = _shipped.stored(path), _shipped.weights(path)
+    path = _pretrained.find(name)
+    document, weights = _pretrained.stored(path), _pretrained.weights(path)
     return _decoded(document, weights)
 
 
@@ -77,8 +77,8 @@ def _encoded(model: Model, net: Any, metadata: dict, dtype: str | None) -> bytes
     document = _json(documented(model, own, stored)) | {"metadata": _json(metadata)}
     data = encode(tensors)
     start = 8 + int.from_bytes(data[:8], "little")
-    document["sha256"] = _shipped.digest(document, data[start:])
-    return encode(tensors, {_shipped.KEY: json.dumps(document, allow_nan=False)})
+    document["sha256"] = _pretrained.digest(document, data[start:])
+    return encode(tensors, {_pretrained.KEY: json.dumps(document, allow_nan=False)})
 
 
 def _json(value: dict) -> dict:
@@ -95,7 +95,7 @@ def _json(value: dict) -> dict:
 
 def _check_again(model: Model, path: Path) -> None:
     """Refuse to leave a file that cannot be loaded, or that holds another model."""
-    document = _shipped.stored(_shipped.stem(path))
+    document = _pretrained.stored(_pretrained.stem(path))
     again = _decoded(document, path)
     dtypes = document["dtype"], document["stored_dtype"]
     if documented(again, *dtypes) != documented(model, *dtypes):
@@ -106,8 +106,8 @@ def _check_again(model: Model, path: Path) -> None:
 
 def _remove_old(path: Path) -> None:
     """Remove the document of a model of version 1, or the card of an older one."""
-    old = _shipped.sibling(path, ".json")
-    if old.is_file() and _shipped.is_document(old):
+    old = _pretrained.sibling(path, ".json")
+    if old.is_file() and _pretrained.is_document(old):
         with contextlib.suppress(OSError):
             old.unlink()
 
@@ -118,7 +118,7 @@ def _decoded(document: dict[str, Any], weights: Path) -> Model:
     if document["version"] == 1:
         found = hashlib.sha256(weights.read_bytes()).hexdigest()
     else:
-        found = _shipped.digest(document, contents.data)
+        found = _pretrained.digest(document, contents.data)
     _check_sum(document, found, weights)
     try:
         return made(upgraded(document), contents)

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp._types import Batch
 from geomndp.data import AbstractGenerator, ResampledGenerator
 from geomndp.model.centre import common_centre, to_model_units
@@ -95,7 +95,7 @@ def _functions(model: Model, data: Batch) -> Batch:
     """
     mask, context = as_mask("mask", data.mask), as_mask("context", data.context)
     for values in (data.x, data.y):
-        gone = _checks.missing(values, rank=2)
+        gone = _validation.missing(values, rank=2)
         mask = mask if gone is None else mask * jnp.asarray(~gone, mask.dtype)
     dtype, normaliser = jnp.result_type(float), model.normaliser
     x, y = (v if isinstance(v, jax.Array) else np.ma.getdata(v) for v in (data.x, data.y))

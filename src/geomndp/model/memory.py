@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from geomndp import _checks, _memory
+from geomndp import _memory, _validation
 
 SHARE = 0.5
 UNKNOWN = 4 * 2**30
@@ -14,7 +14,7 @@ UNKNOWN = 4 * 2**30
 def memory_bound(max_memory: int | None, device: Any) -> int:
     """Bytes that one program may take for what it makes."""
     if max_memory is not None:
-        _checks.at_least(1, max_memory=max_memory)
+        _validation.at_least(1, max_memory=max_memory)
         return int(max_memory)
     return int(SHARE * free_memory(device))
 

@@ -9,7 +9,7 @@ from typing import Any
 import equinox as eqx
 import jax.numpy as jnp
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp._types import Scalar
 from geomndp.data import Normaliser
 from geomndp.likelihood import Flow, LogProb
@@ -61,8 +61,8 @@ class Model(eqx.Module):
 
     def __check_init__(self) -> None:
         check_names(self.variables, self.noising)
-        if not _checks.is_number(self.eps) or not 0 < self.eps < 1:
-            raise ValueError(f"expected 0 < eps < 1, got {_checks.brief(self.eps)}")
+        if not _validation.is_number(self.eps) or not 0 < self.eps < 1:
+            raise ValueError(f"expected 0 < eps < 1, got {_validation.brief(self.eps)}")
         check_scales(self.normaliser, self.noising.manifold)
 
     def sample(

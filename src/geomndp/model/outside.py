@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp._warnings import OutsideTrainingWarning
 from geomndp.data import Normaliser
 from geomndp.model.support import Range, TrainingSupport, in_data_units, spacing
@@ -75,7 +75,7 @@ def _inside(frame: FrameType) -> bool:
 
 def _all_concrete(*values: Any) -> bool:
     """Whether JAX is tracing none of them."""
-    return all(_checks.concrete(value) for value in values)
+    return all(_validation.concrete(value) for value in values)
 
 
 def _units(normaliser: Normaliser | None) -> Normaliser:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp._types import Inputs, Mask, Scalar
 from geomndp.likelihood import Flow, LogProb
 from geomndp.model import execute
@@ -137,7 +137,7 @@ class Posterior(eqx.Module):
         given = x, y, mask = target_rows(x, y, mask, self.model.noising.dim)
         x, y, key = as_float("x", x, dtype), as_float("y", y, dtype), as_key(key)
         mask = None if mask is None else mask.astype(x.dtype)
-        _checks.function(x, y, dim=self.model.noising.dim, mask=mask)
+        _validation.function(x, y, dim=self.model.noising.dim, mask=mask)
         self.model.noising.manifold.check("y", y, mask)
         flow = chosen_flow(flow, key)
         route = chosen_route(self.problem(self.observations.x), route)
@@ -174,5 +174,5 @@ class Posterior(eqx.Module):
     def _inputs(self, x) -> Inputs:
         given = self._read(read_inputs, x)[0] if is_table(x) else as_rows(x)
         x = as_float("x", given, self.observations.x.dtype if is_table(x) else None)
-        _checks.function(x, dim=self.model.noising.dim)
+        _validation.function(x, dim=self.model.noising.dim)
         return target_inputs(self, given, x.dtype)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp.likelihood import Exact, Flow, Hutchinson
 from geomndp.samplers import Problem, check_amortised
 
@@ -24,7 +24,7 @@ def chosen_route(problem: Problem, route: str | None) -> str:
     """The route that was asked for, refused where it cannot be gone; the cheaper one for None."""
     if route is None:
         route = "conditional" if amortises(problem) else "joint"
-    _checks.one_of("route", route, ROUTES)
+    _validation.one_of("route", route, ROUTES)
     if route == "conditional":
         check_amortised(problem)
     elif problem.observations.noisy:
@@ -37,5 +37,5 @@ def chosen_flow(flow: Flow | None, key: Any) -> Flow:
     if flow is None:
         return Flow(divergence=Exact() if key is None else Hutchinson())
     if not isinstance(flow, Flow):
-        raise ValueError(f"expected a flow such as Flow(steps=16), got {_checks.brief(flow)}")
+        raise ValueError(f"expected a flow such as Flow(steps=16), got {_validation.brief(flow)}")
     return flow

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp._arrays import put
 from geomndp._types import Array, Float, Mask, PRNGKeyArray
 
@@ -44,7 +44,7 @@ def _is_single(key: Array) -> bool:
 def as_rows(value: Any, dim: int = 1) -> Any:
     """The array with a vector as (n, 1) where a row has one entry; all else as it is."""
     if isinstance(value, (list, tuple)):
-        value = _checks.as_array("x and y", value)
+        value = _validation.as_array("x and y", value)
     if dim != 1 or isinstance(value, str) or np.ndim(value) != 1:
         return value
     value = value if isinstance(value, (jax.Array, np.ndarray)) else np.asarray(value)
@@ -54,12 +54,12 @@ def as_rows(value: Any, dim: int = 1) -> Any:
 def known_rows(x: Any, y: Any, noise: Any, dim: int) -> tuple[Any, Any, Any]:
     """Inputs, values and noise of a context without the rows in which any of them is masked."""
     x, y = as_rows(x), as_rows(y, dim)
-    noise = _checks.as_array("noise", noise) if isinstance(noise, (list, tuple)) else noise
-    gone = [rows for value in (x, y, noise) if (rows := _checks.missing(value)) is not None]
+    noise = _validation.as_array("noise", noise) if isinstance(noise, (list, tuple)) else noise
+    gone = [rows for value in (x, y, noise) if (rows := _validation.missing(value)) is not None]
     if not any(rows.any() for rows in gone):
         return tuple(_plain(value) for value in (x, y, noise))
     if np.ndim(noise) == 0:
-        _checks.no_masked(noise=noise)
+        _validation.no_masked(noise=noise)
     if np.ndim(x) == 0:
         raise ValueError("expected x of the context of shape (n, d), got shape ()")
     for name, value in (("y", y), ("noise", noise)):
@@ -74,7 +74,7 @@ def target_rows(x: Any, y: Any, mask: Any, dim: int) -> tuple[Any, Any, Mask | N
     x, y = as_rows(x), as_rows(y, dim)
     counts = None if mask is None else as_mask("mask", mask)
     for name, value in (("x", x), ("y", y)):
-        gone = _checks.missing(value)
+        gone = _validation.missing(value)
         if gone is None or not gone.any():
             continue
         if counts is not None and len(counts) != len(gone):
@@ -89,12 +89,12 @@ def as_mask(name: str, mask: Any) -> Float[Array, "..."]:
 
     Inside the package other numbers tell functions apart that share a row, so none may come in.
     """
-    gone = _checks.missing(mask, np.ndim(mask))
+    gone = _validation.missing(mask, np.ndim(mask))
     values = mask if isinstance(mask, jax.Array) else np.asarray(_plain(mask))
     if values.dtype.kind not in "biuf":
         raise ValueError(f"expected {name} of 0 and 1, got {values.dtype}")
     values = values if gone is None else np.where(gone, False, values)
-    if _checks.concrete(values):
+    if _validation.concrete(values):
         wrong = (seen := np.asarray(values))[(seen != 0) & (seen != 1)]
         if wrong.size:
             raise ValueError(f"expected {name} of 0 and 1, got {wrong.reshape(-1)[0]}")

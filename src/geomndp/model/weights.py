@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp._safetensors import Contents, Tensor
 
 FLOATS = ("float32", "float64")
@@ -42,7 +42,7 @@ def float_dtype(tensors: dict[str, np.ndarray]) -> str:
 
 def rounded(tensors: dict[str, np.ndarray], dtype: str) -> dict[str, np.ndarray]:
     """Floats in another dtype; refused where they are not finite in it."""
-    _checks.one_of("dtype", dtype, STORED)
+    _validation.one_of("dtype", dtype, STORED)
     result = {}
     for name, value in tensors.items():
         if jnp.issubdtype(value.dtype, jnp.floating):

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp._types import Array, Float, Mask, PRNGKeyArray
 from geomndp.nets.layers import linear, same_function
 
@@ -60,7 +60,7 @@ class SelfAttention(eqx.Module):
 
     def __init__(self, width: int, inner: int, heads: int, *, dtype: str, key: PRNGKeyArray):
         """Take tokens of `width` channels to `inner` channels, split over `heads` heads."""
-        _checks.at_least(1, num_heads=heads, width=width)
+        _validation.at_least(1, num_heads=heads, width=width)
         if width % heads or inner % heads:
             raise ValueError(f"expected a width divisible by num_heads={heads}, got {width}")
         project_key, merge_key = jr.split(key)

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax.numpy as jnp
 
-from geomndp import _checks
-from geomndp._linalg import zero_masked
+from geomndp import _validation
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, Times
+from geomndp.linalg import zero_masked
 from geomndp.noising import per_point
 
 
@@ -62,8 +62,8 @@ def clean(net: AbstractNet, t: Times, x: Inputs, y: Outputs, mask: Mask | None) 
 
     NaN and infinity there reach neither values nor gradients.
     """
-    _checks.shapes(x, y, dim=net.output_dim, mask=mask)
-    _checks.shape("x", x, (len(x), net.input_dim))
+    _validation.shapes(x, y, dim=net.output_dim, mask=mask)
+    _validation.shape("x", x, (len(x), net.input_dim))
     mask = jnp.ones(len(x), dtype=y.dtype) if mask is None else mask
     t = jnp.where(mask > 0, per_point(t, len(x)), 0.0)
     return Points(t, zero_masked(x, mask), zero_masked(y, mask), mask)
@@ -72,13 +72,13 @@ def clean(net: AbstractNet, t: Times, x: Inputs, y: Outputs, mask: Mask | None) 
 def float_name(dtype: str | None) -> str:
     """Name of the parameters' dtype; None is JAX's default float."""
     name = jnp.dtype(jnp.result_type(float) if dtype is None else dtype).name
-    _checks.one_of("dtype", name, ("float32", "float64"))
+    _validation.one_of("dtype", name, ("float32", "float64"))
     return name
 
 
 def check_compute(compute_dtype: str | None, implementation: str | None) -> None:
     """Refuse unknown ways to compute, and fused attention in a dtype that it does not have."""
-    _checks.one_of("compute_dtype", compute_dtype, (None, "float32", "bfloat16"))
-    _checks.one_of("implementation", implementation, (None, "xla", "cudnn"))
+    _validation.one_of("compute_dtype", compute_dtype, (None, "float32", "bfloat16"))
+    _validation.one_of("implementation", implementation, (None, "xla", "cudnn"))
     if implementation == "cudnn" and compute_dtype != "bfloat16":
         raise ValueError(f"expected compute_dtype 'bfloat16' with cudnn, got {compute_dtype!r}")

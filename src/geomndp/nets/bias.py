@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp._types import Array, Float, Inputs, PRNGKeyArray
 from geomndp.nets.embeddings import fourier_angles
 from geomndp.nets.layers import linear_first
@@ -27,7 +27,7 @@ class Scales(eqx.Module):
     longest: float = eqx.field(static=True)
 
     def __check_init__(self):
-        _checks.at_least(1, num_frequencies=self.num)
+        _validation.at_least(1, num_frequencies=self.num)
         if not 0 < self.shortest < self.longest:
             got = f"{self.shortest}, {self.longest}"
             raise ValueError(f"expected 0 < min_wavelength < max_wavelength, got {got}")
@@ -76,7 +76,7 @@ class RelativeBias(eqx.Module):
         dtype: str,
         key: PRNGKeyArray,
     ):
-        _checks.at_least(1, bias_width=hidden)
+        _validation.at_least(1, bias_width=hidden)
         inner_key, outer_key = jr.split(key)
         options = {"use_bias": False, "dtype": dtype}
         self.inner = eqx.nn.Linear(2 * scales.num * dim, hidden, **options, key=inner_key)

@@ -10,9 +10,9 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 
-from geomndp import _checks
-from geomndp._linalg import zero_masked
+from geomndp import _validation
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray, Times
+from geomndp.linalg import zero_masked
 from geomndp.nets.attention import SelfAttention
 from geomndp.nets.base import AbstractNet, check_compute, clean, float_name
 from geomndp.nets.bias import Scales
@@ -132,9 +132,9 @@ class BiDimensionalAttention(AbstractNet):
         `implementation` is that of jax.nn.dot_product_attention over points; "cudnn" has no
         forward-mode derivative.
         """
-        _checks.at_least(1, input_dim=input_dim, output_dim=output_dim, num_layers=num_layers)
-        _checks.at_least(1, width=width)
-        _checks.at_least(0, num_frequencies=num_frequencies)
+        _validation.at_least(1, input_dim=input_dim, output_dim=output_dim, num_layers=num_layers)
+        _validation.at_least(1, width=width)
+        _validation.at_least(0, num_frequencies=num_frequencies)
         self.input_dim, self.output_dim = input_dim, output_dim
         self.inputs, self.tokens, self.num_frequencies = inputs, tokens, num_frequencies
         self.min_wavelength, self.max_wavelength = min_wavelength, max_wavelength
@@ -156,8 +156,8 @@ class BiDimensionalAttention(AbstractNet):
         self.head = zeroed(eqx.nn.Linear(width, output_dim, dtype=dtype, key=head_key))
 
     def __check_init__(self):
-        _checks.one_of("inputs", self.inputs, ("absolute", "centred"))
-        _checks.one_of("tokens", self.tokens, ("dims", "points"))
+        _validation.one_of("inputs", self.inputs, ("absolute", "centred"))
+        _validation.one_of("tokens", self.tokens, ("dims", "points"))
         check_compute(self.compute_dtype, self.implementation)
         if self.num_frequencies:
             self._scales()  # refuses wavelengths that are none

@@ -9,7 +9,7 @@ import equinox as eqx
 import jax
 import jax.random as jr
 
-from geomndp import _checks, _registry
+from geomndp import _registry, _validation
 from geomndp._types import PRNGKeyArray
 from geomndp.nets.base import AbstractNet
 from geomndp.nets.bidimensional import BiDimensionalAttention
@@ -40,7 +40,7 @@ def build(config: Mapping[str, Any], *, key: PRNGKeyArray) -> AbstractNet:
     known: dict[str, Callable[..., AbstractNet]] = {net.kind: net for net in _NETS.values()}
     for tag in _registry.tags("net"):
         known[tag] = cast(Callable[..., AbstractNet], _registry.class_of(tag))
-    _checks.one_of("kind", kind, tuple(known))
+    _validation.one_of("kind", kind, tuple(known))
     return known[kind](**options, key=key)
 
 

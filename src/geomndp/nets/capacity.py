@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import jax
 import numpy as np
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp._buckets import bucket
 from geomndp._types import Float
 from geomndp.nets.build import reconfigure
@@ -47,7 +47,7 @@ def with_capacity(tree: Tree, *parts: Any, masks: tuple | None = None) -> Tree:
     masks = (None,) * len(parts) if masks is None else masks
     if not graph_nets(tree):
         return tree
-    if not all(map(_checks.concrete, (*parts, *masks))):
+    if not all(map(_validation.concrete, (*parts, *masks))):
         return _with_all(tree, sum(map(len, parts)))
     pairs = zip(parts, masks, strict=True)
     points = [np.asarray(x, float)[... if m is None else np.asarray(m) > 0] for x, m in pairs]

@@ -8,9 +8,9 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from geomndp import _checks
-from geomndp._linalg import zero_masked
+from geomndp import _validation
 from geomndp._types import Array, Float, Inputs, Mask, PRNGKeyArray
+from geomndp.linalg import zero_masked
 from geomndp.nets.layers import linear, same_function
 
 NUM_TIME_FREQUENCIES = 16
@@ -29,7 +29,7 @@ class TimeEmbedding(eqx.Module):
     scale: float = eqx.field(static=True)
 
     def __init__(self, width: int, *, scale: float = 1e-3, dtype: str, key: PRNGKeyArray):
-        _checks.positive(scale=scale)
+        _validation.positive(scale=scale)
         inner_key, outer_key = jr.split(key)
         size = 1 + 2 * NUM_TIME_FREQUENCIES
         self.inner = eqx.nn.Linear(size, width, dtype=dtype, key=inner_key)

@@ -9,9 +9,9 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 
-from geomndp import _checks
-from geomndp._linalg import zero_masked
+from geomndp import _validation
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray, Times
+from geomndp.linalg import zero_masked
 from geomndp.nets.attention import SelfAttention
 from geomndp.nets.base import AbstractNet, check_compute, clean, float_name
 from geomndp.nets.bias import RelativeBias, Scales
@@ -99,8 +99,8 @@ class RelativeAttention(AbstractNet):
         `implementation` is that of jax.nn.dot_product_attention; "cudnn" has no forward-mode
         derivative.
         """
-        _checks.at_least(1, input_dim=input_dim, output_dim=output_dim)
-        _checks.at_least(1, num_layers=num_layers, expansion=expansion, width=width)
+        _validation.at_least(1, input_dim=input_dim, output_dim=output_dim)
+        _validation.at_least(1, num_layers=num_layers, expansion=expansion, width=width)
         check_compute(compute_dtype, implementation)
         self.input_dim, self.output_dim = input_dim, output_dim
         self.width, self.num_layers, self.num_heads = width, num_layers, num_heads

@@ -10,10 +10,10 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 
-from geomndp import _checks
-from geomndp._linalg import zero_masked
+from geomndp import _validation
 from geomndp._types import Array, Inputs, Mask, Outputs, PRNGKeyArray, Times
-from geomndp.groups import Codomain, circular_basis
+from geomndp.equivariance import FieldType, circular_basis
+from geomndp.linalg import zero_masked
 from geomndp.nets.base import AbstractNet, check_compute, clean, float_name
 from geomndp.nets.circular import KINDS, Mix, add_scalars, per_part
 from geomndp.nets.edges import EdgeEmbedding
@@ -87,11 +87,11 @@ class Steerable2(AbstractNet):
         those of their negatives, whose scores are odd. Vectors and pseudo-vectors are then one.
         `compute_dtype` "bfloat16" keeps float32 parameters and residuals; None follows y.
         """
-        _checks.at_least(0, side_dim=side_dim, num_heads=num_heads, num_scales=num_scales)
-        _checks.at_least(1, channels=channels, width=width, num_layers=num_layers)
-        _checks.at_least(1, max_neighbours=max_neighbours)
-        _checks.at_least(2, num_radial=num_radial)
-        _checks.positive(radius=radius)
+        _validation.at_least(0, side_dim=side_dim, num_heads=num_heads, num_scales=num_scales)
+        _validation.at_least(1, channels=channels, width=width, num_layers=num_layers)
+        _validation.at_least(1, max_neighbours=max_neighbours)
+        _validation.at_least(2, num_radial=num_radial)
+        _validation.positive(radius=radius)
         check_compute(compute_dtype, implementation)
         for name, number in (("num_heads", num_heads), ("num_scales", num_scales)):
             if number and channels % number:
@@ -123,9 +123,9 @@ class Steerable2(AbstractNet):
         self.head = zeroed(Mix(c, own, **options, key=keys[7]))
 
     @property
-    def codomain(self) -> Codomain:
+    def codomain(self) -> FieldType:
         """What the values are."""
-        return Codomain(2, *self.kinds)
+        return FieldType(2, *self.kinds)
 
     @property
     def input_dim(self) -> int:

@@ -15,10 +15,10 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from geomndp import _checks
-from geomndp._linalg import zero_masked
+from geomndp import _validation
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray, Times
-from geomndp.groups import Codomain, irreps_of, spherical_basis
+from geomndp.equivariance import FieldType, irreps_of, spherical_basis
+from geomndp.linalg import zero_masked
 from geomndp.nets.base import AbstractNet, clean, float_name
 from geomndp.nets.embeddings import TimeEmbedding
 from geomndp.nets.graph import Graph, radius_graph
@@ -76,10 +76,10 @@ class Steerable3(AbstractNet):
     ):
         """Make a network; `radius` in units of the inputs, `width` of edges' and times' MLPs."""
         e3nn = require_e3nn()
-        _checks.one_of("space", space, (2, 3))
-        _checks.at_least(1, width=width, num_layers=num_layers, max_neighbours=max_neighbours)
-        _checks.at_least(2, num_radial=num_radial)
-        _checks.positive(radius=radius)
+        _validation.one_of("space", space, (2, 3))
+        _validation.at_least(1, width=width, num_layers=num_layers, max_neighbours=max_neighbours)
+        _validation.at_least(2, num_radial=num_radial)
+        _validation.positive(radius=radius)
         self.kinds, self.space, self.hidden = tuple(kinds), space, _features(hidden)
         if space == 2 and not set(self.kinds) <= {"scalar", "vector"}:
             raise ValueError(f"expected scalars and vectors in an embedded plane, got {self.kinds}")
@@ -87,7 +87,7 @@ class Steerable3(AbstractNet):
         self.max_neighbours, self.num_radial = max_neighbours, num_radial
         self.dtype = float_name(dtype)
         keys = jr.split(key, 4)
-        values = irreps_of(Codomain(3, *self.kinds))
+        values = irreps_of(FieldType(3, *self.kinds))
         self.time = TimeEmbedding(width, dtype=self.dtype, key=keys[0])
         first = e3nn.Irreps(f"{width}x0e") + e3nn.Irreps(values)
         self.embed = Equivariant(first, self.hidden, dtype=self.dtype, key=keys[1])
@@ -98,9 +98,9 @@ class Steerable3(AbstractNet):
         self.head = zeroed(Equivariant(self.hidden, values, dtype=self.dtype, key=keys[3]))
 
     @property
-    def codomain(self) -> Codomain:
+    def codomain(self) -> FieldType:
         """What the values are."""
-        return Codomain(self.space, *self.kinds)
+        return FieldType(self.space, *self.kinds)
 
     @property
     def input_dim(self) -> int:
@@ -120,7 +120,7 @@ class Steerable3(AbstractNet):
 
     def _basis(self, dtype) -> Float[Array, "q p"]:
         """From components to irreps, by way of vectors with a third component."""
-        inside = Codomain(3, *self.kinds)
+        inside = FieldType(3, *self.kinds)
         basis = spherical_basis(inside)
         if self.space == 2:
             kept, start = [], 0
@@ -143,7 +143,7 @@ class Steerable3(AbstractNet):
             graph = self.graph(x, mask)
             describe = partial(edge_features, radius=self.radius, num=self.num_radial)
             basis, time = self._basis(y.dtype), self.time(t)
-            values = e3nn.IrrepsArray(irreps_of(Codomain(3, *self.kinds)), y @ basis.T)
+            values = e3nn.IrrepsArray(irreps_of(FieldType(3, *self.kinds)), y @ basis.T)
             scalars = e3nn.IrrepsArray(f"{self.width}x0e", time)
             h = self.embed(e3nn.concatenate([scalars, values]))
             for layer in self.layers:

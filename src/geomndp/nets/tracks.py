@@ -17,9 +17,9 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 
-from geomndp import _checks
-from geomndp._linalg import zero_masked
+from geomndp import _validation
 from geomndp._types import Array, Bool, Float, Inputs, Mask, Outputs, PRNGKeyArray, Times
+from geomndp.linalg import zero_masked
 from geomndp.nets.base import AbstractNet, check_compute, clean, float_name
 from geomndp.nets.bias import RelativeBias, Scales
 from geomndp.nets.embeddings import TimeEmbedding, fourier_angles
@@ -147,10 +147,10 @@ class TrackAttention(AbstractNet):
         key: PRNGKeyArray,
     ):
         """Make a network; wavelengths are in units of the inputs."""
-        _checks.at_least(1, input_dim=input_dim, num_layers=num_layers, expansion=expansion)
-        _checks.one_of("output_dim", output_dim, (3,))
-        _checks.positive(noise_rate=noise_rate, resolution=resolution)
-        _checks.not_negative(absolute=absolute)
+        _validation.at_least(1, input_dim=input_dim, num_layers=num_layers, expansion=expansion)
+        _validation.one_of("output_dim", output_dim, (3,))
+        _validation.positive(noise_rate=noise_rate, resolution=resolution)
+        _validation.not_negative(absolute=absolute)
         check_compute(compute_dtype, None)
         if width % num_heads:
             raise ValueError(f"expected a width divisible by num_heads={num_heads}, got {width}")

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import equinox as eqx
 import jax.numpy as jnp
 
-from geomndp._linalg import AbstractGram
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray, Scalar, Times
 from geomndp.geometry import AbstractManifold
 from geomndp.kernels import AbstractKernel
+from geomndp.linalg import AbstractGram
 from geomndp.noising.schedule import AbstractSchedule
 
 if TYPE_CHECKING:  # to pyright an AbstractVar is a field, the first of every subclass

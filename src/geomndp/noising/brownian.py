@@ -14,11 +14,11 @@ import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
 
-from geomndp import _checks
-from geomndp._linalg import zero_masked
+from geomndp import _validation
 from geomndp._types import Inputs, Mask, Outputs, PRNGKeyArray, Scalar, Times
 from geomndp.geometry import AbstractManifold, has_heat_kernel, heat_kernel, random_walk
 from geomndp.kernels import Diagonal, White
+from geomndp.linalg import zero_masked
 from geomndp.noising.base import AbstractNoising, Perturbed, per_point, root
 from geomndp.noising.schedule import AbstractSchedule
 
@@ -36,7 +36,7 @@ class Brownian(AbstractNoising):
     walk: int = eqx.field(default=100, static=True)
 
     def __check_init__(self):
-        _checks.at_least(1, walk=self.walk)
+        _validation.at_least(1, walk=self.walk)
         if not math.isfinite(self.manifold.log_volume):
             raise ValueError(f"expected a compact manifold, got {self.manifold}")
 
@@ -61,7 +61,7 @@ class Brownian(AbstractNoising):
         return heat_kernel(self.manifold).displace(per_point(gap, len(x)), y, xi)
 
     def limit(self, x, xi):
-        return self.manifold.onto(xi)
+        return self.manifold.retract(xi)
 
     def time_of(self, x, noise):
         return noise
@@ -70,7 +70,7 @@ class Brownian(AbstractNoising):
         self, t: Times, x: Inputs, y0: Outputs, *, key: PRNGKeyArray, mask: Mask | None = None
     ) -> Outputs:
         """Draw noised values, by a random walk where there is no closed form."""
-        _checks.shapes(x, y0, dim=self.dim, mask=mask)
+        _validation.shapes(x, y0, dim=self.dim, mask=mask)
         s = self.schedule.integral(per_point(t, len(x)))
         if has_heat_kernel(self.manifold):
             y = heat_kernel(self.manifold).sample(s, y0, key=key)
@@ -82,7 +82,7 @@ class Brownian(AbstractNoising):
         self, t: Times, x: Inputs, y0: Outputs, *, key: PRNGKeyArray, mask: Mask | None = None
     ) -> Perturbed:
         """Draw noised values and the exact target of the denoising loss, -xi."""
-        _checks.shapes(x, y0, dim=self.dim, mask=mask)
+        _validation.shapes(x, y0, dim=self.dim, mask=mask)
         s = self.schedule.integral(per_point(t, len(x)))
         heat = heat_kernel(self.manifold)
         z = zero_masked(jr.normal(key, y0.shape, dtype=y0.dtype), mask)
@@ -96,6 +96,6 @@ class Brownian(AbstractNoising):
 
     def prior_log_prob(self, x: Inputs, y: Outputs, mask: Mask | None = None) -> Scalar:
         """Log-density of the uniform law, minus the number of points times log volume."""
-        _checks.shapes(x, y, dim=self.dim, mask=mask)
+        _validation.shapes(x, y, dim=self.dim, mask=mask)
         points = jnp.asarray(len(x), y.dtype) if mask is None else jnp.sum(mask)
         return -self.manifold.log_volume * points

@@ -10,12 +10,12 @@ from __future__ import annotations
 import jax.numpy as jnp
 import jax.random as jr
 
-from geomndp import _checks
-from geomndp._linalg import AbstractGram, DiagonalGram, zero_masked
+from geomndp import _validation
 from geomndp._types import Inputs, Mask, Outputs, PRNGKeyArray, Scalar, Times
 from geomndp.geometry import Euclidean
 from geomndp.gp import Mean, mean_values
 from geomndp.kernels import AbstractKernel
+from geomndp.linalg import AbstractGram, DiagonalGram, zero_masked
 from geomndp.noising.base import AbstractNoising, Perturbed, per_point, root
 from geomndp.noising.schedule import AbstractSchedule
 
@@ -62,7 +62,7 @@ class OrnsteinUhlenbeck(AbstractNoising):
 
     def marginal(self, t: Times, x: Inputs, y0: Outputs) -> tuple[Outputs, AbstractGram]:
         """Mean A y_0 + (1 - A) m and covariance D K D of the noised values given the clean."""
-        _checks.shapes(x, y0, dim=self.dim)
+        _validation.shapes(x, y0, dim=self.dim)
         t = per_point(t, len(x))
         a, m = self.alpha(t)[:, None], self.mean_at(x)
         return m + a * (y0 - m), self.gram(x).scale(self.sigma(t))
@@ -71,7 +71,7 @@ class OrnsteinUhlenbeck(AbstractNoising):
         self, t: Times, x: Inputs, y0: Outputs, *, key: PRNGKeyArray, mask: Mask | None = None
     ) -> Perturbed:
         """Draw noised values, by the symmetric root; zero in masked rows."""
-        _checks.shapes(x, y0, dim=self.dim, mask=mask)
+        _validation.shapes(x, y0, dim=self.dim, mask=mask)
         t, x = per_point(t, len(x)), zero_masked(x, mask)
         z = zero_masked(jr.normal(key, y0.shape, dtype=y0.dtype), mask)
         xi = zero_masked(self.gram(x, mask).root_mv(z), mask)
@@ -93,6 +93,6 @@ class OrnsteinUhlenbeck(AbstractNoising):
 
     def prior_log_prob(self, x: Inputs, y: Outputs, mask: Mask | None = None) -> Scalar:
         """Log-density of the limiting law."""
-        _checks.shapes(x, y, dim=self.dim, mask=mask)
+        _validation.shapes(x, y, dim=self.dim, mask=mask)
         x = zero_masked(x, mask)
         return self.gram(x, mask).log_density(y - self.mean_at(x), mask)

@@ -8,7 +8,7 @@ import math
 import equinox as eqx
 import jax.numpy as jnp
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp._types import Array
 
 
@@ -36,8 +36,8 @@ class LinearSchedule(AbstractSchedule):
 
     def __check_init__(self):
         ends = self.beta0, self.beta1
-        if not all(map(_checks.is_number, ends)) or not 0 <= self.beta0 < self.beta1:
-            got = " and ".join(map(_checks.brief, ends))
+        if not all(map(_validation.is_number, ends)) or not 0 <= self.beta0 < self.beta1:
+            got = " and ".join(map(_validation.brief, ends))
             raise ValueError(f"expected 0 <= beta0 < beta1, got {got}")
 
     def beta(self, t):
@@ -67,7 +67,7 @@ class CosineSchedule(AbstractSchedule):
     total: float = 10.0
 
     def __check_init__(self):
-        _checks.positive(total=self.total)
+        _validation.positive(total=self.total)
 
     @property
     def _omega(self) -> float:

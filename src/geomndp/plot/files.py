@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from geomndp import _files
+from geomndp import _atomic_io
 
 
 def save_figure(figure: Any, path: str | os.PathLike[str]) -> Path:
@@ -14,7 +14,7 @@ def save_figure(figure: Any, path: str | os.PathLike[str]) -> Path:
     import matplotlib.pyplot as plt
 
     try:
-        with _files.whole(path) as temporary:
+        with _atomic_io.replacing(path) as temporary:
             figure.savefig(temporary, dpi=150, bbox_inches="tight")
     finally:
         plt.close(figure)

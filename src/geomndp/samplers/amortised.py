@@ -6,7 +6,7 @@ With no observations this draws from the model itself, whatever its score.
 import equinox as eqx
 import jax.numpy as jnp
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp._buckets import bucket
 from geomndp._deprecated import renamed_arguments
 from geomndp.samplers.base import AbstractSampler, Problem
@@ -35,7 +35,7 @@ class Amortised(AbstractSampler):
     pads = True
 
     def __check_init__(self):
-        _checks.at_least(1, steps=self.steps)
+        _validation.at_least(1, steps=self.steps)
 
     def check(self, problem):
         check_amortised(problem)
@@ -81,12 +81,12 @@ def check_amortised(problem: Problem) -> None:
             "expected a white limiting kernel for observation noise in amortised conditioning, "
             f"got {type(noising.kernel).__name__}; use Langevin or MomentMatching"
         )
-    if _checks.concrete(observations.noise) and _checks.concrete(observations.x):
+    if _validation.concrete(observations.noise) and _validation.concrete(observations.x):
         observations = pad_observations(observations, bucket(problem.num_observed))
         total = noising.schedule.integral(jnp.ones((), dtype=observations.noise.dtype))
         level = jnp.max(noising.time_of(observations.x, observations.noise))
         # Inside jit even what is concrete is staged.
-        if _checks.concrete(level) and level > total:
+        if _validation.concrete(level) and level > total:
             most, got = (
                 (noising.spread(b) / jnp.exp(noising.log_decay(b))) ** 2 for b in (total, level)
             )
@@ -114,8 +114,8 @@ class AdaptiveFlow(AbstractSampler):
 
         def step(y, times, noise):
             _, t, s = times
-            onto, norm = dynamics.noising.manifold.onto, dynamics.norm()
-            return self.solver.integrate(dynamics.flow, jnp.stack([t, s]), y, onto, norm)[0]
+            retract, norm = dynamics.noising.manifold.retract, dynamics.norm()
+            return self.solver.integrate(dynamics.flow, jnp.stack([t, s]), y, retract, norm)[0]
 
         return Program(
             init=lambda noise: start(dynamics, root, noise[0]),

@@ -7,8 +7,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from geomndp._linalg import join_masks
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray
+from geomndp.linalg import join_masks
 from geomndp.noising import AbstractNoising
 from geomndp.samplers.noise import Labels, Rows, context_labels, each_key, target_labels
 from geomndp.samplers.program import Info, Program, run

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from geomndp._linalg import zero_masked
 from geomndp._types import Outputs, Scalar
 from geomndp.geometry import heat_kernel
 from geomndp.gp import GP
+from geomndp.linalg import zero_masked
 from geomndp.samplers.base import Observations, Problem
 from geomndp.samplers.context_noising import context_noising
 from geomndp.samplers.program import Phase

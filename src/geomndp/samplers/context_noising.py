@@ -6,9 +6,9 @@ trajectory backwards, "none" leaves the values clean.
 
 import equinox as eqx
 
-from geomndp import _checks
-from geomndp._linalg import AbstractGram
+from geomndp import _validation
 from geomndp._types import Inputs, Outputs, Scalar
+from geomndp.linalg import AbstractGram
 from geomndp.noising import AbstractNoising
 from geomndp.samplers.base import Problem
 from geomndp.solve import ancestral
@@ -52,7 +52,7 @@ class ContextNoising(eqx.Module):
 
 def context_noising(problem: Problem, scheme: str) -> ContextNoising:
     """Rule for a problem's observations."""
-    _checks.one_of("context", scheme, SCHEMES)
+    _validation.one_of("context", scheme, SCHEMES)
     x, mask = problem.observations.x, problem.observations.mask
     noising = problem.noising
     if scheme == "path" and not noising.manifold.flat:

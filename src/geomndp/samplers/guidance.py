@@ -17,8 +17,8 @@ import jax.numpy as jnp
 from jax.scipy.sparse.linalg import cg
 
 from geomndp._buckets import bucket
-from geomndp._linalg import LOG_2PI, AbstractGram, zero_masked
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, Scalar
+from geomndp.linalg import LOG_2PI, AbstractGram, zero_masked
 from geomndp.noising import AbstractNoising
 from geomndp.samplers.base import Problem
 from geomndp.solve import AbstractDynamics, ConditionalDynamics

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax.numpy as jnp
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp._deprecated import renamed_arguments
 from geomndp._types import Outputs
 from geomndp.samplers.base import AbstractSampler, Problem, require_flat
@@ -55,8 +55,8 @@ class Langevin(AbstractSampler):
 
     def __check_init__(self):
         _check(self)
-        _checks.positive(step_scale=self.step_scale, temperature=self.temperature)
-        _checks.at_least(0, num_final_steps=self.num_final_steps)
+        _validation.positive(step_scale=self.step_scale, temperature=self.temperature)
+        _validation.at_least(0, num_final_steps=self.num_final_steps)
 
     def check(self, problem):
         pass
@@ -97,8 +97,8 @@ class KineticLangevin(AbstractSampler):
 
     def __check_init__(self):
         _check(self)
-        _checks.at_least(1, num_corrector_steps=self.num_corrector_steps)
-        _checks.positive(stride=self.stride, friction=self.friction)
+        _validation.at_least(1, num_corrector_steps=self.num_corrector_steps)
+        _validation.positive(stride=self.stride, friction=self.friction)
         if self.stride >= 2:
             raise ValueError(f"expected stride < 2, where steps are stable, got {self.stride}")
 
@@ -121,9 +121,9 @@ class KineticLangevin(AbstractSampler):
 
 
 def _check(sampler: Langevin | KineticLangevin) -> None:
-    _checks.at_least(1, steps=sampler.steps)
-    _checks.at_least(0, num_corrector_steps=sampler.num_corrector_steps)
-    _checks.one_of("context", sampler.context, SCHEMES)
+    _validation.at_least(1, steps=sampler.steps)
+    _validation.at_least(0, num_corrector_steps=sampler.num_corrector_steps)
+    _validation.one_of("context", sampler.context, SCHEMES)
 
 
 def _pace(problem: Problem) -> float:

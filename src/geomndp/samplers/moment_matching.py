@@ -2,7 +2,7 @@
 
 import equinox as eqx
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp._deprecated import renamed_arguments
 from geomndp.samplers.base import AbstractSampler
 from geomndp.samplers.guidance import evaluations, guided
@@ -22,8 +22,8 @@ class MomentMatching(AbstractSampler):
     pads = True
 
     def __check_init__(self):
-        _checks.at_least(1, steps=self.steps, iterations=self.iterations)
-        _checks.at_least(0, most_dense=self.most_dense)
+        _validation.at_least(1, steps=self.steps, iterations=self.iterations)
+        _validation.at_least(0, most_dense=self.most_dense)
 
     def check(self, problem):
         pass

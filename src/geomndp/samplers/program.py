@@ -13,8 +13,8 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 
-from geomndp._linalg import zero_masked
 from geomndp._types import Array, Float, Mask, Outputs, PRNGKeyArray, Scalar
+from geomndp.linalg import zero_masked
 from geomndp.samplers.noise import Noise, Shapes, normals
 
 State = Any

@@ -3,7 +3,7 @@
 import equinox as eqx
 import jax.numpy as jnp
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp._deprecated import renamed_arguments
 from geomndp.samplers.base import AbstractSampler, require_noiseless
 from geomndp.samplers.conditional_langevin import ContextTargetState, replacement
@@ -22,7 +22,7 @@ class RePaint(AbstractSampler):
     pads = True
 
     def __check_init__(self):
-        _checks.at_least(1, steps=self.steps, num_resamplings=self.num_resamplings)
+        _validation.at_least(1, steps=self.steps, num_resamplings=self.num_resamplings)
 
     def check(self, problem):
         require_noiseless(self, problem)
@@ -61,7 +61,7 @@ class Replacement(AbstractSampler):
     pads = True
 
     def __check_init__(self):
-        _checks.at_least(1, steps=self.steps)
+        _validation.at_least(1, steps=self.steps)
 
     def check(self, problem):
         require_noiseless(self, problem)

@@ -2,8 +2,8 @@
 
 import jax.numpy as jnp
 
-from geomndp._linalg import AbstractGram
 from geomndp._types import Outputs
+from geomndp.linalg import AbstractGram
 from geomndp.samplers.base import Problem
 from geomndp.samplers.program import Phase, Program
 from geomndp.solve import AbstractDynamics, AbstractReverseStep, AbstractTimeGrid, ReverseState

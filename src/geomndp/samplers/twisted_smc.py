@@ -15,10 +15,10 @@ import jax
 import jax.numpy as jnp
 from jax.scipy.special import ndtr
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp._deprecated import renamed_arguments
-from geomndp._linalg import AbstractGram
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray, Scalar
+from geomndp.linalg import AbstractGram
 from geomndp.noising import AbstractNoising
 from geomndp.samplers.base import AbstractSampler, Problem, require_flat, sample_keys
 from geomndp.samplers.guidance import GuidanceTerms, GuidedDynamics, evaluations, guided
@@ -81,8 +81,8 @@ class TwistedSMC(AbstractSampler):
     pads = True
 
     def __check_init__(self):
-        _checks.at_least(1, steps=self.steps, runs_at_once=self.runs_at_once)
-        _checks.at_least(2, particles=self.particles)
+        _validation.at_least(1, steps=self.steps, runs_at_once=self.runs_at_once)
+        _validation.at_least(2, particles=self.particles)
 
     def check(self, problem):
         require_flat(self, problem)

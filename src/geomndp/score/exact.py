@@ -11,10 +11,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from geomndp import _checks
-from geomndp._linalg import AbstractGram, zero_masked
+from geomndp import _validation
 from geomndp._types import Outputs, Scalar
 from geomndp.gp import AbstractGP
+from geomndp.linalg import AbstractGram, zero_masked
 from geomndp.noising import per_point
 from geomndp.score.base import AbstractScore
 
@@ -38,7 +38,7 @@ class GaussianScore(AbstractScore):
         return zero_masked(y - mean, mask), gram.masked(mask)
 
     def _check(self, noising, x, y, mask):
-        _checks.shapes(x, y, dim=self.gp.dim, mask=mask)
+        _validation.shapes(x, y, dim=self.gp.dim, mask=mask)
         if noising.dim != self.gp.dim:
             dims = f"{noising.dim} for the noising and {self.gp.dim} for the data"
             raise ValueError(f"expected as many outputs, got {dims}")

@@ -16,10 +16,10 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from geomndp import _checks
-from geomndp._linalg import zero_masked
+from geomndp import _validation
 from geomndp._types import Array, Float, Inputs, Outputs, PRNGKeyArray, Scalar
 from geomndp.geometry import heat_kernel
+from geomndp.linalg import zero_masked
 from geomndp.noising import per_point
 from geomndp.score.base import AbstractScore
 
@@ -39,7 +39,7 @@ class HeatMixtureScore(AbstractScore):
         spreads = tuple(float(spread) for spread in spreads)
         if not spreads:
             raise ValueError("expected at least one component, got none")
-        _checks.positive(spreads=spreads)
+        _validation.positive(spreads=spreads)
         weights = [1 / len(spreads)] * len(spreads) if weights is None else weights
         weights = tuple(float(weight) for weight in weights)
         if len(weights) != len(spreads) or min(weights) <= 0 or not np.isclose(sum(weights), 1):
@@ -49,9 +49,9 @@ class HeatMixtureScore(AbstractScore):
 
     def _components(self, noising, t, x, y, mask):
         """Centres, total times and values of all components, each with the component first."""
-        _checks.shapes(x, y, dim=noising.dim, mask=mask)
+        _validation.shapes(x, y, dim=noising.dim, mask=mask)
         centres, y = self.centres(zero_masked(x, mask)), zero_masked(y, mask)
-        _checks.shape("centres", centres, (len(self.spreads), *y.shape))
+        _validation.shape("centres", centres, (len(self.spreads), *y.shape))
         s = noising.schedule.integral(per_point(t, len(x)))
         spreads = jnp.asarray(self.spreads, dtype=y.dtype)
         return spreads[:, None] + s[None, :], centres, jnp.broadcast_to(y[None], centres.shape)

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import equinox as eqx
 
-from geomndp import _checks
-from geomndp._linalg import zero_masked
+from geomndp import _validation
 from geomndp._types import Mask, Outputs
+from geomndp.linalg import zero_masked
 from geomndp.nets import AbstractNet
 from geomndp.noising import Perturbed, per_point
 from geomndp.score.base import AbstractScore
@@ -39,7 +39,7 @@ class NetworkScore(AbstractScore):
         return t, x, (y - at.mean) / at.scale, mask
 
     def __call__(self, noising, t, x, y, mask=None):
-        _checks.shapes(x, y, dim=noising.dim, mask=mask)
+        _validation.shapes(x, y, dim=noising.dim, mask=mask)
         self._check_parametrisation(noising)
         output = self.net(*self.net_inputs(noising, t, x, y, mask))
         at = moment(noising, per_point(t, len(x)), zero_masked(x, mask), mask)
@@ -60,7 +60,7 @@ class NetworkScore(AbstractScore):
 
         `output` is that of the network if it was computed elsewhere.
         """
-        _checks.shapes(x, y0, dim=noising.dim, mask=mask)
+        _validation.shapes(x, y0, dim=noising.dim, mask=mask)
         self._check_parametrisation(noising)
         inputs = self.net_inputs(noising, t, x, noised.y, mask)
         values: Outputs = self.net(*inputs) if output is None else output

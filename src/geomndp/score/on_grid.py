@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import solve
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp._types import Array, Float
 from geomndp.noising import per_point
 from geomndp.score.base import AbstractScore
@@ -37,7 +37,7 @@ class GridGaussianScore(AbstractScore):
 
     def __init__(self, covariance: Float[np.ndarray, "m m"], dim: int, contexts: int, dtype=None):
         """Decompose the covariance of y, (n, n) for independent outputs or (n p, n p)."""
-        _checks.at_least(0, contexts=contexts)
+        _validation.at_least(0, contexts=contexts)
         dtype = jnp.dtype(dtype or jnp.result_type(float))
         values, vectors = np.linalg.eigh(covariance)
         self.vectors, self.values = jnp.asarray(vectors, dtype), jnp.asarray(values, dtype)
@@ -48,7 +48,7 @@ class GridGaussianScore(AbstractScore):
         return jnp.matmul(self.vectors, weights[:, None] * product, precision="highest")
 
     def __call__(self, noising, t, x, y, mask=None):
-        _checks.shapes(x, y, dim=self.dim, mask=mask)
+        _validation.shapes(x, y, dim=self.dim, mask=mask)
         if not noising.kernel.white:
             raise ValueError("expected a white limiting kernel, whose noise keeps eigenvectors")
         t = per_point(t, len(x))

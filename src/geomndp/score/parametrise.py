@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import equinox as eqx
 import jax.numpy as jnp
 
-from geomndp._linalg import AbstractGram
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, Times
+from geomndp.linalg import AbstractGram
 from geomndp.noising import AbstractNoising, Perturbed, per_point
 
 if TYPE_CHECKING:  # to pyright an AbstractVar is a field, the first of every subclass

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import equinox as eqx
 import jax.numpy as jnp
 
-from geomndp._linalg import AbstractGram, join_masks, zero_masked
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, Scalar
+from geomndp.linalg import AbstractGram, join_masks, zero_masked
 from geomndp.noising import AbstractNoising
 from geomndp.score import AbstractScore
 from geomndp.solve.integrators import Norm, masked_rms

@@ -1,8 +1,8 @@
 """Solvers of dy/dt = f(t, y) over a fixed grid, as one scan; y may be any pytree of arrays.
 
-On a manifold the field is extended to all of R^p as f(t, onto(y)), and every step ends with `onto`:
-the flow of that field stays on the manifold, so a method keeps its order (Hairer, Lubich and Wanner
-2006, IV.4).
+On a manifold the field is extended to all of R^p as f(t, retract(y)), and every step ends with
+`retract`: the flow of that field stays on the manifold, so a method keeps its order (Hairer, Lubich
+and Wanner 2006, IV.4).
 """
 
 import abc
@@ -13,8 +13,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from geomndp._linalg import zero_masked
 from geomndp._types import Array, Float, Mask, Scalar
+from geomndp.linalg import zero_masked
 
 if TYPE_CHECKING:  # to pyright an AbstractVar is a field, the first of every subclass
     from typing import ClassVar as AbstractVar
@@ -60,12 +60,12 @@ class AbstractSolver(eqx.Module):
         field: VectorField,
         times: Float[Array, " m"],
         y: State,
-        onto: Onto | None = None,
+        retract: Onto | None = None,
         norm: Norm | None = None,
     ) -> tuple[State, Array]:
         """Value at the last time, and how often the field was evaluated.
 
-        `onto` brings a state back to its manifold. `norm` is that of errors, by default the root
+        `retract` brings a state back to its manifold. `norm` is that of errors, by default the root
         mean square over all coordinates.
         """
 
@@ -79,19 +79,19 @@ class AbstractFixedStepSolver(AbstractSolver):
     def step(self, field: VectorField, t0: Array, t1: Array, y: State) -> State:
         """Advance from t0 to t1."""
 
-    def integrate(self, field, times, y, onto=None, norm=None):
+    def integrate(self, field, times, y, retract=None, norm=None):
         def body(y, interval):
-            return on_manifold(self.step, onto)(field, interval[0], interval[1], y), None
+            return on_manifold(self.step, retract)(field, interval[0], interval[1], y), None
 
         y, _ = jax.lax.scan(body, y, (times[:-1], times[1:]))
         return y, jnp.asarray(self.evaluations * (len(times) - 1))
 
 
-def on_manifold(step: Callable, onto: Onto | None) -> Callable:
+def on_manifold(step: Callable, retract: Onto | None) -> Callable:
     """The same step for a field that is known on a manifold only."""
-    if onto is None:
+    if retract is None:
         return step
-    return lambda field, t0, t1, y: onto(step(lambda t, y: field(t, onto(y)), t0, t1, y))
+    return lambda field, t0, t1, y: retract(step(lambda t, y: field(t, retract(y)), t0, t1, y))
 
 
 class Euler(AbstractFixedStepSolver):
@@ -137,13 +137,13 @@ class Adaptive(AbstractSolver):
     atol: float = 1e-6
     max_steps: int = eqx.field(default=4096, static=True)
 
-    def integrate(self, field, times, y, onto=None, norm=None):
+    def integrate(self, field, times, y, retract=None, norm=None):
         import diffrax
 
-        onto = (lambda y: y) if onto is None else onto
+        retract = (lambda y: y) if retract is None else retract
         options: dict[str, Any] = {} if norm is None else {"norm": norm}
         solution = diffrax.diffeqsolve(
-            diffrax.ODETerm(lambda t, y, _: field(jnp.asarray(t), onto(y))),
+            diffrax.ODETerm(lambda t, y, _: field(jnp.asarray(t), retract(y))),
             diffrax.Tsit5(),
             times[0],
             times[-1],
@@ -152,7 +152,7 @@ class Adaptive(AbstractSolver):
             stepsize_controller=diffrax.PIDController(rtol=self.rtol, atol=self.atol, **options),
             max_steps=self.max_steps,
         )
-        y = onto(jax.tree.map(lambda leaf: leaf[-1], solution.ys))
+        y = retract(jax.tree.map(lambda leaf: leaf[-1], solution.ys))
         return y, 6 * solution.stats[
             "num_steps"
         ] + 1  # the first of seven stages is the last before

@@ -134,7 +134,7 @@ class Ode(AbstractReverseStep):
         return self.solver.evaluations
 
     def __call__(self, dynamics, before, t, s, state, xi):
-        step = on_manifold(self.solver.step, dynamics.noising.manifold.onto)
+        step = on_manifold(self.solver.step, dynamics.noising.manifold.retract)
         return ReverseState(step(dynamics.flow, t, s, state.y), state.clean)
 
 

@@ -10,7 +10,7 @@ import abc
 import equinox as eqx
 import jax.numpy as jnp
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp._types import Array, Float
 from geomndp.noising import AbstractSchedule
 
@@ -26,8 +26,8 @@ class AbstractTimeGrid(eqx.Module):
 
 
 def _unit(steps: int, t_min: float, dtype) -> Array:
-    _checks.at_least(1, steps=steps)
-    if _checks.concrete(t_min) and not 0 <= t_min < 1:
+    _validation.at_least(1, steps=steps)
+    if _validation.concrete(t_min) and not 0 <= t_min < 1:
         raise ValueError(f"expected 0 <= t_min < 1, got {t_min}")
     return jnp.arange(steps + 1, dtype=dtype) / steps
 
@@ -53,7 +53,7 @@ class PowerTimeGrid(AbstractTimeGrid):
     exponent: float = 3.0
 
     def __check_init__(self):
-        _checks.positive(exponent=self.exponent)
+        _validation.positive(exponent=self.exponent)
 
     def __call__(self, schedule, steps, t_min, dtype=jnp.float32):
         low = t_min ** (1 / self.exponent)
@@ -70,7 +70,7 @@ class LogSnrTimeGrid(AbstractTimeGrid):
     floor: float = 1e-3
 
     def __check_init__(self):
-        _checks.positive(floor=self.floor)
+        _validation.positive(floor=self.floor)
 
     def __call__(self, schedule, steps, t_min, dtype=jnp.float32):
         unit = _unit(steps, t_min, dtype)

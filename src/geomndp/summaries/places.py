@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp._types import Array, Float
 from geomndp.data.globe import EARTH_RADIUS_KM, to_latlon, to_unit
 from geomndp.evaluate import frechet_mean
@@ -79,7 +79,7 @@ def track_mean(samples: Any) -> Estimate:
 def _mean_and_error(y: Float[Array, "s n 3"]) -> tuple[Array, Array]:
     mean = frechet_mean(SPHERE, y, iterations=ITERATIONS)
     there = jnp.broadcast_to(mean[None], y.shape)
-    v = SPHERE.coordinates(there, SPHERE.log(there, y))
+    v = SPHERE.to_tangent_coords(there, SPHERE.log(there, y))
     angle = jnp.sqrt(jnp.sum(v**2, axis=-1))
     covariance = jnp.einsum("sni,snj->nij", v, v) / (len(y) - 1)
     safe = jnp.where(angle > 1e-6, angle, 1.0)
@@ -145,7 +145,7 @@ def closest_approach(samples: Any, lat: float, lon: float, time: Any = "time") -
     away = distance_to(samples, lat, lon)
     if not is_table(samples):
         times = np.asarray(time)
-        _checks.shape("time", times, (away.shape[1],))
+        _validation.shape("time", times, (away.shape[1],))
         nearest = np.argmin(away, axis=1)
         return Approach(away.min(axis=1), times[nearest])
     if type(samples).__name__ == "DataFrame":

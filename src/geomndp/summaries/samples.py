@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp.tables import is_table, place_names
 from geomndp.tables.units import LONGITUDE, canonical
 
@@ -43,10 +43,10 @@ def unpack(samples: Any, fewest: int = 2) -> Unpacked:
     else:
         raise ValueError(f"expected samples as arrays, a Dataset or a DataFrame, got a {kind}")
     number = len(next(iter(found.values.values())))
-    _checks.at_least(fewest, num_samples=number)
+    _validation.at_least(fewest, num_samples=number)
     for name, values in found.values.items():
         if values.dtype.kind == "f":
-            _checks.finite_rows(f"samples of {name!r}" if name else "samples", values)
+            _validation.finite_rows(f"samples of {name!r}" if name else "samples", values)
     return found
 
 
@@ -108,8 +108,8 @@ def _is_longitude(samples: Any, name: str) -> bool:
 
 
 def _arrays(samples: Any) -> Unpacked:
-    _checks.no_masked(samples=samples)
-    values = _checks.as_array("samples", samples)
+    _validation.no_masked(samples=samples)
+    values = _validation.as_array("samples", samples)
     if values.ndim == 0 or values.dtype.kind not in "fiubmM":
         raise ValueError(f"expected samples of shape (s, ...), got {values.dtype} {values.shape}")
     return Unpacked({"": values}, lambda values, **attributes: values[""])

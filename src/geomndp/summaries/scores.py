@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp._types import Array
 from geomndp.data.globe import EARTH_RADIUS_KM, to_unit
 from geomndp.evaluate import energy_score as geodesic_energy, mean_error
@@ -126,7 +126,7 @@ def _truth(samples: Any, truth: Any, values: dict[str, np.ndarray]) -> dict[str,
     found = {}
     for name, array in values.items():
         if not is_table(truth):
-            observed = _checks.as_array("the truth", truth)
+            observed = _validation.as_array("the truth", truth)
         elif name not in truth:
             raise ValueError(f"expected {name!r} in the truth, got {', '.join(map(repr, truth))}")
         else:
@@ -137,7 +137,7 @@ def _truth(samples: Any, truth: Any, values: dict[str, np.ndarray]) -> dict[str,
         if observed.dtype.kind not in "fiub":
             raise ValueError(f"expected a truth of numbers, got {observed.dtype}")
         found[name] = observed.astype(float)
-        _checks.finite_rows("truth", found[name])
+        _validation.finite_rows("truth", found[name])
     return found
 
 

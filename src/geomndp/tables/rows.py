@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp.tables import datasets, frames
 from geomndp.tables.columns import Columns, as_dataset, read_columns
 from geomndp.tables.times import as_moment, seconds, seconds_since
@@ -183,4 +183,4 @@ def numeric(name: str, values: np.ndarray) -> np.ndarray:
 
 def _refuse_missing(name: str, missing: np.ndarray) -> None:
     """Refuse what is missing, naming the rows."""
-    _checks.finite_rows(repr(name), np.where(missing, np.nan, 0.0))
+    _validation.finite_rows(repr(name), np.where(missing, np.nan, 0.0))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import equinox as eqx
 import numpy as np
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp.data.globe import to_latlon, to_unit
 from geomndp.tables.units import LATITUDE, LONGITUDE, canonical, check_same
 
@@ -53,7 +53,7 @@ class Variables(eqx.Module):
     codomain: str = eqx.field(default="real", static=True)
 
     def __check_init__(self):
-        _checks.one_of("codomain", self.codomain, CODOMAINS)
+        _validation.one_of("codomain", self.codomain, CODOMAINS)
         names = [variable.name for variable in (*self.inputs, *self.outputs)]
         if not self.inputs or not self.outputs or len(set(names)) < len(names):
             raise ValueError(f"expected inputs and outputs of different names, got {names}")

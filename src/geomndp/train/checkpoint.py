@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp.train.fingerprint import differences
 from geomndp.train.step import TrainState
 
@@ -64,7 +64,7 @@ class Checkpoints:
         except ImportError as error:
             message = "checkpoints need orbax: pip install 'geomndp[train]'"
             raise ImportError(message) from error
-        _checks.at_least(1, keep=keep)
+        _validation.at_least(1, keep=keep)
         self.directory = Path(directory).absolute()
         self.settings = json.loads(json.dumps(dict(settings)))
         if self.directory.exists():

@@ -15,7 +15,7 @@ import jax.random as jr
 import numpy as np
 import optax
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp._types import PRNGKeyArray
 from geomndp.data import AbstractGenerator
 from geomndp.noising import AbstractNoising
@@ -63,9 +63,9 @@ def fit_score(
     that stands there twice has twice the share. A network on graphs has room for all neighbours of
     the locations of each.
     """
-    _checks.at_least(1, steps=steps)
+    _validation.at_least(1, steps=steps)
     if checkpoint_every is not None:
-        _checks.at_least(1, checkpoint_every=checkpoint_every)
+        _validation.at_least(1, checkpoint_every=checkpoint_every)
     loss = DenoisingLoss() if loss is None else loss
     loss = loss if eps is None else dataclasses.replace(loss, eps=eps)
     optimiser = adam(steps) if optimiser is None else optimiser

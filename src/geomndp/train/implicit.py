@@ -11,9 +11,9 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 
-from geomndp._linalg import zero_masked
 from geomndp._types import Array, Batch, Float, PRNGKeyArray
 from geomndp.geometry import AbstractDivergence
+from geomndp.linalg import zero_masked
 from geomndp.noising import AbstractNoising
 from geomndp.score import AbstractScore
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from geomndp import _files
+from geomndp import _atomic_io
 
 COLUMNS = ("step", "loss", "gradient_norm", "seconds")
 Row = tuple[int, float, float, float]
@@ -42,12 +42,15 @@ class Log:
             return
         if bad:
             copy = path.with_name("log.damaged.csv")
-            _files.write(copy, path.read_bytes())
+            _atomic_io.write(copy, path.read_bytes())
             warnings.warn(
                 f"skipped {bad} lines of {path} that are no rows of a log; it is kept as {copy}",
                 stacklevel=2,
             )
-        with _files.whole(path) as part, part.open("w", newline="", encoding="utf-8") as file:
+        with (
+            _atomic_io.replacing(path) as part,
+            part.open("w", newline="", encoding="utf-8") as file,
+        ):
             csv.writer(file).writerows([COLUMNS, *self._rows])
         self._file = path.open("a", newline="", encoding="utf-8")
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp.train.checkpoint import Checkpoints
 from geomndp.train.interleave import STEPS_PER_GENERATOR, trainer_at
 from geomndp.train.log import History, Log
@@ -43,7 +43,7 @@ def run(
     One program is compiled, and a second one for a last stretch shorter than `chunk`; of several
     interleaved trainers (see `geomndp.train.interleave`), one each.
     """
-    _checks.at_least(1, chunk=chunk, checkpoint_every=checkpoint_every)
+    _validation.at_least(1, chunk=chunk, checkpoint_every=checkpoint_every)
     trainers = (trainers,) if isinstance(trainers, Trainer) else trainers
     if len(trainers) > 1 and STEPS_PER_GENERATOR % chunk:
         raise ValueError(

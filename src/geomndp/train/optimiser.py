@@ -6,7 +6,7 @@ import functools
 
 import optax
 
-from geomndp import _checks
+from geomndp import _validation
 
 
 @functools.cache  # the same object for the same settings: steps compiled with it serve again
@@ -23,9 +23,9 @@ def adam(
 
     The default is the paper's: 10 epochs of 300 to 1e-3, a cosine to 1e-5, global norm at most 1.
     """
-    _checks.at_least(1, steps=steps)
-    _checks.positive(peak=peak, clip=clip)
-    _checks.not_negative(start=start, end=end)
+    _validation.at_least(1, steps=steps)
+    _validation.positive(peak=peak, clip=clip)
+    _validation.not_negative(start=start, end=end)
     if not 0 <= warmup < 1:
         raise ValueError(f"expected 0 <= warmup < 1, got {warmup}")
     rate = optax.warmup_cosine_decay_schedule(start, peak, round(warmup * steps), steps, end)

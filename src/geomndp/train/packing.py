@@ -11,7 +11,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp._types import Array, Float, Mask, Outputs
 
 TILE = 16  # matrix units work on blocks of so many points
@@ -41,7 +41,7 @@ def in_pairs(net, t, x, y, mask) -> Float[Array, "b n p"]:
     """Apply a network to the functions of a batch, two at a time."""
     if len(x) % 2:
         raise ValueError(f"expected an even number of functions to pair them, got {len(x)}")
-    _checks.shape("mask", mask, x.shape[:2])
+    _validation.shape("mask", mask, x.shape[:2])
 
     def pair(t, x, y, mask):
         row = [pack(v[0], v[1], mask[0]) for v in (t, x, y)]

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from geomndp import _shipped
+from geomndp import _pretrained
 from geomndp.cli import main
 from geomndp.experiments import results
 from geomndp.experiments.table import markdown
@@ -48,7 +48,7 @@ FILE = {
 def models(tmp_path, monkeypatch):
     """Two models in a folder of their own, with scores shipped to them."""
     folder = tmp_path / "models"
-    document = _shipped.document(_shipped.folder() / OLD)
+    document = _pretrained.document(_pretrained.folder() / OLD)
     document["metadata"]["metrics"] = {}
     for name in (NAME, f"{NAME}-ndp", "vector-fields/hessian"):
         results.write(folder / f"{name}.json", document)
@@ -58,7 +58,7 @@ def models(tmp_path, monkeypatch):
     results.write(path, {"scores": scores, **FILE})
     monkeypatch.setattr(results, "shipped", lambda table: tmp_path / f"{table}.json")
     results.ship(path, "vector-fields", folder)
-    monkeypatch.setattr(_shipped, "folder", lambda: folder)
+    monkeypatch.setattr(_pretrained, "folder", lambda: folder)
     return tmp_path
 
 

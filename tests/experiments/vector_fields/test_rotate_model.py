@@ -9,7 +9,7 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from geomndp import _shipped
+from geomndp import _pretrained
 from geomndp.data import Normaliser, covariance, field_problem
 from geomndp.experiments.vector_fields import rotate_model
 from geomndp.experiments.vector_fields.experiment import experiment, make_model
@@ -66,14 +66,15 @@ def test_a_model_is_turned_on_disk(tmp_path, monkeypatch, getkey):
         rotate_model.main()
     assert load(paths[1]).score.net.kinds == ("pseudovector",)
     assert load(paths[2]).score.net.kinds == ("vector",)
-    notes = _shipped.metadata(paths[1])
+    notes = _pretrained.metadata(paths[1])
     assert notes["experiment"] == "vector-fields/div-free"
     assert notes["metrics"] == {}
 
 
 def test_the_shipped_models_are_partners():
     curl, div = (
-        _shipped.document(_shipped.folder() / f"vector-fields/{n}-free") for n in ("curl", "div")
+        _pretrained.document(_pretrained.folder() / f"vector-fields/{n}-free")
+        for n in ("curl", "div")
     )
     assert curl["sha256"] == div["sha256"]
     assert (curl["net"]["kinds"], div["net"]["kinds"]) == (["vector"], ["pseudovector"])

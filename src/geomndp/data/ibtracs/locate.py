@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from geomndp import _checks, _files
+from geomndp import _atomic_io, _validation
 
 VARIABLE = "GEOMNDP_IBTRACS"
 VERSION = "v04r01"
@@ -44,8 +44,8 @@ def locate(path: str | os.PathLike | None = None) -> tuple[Path, ...]:
 
 def address(subset: str = "ALL", layout: str = "csv") -> str:
     """NOAA's address of a file."""
-    _checks.one_of("subset", subset, SUBSETS)
-    _checks.one_of("layout", layout, LAYOUTS)
+    _validation.one_of("subset", subset, SUBSETS)
+    _validation.one_of("layout", layout, LAYOUTS)
     if layout == "csv":
         return f"{SERVER}/csv/ibtracs.{subset}.list.{VERSION}.csv"
     return f"{SERVER}/netcdf/IBTrACS.{subset}.{VERSION}.nc"
@@ -83,5 +83,5 @@ def fetch(
     record.unlink(missing_ok=True)
     target.unlink(missing_ok=True)
     pooch.retrieve(url, None, fname=target.name, path=target.parent, downloader=downloader)
-    _files.write(record, pooch.file_hash(str(target)) + "\n")
+    _atomic_io.write(record, pooch.file_hash(str(target)) + "\n")
     return target

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp.data.globe import to_latlon
 from geomndp.data.ibtracs.archive import read
 from geomndp.data.ibtracs.resample import resample
@@ -47,7 +47,7 @@ class Tracks:
 
     def spread(self, num: int) -> Tracks:
         """`num` storms (or all, if fewer) spread evenly over these, which are in order of time."""
-        _checks.at_least(1, num=num)
+        _validation.at_least(1, num=num)
         return self.take(np.linspace(0, len(self) - 1, min(num, len(self))).round().astype(int))
 
     def dataset(self) -> xarray.Dataset:
@@ -89,8 +89,8 @@ def select(
     storms reported every 6 hours are interpolated, as IBTrACS itself does, and fixes off the grid
     serve the interpolation. A storm with a longer gap than `max_gap_hours` is left out.
     """
-    _checks.at_least(2, points=points)
-    _checks.positive(hours=hours, max_gap_hours=max_gap_hours)
+    _validation.at_least(2, points=points)
+    _validation.positive(hours=hours, max_gap_hours=max_gap_hours)
     grid = hours * np.arange(points)
     left_out = {"other track types": 0, "too short": 0, "too long a gap": 0}
     kept, curves = [], []

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp.data.ibtracs.select import Tracks
 
 SEEDS = (0, 1, 2, 3, 4)
@@ -23,7 +23,7 @@ class Split(NamedTuple):
 def _check_share(share: float, tracks: Tracks) -> None:
     if not 0 < share < 1:
         raise ValueError(f"expected 0 < test_share < 1, got {share}")
-    _checks.at_least(2, storms=len(tracks))
+    _validation.at_least(2, storms=len(tracks))
 
 
 def split_by_storm(tracks: Tracks, seed: int, *, test_share: float = 0.1) -> Split:

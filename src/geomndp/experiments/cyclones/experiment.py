@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import optax
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp._build.choose import loss_for
 from geomndp._types import Array, Batch, Float, PRNGKeyArray
 from geomndp.data.ibtracs import Split, Tracks
@@ -51,7 +51,7 @@ def make_model(
     name: str, *, key: PRNGKeyArray, compute_dtype: str | None = None, **options
 ) -> Model:
     """Untrained model; options are those of its network."""
-    _checks.one_of("model", name, NAMES)
+    _validation.one_of("model", name, NAMES)
     if name == FLAT:
         return latlon.make_latlon(key=key, compute_dtype=compute_dtype, **options)
     net = TrackAttention(
@@ -70,7 +70,7 @@ def make_generator(
     train: Tracks, batch_size: int = 512, name: str = "cyclones/ibtracs"
 ) -> SequenceGenerator:
     """Training tracks on the device in the units of a model, observed as in the tasks and else."""
-    _checks.one_of("model", name, NAMES)
+    _validation.one_of("model", name, NAMES)
     tracks = task_batch(task("joint"), train)
     x, y, _, _ = latlon.to_units(tracks) if name == FLAT else tracks
     return SequenceGenerator(x=x, y=y, batch_size=batch_size)

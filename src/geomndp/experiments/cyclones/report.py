@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from geomndp import _shipped
+from geomndp import _pretrained
 from geomndp.experiments.cyclones.protocol import LEADS
 from geomndp.experiments.cyclones.table import TASKS, Row
 from geomndp.experiments.table import Table
@@ -43,12 +43,12 @@ def tables(rows: Sequence[Row], title: str) -> list[Table]:
 
 def training() -> Table:
     """How the shipped models were trained, as their files tell it."""
-    names = [name for name in _shipped.names() if name.startswith("cyclones/")]
+    names = [name for name in _pretrained.names() if name.startswith("cyclones/")]
     keys = {"steps": "steps", "batch_size": "batch", "seed": "seed"}
     keys |= {"training_seconds": "seconds", "step_ms": "ms a step"}
     rows = []
     for name in names:
-        notes = _shipped.metadata(name)
+        notes = _pretrained.metadata(name)
         rows.append((name, *(_note(notes.get(key)) for key in keys)))
     return Table("Training", ("model", *keys.values()), rows)
 

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp.baselines import (
     AbstractBaseline,
     ChartGP,
@@ -150,7 +150,7 @@ def from_json(data: Iterable[dict]) -> list[Row]:
 def measured(split: str = "storms", path: str | os.PathLike | None = None) -> list[Row]:
     """Rows that were measured before, on `storms` or `seasons`; the package's without a path."""
     content = results.read(results.shipped("cyclones") if path is None else path)
-    _checks.one_of("split", split, tuple(content))
+    _validation.one_of("split", split, tuple(content))
     return from_json(content[split])
 
 
@@ -164,7 +164,7 @@ def add_rows(
     """
     path = results.shipped("cyclones") if path is None else path
     content = results.read(path)
-    _checks.one_of("split", split, ("storms", "seasons"))
+    _validation.one_of("split", split, ("storms", "seasons"))
     found = {(row.label, row.task): row for row in from_json(content.get(split, []))}
     found |= {(row.label, row.task): row for row in rows}
     results.write(path, {**content, split: to_json(found.values())})

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import jax.random as jr
 
-from geomndp import _checks, _files
+from geomndp import _atomic_io, _validation
 from geomndp.experiments.demo.function_1d import show_line
 from geomndp.experiments.demo.page import write_page
 from geomndp.experiments.demo.report import Part
@@ -47,9 +47,9 @@ def run_demo(
 
     matplotlib.use("Agg")
     start, folder = time.perf_counter(), Path(folder)
-    _checks.at_least(2, num_samples=num_samples)
-    _checks.at_least(0, steps=steps)
-    _files.check_writable(folder / "demo.html")
+    _validation.at_least(2, num_samples=num_samples)
+    _validation.at_least(0, steps=steps)
+    _atomic_io.check_writable(folder / "demo.html")
     line_key, field_key, track_key, learn_key = jr.split(jr.key(seed), 4)
     taken = SAMPLER_STEPS if sampler_steps is None else dict.fromkeys(SAMPLER_STEPS, sampler_steps)
     tell("a function of one input")

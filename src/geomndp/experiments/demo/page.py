@@ -6,7 +6,7 @@ import base64
 from html import escape
 from pathlib import Path
 
-from geomndp import _files
+from geomndp import _atomic_io
 from geomndp.experiments.demo.report import Part
 
 HEAD = """<!doctype html>
@@ -29,7 +29,7 @@ def write_page(path: Path, title: str, parts: list[Part], footer: str) -> Path:
     """Write the page."""
     blocks = [HEAD.format(title=escape(title)), *map(_section, parts)]
     text = "".join([*blocks, f"<footer>{escape(footer)}</footer>\n</html>\n"])
-    return _files.write(path, text)
+    return _atomic_io.write(path, text)
 
 
 def _section(part: Part) -> str:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import jax.random as jr
 import numpy as np
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp._types import PRNGKeyArray
 from geomndp.evaluate import ScoreGap, score_gap
 from geomndp.experiments.demo.report import Number, Part, with_error
@@ -41,7 +41,7 @@ class Learnt(NamedTuple):
 
 def learn(steps: int, *, key: PRNGKeyArray, tell: Callable[[str], None]) -> Learnt:
     """Train a small network on squared-exponential functions and judge it on the way."""
-    _checks.at_least(1, steps=steps)
+    _validation.at_least(1, steps=steps)
     this = regression1d.experiment(EXPERIMENT)
     model_key, train_key, gap_key = jr.split(key, 3)
     model = regression1d.make_model(this, key=model_key, **SMALL)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import optax
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp._build.choose import loss_for
 from geomndp._types import PRNGKeyArray
 from geomndp.data import NAMES, ProcessGenerator, Regression1D, regression1d
@@ -37,7 +37,7 @@ class Experiment(NamedTuple):
 
 def experiment(name: str) -> Experiment:
     """Look up an experiment by the name of its shipped model."""
-    _checks.one_of("model", name, names())
+    _validation.one_of("model", name, names())
     folder, _, short = name.partition("/")
     invariant = not short.endswith("-ndp")
     return Experiment(name, regression1d(FOLDERS[folder], short.removesuffix("-ndp")), invariant)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from geomndp import _shipped
+from geomndp import _pretrained
 from geomndp.experiments.regression1d.paper import COLUMNS, PAPER, QUOTED
 from geomndp.experiments.table import Table
 
@@ -31,13 +31,13 @@ def number(value: float, error: float | None = None) -> str:
 
 def shipped(suite: str) -> list[str]:
     """Data sets of a suite for which a T(1) model ships."""
-    return [name for name in COLUMNS if f"{FOLDERS[suite]}/{name}" in _shipped.names()]
+    return [name for name in COLUMNS if f"{FOLDERS[suite]}/{name}" in _pretrained.names()]
 
 
 def notes(suite: str, name: str) -> dict | None:
     """Metadata of a shipped model, None if there is none of that name."""
     full = f"{FOLDERS[suite]}/{name}"
-    return _shipped.metadata(full) if full in _shipped.names() else None
+    return _pretrained.metadata(full) if full in _pretrained.names() else None
 
 
 def _measured(suite: str, region: str, suffix: str, key: str, joint: bool = False):

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from geomndp import _checks, _shipped
+from geomndp import _pretrained, _validation
 from geomndp._types import Batch, Float
 from geomndp.data import FieldProblem
 from geomndp.data.grids import random_mask, white_noise
@@ -56,7 +56,7 @@ def design(name: str, problem: FieldProblem, seed: int = 0) -> Design:
     given 30 observations at one location. "coincident": further observations elsewhere, 10 targets
     at that location and 30 at another.
     """
-    _checks.one_of("design", name, DESIGNS)
+    _validation.one_of("design", name, DESIGNS)
     random, grid = np.random.default_rng(seed), problem.grid
     if name not in SPECIAL:
         kind, _, factor = name.partition("-")
@@ -159,7 +159,7 @@ def main() -> None:
     solver = Heun() if options.heun else RK4()
     flow = Flow(solver, options.steps, divergence=Hutchinson(probes=options.probes))
     for path in options.models:
-        this = experiment(_shipped.metadata(path)["experiment"])
+        this = experiment(_pretrained.metadata(path)["experiment"])
         asked = {key: getattr(options, key) for key in ("num", "fields", "probes", "at_once")}
         names = tuple(options.designs)
         measure(load(path), this, options.out, names=names, flow=flow, **asked)

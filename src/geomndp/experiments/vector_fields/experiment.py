@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp._build.choose import loss_for
 from geomndp._types import PRNGKeyArray
 from geomndp.data import (
@@ -83,7 +83,7 @@ class FieldExperiment(NamedTuple):
 
 def experiment(name: str) -> FieldExperiment:
     """Look up an experiment by the name of its shipped model."""
-    _checks.one_of("model", name, names())
+    _validation.one_of("model", name, names())
     short = name.removeprefix(f"{FOLDER}/")
     problem = field_problem(short.removesuffix("-ndp"))
     return FieldExperiment(name, problem, not short.endswith("-ndp"))
@@ -112,7 +112,9 @@ def make_model(
     net: AbstractNet
     if this.equivariant:
         sizes = {"radius": RADIUS, "max_neighbours": NEIGHBOURS, "num_scales": SCALES}
-        net = Steerable2(problem.codomain.kinds, **sizes | options, dtype="float32", key=key)
+        net = Steerable2(
+            problem.codomain.representations, **sizes | options, dtype="float32", key=key
+        )
         missed = int(missed_neighbours(net, jnp.asarray(problem.grid, jnp.float32)))
         if missed:
             raise ValueError(f"expected room for all neighbours on the grid, got {missed} too many")

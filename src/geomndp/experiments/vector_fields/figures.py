@@ -11,8 +11,8 @@ import numpy as np
 
 from geomndp._types import Array, Inputs, Outputs, PRNGKeyArray
 from geomndp.data import FieldProblem
+from geomndp.equivariance import RigidTransform
 from geomndp.experiments.vector_fields.rotated_sampler import Turned, quarter_turn
-from geomndp.groups import Motion
 from geomndp.model import Model
 from geomndp.plot import arrow_scale, save_figure, vector_field
 from geomndp.samplers import Amortised
@@ -28,11 +28,11 @@ class Drawn(NamedTuple):
     samples: Array
     exact: Outputs
     turned: Outputs
-    motion: Motion
+    motion: RigidTransform
 
     def turning_error(self, problem: FieldProblem) -> float:
         """Relative distance of the turned problem's sample from the turned sample."""
-        expected = self.motion.on_outputs(self.samples[0], problem.codomain)
+        expected = self.motion.act_on_outputs(self.samples[0], problem.codomain)
         gap = jnp.linalg.norm(self.turned - expected) / jnp.linalg.norm(expected)
         return float(gap)
 
@@ -47,11 +47,11 @@ def draw_fields(
     context, targets, sampler = (x[known], y[known]), x[~known], Amortised(steps)
     prior = model.sample(x, key=prior_key, num_samples=1, sampler=sampler)[0]
     samples = model.condition(*context).sample(targets, key=key, num_samples=num, sampler=sampler)
-    motion = Motion(quarter_turn(x.dtype), jnp.zeros(2, x.dtype))
-    seen = motion.on_inputs(context[0]), motion.on_outputs(context[1], problem.codomain)
+    motion = RigidTransform(quarter_turn(x.dtype), jnp.zeros(2, x.dtype))
+    seen = motion.act_on_inputs(context[0]), motion.act_on_outputs(context[1], problem.codomain)
     turning = Turned(problem.codomain.action(motion.matrix), sampler)
     options = {"key": key, "num_samples": num, "sampler": turning}
-    turned = model.condition(*seen).sample(motion.on_inputs(targets), **options)[0]
+    turned = model.condition(*seen).sample(motion.act_on_inputs(targets), **options)[0]
     exact = problem.gp.condition(*context).mean_at(targets)
     return Drawn(x, prior, targets, context, samples, exact, turned, motion)
 
@@ -77,8 +77,8 @@ def _draw_row(axes, name: str, drawn: Drawn, problem: FieldProblem) -> None:
     style = {"scale": arrow_scale(drawn.x, drawn.prior)}
     seen = {"context": drawn.context, **style}
     turned = (
-        drawn.motion.on_inputs(drawn.context[0]),
-        drawn.motion.on_outputs(drawn.context[1], problem.codomain),
+        drawn.motion.act_on_inputs(drawn.context[0]),
+        drawn.motion.act_on_outputs(drawn.context[1], problem.codomain),
     )
     vector_field(drawn.x, drawn.prior, title=f"{name}: sample", ax=axes[0], **style)
     title = f"given {len(drawn.context[0])} points"
@@ -87,7 +87,7 @@ def _draw_row(axes, name: str, drawn: Drawn, problem: FieldProblem) -> None:
     vector_field(drawn.targets, drawn.samples.mean(axis=0), title=title, ax=axes[2], **seen)
     vector_field(drawn.targets, drawn.exact, title="exact mean", ax=axes[3], **seen)
     title = f"context and noise turned: {drawn.turning_error(problem):.0e} off"
-    places = drawn.motion.on_inputs(drawn.targets)
+    places = drawn.motion.act_on_inputs(drawn.targets)
     vector_field(places, drawn.turned, context=turned, title=title, ax=axes[4], **style)
 
 

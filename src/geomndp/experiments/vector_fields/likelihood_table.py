@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from geomndp import _shipped
+from geomndp import _pretrained
 from geomndp.experiments.regression1d.likelihood_table import number
 from geomndp.experiments.table import Table, pair
 
@@ -27,7 +27,7 @@ KINDS = {"E(2)-GeomNDP": "", "NDP*": "-ndp"}
 
 def shipped() -> list[str]:
     """Names of the vector- and tensor-field models that come with the package."""
-    return [name for name in _shipped.names() if name.startswith(f"{FOLDER}/")]
+    return [name for name in _pretrained.names() if name.startswith(f"{FOLDER}/")]
 
 
 def columns() -> tuple[str, ...]:
@@ -41,7 +41,7 @@ def metrics(name: str, route: str = "conditional") -> dict:
     full = f"{FOLDER}/{name}"
     if full not in shipped():
         return {}
-    found = _shipped.metadata(full)["metrics"].get("interpolation", {})
+    found = _pretrained.metadata(full)["metrics"].get("interpolation", {})
     return found if route == "conditional" else found.get(route, {})
 
 

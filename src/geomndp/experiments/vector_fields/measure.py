@@ -14,7 +14,7 @@ from pathlib import Path
 
 import jax.random as jr
 
-from geomndp import _shipped
+from geomndp import _pretrained
 from geomndp.experiments import results
 from geomndp.experiments.vector_fields.evaluate import field_score_gaps, score
 from geomndp.experiments.vector_fields.experiment import FieldExperiment, experiment
@@ -61,7 +61,7 @@ def measure(
 
 def add_efficiency(run: str | PathLike, path: str | PathLike) -> None:
     """Add the score of one run to the curve of its model, in place of one with as many fields."""
-    notes = _shipped.metadata(Path(run) / "model")
+    notes = _pretrained.metadata(Path(run) / "model")
     name, scores = notes["experiment"], results.read(Path(run) / "results.json")
     found = results.found(scores, "scores", notes["experiment"], "conditional")
     if found is None:
@@ -94,7 +94,7 @@ def main() -> None:
             add_efficiency(run, options.out)
             continue
         path = Path(run) / "model"
-        this = experiment(_shipped.metadata(path)["experiment"])
+        this = experiment(_pretrained.metadata(path)["experiment"])
         model = load(path)
         score_run(model, this, run, num=options.fields)
         measure(model, this, options.out, num=options.num, samples=options.samples)

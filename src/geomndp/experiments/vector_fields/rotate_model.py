@@ -17,10 +17,10 @@ import dataclasses
 
 import equinox as eqx
 
-from geomndp import _shipped
-from geomndp._linalg import matmul
+from geomndp import _pretrained
 from geomndp.experiments.vector_fields.rotated_sampler import quarter_turn
 from geomndp.kernels import Diagonal, White
+from geomndp.linalg import matmul
 from geomndp.model import Model, load
 from geomndp.nets import BiDimensionalAttention, Steerable2, reconfigure
 from geomndp.noising import OrnsteinUhlenbeck
@@ -65,7 +65,10 @@ def main() -> None:
     parser.add_argument("model", help="name or path of a model of curl- or divergence-free fields")
     parser.add_argument("out", help="path of the model to write")
     options = parser.parse_args()
-    notes = dict(_shipped.metadata(options.model)) | {"metrics": {}, "turned_from": options.model}
+    notes = dict(_pretrained.metadata(options.model)) | {
+        "metrics": {},
+        "turned_from": options.model,
+    }
     notes["experiment"] = _partner_name(notes["experiment"])
     partner(load(options.model)).save(options.out, notes)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import equinox as eqx
 import jax.numpy as jnp
 
-from geomndp._linalg import matmul
 from geomndp._types import Array, Float
+from geomndp.linalg import matmul
 from geomndp.samplers import AbstractSampler, Amortised, Phase
 
 

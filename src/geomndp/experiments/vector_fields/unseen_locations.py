@@ -10,14 +10,14 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp._types import Float
 from geomndp.data import FieldProblem, disc
+from geomndp.equivariance import random_transform
 from geomndp.evaluate import summarise, whitened
 from geomndp.experiments.vector_fields.evaluate import field_score_gaps, score
 from geomndp.experiments.vector_fields.experiment import FieldExperiment
 from geomndp.experiments.vector_fields.physics import SAMPLER
-from geomndp.groups import random_motion
 from geomndp.model import Model
 from geomndp.nets import graph_nets, missed_neighbours, with_capacity
 from geomndp.samplers import AbstractSampler
@@ -31,7 +31,7 @@ def places(name: str, problem: FieldProblem, seed: int = 0) -> Float[np.ndarray,
     A random half of it; its spacing times 0.8 or 1.25, as many points; the same spacing on a disc
     a third wider; as many uniform points on the disc; the grid after a random motion of the plane.
     """
-    _checks.one_of("name", name, ELSEWHERE)
+    _validation.one_of("name", name, ELSEWHERE)
     grid, random = problem.grid, np.random.default_rng(seed)
     n, d = grid.shape
     width = float(np.max(np.linalg.norm(grid, axis=1)))
@@ -47,8 +47,8 @@ def places(name: str, problem: FieldProblem, seed: int = 0) -> Float[np.ndarray,
         direction = random.normal(size=(n, d))
         direction /= np.linalg.norm(direction, axis=1, keepdims=True)
         return width * random.uniform(size=(n, 1)) ** (1 / d) * direction
-    motion = random_motion(d, key=jr.key(seed), reflect=True, scale=3 * width)
-    return np.asarray(motion.on_inputs(jnp.asarray(grid, motion.matrix.dtype)), float)
+    motion = random_transform(d, key=jr.key(seed), reflect=True, scale=3 * width)
+    return np.asarray(motion.act_on_inputs(jnp.asarray(grid, motion.matrix.dtype)), float)
 
 
 def unseen_grids(
@@ -98,7 +98,7 @@ def posterior_spread(
     seed: int = 4321,
 ) -> list[float]:
     """Mean square of whitened posterior samples given `contexts` points, a pair over fields."""
-    _checks.at_least(2, tasks=tasks)
+    _validation.at_least(2, tasks=tasks)
     fields, squares = problem.tasks(tasks, seed=seed, dtype="float32"), []
     # Not 0 or 1: folding these in is what splitting does, and the fields are made of those halves.
     draws = jr.fold_in(jr.key(seed), 2)

@@ -13,10 +13,10 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from geomndp._linalg import LOG_2PI
 from geomndp._types import Array, Float, PRNGKeyArray
 from geomndp.geometry.base import AbstractManifold, Lengths, Points, norm
 from geomndp.geometry.heat import warp
+from geomndp.linalg import LOG_2PI
 
 HeatTimes = Float[Array, "*n"]
 """Times of the heat kernel, one a point."""

@@ -21,7 +21,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from geomndp import _files
+from geomndp import _atomic_io
 from geomndp._safetensors import parse_json, read_json, read_metadata
 
 VERSION, CARD_VERSION = 3, 2
@@ -101,7 +101,7 @@ def write_metadata(path: Path, notes: dict[str, Any]) -> None:
     else:
         content = {"format": KEY, "version": CARD_VERSION, "sha256": content["sha256"]} | card
         content["metadata"] = notes
-    _files.write(sibling(path, ".json"), json.dumps(content, indent=1, allow_nan=False) + "\n")
+    _atomic_io.write(sibling(path, ".json"), json.dumps(content, indent=1, allow_nan=False) + "\n")
 
 
 def is_document(path: Path) -> bool:

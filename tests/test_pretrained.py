@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from geomndp import _files, _shipped
+from geomndp import _atomic_io, _pretrained
 
 NAME = "regression1d/se"
 
@@ -15,30 +15,30 @@ NAME = "regression1d/se"
 @pytest.fixture
 def models(tmp_path, monkeypatch):
     """A folder of shipped models: one of version 1, and what a test adds."""
-    for suffix in _shipped.SUFFIXES:
-        source = _shipped.sibling(_shipped.folder() / "vector-fields/se-ndp", suffix)
+    for suffix in _pretrained.SUFFIXES:
+        source = _pretrained.sibling(_pretrained.folder() / "vector-fields/se-ndp", suffix)
         if source.exists():
             (tmp_path / "a").mkdir(exist_ok=True)
             shutil.copy(source, tmp_path / "a" / f"b{suffix}")
-    monkeypatch.setattr(_shipped, "folder", lambda: tmp_path)
+    monkeypatch.setattr(_pretrained, "folder", lambda: tmp_path)
     return tmp_path
 
 
 def card(models, name, **content):
     text = json.dumps({"format": "geomndp", "version": 2, "metadata": {}} | content)
-    return _files.write(models / f"{name}.json", text)
+    return _atomic_io.write(models / f"{name}.json", text)
 
 
 def test_an_alias_is_the_other_model_with_metadata_of_its_own(models):
     card(models, "c/d", model="a/b", metadata={"mine": 1})
-    assert _shipped.names() == ["a/b", "c/d"]
-    path = _shipped.find("c/d")
-    assert _shipped.weights(path) == models / "a/b.safetensors"
-    own, other = (_shipped.document(_shipped.find(name)) for name in ("c/d", "a/b"))
+    assert _pretrained.names() == ["a/b", "c/d"]
+    path = _pretrained.find("c/d")
+    assert _pretrained.weights(path) == models / "a/b.safetensors"
+    own, other = (_pretrained.document(_pretrained.find(name)) for name in ("c/d", "a/b"))
     assert own == other | {"metadata": {"mine": 1}}
-    _shipped.write_metadata(path, {"mine": 2})
-    assert _shipped.metadata("c/d") == {"mine": 2}
-    assert _shipped.metadata("a/b") == other["metadata"]
+    _pretrained.write_metadata(path, {"mine": 2})
+    assert _pretrained.metadata("c/d") == {"mine": 2}
+    assert _pretrained.metadata("a/b") == other["metadata"]
 
 
 @pytest.mark.parametrize("target", ["c/d", "c/e", "../a/b", "", 5, None, ["a/b"]])
@@ -47,7 +47,7 @@ def test_wrong_aliases_are_refused(target, models):
     card(models, "c/e", model="a/b")
     card(models, "c/d", model=target)
     with pytest.raises(ValueError, match=r"expected a shipped model in the alias .*d\.json"):
-        _shipped.document(_shipped.find("c/d"))
+        _pretrained.document(_pretrained.find("c/d"))
 
 
 @pytest.mark.parametrize(
@@ -61,28 +61,32 @@ def test_wrong_aliases_are_refused(target, models):
 def test_wrong_cards_are_refused(changes, message, models):
     card(models, "c/d", **{"model": "a/b", **changes})
     with pytest.raises(ValueError, match=message):
-        _shipped.document(_shipped.find("c/d"))
+        _pretrained.document(_pretrained.find("c/d"))
 
 
 def test_shipped_aliases_have_no_weights_of_their_own():
     sums = {}
-    for name in _shipped.names():
-        own = _shipped.sibling(_shipped.folder() / name, ".safetensors")
+    for name in _pretrained.names():
+        own = _pretrained.sibling(_pretrained.folder() / name, ".safetensors")
         if own.exists():
             content = own.read_bytes()
             assert name.endswith(("curl-free", "div-free")) or content not in sums, name
             sums[content] = name
     for name in ("se", "matern"):
-        path = _shipped.find(f"regression1d-gnp2020/{name}")
-        assert _shipped.weights(path) == _shipped.weights(_shipped.find(f"regression1d/{name}"))
-        assert _shipped.document(path)["metadata"]["experiment"] == f"regression1d-gnp2020/{name}"
+        path = _pretrained.find(f"regression1d-gnp2020/{name}")
+        assert _pretrained.weights(path) == _pretrained.weights(
+            _pretrained.find(f"regression1d/{name}")
+        )
+        assert (
+            _pretrained.document(path)["metadata"]["experiment"] == f"regression1d-gnp2020/{name}"
+        )
 
 
 def test_documents_are_read_without_jax():
     code = (
         "import sys\n"
-        "from geomndp import _shipped\n"
-        "for name in _shipped.names(): _shipped.document(_shipped.find(name))\n"
+        "from geomndp import _pretrained\n"
+        "for name in _pretrained.names(): _pretrained.document(_pretrained.find(name))\n"
         "print(*{name.split('.')[0] for name in sys.modules})"
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 
 @contextlib.contextmanager
-def whole(path: str | os.PathLike[str]) -> Iterator[Path]:
+def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Give a temporary name with the ending of the file's; it is renamed when the block ends well.
 
     Makes the folder. What cannot be written is refused by an OSError of one sentence.
@@ -36,7 +36,7 @@ def whole(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 def write(path: str | os.PathLike[str], content: str | bytes) -> Path:
     """Write text or bytes; return the path."""
-    with whole(path) as temporary:
+    with replacing(path) as temporary:
         temporary.write_bytes(content.encode() if isinstance(content, str) else content)
     return Path(path)
 
@@ -45,7 +45,7 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     """Refuse a file that could not be written, before anything is computed; leaves no trace."""
     made = [folder for folder in Path(path).parents if not os.path.lexists(folder)]
     try:
-        with contextlib.suppress(_NotNow), whole(path) as temporary:
+        with contextlib.suppress(_NotNow), replacing(path) as temporary:
             temporary.touch()
             raise _NotNow
     finally:

@@ -4,7 +4,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from geomndp._linalg.base import AbstractGram, gaussian_log_density, zero_masked
+from geomndp.linalg.base import AbstractGram, gaussian_log_density, zero_masked
 
 
 class DiagonalGram(AbstractGram):

@@ -5,7 +5,7 @@ dense; when the p outputs are independent copies it keeps one n x n matrix and a
 column, so that one Cholesky of size n serves all p outputs.
 """
 
-from geomndp._linalg.base import (
+from geomndp.linalg.base import (
     LOG_2PI,
     AbstractGram,
     apply,
@@ -15,8 +15,8 @@ from geomndp._linalg.base import (
     per_output,
     zero_masked,
 )
-from geomndp._linalg.diagonal import DiagonalGram
-from geomndp._linalg.matrix import MatrixGram
+from geomndp.linalg.diagonal import DiagonalGram
+from geomndp.linalg.matrix import MatrixGram
 
 __all__ = [
     "LOG_2PI",

@@ -18,7 +18,7 @@ import math
 
 import numpy as np
 
-from geomndp.groups.codomain import Codomain, symmetric_basis
+from geomndp.equivariance.field_type import FieldType, symmetric_basis
 
 ORDERS = (0, 1, 2)
 
@@ -31,7 +31,7 @@ def _tensor() -> list[tuple[int, np.ndarray]]:
     return [(m, math.sqrt(0.5) * np.reshape(p, (2, 4))) for m, p in parts.items()]
 
 
-def _channels(kind: str) -> list[tuple[int, np.ndarray]]:
+def _channels(representation: str) -> list[tuple[int, np.ndarray]]:
     """Order of every channel of a value, and the (2, size) matrix that gives its two parts."""
     known = {
         "scalar": [(0, np.array([[1.0], [0.0]]))],
@@ -40,13 +40,13 @@ def _channels(kind: str) -> list[tuple[int, np.ndarray]]:
         "pseudovector": [(1, np.array([[0.0, -1.0], [1.0, 0.0]]))],
         "tensor": _tensor(),
     }
-    if kind == "symmetric":
+    if representation == "symmetric":
         basis = symmetric_basis(2).reshape(4, 3)
         return [(m, matrix @ basis) for m, matrix in _tensor()]
-    return known[kind]
+    return known[representation]
 
 
-def circular_basis(codomain: Codomain) -> np.ndarray:
+def circular_basis(codomain: FieldType) -> np.ndarray:
     """Coefficients (orders, 2, channels, p) of real and imaginary parts in the components.
 
     Channels that an order does not need are zero. The basis is orthonormal: the same coefficients
@@ -56,8 +56,8 @@ def circular_basis(codomain: Codomain) -> np.ndarray:
         raise ValueError(f"expected values over the plane, got dimension {codomain.dim}")
     found: list[list[np.ndarray]] = [[] for _ in ORDERS]
     start = 0
-    for kind, size in zip(codomain.kinds, codomain.sizes, strict=True):
-        for order, matrix in _channels(kind):
+    for representation, size in zip(codomain.representations, codomain.sizes, strict=True):
+        for order, matrix in _channels(representation):
             wide = np.zeros((2, codomain.size))
             wide[:, start : start + size] = matrix
             found[order].append(wide)

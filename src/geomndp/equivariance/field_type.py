@@ -2,7 +2,7 @@ r"""What the values of a field are, and how they turn when space is turned.
 
 An orthogonal matrix R acts on a value of p components by an orthogonal matrix D(R):
 
-| kind | components | D(R) |
+| representation | components | D(R) |
 |---|---|---|
 | scalar | 1 | 1 |
 | pseudoscalar | 1 | det R |
@@ -24,10 +24,11 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from geomndp import _checks
+from geomndp import _validation
+from geomndp._deprecated import renamed_attribute
 from geomndp._types import Array, Float
 
-KINDS = ("scalar", "pseudoscalar", "vector", "pseudovector", "tensor", "symmetric")
+REPRESENTATIONS = ("scalar", "pseudoscalar", "vector", "pseudovector", "tensor", "symmetric")
 
 
 def symmetric_basis(dim: int) -> np.ndarray:
@@ -39,28 +40,29 @@ def symmetric_basis(dim: int) -> np.ndarray:
     return basis
 
 
-class Codomain(eqx.Module):
-    """Values of a field over R^dim: parts of the given kinds, one after the other."""
+class FieldType(eqx.Module):
+    """Values of a field over R^dim: parts of the given representations, one after the other."""
 
     dim: int = eqx.field(static=True)
-    kinds: tuple[str, ...] = eqx.field(static=True)
+    representations: tuple[str, ...] = eqx.field(static=True)
+    kinds = renamed_attribute("representations")
 
-    def __init__(self, dim: int, *kinds: str):
-        """List the parts of a value, such as `Codomain(2, "scalar", "vector")`."""
-        _checks.one_of("dim", dim, (2, 3))
-        if not kinds:
-            raise ValueError("expected at least one kind of value, got none")
-        for kind in kinds:
-            _checks.one_of("kind", kind, KINDS)
-        self.dim, self.kinds = dim, kinds
+    def __init__(self, dim: int, *representations: str):
+        """List the parts of a value, such as `FieldType(2, "scalar", "vector")`."""
+        _validation.one_of("dim", dim, (2, 3))
+        if not representations:
+            raise ValueError("expected at least one representation, got none")
+        for representation in representations:
+            _validation.one_of("representation", representation, REPRESENTATIONS)
+        self.dim, self.representations = dim, representations
 
     @property
     def sizes(self) -> tuple[int, ...]:
         """Components of every part."""
         d = self.dim
         sizes = (1, 1, d, d, d * d, d * (d + 1) // 2)
-        known: dict[str, int] = dict(zip(KINDS, sizes, strict=True))
-        return tuple(known[kind] for kind in self.kinds)
+        known: dict[str, int] = dict(zip(REPRESENTATIONS, sizes, strict=True))
+        return tuple(known[representation] for representation in self.representations)
 
     @property
     def size(self) -> int:
@@ -69,25 +71,29 @@ class Codomain(eqx.Module):
 
     def action(self, matrix: Float[Array, "d d"]) -> Float[Array, "p p"]:
         """D(R), with one block a part."""
-        _checks.shape("matrix", matrix, (self.dim, self.dim))
+        _validation.shape("matrix", matrix, (self.dim, self.dim))
         rows, start = [], 0
-        for kind, size in zip(self.kinds, self.sizes, strict=True):
-            block = _block(kind, matrix)
+        for representation, size in zip(self.representations, self.sizes, strict=True):
+            block = _block(representation, matrix)
             rows.append(jnp.pad(block, ((0, 0), (start, self.size - start - size))))
             start += size
         return jnp.concatenate(rows)
 
 
-def _block(kind: str, matrix: Array) -> Array:
-    if kind in ("scalar", "pseudoscalar"):
-        value = jnp.linalg.det(matrix) if kind == "pseudoscalar" else jnp.ones((), matrix.dtype)
+def _block(representation: str, matrix: Array) -> Array:
+    if representation in ("scalar", "pseudoscalar"):
+        value = (
+            jnp.linalg.det(matrix)
+            if representation == "pseudoscalar"
+            else jnp.ones((), matrix.dtype)
+        )
         return value[None, None]
-    if kind == "vector":
+    if representation == "vector":
         return matrix
-    if kind == "pseudovector":
+    if representation == "pseudovector":
         return jnp.linalg.det(matrix) * matrix
     both = jnp.kron(matrix, matrix)
-    if kind == "tensor":
+    if representation == "tensor":
         return both
     basis = jnp.asarray(symmetric_basis(len(matrix)).reshape(len(both), -1), matrix.dtype)
     return jnp.linalg.multi_dot([basis.T, both, basis], precision="highest")

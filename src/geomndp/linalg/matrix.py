@@ -7,7 +7,8 @@ import jax.numpy as jnp
 from jax.scipy.linalg import cho_solve, solve_triangular
 from jaxtyping import Array, Float
 
-from geomndp._linalg.base import (
+from geomndp._types import Outputs, Scalar
+from geomndp.linalg.base import (
     AbstractGram,
     apply,
     gaussian_log_density,
@@ -16,8 +17,7 @@ from geomndp._linalg.base import (
     per_output,
     zero_masked,
 )
-from geomndp._linalg.diagonal import DiagonalGram
-from geomndp._types import Outputs, Scalar
+from geomndp.linalg.diagonal import DiagonalGram
 
 
 class MatrixGram(AbstractGram):
