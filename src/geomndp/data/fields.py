@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp._types import Batch
 from geomndp.data.grids import CholeskyGenerator, GridGenerator, disc, grid_tasks
+from geomndp.equivariance import FieldType
 from geomndp.gp import GP
-from geomndp.groups import Codomain
 from geomndp.kernels import CurlFree, Diagonal, DivergenceFree, Hessian, SquaredExponential
 
 LENGTHSCALE = math.sqrt(5)
@@ -30,7 +30,7 @@ class FieldProblem(NamedTuple):
 
     name: str
     gp: GP
-    codomain: Codomain
+    codomain: FieldType
     grid: np.ndarray
     contexts: int
     variance: float
@@ -52,8 +52,8 @@ class FieldProblem(NamedTuple):
 
 def field_problem(name: str, dim: int = 2, *, contexts: int = 25) -> FieldProblem:
     """Look up a problem: name one of `FIELDS`, over the plane or in space."""
-    _checks.one_of("name", name, FIELDS)
-    _checks.one_of("dim", dim, (2, 3))
+    _validation.one_of("name", name, FIELDS)
+    _validation.one_of("dim", dim, (2, 3))
     kernel = {
         "se": lambda: Diagonal(SquaredExponential(LENGTHSCALE), dim),
         "curl-free": lambda: CurlFree(LENGTHSCALE, dim=dim),
@@ -62,6 +62,6 @@ def field_problem(name: str, dim: int = 2, *, contexts: int = 25) -> FieldProble
         # The invariant mean over the orthonormal components is (d + 2) / (d + 1) * 2 variances.
         "hessian": lambda: Hessian(LENGTHSCALE, (dim + 1) / (2 * (dim + 2)), space=dim),
     }[name]()
-    codomain = Codomain(dim, "symmetric" if name == "hessian" else "vector")
+    codomain = FieldType(dim, "symmetric" if name == "hessian" else "vector")
     grid = disc(POINTS[dim], HALF_WIDTH[dim], dim)
     return FieldProblem(name, GP(kernel, noise=NOISE), codomain, grid, contexts, 1 + NOISE)

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp._types import Array, Float, Int, Mask, PRNGKeyArray
 from geomndp.data.generators import AbstractGenerator, ContextSampler
 from geomndp.data.grids import (
@@ -42,8 +42,8 @@ def sample_pattern(
     "lattice": the points of a square lattice nearest to a random centre; "disc" and "square":
     uniform ones.
     """
-    _checks.one_of("pattern", pattern, PATTERNS)
-    _checks.positive(density=density)
+    _validation.one_of("pattern", pattern, PATTERNS)
+    _validation.positive(density=density)
     width = math.sqrt(points / density)
     if pattern == "square":
         return random.uniform(-width / 2, width / 2, (points, 2))
@@ -82,11 +82,11 @@ def designs(
     Points per unit of area are log-uniform between the two densities of their pattern, which is one
     of `PATTERNS` or "clusters".
     """
-    _checks.at_least(1, num=num, points=points)
+    _validation.at_least(1, num=num, points=points)
     random = np.random.default_rng(seed)
 
     def one(pattern: str, low: float, high: float) -> np.ndarray:
-        _checks.positive(low=low, high=high)
+        _validation.positive(low=low, high=high)
         density = math.exp(random.uniform(math.log(low), math.log(high)))
         if pattern == CLUSTERS:
             return sample_clusters(points, density, random)
@@ -125,8 +125,8 @@ class MultiDesignGenerator(AbstractGenerator):
     least: float = eqx.field(default=0.35, static=True)
 
     def __check_init__(self):
-        _checks.at_least(1, batch_size=self.batch_size)
-        _checks.at_least(2, sets=len(self.samplers.grid))
+        _validation.at_least(1, batch_size=self.batch_size)
+        _validation.at_least(2, sets=len(self.samplers.grid))
         for name, share in (("first", self.first), ("least", self.least)):
             if not 0 < share <= 1:
                 raise ValueError(f"expected 0 < {name} <= 1, got {share}")

@@ -27,10 +27,10 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from geomndp import _checks
-from geomndp._linalg import zero_masked
+from geomndp import _validation
 from geomndp._types import Batch, PRNGKeyArray
 from geomndp.data import AbstractGenerator, ContextSampler
+from geomndp.linalg import zero_masked
 from geomndp.model import Model
 from geomndp.score import AbstractScore
 from geomndp.train.times import stratified
@@ -68,9 +68,9 @@ def score_gap(
     functions all with contexts; of a batch, the marked points, its functions noised `batches` times
     over. Calls with another model of the same make compile nothing.
     """
-    _checks.one_of("kind", kind, KINDS)
-    _checks.at_least(1, batches=batches)
-    _checks.at_least(2, cells=cells)
+    _validation.one_of("kind", kind, KINDS)
+    _validation.at_least(1, batches=batches)
+    _validation.at_least(2, cells=cells)
     if isinstance(data, AbstractGenerator):
         data = dataclasses.replace(
             data, contexts=None if kind == "joint" else ContextSampler(share=1.0)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import jax.random as jr
 import optax
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp.data import AbstractGenerator
 from geomndp.data.ibtracs import Split, cyclones as read_tracks, split_by_storm
 from geomndp.experiments.cyclones import experiment as cyclones
@@ -65,7 +65,7 @@ def recipe(
     `data` is the archive of tracks ($GEOMNDP_IBTRACS without) and `split` its division into storms
     to learn from and to be told; `functions` the size of a finite set of training fields.
     """
-    _checks.one_of("experiment", name, names())
+    _validation.one_of("experiment", name, names())
     fields, tracks = name in vector_fields.names(), name in cyclones.NAMES
     if functions is not None and not fields:
         raise ValueError(f"expected no number of functions for {name!r}, got {functions}")
@@ -95,7 +95,7 @@ def _field(name: str, functions: int | None) -> Recipe:
     this = vector_fields.experiment(name)
 
     def score(model: Model, *, region: str, probes: int | None, **options) -> dict:
-        _checks.one_of("region", region, ("interpolation",))
+        _validation.one_of("region", region, ("interpolation",))
         return score_fields.score(model, this, probes=probes or 8, **options)
 
     return Recipe(
@@ -134,7 +134,7 @@ def _score_tracks(
 ) -> dict:
     """Measures of the task `region` on `num` of the storms held out; options of `log_probs`."""
     which = task(region)
-    _checks.one_of("route", route, ("conditional",))
+    _validation.one_of("route", route, ("conditional",))
     test = parts.test.spread(num)
     found = cyclones.measure(model, which, Split(parts.train, test), key=jr.key(seed), **options)
     measures = {key: value for key, value in found._asdict().items() if value is not None}

@@ -10,10 +10,10 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from geomndp._linalg import DiagonalGram
 from geomndp._types import Batch, PRNGKeyArray
 from geomndp.data import AbstractGenerator, FixedInputsGenerator, Normaliser, ResampledGenerator
 from geomndp.data.sequences import SequenceGenerator
+from geomndp.linalg import DiagonalGram
 from geomndp.model.model import Model
 from geomndp.model.support import Range, TrainingSupport, in_data_units, spacing
 from geomndp.noising import AbstractNoising, OrnsteinUhlenbeck

@@ -16,10 +16,10 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 
-from geomndp import _checks
-from geomndp._linalg import zero_masked
+from geomndp import _validation
 from geomndp._types import Array, Batch, Float, PRNGKeyArray, Scalar
 from geomndp.geometry import AbstractDivergence
+from geomndp.linalg import zero_masked
 from geomndp.noising import AbstractNoising
 from geomndp.score import NetworkScore
 from geomndp.solve import AbstractTimeGrid, UniformTimeGrid
@@ -101,7 +101,7 @@ class DenoisingLoss(eqx.Module):
     def __check_init__(self):
         if not 0 < self.eps < 1:
             raise ValueError(f"expected 0 < eps < 1, got {self.eps}")
-        _checks.one_of("reduction", self.reduction, ("function", "point"))
+        _validation.one_of("reduction", self.reduction, ("function", "point"))
 
     def draw_times(
         self, noising: AbstractNoising, batch: Batch, *, key: PRNGKeyArray
