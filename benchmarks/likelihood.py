@@ -1,6 +1,6 @@
 """Likelihoods of Gaussian data by the flow with the exact score, against the truth.
 
-60 points uniform on [-2, 2], random functions, beta from 0 to 10, eps 5e-4. All errors are mean
+60 points uniform on [-2, 2], random functions, beta from 0 to 10, t_min 5e-4. All errors are mean
 absolute errors in nats a point.
 """
 

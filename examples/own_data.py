@@ -80,11 +80,11 @@ def walk(
 
     readings = pd.read_csv(out / "days.csv")
     train, test = readings[readings.day < days], readings[readings.day >= days]
-    recipe = gn.build(train, inputs="hour", outputs="temperature", function="day")
-    print(recipe)
+    plan = gn.build(train, inputs="hour", outputs="temperature", function="day")
+    print(plan)
 
     start = time.monotonic()
-    model, _ = gn.fit(recipe, steps=steps, key=jr.key(0))
+    model, _ = gn.fit(plan, steps=steps, key=jr.key(0))
     seconds = time.monotonic() - start
     model.save(out / "model")
     found = score(model, test, num_samples) | {"seconds of training": seconds}

@@ -162,9 +162,9 @@ def _odd_mask(random: Random) -> Any:
 
 
 _PARTS: dict[str, Callable[..., Any]] = {
-    "named": lambda k, w, a, b: k.model.named(a, b) and None,
+    "named": lambda k, w, a, b: k.model.with_variables(a, b) and None,
     "units": lambda k, w, a, b: (
-        k.model.named("x", "y", units={a if isinstance(a, str) else "x": b}) and None
+        k.model.with_variables("x", "y", units={a if isinstance(a, str) else "x": b}) and None
     ),
     "eps": lambda k, w, a, b: gn.Model(k.model.noising, k.model.score, a) and None,
     "model": lambda k, w, a, b: gn.Model(k.model.noising, k.model.score, normaliser=a) and None,

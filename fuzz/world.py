@@ -87,7 +87,9 @@ def _mast() -> Known:
     net = gn.nets.RelativeAttention(1, 1, **SMALL, key=jr.key(0))
     score = gn.score.NetworkScore(net, conditional=True)
     model = gn.Model(_flat(gn.kernels.White()), score)
-    model = model.named("time", "temperature", units={"time": "hours", "temperature": "degC"})
+    model = model.with_variables(
+        "time", "temperature", units={"time": "hours", "temperature": "degC"}
+    )
     x = np.array([[0.0], [3.0], [6.0]])
     return Known(model, x, np.array([[0.5], [1.0], [0.2]]), np.array([[1.0], [5.0]]))
 
@@ -98,7 +100,7 @@ def _winds() -> Known:
     model = gn.Model(_flat(gn.kernels.Diagonal(gn.kernels.White(), 2)), score)
     x = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]])
     y = np.array([[1.0, 0.5], [0.5, 0.25], [0.5, -0.25]])
-    return Known(model.named(("x", "y"), ("u", "v")), x, y, x[:2] + 0.5)
+    return Known(model.with_variables(("x", "y"), ("u", "v")), x, y, x[:2] + 0.5)
 
 
 def _tracks() -> Known:
@@ -106,7 +108,7 @@ def _tracks() -> Known:
     score = gn.score.NetworkScore(net, gn.score.PreconditionK(), conditional=True)
     schedule = gn.noising.LinearSchedule(1e-4, 15.0)
     model = gn.Model(gn.noising.Brownian(gn.geometry.Sphere(2), schedule), score)
-    model = model.named("time", ("lat", "lon"), units={"time": "days"})
+    model = model.with_variables("time", ("lat", "lon"), units={"time": "days"})
     y = np.array([[1.0, 0.0, 0.0], [0.8, 0.6, 0.0], [0.8, 0.0, 0.6]])
     return Known(model, np.array([[0.0], [0.25], [0.5]]), y, np.array([[0.1], [1.0]]))
 
@@ -115,7 +117,9 @@ def _exact() -> Known:
     gp = gn.gp.GP(gn.kernels.SquaredExponential(1.5), noise=0.01)
     units = Normaliser(x_scale=6.0, y_shift=15.0, y_scale=5.0)
     model = gn.Model(_flat(gn.kernels.White()), gn.score.GaussianScore(gp), normaliser=units)
-    model = model.named("time", "temperature", units={"time": "hours", "temperature": "degC"})
+    model = model.with_variables(
+        "time", "temperature", units={"time": "hours", "temperature": "degC"}
+    )
     x = np.array([[0.0], [3.0], [6.0]])
     return Known(model, x, np.array([[14.0], [16.5], [18.5]]), np.array([[1.0], [5.0]]))
 

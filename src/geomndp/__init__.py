@@ -36,7 +36,7 @@ _SUBMODULES = (
 
 # Name -> the submodule that defines it. No name may equal that of a submodule, which would hide it.
 _NAMES = {
-    "build": "_build",
+    "build": "auto",
     "Model": "model",
     "Posterior": "model",
     "LogProb": "predictive",
@@ -69,8 +69,8 @@ if TYPE_CHECKING:
         tables as tables,
         train as train,
     )
-    from ._build import build as build
     from ._warnings import OutsideTrainingWarning as OutsideTrainingWarning
+    from .auto import build as build
     from .model import (
         Model as Model,
         Posterior as Posterior,

@@ -40,17 +40,17 @@ def save_models(folder):
     score = NetworkScore(RelativeAttention(1, 1, **SMALL), conditional=True)
     units = {"time": "hours", "temperature": "degC"}
     model = Model(OrnsteinUhlenbeck(White(), schedule), score)
-    model.named("time", "temperature", units=units).save(folder / "mast")
+    model.with_variables("time", "temperature", units=units).save(folder / "mast")
     model.save(folder / "nameless")
     known = TrainingSupport(((0.0, 24.0),), ((-10.0, 40.0),), (24.0,), 1.0, 24, 12, (0.0, 4.0))
     record = dataclasses.replace(model, support=known)
-    record.named("time", "temperature", units=units).save(folder / "trained")
+    record.with_variables("time", "temperature", units=units).save(folder / "trained")
     score = NetworkScore(RelativeAttention(2, 2, **SMALL), conditional=True)
     winds = Model(OrnsteinUhlenbeck(Diagonal(White(), 2), schedule), score)
-    winds.named(("x", "y"), ("u", "v")).save(folder / "winds")
+    winds.with_variables(("x", "y"), ("u", "v")).save(folder / "winds")
     score = NetworkScore(TrackAttention(**SMALL), PreconditionK(), conditional=True)
     tracks = Model(Brownian(Sphere(2), LinearSchedule(1e-4, 15.0)), score)
-    tracks.named("time", ("lat", "lon"), units={"time": "days"}).save(folder / "tracks")
+    tracks.with_variables("time", ("lat", "lon"), units={"time": "days"}).save(folder / "tracks")
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from geomndp import _pretrained
 from geomndp.cli import main
 from geomndp.experiments import registry
-from geomndp.experiments.registry import Recipe
+from geomndp.experiments.registry import TrainingPlan
 from geomndp.model import load
 from geomndp.train.lock import hold
 
@@ -60,7 +60,7 @@ def test_another_command_in_the_same_folder_is_refused(archive, tmp_path, capsys
     name = "vector-fields/div-free-ndp"
     arguments = command(name, archive, "--steps", "2", "--out", str(tmp_path))
     with hold(tmp_path), monkeypatch.context() as patch:
-        patch.setattr(Recipe, "make_generator", None)
+        patch.setattr(TrainingPlan, "make_generator", None)
         assert main(arguments) == 1
     assert f"held by process {os.getpid()} on " in capsys.readouterr().err
     assert main(arguments) == 0
@@ -84,7 +84,7 @@ def test_evaluate_what_was_trained(name, archive, tmp_path, capsys):
 
 def test_every_experiment_has_a_recipe():
     for name in registry.names():
-        this = registry.recipe(name)
+        this = registry.plan(name)
         assert this.name == name and this.steps > 1000 and this.batch_size > 1
 
 

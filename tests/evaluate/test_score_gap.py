@@ -46,7 +46,7 @@ def kl(noising, x, t: float, kind: str):
 @pytest.mark.parametrize("limit", LIMITS)
 def test_gap_is_the_change_of_the_kl(kind, limit):
     noising = OrnsteinUhlenbeck(LIMITS[limit], LinearSchedule(0.0, 8.0))
-    model, batch = Model(noising, WRONG, eps=1e-3), functions(512)
+    model, batch = Model(noising, WRONG, t_min=1e-3), functions(512)
     gap = score_gap(model, TRUE, batch, key=jr.key(0), kind=kind, batches=8, cells=16)
     kls = [jax.vmap(lambda x, t=t: kl(noising, x, t, kind))(batch.x) for t in (1e-3, 1.0)]
     targets = POINTS - 1 - (CONTEXT if kind == "conditional" else 0)

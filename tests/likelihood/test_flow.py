@@ -78,7 +78,7 @@ def test_means_of_data_and_limit():
     x = jnp.linspace(-1.0, 1.0, 7)[:, None]
     y = sample(gp, x, key=jr.key(6))
     result = value(TO_THE_GP, solve.ConditionalDynamics(law, score.GaussianScore(gp), x), y)
-    # The cosine schedule noises at once: its beta is linear in t too, with B(eps) = 1e-6.
+    # The cosine schedule noises at once: its beta is linear in t too, with B(t_min) = 1e-6.
     assert_allclose(result, truth(gp, x, y), atol=2e-3)
 
 

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 from geomndp._buckets import bucket, bucket_below
 from geomndp.likelihood import Exact, Flow, Hutchinson
 from geomndp.model import clock, execute, memory, programs
-from geomndp.model.compiled import draw, log_prob
+from geomndp.model._jit import draw, log_prob
 from geomndp.samplers import AbstractSampler, Amortised, Langevin
 from geomndp.solve import Adaptive
 

@@ -18,7 +18,7 @@ from geomndp.data import Normaliser
 from geomndp.geometry import Sphere
 from geomndp.gp import GP
 from geomndp.kernels import Diagonal, SquaredExponential, White
-from geomndp.model.centre import common_centre
+from geomndp.model.far_inputs import common_centre
 from geomndp.noising import Brownian, LinearSchedule, OrnsteinUhlenbeck
 from geomndp.samplers import Amortised
 from geomndp.score import GaussianScore, NetworkScore, PreconditionK
@@ -159,8 +159,8 @@ def test_own_data_at_an_offset_train_the_same():
     found = []
     for offset in (0.0, FAR):
         data = profiles(offset)
-        recipe = build(data, batch_size=8, key=1, **SIZES)
-        model, history = fit(recipe, steps=6, key=2, quiet=True)
+        plan = build(data, batch_size=8, key=1, **SIZES)
+        model, history = fit(plan, steps=6, key=2, quiet=True)
         x, y = data.x.values[:, None], data.y.values[0][:, None]
         given = model.condition(x[:3], y[:3])
         found.append((history.loss, given.sample(x, **DRAW), given.log_prob(x[3:], y[3:])))

@@ -41,9 +41,9 @@ def trained(tmp_path_factory):
     heat = 20 + 3 * np.sin(hour + day) + 0.1 * day
     table = pd.DataFrame({"day": day, "hour": hour, "heat": heat})
     options = {"inputs": "hour", "outputs": "heat", "function": "day"}
-    recipe = build(table, **options, width=8, num_layers=1)
-    model, history = fit(recipe, steps=4, key=jr.key(0), directory=folder, quiet=True)
-    return folder, recipe, model, history
+    plan = build(table, **options, width=8, num_layers=1)
+    model, history = fit(plan, steps=4, key=jr.key(0), directory=folder, quiet=True)
+    return folder, plan, model, history
 
 
 def test_the_folder_of_a_training_is_a_model(trained):
@@ -64,19 +64,19 @@ def test_the_command_line_takes_the_folder_of_a_training(trained, tmp_path):
 
 
 def test_a_finished_training_is_read_back_and_a_lost_model_written_again(trained, monkeypatch):
-    folder, recipe, model, _ = trained
+    folder, plan, model, _ = trained
     for path in folder.glob("model*"):
         path.unlink()
     monkeypatch.setattr(train.loop, "advance", None)  # nothing is trained
-    again, _ = fit(recipe, steps=4, key=jr.key(0), directory=folder, quiet=True)
+    again, _ = fit(plan, steps=4, key=jr.key(0), directory=folder, quiet=True)
     assert eqx.tree_equal(again, model) and eqx.tree_equal(load(folder), in_full_precision(model))
 
 
 def test_other_units_are_another_training(trained):
-    folder, recipe, _, _ = trained
-    units = recipe.model.normaliser
+    folder, plan, _, _ = trained
+    units = plan.model.normaliser
     warmer = dataclasses.replace(units, y_shift=tuple(v + 273.15 for v in units.y_shift))
-    other = recipe._replace(model=dataclasses.replace(recipe.model, normaliser=warmer))
+    other = plan._replace(model=dataclasses.replace(plan.model, normaliser=warmer))
     with pytest.raises(train.CheckpointError, match=r"other model \(normaliser\.y_shift"):
         fit(other, steps=4, key=jr.key(0), directory=folder, quiet=True)
 

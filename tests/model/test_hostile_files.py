@@ -49,7 +49,7 @@ def valid(tmp_path_factory) -> Path:
     support = TrainingSupport(((-1.0, 1.0),), ((0.0, 2.0),), (2.0,), 0.1, 9, 3, (1e-3, 1.0))
     parts = {"normaliser": Normaliser(), "support": support}
     model = Model(noising, NetworkScore(net, conditional=True), **parts)
-    model = model.named("time", "level", units={"time": "days"})
+    model = model.with_variables("time", "level", units={"time": "days"})
     path = tmp_path_factory.mktemp("valid") / "m.safetensors"
     model.save(path, {"note": 1})
     load(path)

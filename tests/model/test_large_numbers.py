@@ -37,7 +37,7 @@ def scaled(values, shift, scale):
 def test_observations_and_places(kind):
     noising = OrnsteinUhlenbeck(White(), LinearSchedule(0.0, 10.0))
     model = Model(noising, GaussianScore(GP(SquaredExponential(1.0))), normaliser=UNITS)
-    model = model.named("time", "pressure", units={"time": "hours since 1900-1-1"})
+    model = model.with_variables("time", "pressure", units={"time": "hours since 1900-1-1"})
     if kind == "frame":
         posterior = model.condition(pd.DataFrame({"time": HOURS, "pressure": PASCALS}))
         places = pd.DataFrame({"time": HOURS})
@@ -59,8 +59,8 @@ def test_functions_of_a_recipe():
         {"time": ("step", HOURS)},
     )
     sizes = {"width": 8, "num_layers": 1, "num_heads": 2}
-    recipe = build(data, "none", key=jr.key(0), **sizes)
-    units, functions = recipe.model.normaliser, recipe.data.functions
+    plan = build(data, "none", key=jr.key(0), **sizes)
+    units, functions = plan.model.normaliser, plan.data.functions
     (x_shift,), (x_scale,) = units.x_shift, units.x_scale
     assert functions.x.dtype == jnp.float32
     assert_allclose(functions.x[0], scaled(HOURS, x_shift, x_scale), rtol=1e-6, atol=1e-6)

@@ -104,7 +104,7 @@ def write_old(folder: Path, version: int) -> dict[str, np.ndarray]:
 def test_files_of_older_versions_load_and_are_saved_as_the_present_one(version, tmp_path):
     stored = write_old(tmp_path, version)
     model = load(tmp_path / "m")
-    assert model.eps == 0.002 and model.score.conditional
+    assert model.t_min == 0.002 and model.score.conditional
     found = parameters(model.score.net)
     assert set(found) == set(stored)
     for name, value in stored.items():

@@ -194,7 +194,7 @@ BAD = {
     "key": (lambda m, x, y: as_key("0"), r"jax.random.key\(0\), or a seed, got '0'"),
     "seed": (lambda m, x, y: m.sample(x, key=-1), r"seed from 0 to 2\*\*32 - 1, got -1"),
     "words": (lambda m, x, y: m.condition([["a"]], y), "expected numbers for x"),
-    "eps": (lambda m, x, y: Model(m.noising, m.score, eps=0.0), "0 < eps < 1"),
+    "t_min": (lambda m, x, y: Model(m.noising, m.score, t_min=0.0), "0 < t_min < 1"),
 }
 
 

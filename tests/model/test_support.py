@@ -218,7 +218,7 @@ SHOWN += ["x 0 to 10; y -1 to 3", "0.001 to 1"]
 
 
 def test_models_and_posteriors_are_ten_lines_that_can_be_read(relative, exact):
-    model = relative.named("time", "level", units={"time": "days", "level": "m"})
+    model = relative.with_variables("time", "level", units={"time": "days", "level": "m"})
     model = dataclasses.replace(model, normaliser=Normaliser(1.0, 2.0, 3.0, 4.0))
     text = repr(model)
     assert 8 <= len(text.splitlines()) <= 14 and max(map(len, text.splitlines())) < 140

@@ -66,7 +66,7 @@ def test_samples_and_likelihoods_turn(name, dtype, getkey):
     def problem(x, y, observed):
         noise = jnp.zeros(observed, dtype)
         seen = samplers.Observations(x[:observed], y[:observed], noise, False)
-        return samplers.Problem(model.noising, model.score, x[observed:], seen, model.eps)
+        return samplers.Problem(model.noising, model.score, x[observed:], seen, model.t_min)
 
     def run(x, y, noises, probe):
         """A prior sample, a posterior sample, and a divergence estimate of the likelihood."""
@@ -74,7 +74,7 @@ def test_samples_and_likelihoods_turn(name, dtype, getkey):
         posterior = run_with(sampler.program(problem(x, y, M)), noises[1])
         field = ConditionalDynamics(model.noising, model.score, x[M:])
         flow = Flow(Heun(), 2, divergence=Fixed(probe))
-        return prior, posterior, flow.log_prob(field, y[M:], model.eps).value
+        return prior, posterior, flow.log_prob(field, y[M:], model.t_min).value
 
     programs = SAMPLERS["amortised"].program(problem(x, y, 0)), sampler.program(problem(x, y, M))
     noises = [

@@ -21,7 +21,7 @@ def test_final_steps_follow_their_law_and_are_counted():
 
 def test_final_steps_forget_what_came_before():
     """A long chain at the last time ends in the same law, wherever it set out from."""
-    problem = dataclasses.replace(case("white", m=1, n=2, key=jr.key(1)).problem, eps=0.3)
+    problem = dataclasses.replace(case("white", m=1, n=2, key=jr.key(1)).problem, t_min=0.3)
     settings = (samplers.Langevin(2, 0), samplers.Langevin(2, 0, num_final_steps=400))
 
     def distances():

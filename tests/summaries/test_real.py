@@ -30,7 +30,7 @@ def posterior():
     units = Normaliser(y_shift=SHIFT, y_scale=SCALE)
     noising = OrnsteinUhlenbeck(White(), LinearSchedule(0.0, 10.0))
     model = Model(noising, GaussianScore(gp), normaliser=units)
-    model = model.named("hour", "temperature", units={"temperature": "degC"})
+    model = model.with_variables("hour", "temperature", units={"temperature": "degC"})
     seen = pd.DataFrame({"hour": [0.0, 1.2], "temperature": [17.0, 12.0]})
     grid = xr.Dataset(coords={"hour": ("hour", HOURS, {"long_name": "time of day"})})
     samples = model.condition(seen).sample(grid, key=jr.key(0), num_samples=SAMPLES)

@@ -34,7 +34,9 @@ def stations(gp):
     noising = OrnsteinUhlenbeck(White(), LinearSchedule(0.0, 10.0))
     units = Normaliser(x_scale=HOURS, y_shift=SHIFT, y_scale=SCALE)
     model = Model(noising, GaussianScore(gp), normaliser=units)
-    return model.named("time", "temperature", units={"time": "hours", "temperature": "degC"})
+    return model.with_variables(
+        "time", "temperature", units={"time": "hours", "temperature": "degC"}
+    )
 
 
 @pytest.fixture
@@ -49,7 +51,7 @@ def tracks():
     net = TrackAttention(width=8, num_layers=1, num_heads=2, key=jr.key(0))
     score = NetworkScore(net, PreconditionK(), conditional=True)
     model = Model(Brownian(Sphere(2), LinearSchedule(1e-4, 15.0)), score)
-    return model.named("time", ("lat", "lon"), units={"time": "days"})
+    return model.with_variables("time", ("lat", "lon"), units={"time": "days"})
 
 
 @pytest.fixture

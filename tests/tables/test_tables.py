@@ -57,7 +57,7 @@ def test_a_dataset_means_its_arrays_and_keeps_its_attributes(stations, readings,
 def test_a_grid_of_two_dimensions(stations):
     """Inputs on different dimensions span a grid, in the order of the inputs."""
     model = dataclasses.replace(stations, normaliser=None, variables=None)
-    model = model.named(("north", "east"), "depth")
+    model = model.with_variables(("north", "east"), "depth")
     grid = xr.Dataset(coords={"east": [0.0, 1.0], "north": ("row", [0.0, 0.5, 1.0])})
     found = model.sample(grid, **FEW)
     assert found.depth.dims == ("sample", "row", "east")
@@ -98,7 +98,7 @@ def test_times_in_any_unit(stations, readings, units):
 
 
 def test_absolute_times_count_from_their_date(stations, readings):
-    model = stations.named("time", "temperature", units={"time": "hours since 2024-03-01"})
+    model = stations.with_variables("time", "temperature", units={"time": "hours since 2024-03-01"})
     read = model.condition(readings).observations
     assert_allclose(read.x[:, 0] * HOURS, [6.0, 9.0, 12.0, 15.0, 18.0])
     zoned = readings.assign(time=readings.time.dt.tz_localize("Europe/Madrid"))

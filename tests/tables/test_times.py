@@ -85,29 +85,32 @@ def test_datetimes_count_from_the_origin_that_is_given(tracks, fixes):
     zoned = datetime(2024, 8, 29, 18, tzinfo=timezone(timedelta(hours=-6)))
     texts = ("2024-08-30", "2024-08-30T00:00Z", "2024-08-29 18:00:00-06:00")
     for born in (*texts, np.datetime64("2024-08-30"), pd.Timestamp("2024-08-30"), zoned):
-        posterior = tracks.condition(fixes, origin=born)
+        posterior = tracks.condition(fixes, time_origin=born)
         assert_allclose(posterior.observations.x[:, 0], [2.0, 2.25, 2.5, 2.75])
         assert_allclose(posterior._inputs(fixes)[:, 0], [2.0, 2.25, 2.5, 2.75])
     numbers = fixes.reset_index(drop=True).assign(time=[2.0, 2.25, 2.5, 2.75])
-    posterior = tracks.condition(numbers, origin="2024-08-30")
+    posterior = tracks.condition(numbers, time_origin="2024-08-30")
     assert_allclose(posterior._inputs(fixes), posterior.observations.x)
 
 
 def test_laws_without_observations_count_from_an_origin_too(tracks, fixes, getkey):
     """From the earliest place without."""
-    for origin, ages in (("2024-08-30", [2.0, 2.25, 2.5, 2.75]), (None, [0.0, 0.25, 0.5, 0.75])):
-        law = tracks._unconditioned(fixes, origin)
+    for time_origin, ages in (
+        ("2024-08-30", [2.0, 2.25, 2.5, 2.75]),
+        (None, [0.0, 0.25, 0.5, 0.75]),
+    ):
+        law = tracks._unconditioned(fixes, time_origin)
         assert_allclose(law._inputs(fixes)[:, 0], ages)
     for method, options in ((tracks.sample, {"key": getkey()}), (tracks.log_prob, {})):
-        with pytest.raises(ValueError, match="expected origin to be a datetime, got 'birth'"):
-            method(fixes, origin="birth", **options)
+        with pytest.raises(ValueError, match="expected time_origin to be a datetime, got 'birth'"):
+            method(fixes, time_origin="birth", **options)
 
 
 def test_wrong_origins(tracks, fixes):
     for wrong in ("birth", "2024-13-30T00:00Z", "now", "3", "2024", 3, np.datetime64("NaT")):
-        with pytest.raises(ValueError, match="expected origin to be a datetime, got"):
-            tracks.condition(fixes, origin=wrong)
+        with pytest.raises(ValueError, match="expected time_origin to be a datetime, got"):
+            tracks.condition(fixes, time_origin=wrong)
     for units in ("days since 2000-01-01", "km"):
-        other = tracks.named("time", ("lat", "lon"), units={"time": units})
+        other = tracks.with_variables("time", ("lat", "lon"), units={"time": units})
         with pytest.raises(ValueError, match="expected an input in days, hours"):
-            other.condition(fixes, origin="2024-08-30")
+            other.condition(fixes, time_origin="2024-08-30")

@@ -102,19 +102,19 @@ STATIONS = {
         "expected places without a dimension 'sample'",
     ),
     "no names": (
-        lambda m, t: m.named("x", "y").condition(t),
+        lambda m, t: m.with_variables("x", "y").condition(t),
         "expected a column 'x', got 'time', 'temperature'",
     ),
     "times for a length": (
-        lambda m, t: m.named("time", "temperature").condition(t),
+        lambda m, t: m.with_variables("time", "temperature").condition(t),
         "expected numbers for 'time'",
     ),
     "too many outputs": (
-        lambda m, t: m.named("time", ("a", "b")),
+        lambda m, t: m.with_variables("time", ("a", "b")),
         "expected 1 outputs, got 2: 'a', 'b'",
     ),
     "units of nothing": (
-        lambda m, t: m.named("a", "b", units={"c": "m"}),
+        lambda m, t: m.with_variables("a", "b", units={"c": "m"}),
         r"units of inputs and outputs, got them for \['c'\]",
     ),
 }
@@ -147,7 +147,7 @@ TRACKS = {
         lambda m, t: m.condition(stated(t.assign(error=20.0), error="km"), noise="error"),
         r"\(\(radians\)2\), got units 'km'; noise_from_km makes it from errors in km$",
     ),
-    "one name for a place": (lambda m, t: m.named("time", "place"), "latitude, longitude"),
+    "one name for a place": (lambda m, t: m.with_variables("time", "place"), "latitude, longitude"),
 }
 
 
@@ -170,7 +170,7 @@ def test_wrong_tracks(case, tracks, fixes):
 
 def test_wrong_names(stations, readings):
     nameless = type(stations)(stations.noising, stations.score)
-    refused(lambda: nameless.condition(readings), "model.named")
+    refused(lambda: nameless.condition(readings), "model.with_variables")
     refused(lambda: name_variables("x", "x", "real"), "different names")
     refused(lambda: name_variables("x", "y", "torus"), "codomain")
     refused(lambda: name_variables("x", (1,), "real"), "names of outputs")

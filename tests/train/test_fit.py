@@ -133,7 +133,7 @@ OTHERS = {
         {"score": tiny_score(activation=jax.nn.relu)},
         r"network \(net\.mlp\.activation: there .*silu, here .*relu\)$",
     ),
-    "loss": ({}, {"eps": 0.1}, r"loss \(eps: there 0\.0005, here 0\.1\)$"),
+    "loss": ({}, {"t_min": 0.1}, r"loss \(t_min: there 0\.0005, here 0\.1\)$"),
     "model": ({}, {"model_settings": {"units": "K"}}, r"model \("),
 }
 
@@ -256,10 +256,10 @@ def test_progress_is_shown_unless_quiet(capsys):
 
 
 def test_joint_training_is_noted_and_eps_is_passed_on():
-    trained, _ = tiny_run(steps=5, generator=TinyGenerator(contexts=None), eps=0.1)
+    trained, _ = tiny_run(steps=5, generator=TinyGenerator(contexts=None), t_min=0.1)
     assert not trained.conditional
-    with pytest.raises(ValueError, match="0 < eps < 1"):
-        tiny_run(steps=5, eps=2.0)
+    with pytest.raises(ValueError, match="0 < t_min < 1"):
+        tiny_run(steps=5, t_min=2.0)
     with pytest.raises(ValueError, match="checkpoint_every to be a whole number >= 1, got 0"):
         tiny_run(steps=5, checkpoint_every=0)
 

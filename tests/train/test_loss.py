@@ -182,7 +182,7 @@ def test_gradient_vanishes_at_the_exact_score(parametrisation, kernel, share):
         process, batch_size=64, max_points=8, contexts=data.ContextSampler(share, few_share=0.0)
     )
     exact = score.GaussianScore(process.gp)
-    loss = train.DenoisingLoss(eps=1e-2)
+    loss = train.DenoisingLoss(t_min=1e-2)
 
     def one(key):
         data_key, loss_key = jr.split(key)
@@ -204,7 +204,7 @@ def test_gradient_vanishes_at_the_exact_score(parametrisation, kernel, share):
 
 
 def test_bad_settings_are_refused():
-    with pytest.raises(ValueError, match=r"0 < eps < 1, got 0\.0"):
-        train.DenoisingLoss(eps=0.0)
+    with pytest.raises(ValueError, match=r"0 < t_min < 1, got 0\.0"):
+        train.DenoisingLoss(t_min=0.0)
     with pytest.raises(ValueError, match="'function', 'point', got 'batch'"):
         train.DenoisingLoss(reduction="batch")

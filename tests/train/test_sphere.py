@@ -42,9 +42,9 @@ def stretched(score, factor):
 
 
 LOSSES = {
-    "denoising": DenoisingLoss(eps=0.05),
-    "implicit": DenoisingLoss(eps=0.05, implicit=Exact()),
-    "implicit-probes": DenoisingLoss(eps=0.05, implicit=Hutchinson(2)),
+    "denoising": DenoisingLoss(t_min=0.05),
+    "implicit": DenoisingLoss(t_min=0.05, implicit=Exact()),
+    "implicit-probes": DenoisingLoss(t_min=0.05, implicit=Hutchinson(2)),
 }
 # Probes leave the mean of a divergence as it is: tested with the divergences themselves.
 CASES = ["denoising", "implicit", pytest.param("implicit-probes", marks=pytest.mark.slow)]
@@ -86,11 +86,11 @@ def test_training_lowers_the_loss(manifold):
     noising = Brownian(manifold, LinearSchedule(1e-2, 6.0), walk=10)
     p = manifold.ambient_dim
     net = Pointwise(eqx.nn.MLP(1 + p, p, 16, 1, activation=jax.nn.silu, key=jr.key(0)))
-    model = Model(noising, NetworkScore(net, PreconditionK()), eps=0.01)
+    model = Model(noising, NetworkScore(net, PreconditionK()), t_min=0.01)
     y = manifold.retract(jnp.eye(p)[None, :1] + 0.2 * jr.normal(jr.key(1), (64, 3, p)))
     data = Batch(jnp.zeros((64, 3, 1)), y, jnp.ones((64, 3)), jnp.zeros((64, 3)))
     implicit = None if manifold.d == 2 else Hutchinson(1)
-    loss = DenoisingLoss(eps=0.01, implicit=implicit)
+    loss = DenoisingLoss(t_min=0.01, implicit=implicit)
     trained, history = gn.fit(model, data, steps=60, key=jr.key(2), loss=loss, quiet=True)
     assert history.loss[-1] < history.loss[0]
     assert trained.score.conditional

@@ -115,7 +115,7 @@ def test_one_function_is_learnt_by_heart():
     function = Batch(x, jnp.sin(3 * x), jnp.ones((1, 6)), jnp.zeros((1, 6)))
     generator = data.ResampledGenerator(function, batch_size=32, contexts=None)
     learner = tiny_score(width=32)
-    loss = train.DenoisingLoss(eps=0.05)
+    loss = train.DenoisingLoss(t_min=0.05)
     optimiser = train.adam(1500, peak=1e-2)
     trainer, state = train.init(learner, NOISING, generator, loss, optimiser, key=jr.key(3))
     state, seen = train.train_steps(trainer, state, 1500)

@@ -35,7 +35,8 @@ class AbstractForecast(eqx.Module):
     def log_prob(self, yc: Known, y: Targets, noise: ScalarLike = 0.0) -> Scalar:
         """Joint log-density with respect to area, of the law blurred by tangent noise.
 
-        `noise` is the variance of each tangent coordinate: B(eps) compares with a diffusion model.
+        `noise` is the variance of each tangent coordinate: B(t_min) compares with a
+        diffusion model.
         """
 
 

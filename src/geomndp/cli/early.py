@@ -95,7 +95,7 @@ def _names(model: str) -> places.Names:
     if variables is None:
         raise ValueError(
             f"expected a model that names its inputs and outputs, got {model}; "
-            "save model.named(inputs=..., outputs=...)"
+            "save model.with_variables(inputs=..., outputs=...)"
         )
     try:
         parts = [[str(v["name"]) for v in variables[part]] for part in ("inputs", "outputs")]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from geomndp.data.globe import to_latlon, to_unit, wrap
-from geomndp.tables import Variables, place_names
+from geomndp.tables import Variables, latlon_names
 from geomndp.tables.units import LATITUDE, LONGITUDE, canonical
 
 DIGITS = 5  # of degrees: about a metre
@@ -21,7 +21,7 @@ def features(dataset: Any, inputs: tuple[str, ...]) -> list[dict]:
     longitude and latitude where it has them, else at its two inputs.
     """
     try:
-        lat, lon = place_names(dataset)
+        lat, lon = latlon_names(dataset)
     except ValueError:
         lat, lon = "", ""
     if lat not in dataset.data_vars or lon not in dataset.data_vars:

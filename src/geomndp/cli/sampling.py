@@ -24,9 +24,9 @@ from geomndp.cli.requests import Condition, Draw, Sample
 from geomndp.model import Model, Posterior, load
 from geomndp.samplers import Amortised
 from geomndp.summaries import describe
-from geomndp.tables import Variables, noise_from_km, read_origin
+from geomndp.tables import Variables, noise_from_km, read_time_origin
 from geomndp.tables.columns import read_columns
-from geomndp.tables.rows import numeric
+from geomndp.tables.to_arrays import numeric
 
 VARIANCE = "variance of the errors"
 Law = Model | Posterior
@@ -35,7 +35,7 @@ Law = Model | Posterior
 def sample(command: Sample, request: Request) -> None:
     """Draw functions."""
     with _loaded(command) as (model, names):
-        origin = read_origin(names, command.origin)
+        origin = read_time_origin(names, command.origin)
         _finish(command, model, names, _where(command, request.at, names, origin))
 
 
@@ -43,8 +43,10 @@ def condition(command: Condition, request: Request) -> None:
     """Draw functions given observations."""
     with _loaded(command) as (model, names):
         table, noise = _with_noise(request.observations, command.error, names)
-        posterior = model.condition(table, noise=noise, origin=command.origin)
-        _finish(command, posterior, names, _where(command, request.at, names, posterior.origin))
+        posterior = model.condition(table, noise=noise, time_origin=command.origin)
+        _finish(
+            command, posterior, names, _where(command, request.at, names, posterior.time_origin)
+        )
 
 
 def _where(command: Draw, at: xr.Dataset, names: Variables, origin: str | None) -> xr.Dataset:
@@ -123,7 +125,7 @@ def _draw(command: Draw, law: Law, where: xr.Dataset) -> xr.Dataset:
         sampler = dataclasses.replace(default, steps=command.steps)
     asked: dict[str, Any] = {"num_samples": command.num_samples, "sampler": sampler}
     if not isinstance(law, Posterior):
-        asked["origin"] = command.origin
+        asked["time_origin"] = command.origin
     with progress("sampling", command.num_samples) as update:
         key = jr.key(command.seed)
         return law.sample(where, key=key, **asked, progress=lambda done: update(int(done)))

@@ -26,7 +26,7 @@ class SampleScores(AbstractMeasurement):
         """Items are tasks and one key a task."""
 
         def draw(observed, x, key):
-            problem = Problem(model.noising, model.score, x, observed, model.eps)
+            problem = Problem(model.noising, model.score, x, observed, model.t_min)
             self.sampler.check(problem)
             return self.sampler.draw(problem, key=key, num_samples=self.num_samples).y
 

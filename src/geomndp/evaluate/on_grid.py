@@ -20,7 +20,7 @@ from geomndp.evaluate.blocks import AbstractMeasurement
 from geomndp.evaluate.paired import PerTarget
 from geomndp.gp import GP
 from geomndp.likelihood import Flow
-from geomndp.model.routes import ROUTES
+from geomndp.model.likelihood_routes import ROUTES
 from geomndp.noising import AbstractNoising
 from geomndp.score import AbstractScore
 from geomndp.solve import AbstractDynamics, ConditionalDynamics
@@ -74,15 +74,15 @@ class GridLogProbs(AbstractMeasurement):
 
     def _conditional(self, model, y, context, key):
         parts = (model.noising, model.score, self.grid, 1.0 - context, self.grid, y)
-        return self.flow.log_prob(InPlace(*parts), y, model.eps, key=key)[:3]
+        return self.flow.log_prob(InPlace(*parts), y, model.t_min, key=key)[:3]
 
     def _joint(self, model, y, context, key):
         whole_key, part_key = jax.random.split(key)
         field = ConditionalDynamics(model.noising, model.score, self.grid)
-        whole = self.flow.log_prob(field, y, model.eps, key=whole_key)
+        whole = self.flow.log_prob(field, y, model.t_min, key=whole_key)
         _, place = jax.lax.top_k(context, self.contexts)
         field = dataclasses.replace(field, x=self.grid[place])
-        part = self.flow.log_prob(field, y[place], model.eps, key=part_key)
+        part = self.flow.log_prob(field, y[place], model.t_min, key=part_key)
         probe_error = jnp.hypot(whole.probe_error, part.probe_error)
         return whole.value - part.value, whole.solver_error + part.solver_error, probe_error
 

@@ -19,7 +19,7 @@ from geomndp.evaluate.blocks import AbstractMeasurement, in_blocks
 from geomndp.gp import GP
 from geomndp.likelihood import Flow
 from geomndp.model import Model, log_prob
-from geomndp.model.routes import ROUTES
+from geomndp.model.likelihood_routes import ROUTES
 from geomndp.samplers import Observations, Problem
 
 
@@ -56,7 +56,7 @@ class LogProbs(AbstractMeasurement):
         def one(item):
             task, key = item
             observed, x, y = split(task, self.contexts)
-            problem = Problem(model.noising, model.score, x, observed, model.eps)
+            problem = Problem(model.noising, model.score, x, observed, model.t_min)
             result = log_prob(self.flow, problem, y, None, key, self.route)
             return PerTarget(*(value / len(x) for value in result[:3]))._asdict()
 

@@ -83,8 +83,8 @@ def score_gap(
 
 
 def _ends(model: Model) -> tuple[float, float]:
-    """Logarithm of the noise-to-signal ratio at times eps and 1."""
-    ends = model.noising.schedule.integral(jnp.asarray([model.eps, 1.0]))
+    """Logarithm of the noise-to-signal ratio at times t_min and 1."""
+    ends = model.noising.schedule.integral(jnp.asarray([model.t_min, 1.0]))
     low, high = (float(value) for value in jnp.log(jnp.expm1(ends)))
     return low, high
 
@@ -110,7 +110,7 @@ def _errors(model: Model, exact: AbstractScore, data, joint: bool, shared: bool,
     batch = data if isinstance(data, Batch) else data.draw(data_key)
     context = jnp.zeros_like(batch.mask) if joint else batch.context
     u = stratified(len(batch.x), batch.x.dtype, key=time_key)
-    ends = model.noising.schedule.integral(jnp.asarray([model.eps, 1.0], dtype=u.dtype))
+    ends = model.noising.schedule.integral(jnp.asarray([model.t_min, 1.0], dtype=u.dtype))
     low, high = jnp.log(jnp.expm1(ends))
     t = _times(model, low + u * (high - low))
 

@@ -1,21 +1,22 @@
 """A model in the hand: sample, condition, log-density, fit, save, load."""
 
+from geomndp._deprecated import deprecated_names
 from geomndp.likelihood import LogProb
-from geomndp.model.compiled import log_prob
-from geomndp.model.files import load, save
+from geomndp.model._jit import log_prob
 from geomndp.model.fit import fit
 from geomndp.model.model import Model
 from geomndp.model.posterior import Posterior
-from geomndp.model.recipe import Recipe
 from geomndp.model.record import with_support
 from geomndp.model.registered import register
+from geomndp.model.serialization import load, save
 from geomndp.model.support import TrainingSupport
+from geomndp.model.training_plan import TrainingPlan
 
 __all__ = [
     "LogProb",
     "Model",
     "Posterior",
-    "Recipe",
+    "TrainingPlan",
     "TrainingSupport",
     "fit",
     "load",
@@ -24,3 +25,5 @@ __all__ = [
     "save",
     "with_support",
 ]
+
+deprecated_names(__name__, {"Recipe": "TrainingPlan"})

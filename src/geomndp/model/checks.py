@@ -14,7 +14,7 @@ from geomndp._types import Array
 from geomndp.data import Normaliser
 from geomndp.geometry import AbstractManifold, Sphere
 from geomndp.likelihood import LogProb
-from geomndp.model.centre import to_model_units
+from geomndp.model.far_inputs import to_model_units
 from geomndp.nets import AbstractNet
 from geomndp.noising import AbstractNoising
 from geomndp.samplers import AbstractSampler, Observations, Samples
@@ -151,7 +151,7 @@ def names_of(model, y=None) -> Variables:
     if model.variables is None:
         raise ValueError(
             "expected arrays, got a table; to read tables name the model's inputs and outputs: "
-            "model.named(inputs=..., outputs=...)"
+            "model.with_variables(inputs=..., outputs=...)"
         )
     return model.variables
 
@@ -173,7 +173,7 @@ def finite_log_prob(result: LogProb) -> LogProb:
     """The result; a NaN or infinity is an error."""
     if _validation.concrete(result.value) and not bool(jnp.isfinite(result.value)):
         raise FloatingPointError(
-            f"the log-density became {float(result.value)} along the flow from eps to 1; "
+            f"the log-density became {float(result.value)} along the flow from t_min to 1; "
             "the values may lie far outside what the model knows, or the steps may be too few"
         )
     return result

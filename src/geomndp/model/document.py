@@ -39,7 +39,7 @@ def documented(model: Model, dtype: str, stored: str) -> dict[str, Any]:
     return {
         "format": _pretrained.KEY,
         "version": _pretrained.VERSION,
-        "t_min": model.eps,
+        "t_min": model.t_min,
         "noising": describe(model.noising),
         "net": describe(learnt.net),
         "parametrisation": describe(learnt.parametrisation),

@@ -17,18 +17,18 @@ import numpy as np
 from geomndp import _validation
 from geomndp._types import Batch
 from geomndp.data import AbstractGenerator, ResampledGenerator
-from geomndp.model.centre import common_centre, to_model_units
+from geomndp.model.far_inputs import common_centre, to_model_units
 from geomndp.model.model import Model
 from geomndp.model.precision import in_full_precision
-from geomndp.model.recipe import Recipe
 from geomndp.model.record import with_support
 from geomndp.model.rows import Seed, as_key, as_mask
+from geomndp.model.training_plan import TrainingPlan
 from geomndp.score import NetworkScore
 from geomndp.train import DenoisingLoss, History, fit_score
 
 
 def fit(
-    model: Model | Recipe,
+    model: Model | TrainingPlan,
     data: AbstractGenerator | Sequence[AbstractGenerator] | Batch | None = None,
     *,
     steps: int,
@@ -40,8 +40,8 @@ def fit(
 ) -> tuple[Model, History]:
     """Train for `steps` steps on a generator of fresh functions, or on those of a batch.
 
-    A batch is in the data's units. A recipe of `gn.build` has its own data and options:
-    `gn.fit(recipe, steps=..., key=...)`.
+    A batch is in the data's units. A plan of `gn.build` has its own data and options:
+    `gn.fit(plan, steps=..., key=...)`.
 
     Args:
         directory: folder for `log.csv`, `checkpoints/` and, when done, the model with `notes`
@@ -49,7 +49,7 @@ def fit(
             stopped run; one with other data or settings is refused.
         **options: those of `geomndp.train.fit_score`: `quiet`, `devices`, `optimiser`, ...
     """
-    if isinstance(model, Recipe):
+    if isinstance(model, TrainingPlan):
         options = {**model.options(steps), **options}
         loss = model.loss if loss is None else loss
         model, data = model.model, model.data if data is None else data
@@ -60,10 +60,10 @@ def fit(
     if isinstance(data, Batch):
         functions = _functions(model, data)
         data = ResampledGenerator(functions=functions, batch_size=min(256, len(functions.x)))
-    loss = DenoisingLoss(eps=model.eps) if loss is None else loss
+    loss = DenoisingLoss(t_min=model.t_min) if loss is None else loss
     untrained, model = model.score, with_support(model, data, loss)
     if directory is not None:
-        named = {"normaliser": model.normaliser, "variables": model.variables, "eps": model.eps}
+        named = {"normaliser": model.normaliser, "variables": model.variables, "t_min": model.t_min}
         options = {"directory": directory, "model_settings": named, **options}
     keep = directory is not None and jax.process_index() == 0 and _can_be_kept(model, notes)
     score, history = fit_score(

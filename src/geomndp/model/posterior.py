@@ -10,7 +10,6 @@ from geomndp import _validation
 from geomndp._types import Inputs, Mask, Scalar
 from geomndp.likelihood import Flow, LogProb
 from geomndp.model import execute
-from geomndp.model.centre import target_inputs
 from geomndp.model.checks import (
     as_float,
     check_like,
@@ -22,10 +21,11 @@ from geomndp.model.checks import (
     rescaled,
 )
 from geomndp.model.clock import Progress
+from geomndp.model.far_inputs import target_inputs
+from geomndp.model.likelihood_routes import amortises, chosen_flow, chosen_route
 from geomndp.model.outside import warn_about_targets
-from geomndp.model.routes import amortises, chosen_flow, chosen_route
 from geomndp.model.rows import Seed, as_key, as_rows, target_rows
-from geomndp.model.words import describe_posterior
+from geomndp.model.summary import describe_posterior
 from geomndp.nets import with_capacity
 from geomndp.samplers import (
     AbstractSampler,
@@ -50,13 +50,13 @@ Key = Seed | None
 class Posterior(eqx.Module):
     """Law of a model's functions given observations (held in the model's units).
 
-    `origin` is the moment from which the datetimes of observations were counted, `centre` what was
-    subtracted from far inputs in the model's units, `()` for nothing.
+    `time_origin` is the moment from which the datetimes of observations were counted, `centre`
+    what was subtracted from far inputs in the model's units, `()` for nothing.
     """
 
     model: Model
     observations: Observations
-    origin: str | None = eqx.field(default=None, static=True)
+    time_origin: str | None = eqx.field(default=None, static=True)
     centre: tuple[float, ...] = eqx.field(default=(), static=True)
 
     def __repr__(self) -> str:
@@ -159,7 +159,7 @@ class Posterior(eqx.Module):
         model = self.model
         check_like(x, self.observations.x)
         score = with_capacity(model.score, self.observations.x, x, masks=(None, mask))
-        return Problem(model.noising, score, x, self.observations, model.eps)
+        return Problem(model.noising, score, x, self.observations, model.t_min)
 
     def default_sampler(self) -> AbstractSampler:
         """One reverse pass if the score knows contexts, else moment matching."""
@@ -169,7 +169,7 @@ class Posterior(eqx.Module):
     def _read(self, read, table) -> tuple:
         """Inputs and, by some readers, values of a table."""
         own = len(self.observations.x) == 0
-        return read(names_of(self.model), table, origin=self.origin, own=own)[:2]
+        return read(names_of(self.model), table, time_origin=self.time_origin, own=own)[:2]
 
     def _inputs(self, x) -> Inputs:
         given = self._read(read_inputs, x)[0] if is_table(x) else as_rows(x)

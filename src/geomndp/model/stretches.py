@@ -12,7 +12,7 @@ import jax.numpy as jnp
 
 from geomndp._types import Array
 from geomndp.likelihood import Flow, Solution
-from geomndp.model.compiled import equation
+from geomndp.model._jit import equation
 from geomndp.samplers import AbstractSampler, Problem, sample_keys
 from geomndp.samplers.program import begin, end, outer_step
 

@@ -11,7 +11,7 @@ from geomndp.data.globe import to_latlon, to_unit
 from geomndp.plot.axes import new_axes
 from geomndp.plot.land import rings
 from geomndp.plot.read import plain_array, read_functions, read_observed, read_values
-from geomndp.tables import is_table, place_names
+from geomndp.tables import is_table, latlon_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -157,7 +157,7 @@ def _known(context: Any, samples: Any) -> tuple[np.ndarray, np.ndarray]:
         raise ValueError("expected a context as arrays (times, points) with samples as arrays")
     drawn = read_functions(samples, None, d=1, p=2)
     found = read_observed(context, drawn)
-    times, lat, lon = (found[name] for name in (*drawn.inputs, *place_names(samples)))
+    times, lat, lon = (found[name] for name in (*drawn.inputs, *latlon_names(samples)))
     return times, np.asarray(to_unit(lat, lon))
 
 

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from geomndp.summaries.samples import SAMPLE, frame_order, matched_places, unpack
-from geomndp.tables import is_table, place_names
+from geomndp.summaries.samples import SAMPLE, frame_order, matched_latlon, unpack
+from geomndp.tables import is_table, latlon_names
 from geomndp.tables.columns import as_dataset, read_columns
-from geomndp.tables.guess import inputs as coordinate_names
+from geomndp.tables.infer_columns import inputs as coordinate_names
 from geomndp.tables.units import duration
 
 
@@ -112,10 +112,10 @@ def read_values(samples: Any) -> np.ndarray:
     """Places (s, n, 2) in degrees of a table of samples, latitudes first."""
     if type(samples).__name__ == "DataFrame":  # where a longitude may be the same in all samples
         ordered = samples.iloc[frame_order(samples)]
-        values = ordered[list(place_names(samples))].to_numpy(float)
+        values = ordered[list(latlon_names(samples))].to_numpy(float)
         return values.reshape(ordered[SAMPLE].nunique(), -1, 2)
-    unpacked = unpack(matched_places(samples), 1)
-    return np.stack([_rows(unpacked.values[name]) for name in place_names(samples)], axis=-1)
+    unpacked = unpack(matched_latlon(samples), 1)
+    return np.stack([_rows(unpacked.values[name]) for name in latlon_names(samples)], axis=-1)
 
 
 def _from_table(table: Any, d: int, p: int | None) -> Functions:

@@ -7,6 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from geomndp._deprecated import renamed_arguments, renamed_attribute
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray
 from geomndp.linalg import join_masks
 from geomndp.noising import AbstractNoising
@@ -48,6 +49,7 @@ class Observations(eqx.Module):
         return Context(self.x, noising.manifold.exp(self.y, pull), t, self.mask)
 
 
+@renamed_arguments(eps="t_min")
 class Problem(eqx.Module):
     """Sample the values at x given observations (there may be none), down to time t_min.
 
@@ -62,6 +64,8 @@ class Problem(eqx.Module):
     t_min: float = eqx.field(static=True)
     mask: Mask | None = None
     labels: Labels | None = None
+
+    eps = renamed_attribute("t_min")
 
     @property
     def num_observed(self) -> int:

@@ -1,6 +1,13 @@
 """What samples say: summaries and proper scores, each with its Monte Carlo error."""
 
 from geomndp.summaries.describe import describe
+from geomndp.summaries.metrics import (
+    crps,
+    energy_score,
+    track_energy_score,
+    track_mean_error,
+    variogram_score,
+)
 from geomndp.summaries.moments import (
     Estimate,
     functional,
@@ -9,19 +16,12 @@ from geomndp.summaries.moments import (
     quantiles,
     standard_deviation,
 )
-from geomndp.summaries.places import (
+from geomndp.summaries.tracks import (
     Approach,
     closest_approach,
     distance_to,
     track_mean,
     track_spread,
-)
-from geomndp.summaries.scores import (
-    crps,
-    energy_score,
-    track_energy_score,
-    track_mean_error,
-    variogram_score,
 )
 
 __all__ = [

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from geomndp.summaries.moments import Estimate, mean, quantiles, standard_deviation
-from geomndp.summaries.places import track_mean, track_spread
-from geomndp.summaries.samples import has_places, unpack
-from geomndp.tables import is_table, place_names
+from geomndp.summaries.samples import has_latlon, unpack
+from geomndp.summaries.tracks import track_mean, track_spread
+from geomndp.tables import is_table, latlon_names
 from geomndp.tables.columns import as_dataset
 
 
@@ -21,11 +21,11 @@ def describe(samples: Any, levels: tuple[float, ...] = (0.05, 0.5, 0.95)) -> Any
         raise ValueError("expected samples as a Dataset or DataFrame to describe, got arrays")
     samples = samples if type(samples).__name__ == "DataFrame" else as_dataset(samples)
     parts: list[tuple[Any, str]] = []
-    if has_places(samples):
+    if has_latlon(samples):
         centre, spread = track_mean(samples), track_spread(samples)
         parts = [(centre.value, ""), (centre.error, ""), (spread.value, "")]
         parts += [(spread.error, "_error")]
-        if set(unpack(samples).values) == set(place_names(samples)):
+        if set(unpack(samples).values) == set(latlon_names(samples)):
             return _joined(samples, parts)
     found = {"mean": mean(samples), "sd": standard_deviation(samples)}
     for level in levels:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from geomndp import _validation
-from geomndp.tables import is_table, place_names
+from geomndp.tables import is_table, latlon_names
 from geomndp.tables.units import LONGITUDE, canonical
 
 SAMPLE = "sample"
@@ -50,20 +50,20 @@ def unpack(samples: Any, fewest: int = 2) -> Unpacked:
     return found
 
 
-def has_places(samples: Any) -> bool:
+def has_latlon(samples: Any) -> bool:
     """Whether the outputs of a table of samples have a latitude and a longitude."""
     if type(samples).__name__ not in ("Dataset", "DataFrame"):
         return False
     try:
-        names = place_names(samples)
+        names = latlon_names(samples)
     except ValueError:
         return False
     return set(names) <= set(unpack(samples, 1).values)
 
 
-def matched_places(samples: Any) -> Any:
+def matched_latlon(samples: Any) -> Any:
     """Samples with the longitude over its dimensions in the order of the latitude's."""
-    lat, lon = place_names(samples)
+    lat, lon = latlon_names(samples)
     if type(samples).__name__ == "DataFrame" or samples[lon].dims == samples[lat].dims:
         return samples
     dims, got = samples[lat].dims, samples[lon].dims
@@ -77,8 +77,8 @@ def unpack_numbers(samples: Any, fewest: int = 2) -> Unpacked:
 
     A longitude without a latitude is refused: 179 and -179 degrees are close to each other.
     """
-    if has_places(samples):
-        names = list(place_names(samples))
+    if has_latlon(samples):
+        names = list(latlon_names(samples))
         if set(unpack(samples, 1).values) == set(names):
             raise ValueError("expected numbers, got places; for these there are track_mean, ...")
         frame = type(samples).__name__ == "DataFrame"

@@ -1,14 +1,15 @@
 """Tables in, tables out: pandas and xarray at the edges, arrays inside."""
 
+from geomndp._deprecated import deprecated_names
 from geomndp.tables.columns import is_table
 from geomndp.tables.functions import Functions, read_functions
-from geomndp.tables.guess import place_names
-from geomndp.tables.rows import (
+from geomndp.tables.infer_columns import latlon_names
+from geomndp.tables.to_arrays import (
     Rows,
     read_inputs,
     read_observations,
-    read_origin,
     read_rows,
+    read_time_origin,
     write_samples,
 )
 from geomndp.tables.units import noise_from_km
@@ -21,13 +22,15 @@ __all__ = [
     "Variable",
     "Variables",
     "is_table",
+    "latlon_names",
     "name_variables",
     "noise_from_km",
-    "place_names",
     "read_functions",
     "read_inputs",
     "read_observations",
-    "read_origin",
     "read_rows",
+    "read_time_origin",
     "write_samples",
 ]
+
+deprecated_names(__name__, {"place_names": "latlon_names", "read_origin": "read_time_origin"})

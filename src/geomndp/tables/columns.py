@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from geomndp.tables import datasets, frames
+from geomndp.tables import pandas_adapter, xarray_adapter
 
 
 class Columns(NamedTuple):
@@ -31,8 +31,8 @@ def read_columns(table: Any, inputs: tuple[str, ...], others: tuple[str, ...] = 
     """Find columns by name; `others` belong to the places that the inputs make."""
     kind = type(table).__name__
     if kind == "DataFrame":
-        return Columns(*frames.columns(table, (*inputs, *others)))
-    return Columns(*datasets.columns(as_dataset(table), inputs, others))
+        return Columns(*pandas_adapter.columns(table, (*inputs, *others)))
+    return Columns(*xarray_adapter.columns(as_dataset(table), inputs, others))
 
 
 def as_dataset(table: Any):

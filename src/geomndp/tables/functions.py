@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from geomndp.tables import guess
+from geomndp.tables import infer_columns
 from geomndp.tables.columns import as_dataset
-from geomndp.tables.datasets import stated_units, variable
-from geomndp.tables.frames import columns as frame_columns, series
-from geomndp.tables.rows import check_degrees, numeric
+from geomndp.tables.pandas_adapter import columns as frame_columns, series
 from geomndp.tables.times import per_function
+from geomndp.tables.to_arrays import check_degrees, numeric
 from geomndp.tables.variables import Variable, Variables, place
+from geomndp.tables.xarray_adapter import stated_units, variable
 
 
 class Functions(NamedTuple):
@@ -92,9 +92,9 @@ def _from_dataset(table: Any, function: Any, inputs: Any, outputs: Any, codomain
     import xarray as xr
 
     dataset = as_dataset(table)
-    outputs = guess.outputs(dataset, outputs, codomain)
-    dims = guess.function_dims(dataset, function, inputs, outputs)
-    inputs = guess.inputs(dataset, inputs, outputs, dims)
+    outputs = infer_columns.outputs(dataset, outputs, codomain)
+    dims = infer_columns.function_dims(dataset, function, inputs, outputs)
+    inputs = infer_columns.inputs(dataset, inputs, outputs, dims)
     arrays = {name: variable(dataset, name).variable for name in (*inputs, *outputs)}
     places = {dim for name in inputs for dim in arrays[name].dims}
     _check_dims({name: arrays[name].dims for name in outputs}, dims, places)
@@ -131,7 +131,9 @@ def _attributes(array: Any) -> dict[str, str]:
 
 
 def _from_frame(table: Any, function: Any, inputs: Any, outputs: Any, codomain: str):
-    inputs, outputs, function = guess.frame_columns(table, inputs, outputs, function, codomain)
+    inputs, outputs, function = infer_columns.frame_columns(
+        table, inputs, outputs, function, codomain
+    )
     labels = _labels(function, series(table, function))
     order = np.argsort(labels, kind="stable")
     counts = np.bincount(labels)

@@ -34,19 +34,19 @@ def _fraction(values: np.ndarray | np.datetime64) -> np.ndarray:
     return seconds(np.asarray(values - values.astype("datetime64[s]")))
 
 
-def as_moment(origin: Any) -> str:
+def as_moment(time_origin: Any) -> str:
     """Write a datetime of any kind as a text (ISO 8601), in UTC if it has a zone."""
-    given: Any = origin
+    given: Any = time_origin
     try:
-        if isinstance(origin, str) and not PLAIN.match(origin):
-            given = datetime.fromisoformat(origin)
+        if isinstance(time_origin, str) and not PLAIN.match(time_origin):
+            given = datetime.fromisoformat(time_origin)
         if getattr(given, "tzinfo", None) is not None:
             given = given.astimezone(UTC).replace(tzinfo=None)
         moment = np.datetime64(given) if not isinstance(given, (int, float)) else None
     except (TypeError, ValueError):
         moment = None
     if moment is None or np.isnat(moment):
-        raise ValueError(f"expected origin to be a datetime, got {origin!r}")
+        raise ValueError(f"expected time_origin to be a datetime, got {time_origin!r}")
     return str(moment)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import optax
 
 from geomndp import _validation
+from geomndp._deprecated import renamed_arguments
 from geomndp._types import PRNGKeyArray
 from geomndp.data import AbstractGenerator
 from geomndp.noising import AbstractNoising
@@ -31,6 +32,7 @@ from geomndp.train.optimiser import adam
 from geomndp.train.step import Trainer, TrainState, divisor
 
 
+@renamed_arguments(eps="t_min")
 def fit_score(
     score: NetworkScore,
     noising: AbstractNoising,
@@ -38,7 +40,7 @@ def fit_score(
     *,
     steps: int,
     key: PRNGKeyArray,
-    eps: float | None = None,
+    t_min: float | None = None,
     loss: DenoisingLoss | None = None,
     optimiser: optax.GradientTransformation | None = None,
     ema_decay: float = 0.999,
@@ -56,7 +58,7 @@ def fit_score(
     the log only), and re-running the call resumes bit-exactly from the last checkpoint. A call with
     other data, settings or initial parameters (or other `model_settings`) is refused, and so is one
     in a folder in which another process trains. The batch is spread over `devices` (all
-    visible ones by default, of all processes). `chunk` steps go to the device at once. `eps`
+    visible ones by default, of all processes). `chunk` steps go to the device at once. `t_min`
     replaces the loss's smallest time.
 
     Several generators are interleaved, `STEPS_PER_GENERATOR` steps each, in the order given; one
@@ -67,7 +69,7 @@ def fit_score(
     if checkpoint_every is not None:
         _validation.at_least(1, checkpoint_every=checkpoint_every)
     loss = DenoisingLoss() if loss is None else loss
-    loss = loss if eps is None else dataclasses.replace(loss, eps=eps)
+    loss = loss if t_min is None else dataclasses.replace(loss, t_min=t_min)
     optimiser = adam(steps) if optimiser is None else optimiser
     generators = (generator,) if isinstance(generator, AbstractGenerator) else tuple(generator)
     folder = None if directory is None else Path(directory)

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import jax.random as jr
 
 from geomndp import _validation
+from geomndp._deprecated import renamed_arguments
 from geomndp._types import Array, Batch, Float, PRNGKeyArray, Scalar
 from geomndp.geometry import AbstractDivergence
 from geomndp.linalg import zero_masked
@@ -80,6 +81,7 @@ def _on_shared_inputs(score, noising, t, x, y0, mask, key) -> Float[Array, "b n"
     return jax.vmap(one)(t, y0, jr.split(key, len(t)))
 
 
+@renamed_arguments(eps="t_min")
 class DenoisingLoss(eqx.Module):
     """How times are drawn and errors weighted.
 
@@ -91,7 +93,7 @@ class DenoisingLoss(eqx.Module):
     own density, as on manifolds where that is not known (see `geomndp.train.implicit`).
     """
 
-    eps: float = eqx.field(default=5e-4, static=True)
+    t_min: float = eqx.field(default=5e-4, static=True)
     times: AbstractTimeGrid = UniformTimeGrid()
     context_noise_levels: ContextNoiseLevels = ContextNoiseLevels()
     weight: Weight | None = None
@@ -99,8 +101,8 @@ class DenoisingLoss(eqx.Module):
     implicit: AbstractDivergence | None = None
 
     def __check_init__(self):
-        if not 0 < self.eps < 1:
-            raise ValueError(f"expected 0 < eps < 1, got {self.eps}")
+        if not 0 < self.t_min < 1:
+            raise ValueError(f"expected 0 < t_min < 1, got {self.t_min}")
         _validation.one_of("reduction", self.reduction, ("function", "point"))
 
     def draw_times(
@@ -110,7 +112,7 @@ class DenoisingLoss(eqx.Module):
         time_key, context_key = jr.split(key)
         dtype, (b, n) = batch.y.dtype, batch.mask.shape
         u = stratified(b, dtype, key=time_key)
-        t = times_from_uniform(u, self.times, noising.schedule, self.eps)
+        t = times_from_uniform(u, self.times, noising.schedule, self.t_min)
         context_t = self.context_noise_levels(noising.schedule, (b, n), dtype, key=context_key)
         return t, jnp.where(batch.context > 0, context_t, t[:, None])
 

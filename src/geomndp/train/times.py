@@ -27,14 +27,14 @@ def stratified(num: int, dtype, *, key: PRNGKeyArray) -> Float[Array, " num"]:
 
 
 def times_from_uniform(
-    u: Float[Array, " b"], grid: AbstractTimeGrid, schedule: AbstractSchedule, eps: float
+    u: Float[Array, " b"], grid: AbstractTimeGrid, schedule: AbstractSchedule, t_min: float
 ) -> Float[Array, " b"]:
-    """Map uniform numbers to times on [eps, 1] as dense as the points of a solver's grid.
+    """Map uniform numbers to times on [t_min, 1] as dense as the points of a solver's grid.
 
     With `UniformTimeGrid` the times are uniform; with `LogSnrTimeGrid` the logarithm of the
     noise-to-signal ratio is, above a floor.
     """
-    knots = grid(schedule, CELLS, eps, u.dtype)
+    knots = grid(schedule, CELLS, t_min, u.dtype)
     cell = jnp.minimum(jnp.floor(u * CELLS), CELLS - 1.0)
     index = cell.astype(jnp.int32)
     left, right = knots[index], knots[index + 1]

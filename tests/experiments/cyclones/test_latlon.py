@@ -83,7 +83,7 @@ def test_log_density_of_an_exact_law(model, tracks):
     exact = dataclasses.replace(model, score=GaussianScore(GP(Diagonal(White(variance), 2))))
     found, error = cyclones.log_probs(exact, which, tracks, steps=12)
     y = latlon.to_units(cyclones.task_batch(which, tracks)).y[:, len(which.known) :]
-    kept = np.exp(-float(latlon.SCHEDULE.integral(jnp.asarray(model.eps))))
+    kept = np.exp(-float(latlon.SCHEDULE.integral(jnp.asarray(model.t_min))))
     spread = float(np.sqrt(kept * variance + 1 - kept))
     expected = jnp.sum(norm.logpdf(y, 0.0, spread), axis=(1, 2)) + jax.vmap(latlon.log_area)(y)
     assert_allclose(found, expected, atol=0.1)

@@ -18,8 +18,8 @@ import jax.random as jr
 import optax
 
 from geomndp import _validation
-from geomndp._build.choose import loss_for
 from geomndp._types import Array, Batch, Float, PRNGKeyArray
+from geomndp.auto.defaults import loss_for
 from geomndp.data.ibtracs import Split, Tracks
 from geomndp.data.sequences import SequenceGenerator
 from geomndp.evaluate import model_log_prob, split as split_task
@@ -63,7 +63,7 @@ def make_model(
         **options,
     )
     model = Model(Brownian(SPHERE, SCHEDULE), NetworkScore(net, PreconditionK()), EPS)
-    return model.named("time", ("lat", "lon"), {"time": "days"})
+    return model.with_variables("time", ("lat", "lon"), {"time": "days"})
 
 
 def make_generator(
@@ -112,7 +112,7 @@ def draw_tracks(
         task, key = item
         observed, x, _ = split_task(task, contexts)
         observed = dataclasses.replace(observed, mask=None)
-        problem = Problem(model.noising, model.score, x, observed, model.eps)
+        problem = Problem(model.noising, model.score, x, observed, model.t_min)
         sampler.check(problem)
         drawn = sampler.draw(problem, key=key, num_samples=num_samples).y
         return latlon.to_sphere(drawn) if flat else drawn

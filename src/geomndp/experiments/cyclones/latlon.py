@@ -1,11 +1,12 @@
 r"""Tracks as latitude and longitude in flat space: the paper's model without geometry.
 
-Both coordinates are radians in the model, so that the noise of eps, of variance
+Both coordinates are radians in the model, so that the noise of t_min, of variance
 $1 - e^{-B(\epsilon)} \approx B(\epsilon)$, blurs latitudes as it does on the sphere. Longitudes are
 blurred by the same angle, on the ground less by $\cos$ of the latitude: the bound on log-densities
-that eps sets is higher than the sphere's by $-\sum \log\cos$, 2.8 nats for 50 points of the archive
-on average and 1.6 to 2.0 for 30. Densities by area are those of the sheet on which a track starts
-between -180 and 180 degrees; other preimages of the same track are left out, which never adds.
+that t_min sets is higher than the sphere's by $-\sum \log\cos$, 2.8 nats for 50 points of the
+archive on average and 1.6 to 2.0 for 30. Densities by area are those of the sheet on which a track
+starts between -180 and 180 degrees; other preimages of the same track are left out, which never
+adds.
 """
 
 from __future__ import annotations

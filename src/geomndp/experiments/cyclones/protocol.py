@@ -49,9 +49,9 @@ def task(name: str) -> Task:
     return Task(name, known[name], np.setdiff1d(np.arange(POINTS), known[name]))
 
 
-def blur(eps: float = EPS) -> float:
-    """Variance B(eps) of a tangent coordinate of the noised law that densities speak of."""
-    return float(SCHEDULE.integral(jnp.asarray(eps)))
+def blur(t_min: float = EPS) -> float:
+    """Variance B(t_min) of a tangent coordinate of the noised law that densities speak of."""
+    return float(SCHEDULE.integral(jnp.asarray(t_min)))
 
 
 class Measures(NamedTuple):

@@ -71,7 +71,7 @@ _PAPER = {
 
 
 def published() -> list[Row]:
-    """Rows as the paper prints them; its likelihoods of GeomNDP exceed what eps allows."""
+    """Rows as the paper prints them; its likelihoods of GeomNDP exceed what t_min allows."""
     rows = []
     for name, (joint, *conditional) in _PAPER.items():
         label = f"paper: {name}"

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import optax
 
 from geomndp import _validation
-from geomndp._build.choose import loss_for
 from geomndp._types import PRNGKeyArray
+from geomndp.auto.defaults import loss_for
 from geomndp.data import NAMES, ProcessGenerator, Regression1D, regression1d
 from geomndp.gp import Constant
 from geomndp.kernels import White
@@ -72,7 +72,7 @@ def make_model(
         net = BiDimensionalAttention(1, 1, inputs="absolute", **options)
     mean = Constant(process.mean) if process.mean else None
     noising = OrnsteinUhlenbeck(kernel, LINE_SCHEDULE, mean)
-    return Model(noising, NetworkScore(net)).named("x", "y")
+    return Model(noising, NetworkScore(net)).with_variables("x", "y")
 
 
 def make_loss() -> DenoisingLoss:

@@ -15,7 +15,7 @@ from geomndp.experiments.regression1d.experiment import Experiment, experiment
 from geomndp.experiments.regression1d.samplers import exact_rows, sampler_rows
 from geomndp.experiments.regression1d.score_error import score_gaps
 from geomndp.model import Model
-from geomndp.model.routes import ROUTES
+from geomndp.model.likelihood_routes import ROUTES
 
 
 def measure(

@@ -169,7 +169,7 @@ def _task(batch: Batch, index: int) -> Batch:
 def _problem(model: Model, task: Batch, contexts: int) -> Problem:
     zeros = jnp.zeros(contexts, dtype=task.x.dtype)
     observed = Observations(task.x[:contexts], task.y[:contexts], zeros, False)
-    return Problem(model.noising, model.score, task.x[contexts:], observed, model.eps)
+    return Problem(model.noising, model.score, task.x[contexts:], observed, model.t_min)
 
 
 @eqx.filter_jit

@@ -14,8 +14,8 @@ import numpy as np
 import optax
 
 from geomndp import _validation
-from geomndp._build.choose import loss_for
 from geomndp._types import PRNGKeyArray
+from geomndp.auto.defaults import loss_for
 from geomndp.data import (
     FIELDS,
     AbstractGenerator,
@@ -124,7 +124,9 @@ def make_model(
     kernel = Diagonal(White(problem.variance), problem.codomain.size)
     model = Model(OrnsteinUhlenbeck(kernel, SPACE_SCHEDULE), NetworkScore(net))
     size = problem.codomain.size
-    return model.named(("x", "y"), ("u", "v") if size == 2 else [f"f{i}" for i in range(size)])
+    return model.with_variables(
+        ("x", "y"), ("u", "v") if size == 2 else [f"f{i}" for i in range(size)]
+    )
 
 
 def make_loss() -> DenoisingLoss:

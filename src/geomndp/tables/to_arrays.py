@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from geomndp import _validation
-from geomndp.tables import datasets, frames
+from geomndp.tables import pandas_adapter, xarray_adapter
 from geomndp.tables.columns import Columns, as_dataset, read_columns
 from geomndp.tables.times import as_moment, seconds, seconds_since
 from geomndp.tables.units import SECONDS, check_same, check_variance, duration, split_time
@@ -23,28 +23,29 @@ class Rows(NamedTuple):
     x: np.ndarray
     y: np.ndarray | None
     noise: Any
-    origin: str | None
+    time_origin: str | None
 
 
 def read_inputs(
-    variables: Variables, table: Any, origin: str | None = None, *, own: bool = True
+    variables: Variables, table: Any, time_origin: str | None = None, *, own: bool = True
 ) -> Rows:
     """Read the places of a table.
 
-    Datetimes count from `origin`; where there is none, from the table's own earliest (if `own`).
+    Datetimes count from `time_origin`; where there is none, from the table's own earliest (if
+    `own`).
     """
     if type(table).__name__ != "DataFrame":
-        datasets.check_places(as_dataset(table), variables.input_names)
+        xarray_adapter.check_places(as_dataset(table), variables.input_names)
     columns = read_columns(table, variables.input_names)
-    x, origin = _inputs(variables, columns, origin, own)
-    return Rows(x, None, 0.0, origin)
+    x, time_origin = _inputs(variables, columns, time_origin, own)
+    return Rows(x, None, 0.0, time_origin)
 
 
 def read_rows(
     variables: Variables,
     table: Any,
     noise: Any = 0.0,
-    origin: str | None = None,
+    time_origin: str | None = None,
     *,
     own: bool = True,
 ) -> Rows:
@@ -52,20 +53,20 @@ def read_rows(
     extra = (noise,) if isinstance(noise, str) else ()
     names = (*variables.output_names, *extra)
     columns = read_columns(table, variables.input_names, names)
-    x, origin = _inputs(variables, columns, origin, own)
+    x, time_origin = _inputs(variables, columns, time_origin, own)
     y = read_values(variables, columns)
     if extra:
         stated = [variable.units for variable in variables.outputs]
         check_variance(noise, columns.units[noise], stated, variables.codomain == "sphere")
         noise = _numbers(noise, columns.values[noise])
-    return Rows(x, y, noise, origin)
+    return Rows(x, y, noise, time_origin)
 
 
 def read_observations(
-    variables: Variables, table: Any, noise: Any = 0.0, origin: str | None = None
+    variables: Variables, table: Any, noise: Any = 0.0, time_origin: str | None = None
 ) -> Rows:
     """Read what a model is conditioned on: at least one row; a row may stand there twice."""
-    rows = read_rows(variables, table, noise, origin)
+    rows = read_rows(variables, table, noise, time_origin)
     if not len(rows.x):
         raise ValueError(
             "expected a table with at least one row, got an empty one; model.sample needs no "
@@ -74,53 +75,53 @@ def read_observations(
     return rows
 
 
-def read_origin(variables: Variables | None, origin: Any) -> str | None:
+def read_time_origin(variables: Variables | None, time_origin: Any) -> str | None:
     """Moment from which the datetimes of a model's inputs count; None is left open."""
-    if origin is None:
+    if time_origin is None:
         return None
     times = [split_time(part.units) for part in ([] if variables is None else variables.inputs)]
     if not any(unit and date is None for unit, date in times):
         raise ValueError(
             "expected an input in days, hours, ... that count from no date of their own, to count "
-            f"from origin={origin!r}, got none"
+            f"from time_origin={time_origin!r}, got none"
         )
-    return as_moment(origin)
+    return as_moment(time_origin)
 
 
 def write_samples(variables: Variables, table: Any, y: Any) -> Any:
     """Samples (s, n, p) as a table of the kind of `table`, at its places."""
     values = variables.from_values(np.asarray(y))
     if type(table).__name__ == "DataFrame":
-        return frames.write(table, variables, values)
-    return datasets.write(as_dataset(table), variables, values)
+        return pandas_adapter.write(table, variables, values)
+    return xarray_adapter.write(as_dataset(table), variables, values)
 
 
-def _inputs(variables: Variables, columns: Columns, origin, own: bool):
+def _inputs(variables: Variables, columns: Columns, time_origin, own: bool):
     found = []
     for variable in variables.inputs:
         values, units = columns.values[variable.name], columns.units[variable.name]
         if values.dtype.kind in "mM":
             _refuse_missing(variable.name, np.isnat(values))
         if values.dtype.kind == "M":
-            if origin is None and own and values.size:
-                origin = str(np.min(values))
-            found.append(_since(variable, values, origin))
+            if time_origin is None and own and values.size:
+                time_origin = str(np.min(values))
+            found.append(_since(variable, values, time_origin))
         elif values.dtype.kind == "m":
             found.append(seconds(values) / SECONDS[_unit_of_time(variable)])
         else:
             factor = duration(variable.name, units, variable.units)
             found.append(_numbers(variable.name, values) * factor)
-    return np.stack(found, axis=1), origin
+    return np.stack(found, axis=1), time_origin
 
 
-def _since(variable: Variable, values: np.ndarray, origin) -> np.ndarray:
+def _since(variable: Variable, values: np.ndarray, time_origin) -> np.ndarray:
     """Datetimes as numbers in the variable's units."""
     unit, date = _unit_of_time(variable), split_time(variable.units)[1]
-    if date is None and origin is None and values.size:
+    if date is None and time_origin is None and values.size:
         raise ValueError(
             f"expected numbers for {variable.name!r} as in the observations, got datetimes"
         )
-    start = np.datetime64(origin or "1970-01-01") if date is None else date
+    start = np.datetime64(time_origin or "1970-01-01") if date is None else date
     return seconds_since(values, start) / SECONDS[unit]
 
 

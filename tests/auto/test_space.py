@@ -30,19 +30,19 @@ def flows(speed: float = 1.0, length: float = 1.0) -> xr.Dataset:
 
 
 def fitted(data: xr.Dataset):
-    recipe = build(data, "E(3)", inputs=AXES, outputs=COMPONENTS, batch_size=4, **SMALL)
-    model, history = fit(recipe, steps=STEPS, key=jr.key(1), quiet=True)
+    plan = build(data, "E(3)", inputs=AXES, outputs=COMPONENTS, batch_size=4, **SMALL)
+    model, history = fit(plan, steps=STEPS, key=jr.key(1), quiet=True)
     assert history.steps[-1] == STEPS and np.all(np.isfinite(history.loss))
-    return recipe, model
+    return plan, model
 
 
 def test_fields_in_space_from_data_to_densities():
     """Other units of speed change a log-density by their Jacobian, those of length not at all."""
     plain, scaled = flows(), flows(speed=KNOTS, length=1e-3)
-    recipe, model = fitted(plain)
-    assert isinstance(model.score.net, Steerable3) and "space" in str(recipe)
+    plan, model = fitted(plain)
+    assert isinstance(model.score.net, Steerable3) and "space" in str(plan)
     assert len(model.normaliser.y_scale) == 1 and not any(model.normaliser.y_shift)
-    assert not eqx.tree_equal(model.score, recipe.model.score)
+    assert not eqx.tree_equal(model.score, plan.model.score)
     one, other = plain.isel(function=0), scaled.isel(function=0)
     seen, rest = one.isel(place=[0]), one.isel(place=slice(1, 3))
     draws = model.condition(seen, noise=0.25).sample(

@@ -6,7 +6,7 @@ import xarray as xr
 from numpy.testing import assert_allclose
 
 from geomndp import build
-from geomndp._build.scales import normaliser, step_length
+from geomndp.auto.data_statistics import normaliser, step_length
 from geomndp.data.globe import to_unit
 from geomndp.equivariance import FieldType
 from geomndp.tables import Functions, Variable, Variables

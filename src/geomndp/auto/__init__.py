@@ -1,5 +1,5 @@
 """Sensible parts for a user's own data set."""
 
-from geomndp._build.build import build
+from geomndp.auto.build import build
 
 __all__ = ["build"]

@@ -13,8 +13,8 @@ import xarray as xr
 from numpy.testing import assert_allclose
 
 from geomndp import build, fit, load
-from geomndp._build.choose import kinds_of
-from geomndp._build.scales import density
+from geomndp.auto.data_statistics import density
+from geomndp.auto.defaults import kinds_of
 from geomndp.gp import GP
 from geomndp.kernels import SquaredExponential
 from geomndp.nets import (
@@ -34,10 +34,10 @@ HISTORY = History(*[np.zeros(1)] * len(History._fields))
 
 
 def test_recipe_for_a_line(days, tmp_path):
-    recipe = build(days, symmetry="translation", function="day", **TINY)
-    model = recipe.model
+    plan = build(days, symmetry="translation", function="day", **TINY)
+    model = plan.model
     assert isinstance(model.score.net, RelativeAttention)
-    text = str(recipe)
+    text = str(plan)
     for words in ("30 with 8-12 points", "time [hours]", "temperature [degC]", "translation"):
         assert words in text
     model.save(tmp_path / "mine")
@@ -57,13 +57,17 @@ def test_a_recipe_goes_straight_into_fit(days, monkeypatch):
         return score, HISTORY
 
     monkeypatch.setattr(importlib.import_module("geomndp.model.fit"), "fit_score", train)
-    recipe = build(days, function="day", **TINY)
-    model, history = fit(recipe, steps=100, key=jr.key(0), quiet=True)
-    assert eqx.tree_equal(model, recipe.model) and history is HISTORY
+    plan = build(days, function="day", **TINY)
+    model, history = fit(plan, steps=100, key=jr.key(0), quiet=True)
+    assert eqx.tree_equal(model.score, plan.model.score) and history is HISTORY
+    assert plan.model.support is None and model.support is not None
     data, options = calls[0]
-    assert data is recipe.data and options["loss"] is recipe.loss
-    assert options["optimiser"] is adam(100, peak=recipe.peak) and options["ema_decay"] == 0.8
-    fit(recipe, steps=100, key=jr.key(0), loss=DenoisingLoss(), ema_decay=0.9)
+    assert data is plan.data and options["loss"] is plan.loss
+    assert (
+        options["optimiser"] is adam(100, peak=plan.peak_learning_rate)
+        and options["ema_decay"] == 0.8
+    )
+    fit(plan, steps=100, key=jr.key(0), loss=DenoisingLoss(), ema_decay=0.9)
     assert calls[1][1]["loss"] == DenoisingLoss() and calls[1][1]["ema_decay"] == 0.9
 
 
@@ -87,11 +91,11 @@ def test_densities_of_a_built_model_are_in_the_units_of_the_data(days):
 
 
 def test_tracks(storms):
-    recipe = build(storms, "translation", "sphere", **TINY)
-    net = recipe.model.score.net
+    plan = build(storms, "translation", "sphere", **TINY)
+    net = plan.model.score.net
     assert isinstance(net, TrackAttention) and net.absolute == 0 and net.input_dim == 1
-    assert recipe.model.variables.input_names == ("time",)
-    norms = jnp.linalg.norm(recipe.data.functions.y, axis=-1)
+    assert plan.model.variables.input_names == ("time",)
+    norms = jnp.linalg.norm(plan.data.functions.y, axis=-1)
     assert_allclose(norms, 1.0)
     assert_allclose(np.median(storms.lat.diff("step")), np.degrees(net.resolution / 0.3), rtol=0.6)
     assert build(storms, "none", "sphere", **TINY).model.score.net.absolute > 0
@@ -99,37 +103,37 @@ def test_tracks(storms):
 
 @pytest.mark.slow
 def test_every_kind_trains(days, storms, winds):
-    recipes = (
+    plans = (
         build(days, function="day", **TINY),
         build(storms, "none", "sphere", **TINY),
         build(winds, "E(2)", inputs=("x", "y"), kinds=("vector", "scalar"), **SMALL),
     )
-    for recipe in recipes:
-        model, history = fit(recipe, steps=2, key=jr.key(0), quiet=True)
+    for plan in plans:
+        model, history = fit(plan, steps=2, key=jr.key(0), quiet=True)
         assert model.score.conditional and history.steps[-1] == 2
 
 
 def test_fields_keep_the_symmetries_of_the_plane(winds):
-    recipe = build(winds, "E(2)", inputs=("x", "y"), kinds=("vector", "scalar"), **SMALL)
-    units, net = recipe.model.normaliser, recipe.model.score.net
+    plan = build(winds, "E(2)", inputs=("x", "y"), kinds=("vector", "scalar"), **SMALL)
+    units, net = plan.model.normaliser, plan.model.score.net
     assert isinstance(net, Steerable2) and net.kinds == ("vector", "scalar")
-    assert int(missed_neighbours(net, recipe.data.x)) == 0
+    assert int(missed_neighbours(net, plan.data.x)) == 0
     assert len(units.x_scale) == 1
     assert units.y_shift[:2] == (0.0, 0.0) and abs(units.y_shift[2] - 1000) < 1
     assert units.y_scale[0] == units.y_scale[1] != units.y_scale[2]
-    assert recipe.data.shared and "vector, scalar, along x, y" in str(recipe)
+    assert plan.data.shared and "vector, scalar, along x, y" in str(plan)
     assert kinds_of(read_functions(winds[["p"]]), "E(2)", None).representations == ("scalar",)
 
 
 def test_without_symmetry_every_input_has_its_scale(winds):
-    recipe = build(winds.assign_coords(y=("y", np.arange(5.0), {"units": "m"})), "none", **TINY)
-    net = recipe.model.score.net
+    plan = build(winds.assign_coords(y=("y", np.arange(5.0), {"units": "m"})), "none", **TINY)
+    net = plan.model.score.net
     # Inputs differ in kind: their order must matter.
     assert isinstance(net, BiDimensionalAttention) and net.tokens == "points"
-    assert net.num_frequencies >= 8 and "min_wavelength" in str(recipe)
-    assert len(recipe.model.normaliser.x_scale) == 2 == len(set(recipe.model.normaliser.x_scale))
-    assert len(recipe.model.normaliser.y_scale) == 3
-    y = jnp.asarray(recipe.data.functions.y)
+    assert net.num_frequencies >= 8 and "min_wavelength" in str(plan)
+    assert len(plan.model.normaliser.x_scale) == 2 == len(set(plan.model.normaliser.x_scale))
+    assert len(plan.model.normaliser.y_scale) == 3
+    y = jnp.asarray(plan.data.functions.y)
     assert_allclose(jnp.std(y, axis=(0, 1)), 1.0, atol=1e-9)
     plain = build(winds, "none", **TINY, num_frequencies=0)
     assert "tokens points" in str(plain) and "min_wavelength" not in str(plain)

@@ -74,7 +74,7 @@ def _about(variable: Variable) -> str:
 def _noising(model: Model, sphere: bool) -> str:
     schedule = model.noising.schedule
     assert isinstance(schedule, LinearSchedule)
-    rates = f"beta from {schedule.beta0:g} to {schedule.beta1:g}, eps {model.eps:g}"
+    rates = f"beta from {schedule.beta0:g} to {schedule.beta1:g}, t_min {model.t_min:g}"
     if sphere:
         return f"Brownian motion on the sphere, {rates}"
     return f"white noise of the data's variance, {rates}"

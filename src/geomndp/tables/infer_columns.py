@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from geomndp.tables.datasets import variable
-from geomndp.tables.frames import stated
+from geomndp.tables.pandas_adapter import stated
 from geomndp.tables.units import canonical
 from geomndp.tables.variables import PLACE, as_names
+from geomndp.tables.xarray_adapter import variable
 
 FUNCTION = "function"
 
@@ -19,14 +19,14 @@ def outputs(dataset: Any, names: Any, codomain: str) -> tuple[str, ...]:
     if names is not None:
         return as_names("outputs", names, 2 if codomain == "sphere" else None)
     if codomain == "sphere":
-        return place_names(dataset)
+        return latlon_names(dataset)
     found = tuple(str(name) for name in dataset.data_vars)
     if not found:
         raise ValueError("expected data variables to be the outputs, got none; name outputs=...")
     return found
 
 
-def place_names(table: Any) -> tuple[str, str]:
+def latlon_names(table: Any) -> tuple[str, str]:
     """Find the latitude and the longitude of a table, by standard name, units, or name."""
     if type(table).__name__ == "DataFrame":
         units = stated(table)

@@ -9,10 +9,10 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from geomndp._build.scales import Density, step_length
 from geomndp._types import PRNGKeyArray
-from geomndp.geometry import Sphere
+from geomndp.auto.data_statistics import Density, step_length
 from geomndp.equivariance import FieldType
+from geomndp.geometry import Sphere
 from geomndp.kernels import Diagonal, White
 from geomndp.nets import (
     AbstractNet,
@@ -62,13 +62,19 @@ def kinds_of(functions: Functions, symmetry: str, kinds: Any) -> FieldType | Non
     kinds = ("scalar" if p == 1 else "vector",) if kinds is None else kinds
     codomain = FieldType(dim, *((kinds,) if isinstance(kinds, str) else kinds))
     if codomain.size != p:
-        raise ValueError(f"expected kinds of {p} outputs, got {codomain.size} for {codomain.representations}")
+        raise ValueError(
+            f"expected kinds of {p} outputs, got {codomain.size} for {codomain.representations}"
+        )
     return codomain
 
 
 def check_order(rigid: FieldType | None, inputs: Any, functions: Functions) -> None:
     """Refuse vectors whose inputs were not named: components follow the order of the inputs."""
-    if rigid is not None and inputs is None and set(rigid.representations) - {"scalar", "pseudoscalar"}:
+    if (
+        rigid is not None
+        and inputs is None
+        and set(rigid.representations) - {"scalar", "pseudoscalar"}
+    ):
         got = ", ".join(functions.variables.input_names)
         raise ValueError(
             f"expected inputs=... in the order of the vectors' components, got none ({got}?)"

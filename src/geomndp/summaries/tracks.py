@@ -18,14 +18,14 @@ from geomndp.data.globe import EARTH_RADIUS_KM, to_latlon, to_unit
 from geomndp.evaluate import frechet_mean
 from geomndp.geometry import Sphere
 from geomndp.summaries.moments import Estimate
-from geomndp.summaries.samples import SAMPLE, frame_order, has_places, matched_places, unpack
-from geomndp.tables import is_table, place_names
+from geomndp.summaries.samples import SAMPLE, frame_order, has_latlon, matched_latlon, unpack
+from geomndp.tables import is_table, latlon_names
 
 SPHERE = Sphere(2)
 ITERATIONS = 20  # of the Frechet mean
 
 
-class Places(NamedTuple):
+class Tracks(NamedTuple):
     """Unit vectors (s, n, 3) and how results (n, 3) and (n,) are written."""
 
     y: Array
@@ -35,7 +35,7 @@ class Places(NamedTuple):
     """Numbers under a name, in km if nothing else is said."""
 
 
-def unpack_places(samples: Any, fewest: int = 2) -> Places:
+def unpack_tracks(samples: Any, fewest: int = 2) -> Tracks:
     """Take samples of tracks apart."""
     if not is_table(samples):
         unpacked = unpack(samples, fewest)
@@ -43,11 +43,11 @@ def unpack_places(samples: Any, fewest: int = 2) -> Places:
         if y.ndim != 3 or y.shape[2] != 3:
             raise ValueError(f"expected unit vectors of shape (s, n, 3), got shape {y.shape}")
         SPHERE.check("samples", y.reshape(-1, 3))
-        return Places(y, np.asarray, lambda values, name, units="km": np.asarray(values))
-    if not has_places(samples):
+        return Tracks(y, np.asarray, lambda values, name, units="km": np.asarray(values))
+    if not has_latlon(samples):
         raise ValueError("expected samples of a latitude and a longitude, got other variables")
-    lat, lon = place_names(samples)
-    unpacked = unpack(matched_places(samples), fewest)
+    lat, lon = latlon_names(samples)
+    unpacked = unpack(matched_latlon(samples), fewest)
     shape = unpacked.values[lat].shape
     y = to_unit(unpacked.values[lat], unpacked.values[lon]).reshape(shape[0], -1, 3)
 
@@ -59,7 +59,7 @@ def unpack_places(samples: Any, fewest: int = 2) -> Places:
         words = {"units": units, "long_name": name}
         return unpacked.wrap({name: np.asarray(values).reshape(shape[1:])}, **words)
 
-    return Places(jnp.asarray(y), wrap, wrap_lengths)
+    return Tracks(jnp.asarray(y), wrap, wrap_lengths)
 
 
 def track_mean(samples: Any) -> Estimate:
@@ -70,7 +70,7 @@ def track_mean(samples: Any) -> Estimate:
     $\Lambda$ the mean Hessian of $d^2 / 2$, which is 1 towards a sample at angle $\theta$ and
     $\theta \cot \theta$ across.
     """
-    places = unpack_places(samples)
+    places = unpack_tracks(samples)
     mean, error = _mean_and_error(places.y)
     return Estimate(places.wrap(mean), places.wrap_lengths(error * EARTH_RADIUS_KM, "error"))
 
@@ -95,7 +95,7 @@ def _mean_and_error(y: Float[Array, "s n 3"]) -> tuple[Array, Array]:
 
 def track_spread(samples: Any) -> Estimate:
     """Root mean square distance in km of the samples from their Frechet mean."""
-    places = unpack_places(samples)
+    places = unpack_tracks(samples)
     lengths = (part * EARTH_RADIUS_KM for part in _spread_and_error(places.y))
     return Estimate(*(places.wrap_lengths(part, "spread") for part in lengths))
 
@@ -113,13 +113,13 @@ def distance_to(samples: Any, lat: float, lon: float) -> Any:
     """Distances (s, n) in km of tracks to one place, as an array or a table of samples."""
     if not abs(lat) <= 90:
         raise ValueError(f"expected a latitude from -90 to 90, got {lat}")
-    places = unpack_places(samples, 1)
+    places = unpack_tracks(samples, 1)
     target = jnp.asarray(to_unit(np.asarray(lat, float), np.asarray(lon, float)), places.y.dtype)
     away = SPHERE.distance(places.y, jnp.broadcast_to(target[None, None], places.y.shape))
     km = np.asarray(away * EARTH_RADIUS_KM)
     if not is_table(samples):
         return km
-    names = place_names(samples)
+    names = latlon_names(samples)
     if type(samples).__name__ == "DataFrame":
         ordered = samples.iloc[frame_order(samples)].drop(columns=list(names))
         return ordered.assign(distance=km.reshape(-1))

@@ -19,9 +19,9 @@ from geomndp._types import Array
 from geomndp.data.globe import EARTH_RADIUS_KM, to_unit
 from geomndp.evaluate import energy_score as geodesic_energy, mean_error
 from geomndp.summaries.moments import Estimate, without_overflow
-from geomndp.summaries.places import SPHERE, unpack_places
-from geomndp.summaries.samples import SAMPLE, frame_order, matched_places, unpack, unpack_numbers
-from geomndp.tables import is_table, place_names
+from geomndp.summaries.samples import SAMPLE, frame_order, matched_latlon, unpack, unpack_numbers
+from geomndp.summaries.tracks import SPHERE, unpack_tracks
+from geomndp.tables import is_table, latlon_names
 
 GROUPS = 20  # of the jackknife
 
@@ -83,7 +83,7 @@ def track_mean_error(samples: Any, truth: Any) -> Estimate:
 
 
 def _geodesic(measure: Callable, samples: Any, truth: Any, name: str) -> Estimate:
-    places = unpack_places(samples, 3)
+    places = unpack_tracks(samples, 3)
     y = jnp.asarray(_track(samples, truth), places.y.dtype)
     if y.shape != places.y.shape[1:]:
         raise ValueError(f"expected a track of {places.y.shape[1]} points, got shape {y.shape}")
@@ -104,8 +104,8 @@ def _compiled(measure: Callable, samples: Array, y: Array) -> Array:
 def _track(samples: Any, truth: Any) -> np.ndarray:
     if not is_table(samples):
         return np.asarray(truth)
-    lat, lon = place_names(samples)
-    samples = matched_places(samples)
+    lat, lon = latlon_names(samples)
+    samples = matched_latlon(samples)
     values = unpack(samples, 1).values
     found = _truth(samples, truth, {name: values[name] for name in (lat, lon)})
     return np.asarray(to_unit(found[lat], found[lon])).reshape(-1, 3)

@@ -7,7 +7,7 @@ import xarray as xr
 from numpy.testing import assert_allclose
 
 from geomndp import summaries
-from geomndp.summaries import scores
+from geomndp.summaries import metrics
 
 RNG = np.random.default_rng(3)
 
@@ -48,7 +48,7 @@ def test_the_variogram_is_fair():
     exact = sr.vs_ensemble(draws[0, 0], draws[0, 1:], estimator="fair", backend="numpy")
     assert_allclose(found, exact)
     few, many = (
-        np.array([scores._variogram(one[1:s], one[0], 0.5) for one in draws]) for s in (4, 17)
+        np.array([metrics._variogram(one[1:s], one[0], 0.5) for one in draws]) for s in (4, 17)
     )
     gap = few - many
     assert abs(gap.mean()) < 4 * gap.std() / len(gap) ** 0.5 < 0.1

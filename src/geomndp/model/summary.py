@@ -26,7 +26,7 @@ def describe_model(model: Any) -> str:
     else:
         lines["score"] = _name(model.score)
     conditional = "yes, in one reverse pass" if model.score.conditional else "by guidance only"
-    lines |= {"contexts": conditional, "smallest time": f"{model.eps:g}"}
+    lines |= {"contexts": conditional, "smallest time": f"{model.t_min:g}"}
     lines["scaling"] = "none" if model.normaliser is None else _scaling(model.normaliser)
     lines |= {"trained on": "no record"} if model.support is None else _support(model.support)
     return _joined("Model", lines)
@@ -37,8 +37,8 @@ def describe_posterior(posterior: Any) -> str:
     observed = posterior.observations
     noise = "with noise" if observed.noisy else "without noise"
     about = f"{len(observed.x)} context points, {noise}"
-    if posterior.origin is not None:
-        about += f", times since {posterior.origin}"
+    if posterior.time_origin is not None:
+        about += f", times since {posterior.time_origin}"
     text = _joined("Posterior", {"given": about})
     return text + "\nof " + describe_model(posterior.model)
 

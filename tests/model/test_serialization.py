@@ -47,7 +47,7 @@ def test_every_part_survives(tmp_path):
     kernel = Diagonal(0.5 * SquaredExponential(0.3) + White(0.1) * Periodic(1.0, 2.0), 2)
     noising = OrnsteinUhlenbeck(kernel, CosineSchedule(8.0), Constant(0.5, 2))
     net = BiDimensionalAttention(3, 2, width=8, num_layers=1, num_heads=2, key=jr.key(0))
-    model = Model(noising, NetworkScore(net, PreconditionK()), eps=1e-3)
+    model = Model(noising, NetworkScore(net, PreconditionK()), t_min=1e-3)
     model.save(tmp_path / "b")
     assert eqx.tree_equal(load(tmp_path / "b"), model)
 
@@ -136,7 +136,7 @@ def _stopping_at(number: int, monkeypatch) -> list[str]:
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_a_stop_at_any_step_leaves_the_old_model_or_the_new(version, learnt, tmp_path, monkeypatch):
-    new = dataclasses.replace(learnt, eps=1e-2)
+    new = dataclasses.replace(learnt, t_min=1e-2)
     for number in range(20):
         folder = tmp_path / str(number)
         old = _old_model(version, learnt, folder)

@@ -10,7 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from geomndp import _validation
-from geomndp._build.choose import (
+from geomndp._types import Batch
+from geomndp.auto.data_statistics import density, normaliser
+from geomndp.auto.defaults import (
     PEAKS,
     SYMMETRIES,
     check_order,
@@ -19,11 +21,15 @@ from geomndp._build.choose import (
     network,
     noising_and_score,
 )
-from geomndp._build.scales import density, normaliser
-from geomndp._build.words import choices
-from geomndp._types import Batch
-from geomndp.data import AbstractGenerator, ContextSampler, Normaliser, ResampledGenerator, FixedInputsGenerator
-from geomndp.model import Model, Recipe
+from geomndp.auto.summary import choices
+from geomndp.data import (
+    AbstractGenerator,
+    ContextSampler,
+    FixedInputsGenerator,
+    Normaliser,
+    ResampledGenerator,
+)
+from geomndp.model import Model, TrainingPlan
 from geomndp.model.rows import Seed, as_key
 from geomndp.tables import CODOMAINS, Functions, read_functions
 
@@ -42,7 +48,7 @@ def build(
     batch_size: int = 64,
     key: Seed | None = None,
     **options: Any,
-) -> Recipe:
+) -> TrainingPlan:
     """Choose network, noising, scaling and training for a Dataset of many functions.
 
     The dimension(s) `function` (by default the one of that name, or those that none of the named
@@ -79,7 +85,7 @@ def build(
     peak = PEAKS.get(type(net), 1e-3)
     weights = sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(net, eqx.is_array)))
     words = choices(functions, model, net, data, symmetry, weights, peak)
-    return Recipe(model, data, loss_for(codomain), peak, words)
+    return TrainingPlan(model, data, loss_for(codomain), peak, words)
 
 
 def _stream(
@@ -97,7 +103,9 @@ def _stream(
     contexts = ContextSampler(few=int(np.clip(n // 5, 4, 50)))
     same = functions.mask.all() and np.all(functions.x == functions.x[:1])
     if graph and same and n > 1:
-        return FixedInputsGenerator(x=batch.x[0], y=batch.y, batch_size=batch_size, contexts=contexts)
+        return FixedInputsGenerator(
+            x=batch.x[0], y=batch.y, batch_size=batch_size, contexts=contexts
+        )
     ahead = 0.25 if x.shape[2] == 1 else 0.0
     # The cost of attention grows with the square of the points; a graph needs them all.
     most = MOST if n > MOST and not graph else None
