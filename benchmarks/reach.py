@@ -12,7 +12,7 @@ import numpy as np
 from _table import markdown
 
 from geomndp.data import covariance, field_problem
-from geomndp.noising import SPACE_SCHEDULE
+from geomndp.noising import DEFAULT_SCHEDULE
 
 REACHES = (2, 3, 4, 5, 6, 7, 8)
 TIMES = (0.05, 0.15, 0.5, 0.65)
@@ -33,7 +33,7 @@ def losses(name: str, time: float) -> list[float]:
         matrix = np.kron(matrix, np.eye(2))
     middle = int(np.argmin(np.linalg.norm(problem.grid - [1.0, 0.5], axis=1)))
     distance = np.repeat(np.linalg.norm(problem.grid - problem.grid[middle], axis=1), 2)
-    kept = float(np.exp(-SPACE_SCHEDULE.integral(np.float64(time))))
+    kept = float(np.exp(-DEFAULT_SCHEDULE.integral(np.float64(time))))
     told = (matrix, problem.variance, kept, slice(2 * middle, 2 * middle + 2))
     least = error(*told, np.arange(len(matrix)))
     found = [error(*told, np.flatnonzero(distance <= reach)) for reach in REACHES]

@@ -104,7 +104,7 @@ def _winds() -> Known:
 
 
 def _tracks() -> Known:
-    net = gn.nets.TrackAttention(**SMALL, key=jr.key(0))
+    net = gn.nets.SphericalAttention(**SMALL, key=jr.key(0))
     score = gn.score.NetworkScore(net, gn.score.PreconditionK(), conditional=True)
     schedule = gn.noising.LinearSchedule(1e-4, 15.0)
     model = gn.Model(gn.noising.Brownian(gn.geometry.Sphere(2), schedule), score)

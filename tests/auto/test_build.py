@@ -20,9 +20,9 @@ from geomndp.kernels import SquaredExponential
 from geomndp.nets import (
     BiDimensionalAttention,
     RelativeAttention,
+    SphericalAttention,
     Steerable2,
-    TrackAttention,
-    missed_neighbours,
+    num_dropped_edges,
 )
 from geomndp.score import GaussianScore
 from geomndp.tables import read_functions
@@ -93,7 +93,7 @@ def test_densities_of_a_built_model_are_in_the_units_of_the_data(days):
 def test_tracks(storms):
     plan = build(storms, "translation", "sphere", **TINY)
     net = plan.model.score.net
-    assert isinstance(net, TrackAttention) and net.absolute == 0 and net.input_dim == 1
+    assert isinstance(net, SphericalAttention) and net.absolute == 0 and net.input_dim == 1
     assert plan.model.variables.input_names == ("time",)
     norms = jnp.linalg.norm(plan.data.functions.y, axis=-1)
     assert_allclose(norms, 1.0)
@@ -117,7 +117,7 @@ def test_fields_keep_the_symmetries_of_the_plane(winds):
     plan = build(winds, "E(2)", inputs=("x", "y"), kinds=("vector", "scalar"), **SMALL)
     units, net = plan.model.normaliser, plan.model.score.net
     assert isinstance(net, Steerable2) and net.kinds == ("vector", "scalar")
-    assert int(missed_neighbours(net, plan.data.x)) == 0
+    assert int(num_dropped_edges(net, plan.data.x)) == 0
     assert len(units.x_scale) == 1
     assert units.y_shift[:2] == (0.0, 0.0) and abs(units.y_shift[2] - 1000) < 1
     assert units.y_scale[0] == units.y_scale[1] != units.y_scale[2]

@@ -12,7 +12,7 @@ from geomndp.cli import main
 from geomndp.geometry import Sphere
 from geomndp.kernels import Diagonal, White
 from geomndp.model import TrainingSupport
-from geomndp.nets import RelativeAttention, TrackAttention
+from geomndp.nets import RelativeAttention, SphericalAttention
 from geomndp.noising import Brownian, LinearSchedule, OrnsteinUhlenbeck
 from geomndp.score import NetworkScore, PreconditionK
 
@@ -48,7 +48,7 @@ def save_models(folder):
     score = NetworkScore(RelativeAttention(2, 2, **SMALL), conditional=True)
     winds = Model(OrnsteinUhlenbeck(Diagonal(White(), 2), schedule), score)
     winds.with_variables(("x", "y"), ("u", "v")).save(folder / "winds")
-    score = NetworkScore(TrackAttention(**SMALL), PreconditionK(), conditional=True)
+    score = NetworkScore(SphericalAttention(**SMALL), PreconditionK(), conditional=True)
     tracks = Model(Brownian(Sphere(2), LinearSchedule(1e-4, 15.0)), score)
     tracks.with_variables("time", ("lat", "lon"), units={"time": "days"}).save(folder / "tracks")
 

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 import geomndp as gn
 from geomndp.data import field_problem
 from geomndp.likelihood import Flow
-from geomndp.nets import graph_nets, missed_neighbours
+from geomndp.nets import graph_nets, num_dropped_edges
 from geomndp.samplers import Amortised, conditional_dynamics
 from geomndp.score import GaussianScore
 
@@ -42,7 +42,7 @@ def test_no_neighbour_is_missed(name):
     model = gn.load("vector-fields/se")
     everything = jnp.concatenate([x, AT])
     (small,), (net,) = map(graph_nets, (model, model.condition(x, y).problem(AT).score))
-    missed = [int(eqx.filter_jit(missed_neighbours)(n, everything)) for n in (small, net)]
+    missed = [int(eqx.filter_jit(num_dropped_edges)(n, everything)) for n in (small, net)]
     assert missed[0] > 0 and missed[1] == 0
 
 

@@ -10,7 +10,7 @@ import pytest
 import geomndp as gn
 from geomndp import _registry
 from geomndp.model.registered import ROLES
-from geomndp.nets import reconfigure
+from geomndp.nets import with_config
 
 
 class Pointwise(gn.nets.AbstractNet):
@@ -124,5 +124,5 @@ def test_every_part_of_the_package_that_can_be_saved_has_a_tag():
 
 def test_networks_that_are_not_registered_can_be_reconfigured():
     net = Pointwise(1, 1, key=jr.key(0))
-    assert reconfigure(net, scales=(3.0,)).scales == (3.0,)
-    assert gn.nets.grown(net, key=jr.key(1), scales=(3.0,)).scales == (3.0,)
+    assert with_config(net, scales=(3.0,)).scales == (3.0,)
+    assert gn.nets.extend_network(net, key=jr.key(1), scales=(3.0,)).scales == (3.0,)

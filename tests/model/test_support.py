@@ -15,7 +15,7 @@ from geomndp.data import Batch, ContextSampler, Normaliser, ResampledGenerator
 from geomndp.geometry import Sphere
 from geomndp.model import TrainingSupport, with_support
 from geomndp.model.outside import warn_about_targets
-from geomndp.nets import BiDimensionalAttention, RelativeAttention, Steerable2, TrackAttention
+from geomndp.nets import BiDimensionalAttention, RelativeAttention, SphericalAttention, Steerable2
 from geomndp.noising import Brownian, LinearSchedule, OrnsteinUhlenbeck
 from geomndp.score import NetworkScore, PreconditionK
 from geomndp.train import ContextNoiseLevels, DenoisingLoss
@@ -170,7 +170,7 @@ def test_noise_is_recorded_as_zero_where_training_came_close(relative):
 
 def test_noise_on_the_sphere_is_a_heat_time():
     noising = Brownian(Sphere(2), LinearSchedule(1e-4, 15.0))
-    net = TrackAttention(**SIZES, key=jr.key(0))
+    net = SphericalAttention(**SIZES, key=jr.key(0))
     model = gn.Model(noising, NetworkScore(net, PreconditionK(), conditional=True))
     y = Sphere(2).uniform(12, key=jr.key(1), dtype=jnp.zeros(()).dtype).reshape(3, 4, 3)
     generator = ResampledGenerator(functions=functions()._replace(y=y), batch_size=2)

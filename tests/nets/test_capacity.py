@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from geomndp.nets import Steerable2, graph, missed_neighbours, neighbour_counts, with_capacity
+from geomndp.nets import Steerable2, graph, neighbour_counts, num_dropped_edges, with_capacity
 from geomndp.nets.capacity import neighbour_bucket
 
 from .helper import quick
@@ -35,7 +35,7 @@ def net(radius=RADIUS, **options):
 
 
 def missed(net, x):
-    return int(jax.jit(lambda x: missed_neighbours(net, x))(jnp.asarray(x, jnp.float32)))
+    return int(jax.jit(lambda x: num_dropped_edges(net, x))(jnp.asarray(x, jnp.float32)))
 
 
 @pytest.mark.parametrize("dense", [True, False])

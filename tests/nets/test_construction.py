@@ -85,11 +85,11 @@ def test_scalar_time_and_no_mask(getkey):
 
 def test_reconfigure_keeps_the_parameters(getkey):
     net = awake("relative", key=getkey())
-    other = nets.reconfigure(net, implementation="xla")
+    other = nets.with_config(net, implementation="xla")
     assert other.config() == net.config() | {"implementation": "xla"}
     assert all(a is b for a, b in zip(jax.tree.leaves(net), jax.tree.leaves(other), strict=True))
     with pytest.raises(ValueError, match="expected changes that keep"):
-        nets.reconfigure(net, width=16)
+        nets.with_config(net, width=16)
 
 
 def test_time_features_tell_small_times_apart(getkey):

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from geomndp.nets import cells, graph
-from geomndp.nets.gather import neighbour_values
+from geomndp.nets import cell_list, graph
+from geomndp.nets.neighbour_gather import neighbour_values
 
 from .helper import quick, random
 
@@ -56,8 +56,8 @@ def test_cells_find_all_pairs_just_within_the_radius(axis, monkeypatch):
 def test_a_stretch_is_three_cells_long(getkey):
     """So that the work does not grow with what lies further away."""
     x = jnp.asarray(10 * random(getkey()).uniform(size=(200, 1)))
-    found = quick(lambda x: cells.stretches(x, jnp.ones(200), 0.5))(x)
-    cell = np.floor((x - x.min()) / (cells.MARGIN * 0.5))
+    found = quick(lambda x: cell_list.stretches(x, jnp.ones(200), 0.5))(x)
+    cell = np.floor((x - x.min()) / (cell_list.MARGIN * 0.5))
     expected = np.sum(np.abs(cell - cell.T) <= 1, axis=1)
     assert_allclose(np.asarray(found.end - found.start)[:, 0], expected)
 

@@ -162,7 +162,7 @@ def test_float32_parameters_follow_the_inputs(name, getkey):
 @every
 def test_bfloat16_is_close_to_float32(name, getkey):
     net = awake(name, key=getkey(), dtype="float32")
-    half = nets.reconfigure(net, compute_dtype="bfloat16")
+    half = nets.with_config(net, compute_dtype="bfloat16")
     function = draw(key=getkey(), dtype="float32")
     out, exact = run(half, *function), run(net, *function)
     assert out.dtype == jnp.float32

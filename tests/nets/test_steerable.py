@@ -12,7 +12,8 @@ from numpy.testing import assert_allclose
 
 from geomndp import nets
 from geomndp.equivariance import random_transform
-from geomndp.nets import blocks, smoothing
+from geomndp.nets import chunking
+from geomndp.nets.steerable_2d import global_pooling
 
 from ..cases import largest
 from .helper import gradients, quick, run
@@ -35,7 +36,7 @@ def test_equivariance(name, dtype, getkey):
     net = awake(name, key=getkey(), dtype=dtype)
     for grid in (False, True):
         function = draw(net, key=getkey(), grid=grid, masked=2 - 2 * grid)
-        assert int(nets.missed_neighbours(net, function.x, function.mask)) == 0
+        assert int(nets.num_dropped_edges(net, function.x, function.mask)) == 0
         plain = run(net, *function)
         assert float(jnp.std(plain)) > 1e-4
         for reflect in (False, True):
@@ -137,9 +138,9 @@ def test_blocks_change_nothing(name, edges, getkey, monkeypatch):
         return jax.grad(loss, has_aux=True)(net)
 
     plain = quick(lambda net: results(net))(net)
-    monkeypatch.setattr(blocks, "EDGES", edges)
-    monkeypatch.setattr(smoothing, "PAIRS", edges)
-    monkeypatch.setattr(smoothing, "BLOCK", edges)
+    monkeypatch.setattr(chunking, "EDGES", edges)
+    monkeypatch.setattr(global_pooling, "PAIRS", edges)
+    monkeypatch.setattr(global_pooling, "BLOCK", edges)
     cut = quick(lambda net: results(net))(net)
     for a, b in zip(jax.tree.leaves(cut), jax.tree.leaves(plain), strict=True):
         assert_allclose(a, b, atol=1e-10, rtol=1e-10)
@@ -149,12 +150,12 @@ def test_growing_changes_nothing_at_first(getkey):
     net = awake("plane-vector", key=getkey())
     config = {name: value for name, value in net.config().items() if name != "num_scales"}
     assert nets.build(config, key=getkey()).num_scales == 0  # files from before there was one
-    grown = nets.grown(net, num_scales=2, key=getkey())
+    grown = nets.extend_network(net, num_scales=2, key=getkey())
     function = draw(net, key=getkey())
     assert len(jax.tree.leaves(grown)) > len(jax.tree.leaves(net))
     assert_allclose(run(grown, *function), run(net, *function), atol=1e-12)
     with pytest.raises(ValueError, match="expected changes that only add parameters"):
-        nets.grown(net, channels=6, key=getkey())
+        nets.extend_network(net, channels=6, key=getkey())
 
 
 @pytest.mark.parametrize("scales", [0, 2])
@@ -171,7 +172,7 @@ def test_memory_of_many_neighbours_is_bounded():
     """Also for few points: nothing is larger than the matrices of the edges of one block."""
     net = eqx.filter_eval_shape(fresh, "plane-vector", max_neighbours=256)
     x = jnp.asarray(np.random.default_rng(0).uniform(0, 1, (1000, 2)))
-    bound = blocks.EDGES * 36 * net.channels
+    bound = chunking.EDGES * 36 * net.channels
     assert largest(lambda net, *f: net(*f), net, jnp.zeros(1000), x, x) <= bound
     assert 1000 * net.max_neighbours * 36 * net.channels > 3 * bound
 
@@ -185,7 +186,7 @@ def test_side_information_is_seen_and_softens(getkey):
 
 def test_bfloat16_is_near(getkey):
     net = awake("plane-vector", key=getkey(), dtype="float32")
-    half = nets.reconfigure(net, compute_dtype="bfloat16")
+    half = nets.with_config(net, compute_dtype="bfloat16")
     function = draw(net, key=getkey())
     out, exact = run(half, *function), run(net, *function)
     assert out.dtype == jnp.float32

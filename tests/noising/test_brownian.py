@@ -71,8 +71,8 @@ def test_moves_compose():
     draws, x = 20_000, jnp.zeros((20_000, 1))
     y0 = jnp.broadcast_to(jnp.asarray([0.0, 0.0, 1.0]), (draws, 3))
     keys = jr.split(jr.key(0), 2)
-    y = SPHERE.noised(jnp.asarray(0.4), x, y0, jr.normal(keys[0], y0.shape))
-    y = SPHERE.noised(jnp.asarray(0.2), x, y, jr.normal(keys[1], y0.shape))
+    y = SPHERE.transition(jnp.asarray(0.4), x, y0, jr.normal(keys[0], y0.shape))
+    y = SPHERE.transition(jnp.asarray(0.2), x, y, jr.normal(keys[1], y0.shape))
     assert abs(np.mean(y[:, 2]) - np.exp(-0.6)) < 4 / np.sqrt(draws)
 
 

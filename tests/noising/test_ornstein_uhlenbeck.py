@@ -234,17 +234,19 @@ def test_refusals(unchecked):
 
 @pytest.mark.parametrize("name", ["white", "diagonal-white"])
 def test_noise_becomes_a_time_relative_to_the_limiting_variance(name, schedule):
-    """At that time, spread over decay is the noise's own standard deviation."""
+    """At that time, transition_std over decay is the noise's own standard deviation."""
     kernel, variance = KERNELS[name]
     noising, noise = noising_of(kernel, schedule), jnp.asarray([0.0, 1e-4, 0.02, 0.3])
-    gap = noising.time_of(jnp.zeros((4, 2)), noise)
-    decay = jnp.exp(noising.log_decay(gap))
-    assert_allclose(variance * noising.spread(gap) ** 2 / decay**2, noise, rtol=1e-9)
+    integrated_time = noising.integrated_time_of_noise(jnp.zeros((4, 2)), noise)
+    decay = jnp.exp(noising.log_mean_coefficient(integrated_time))
+    assert_allclose(
+        variance * noising.transition_std(integrated_time) ** 2 / decay**2, noise, rtol=1e-9
+    )
 
 
 def test_the_limit_of_noising_is_its_draw_after_a_long_time(getkey):
     """The same noise xi on top of the mean, whatever the clean values were."""
     noising, x = noising_of(White()), inputs(N, key=getkey())
     y, xi = normal(2, N, 1, key=getkey())
-    late = noising.noised(jnp.asarray(60.0), x, y, xi)
-    assert_allclose(noising.limit(x, xi), late, atol=1e-9)
+    late = noising.transition(jnp.asarray(60.0), x, y, xi)
+    assert_allclose(noising.limit_from_noise(x, xi), late, atol=1e-9)

@@ -14,7 +14,7 @@ from geomndp.data import Normaliser
 from geomndp.geometry import Sphere
 from geomndp.gp import GP
 from geomndp.kernels import SquaredExponential, White
-from geomndp.nets import RelativeAttention, TrackAttention
+from geomndp.nets import RelativeAttention, SphericalAttention
 from geomndp.noising import Brownian, LinearSchedule, OrnsteinUhlenbeck
 from geomndp.score import GaussianScore, NetworkScore, PreconditionK
 
@@ -48,7 +48,7 @@ def learnt(stations):
 @pytest.fixture
 def tracks():
     """Untrained model of tracks: any score on the sphere serves."""
-    net = TrackAttention(width=8, num_layers=1, num_heads=2, key=jr.key(0))
+    net = SphericalAttention(width=8, num_layers=1, num_heads=2, key=jr.key(0))
     score = NetworkScore(net, PreconditionK(), conditional=True)
     model = Model(Brownian(Sphere(2), LinearSchedule(1e-4, 15.0)), score)
     return model.with_variables("time", ("lat", "lon"), units={"time": "days"})

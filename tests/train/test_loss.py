@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from geomndp import data, kernels, noising, score, solve, train
 from geomndp._types import Batch
-from geomndp.score.parametrise import moment
+from geomndp.score.parametrisations import noise_coefficients
 from geomndp.train.times import ContextNoiseLevels, stratified, times_from_uniform
 
 from .helper import NOISING, tiny_score
@@ -159,7 +159,7 @@ class ExactNet(eqx.Module):
     parametrisation: score.AbstractParametrisation
 
     def __call__(self, t, x, y, mask):
-        at = moment(self.noising, t, x, mask)
+        at = noise_coefficients(self.noising, t, x, mask)
         y = at.mean + at.scale * y
         u = self.exact(self.noising, t, x, y, mask)
         return self.factor * jax.lax.stop_gradient(self.parametrisation.from_u(at, y, u))

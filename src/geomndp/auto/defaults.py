@@ -18,13 +18,13 @@ from geomndp.nets import (
     AbstractNet,
     BiDimensionalAttention,
     RelativeAttention,
+    SphericalAttention,
     Steerable2,
     Steerable3,
-    TrackAttention,
 )
 from geomndp.noising import (
-    LINE_SCHEDULE,
-    SPACE_SCHEDULE,
+    DEFAULT_SCHEDULE,
+    DEFAULT_SCHEDULE_1D,
     AbstractNoising,
     Brownian,
     OrnsteinUhlenbeck,
@@ -100,9 +100,9 @@ def network(
         sizes |= {"width": 128, "num_layers": 6} if points > MANY else {}
         sizes |= wavelengths(spaced.gap, spaced.extent)
         sizes["absolute"] = 0.0 if symmetry == "translation" else 0.5
-        sizes["noise_rate"] = math.sqrt(SPACE_SCHEDULE.beta1 / 2)
+        sizes["noise_rate"] = math.sqrt(DEFAULT_SCHEDULE.beta1 / 2)
         sizes["resolution"] = _round(0.3 * step_length(*functions[:3]))
-        return _made(TrackAttention, (d,), sizes, options, common)
+        return _made(SphericalAttention, (d,), sizes, options, common)
     if rigid is not None:
         sizes |= {"radius": _up(spaced.radius), "max_neighbours": spaced.most}
         net = Steerable2 if rigid.dim == 2 else Steerable3
@@ -147,9 +147,9 @@ def _up(value: float) -> float:
 def noising_and_score(net: AbstractNet, codomain: str) -> tuple[AbstractNoising, NetworkScore]:
     """White noise of unit variance on R^p, Brownian motion on the sphere."""
     if codomain == "sphere":
-        return Brownian(Sphere(2), SPACE_SCHEDULE), NetworkScore(net, PreconditionK())
+        return Brownian(Sphere(2), DEFAULT_SCHEDULE), NetworkScore(net, PreconditionK())
     kernel = White() if net.output_dim == 1 else Diagonal(White(), net.output_dim)
-    schedule = LINE_SCHEDULE if net.input_dim == 1 else SPACE_SCHEDULE
+    schedule = DEFAULT_SCHEDULE_1D if net.input_dim == 1 else DEFAULT_SCHEDULE
     return OrnsteinUhlenbeck(kernel, schedule), NetworkScore(net)
 
 

@@ -60,7 +60,7 @@ def _started(model: Any, start: str, key: Any) -> Any:
     import dataclasses
 
     from geomndp.model import load
-    from geomndp.nets import grown
+    from geomndp.nets import extend_network
 
     old: Any = load(start)
     score = model.score
@@ -69,7 +69,7 @@ def _started(model: Any, start: str, key: Any) -> Any:
     config = {name: value for name, value in score.net.config().items() if name != "kind"}
     if old.score.net.kind != score.net.kind:
         raise ValueError(f"expected a start of kind {score.net.kind!r}, got {old.score.net.kind!r}")
-    net = grown(old.score.net, key=key, **config)
+    net = extend_network(old.score.net, key=key, **config)
     return dataclasses.replace(model, score=dataclasses.replace(score, net=net))
 
 

@@ -3,7 +3,7 @@
 import dataclasses
 
 from geomndp.model.model import Model
-from geomndp.nets import AbstractNet, reconfigure
+from geomndp.nets import AbstractNet, with_config
 from geomndp.score import NetworkScore
 
 
@@ -13,5 +13,5 @@ def in_full_precision(model: Model) -> Model:
     if not isinstance(score, NetworkScore) or not isinstance(score.net, AbstractNet):
         raise ValueError("expected a model with a NetworkScore of geomndp.nets")
     fast = {"compute_dtype", "implementation"} & set(score.net.config())
-    net = reconfigure(score.net, **dict.fromkeys(fast))
+    net = with_config(score.net, **dict.fromkeys(fast))
     return dataclasses.replace(model, score=dataclasses.replace(score, net=net))

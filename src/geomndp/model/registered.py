@@ -50,7 +50,7 @@ _OWN = {
     "noising/ornstein-uhlenbeck": noising.OrnsteinUhlenbeck,
     "normaliser/affine": Normaliser,
     "parametrisation/data": score.PredictData,
-    "parametrisation/none": score.Unconditioned,
+    "parametrisation/none": score.PredictScore,
     "parametrisation/precondition-k": score.PreconditionK,
     "parametrisation/precondition-root": score.PreconditionRoot,
     "parametrisation/velocity": score.Velocity,

@@ -1,26 +1,41 @@
 """Networks that see one function at a time: net(t, x, y, mask) -> (n, p)."""
 
+from geomndp._deprecated import deprecated_names
 from geomndp.nets.base import AbstractNet
-from geomndp.nets.bidimensional import BiDimensionalAttention
-from geomndp.nets.build import build, grown, reconfigure
-from geomndp.nets.capacity import graph_nets, neighbour_counts, with_capacity
-from geomndp.nets.relative import RelativeAttention
-from geomndp.nets.steerable2 import Steerable2, missed_neighbours
-from geomndp.nets.steerable3 import Steerable3
-from geomndp.nets.tracks import TrackAttention
+from geomndp.nets.bidimensional_attention import BiDimensionalAttention
+from geomndp.nets.build import build, extend_network, with_config
+from geomndp.nets.capacity import (
+    graph_nets,
+    neighbour_counts,
+    num_dropped_edges,
+    with_capacity,
+)
+from geomndp.nets.relative_attention import RelativeAttention
+from geomndp.nets.spherical_attention import SphericalAttention
+from geomndp.nets.steerable_2d import Steerable2
+from geomndp.nets.steerable_3d import Steerable3
 
 __all__ = [
     "AbstractNet",
     "BiDimensionalAttention",
     "RelativeAttention",
+    "SphericalAttention",
     "Steerable2",
     "Steerable3",
-    "TrackAttention",
     "build",
+    "extend_network",
     "graph_nets",
-    "grown",
-    "missed_neighbours",
     "neighbour_counts",
-    "reconfigure",
+    "num_dropped_edges",
     "with_capacity",
+    "with_config",
 ]
+deprecated_names(
+    __name__,
+    {
+        "TrackAttention": "SphericalAttention",
+        "grown": "extend_network",
+        "missed_neighbours": "num_dropped_edges",
+        "reconfigure": "with_config",
+    },
+)

@@ -10,9 +10,9 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from geomndp import _validation
+from geomndp._arrays import per_point
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, Times
 from geomndp.linalg import zero_masked
-from geomndp.noising import per_point
 
 
 class AbstractNet(eqx.Module):

@@ -12,18 +12,18 @@ import jax.random as jr
 from geomndp import _registry, _validation
 from geomndp._types import PRNGKeyArray
 from geomndp.nets.base import AbstractNet
-from geomndp.nets.bidimensional import BiDimensionalAttention
-from geomndp.nets.relative import RelativeAttention
-from geomndp.nets.steerable2 import Steerable2
-from geomndp.nets.steerable3 import Steerable3
-from geomndp.nets.tracks import TrackAttention
+from geomndp.nets.bidimensional_attention import BiDimensionalAttention
+from geomndp.nets.relative_attention import RelativeAttention
+from geomndp.nets.spherical_attention import SphericalAttention
+from geomndp.nets.steerable_2d import Steerable2
+from geomndp.nets.steerable_3d import Steerable3
 
 _NETS = {
     "net/bidimensional-attention": BiDimensionalAttention,
     "net/relative-attention": RelativeAttention,
     "net/steerable-2d": Steerable2,
     "net/steerable-3d": Steerable3,
-    "net/track-attention": TrackAttention,
+    "net/track-attention": SphericalAttention,
 }
 for _tag, _net in _NETS.items():
     _registry.add(_tag, _net)
@@ -52,7 +52,7 @@ def _remake(net: AbstractNet, changes: Mapping[str, Any], *, key: PRNGKeyArray) 
     return make(**options, key=key)
 
 
-def grown(net: AbstractNet, *, key: PRNGKeyArray, **changes: Any) -> AbstractNet:
+def extend_network(net: AbstractNet, *, key: PRNGKeyArray, **changes: Any) -> AbstractNet:
     """Make a network with more parts, such as `num_scales=4`; those that both have are kept.
 
     Parts that start at zero change nothing before they are trained.
@@ -69,7 +69,7 @@ def grown(net: AbstractNet, *, key: PRNGKeyArray, **changes: Any) -> AbstractNet
     return jax.tree.map_with_path(kept, new)
 
 
-def reconfigure(net: AbstractNet, **changes: Any) -> AbstractNet:
+def with_config(net: AbstractNet, **changes: Any) -> AbstractNet:
     """Return a network with the same parameters that computes differently.
 
     For example `compute_dtype=None, implementation=None` for likelihoods by forward mode, after

@@ -10,16 +10,18 @@ import itertools
 from typing import Any, TypeVar
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from geomndp import _validation
 from geomndp._buckets import bucket
-from geomndp._types import Float
-from geomndp.nets.build import reconfigure
-from geomndp.nets.cells import MARGIN
+from geomndp._types import Array, Float, Inputs, Mask
+from geomndp.linalg import zero_masked
+from geomndp.nets.build import with_config
+from geomndp.nets.cell_list import MARGIN
 from geomndp.nets.graph import CANDIDATES
-from geomndp.nets.steerable2 import Steerable2
-from geomndp.nets.steerable3 import Steerable3
+from geomndp.nets.steerable_2d import Steerable2
+from geomndp.nets.steerable_3d import Steerable3
 
 GRAPH_NETS = (Steerable2, Steerable3)
 MOST_TRACED = 1024
@@ -58,7 +60,7 @@ def with_capacity(tree: Tree, *parts: Any, masks: tuple | None = None) -> Tree:
         needed = _needed(node, points)
         if needed <= node.max_neighbours:
             return node
-        return reconfigure(node, max_neighbours=neighbour_bucket(needed))
+        return with_config(node, max_neighbours=neighbour_bucket(needed))
 
     return jax.tree.map(roomy, tree, is_leaf=_is_graph_net)
 
@@ -74,7 +76,7 @@ def _with_all(tree: Tree, points: int) -> Tree:
     def roomy(node):
         if not isinstance(node, GRAPH_NETS) or points - 1 <= node.max_neighbours:
             return node
-        return reconfigure(node, max_neighbours=neighbour_bucket(points - 1))
+        return with_config(node, max_neighbours=neighbour_bucket(points - 1))
 
     return jax.tree.map(roomy, tree, is_leaf=_is_graph_net)
 
@@ -83,6 +85,15 @@ def graph_nets(tree: Any) -> list[Steerable2 | Steerable3]:
     """All graph networks inside a tree, such as a score or a model."""
     leaves = jax.tree.leaves(tree, is_leaf=_is_graph_net)
     return [leaf for leaf in leaves if isinstance(leaf, GRAPH_NETS)]
+
+
+def num_dropped_edges(net, x: Inputs, mask: Mask | None = None) -> Array:
+    """Pairs of points within the radius for which `max_neighbours` leaves no room.
+
+    Zero on data for which the graph is exact: then the network is equivariant to rounding.
+    """
+    mask = jnp.ones(len(x), dtype=x.dtype) if mask is None else mask
+    return net.graph(zero_masked(x, mask), mask).missed
 
 
 def neighbour_counts(x: Float[np.ndarray, "n d"], radius: float) -> np.ndarray:

@@ -13,8 +13,8 @@ import jax
 import jax.numpy as jnp
 
 from geomndp._types import Array, Bool, Float, Inputs, Int, Mask
-from geomndp.nets.blocks import in_blocks
-from geomndp.nets.cells import candidates, stretches
+from geomndp.nets.cell_list import candidates, stretches
+from geomndp.nets.chunking import map_in_chunks
 
 DENSE = 1024  # up to so many points, all pairs are compared
 CANDIDATES = 2  # room of a stretch of cells over the slots of a point
@@ -57,7 +57,7 @@ def _nearest(x: Inputs, mask: Mask, radius: float, slots: int):
         return index, real, count + unseen
 
     size = max(DENSE**2 // (CANDIDATES * slots * start.shape[1]), 1)
-    index, real, count = in_blocks(closest, (start, end, own), size)
+    index, real, count = map_in_chunks(closest, (start, end, own), size)
     return index, real, jnp.sum(count, dtype=jnp.int32)
 
 

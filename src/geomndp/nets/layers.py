@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from geomndp._types import Array, Bool, Float, Mask
 
-Layer = TypeVar("Layer", bound=eqx.Module)
+LayerT = TypeVar("LayerT", bound=eqx.Module)
 
 
 def linear(layer: eqx.nn.Linear, x: Float[Array, "*m i"]) -> Float[Array, "*m o"]:
@@ -26,7 +26,7 @@ def linear_first(layer: eqx.nn.Linear, x: Float[Array, "i n m"]) -> Float[Array,
     return jnp.einsum("oi,inm->onm", layer.weight.astype(x.dtype), x)
 
 
-def zeroed(layer: Layer) -> Layer:
+def zeroed(layer: LayerT) -> LayerT:
     """Return the layer with all parameters zero."""
     return jax.tree.map(jnp.zeros_like, layer)
 

@@ -1,19 +1,21 @@
-"""How functions are turned into noise."""
+"""Forward (noising) processes."""
 
-from geomndp.noising.base import AbstractNoising, Perturbed, per_point
+from geomndp._arrays import per_point
+from geomndp._deprecated import deprecated_names
+from geomndp.noising.base import AbstractNoising, Perturbed
 from geomndp.noising.brownian import Brownian
 from geomndp.noising.ornstein_uhlenbeck import OrnsteinUhlenbeck
 from geomndp.noising.schedule import (
-    LINE_SCHEDULE,
-    SPACE_SCHEDULE,
+    DEFAULT_SCHEDULE,
+    DEFAULT_SCHEDULE_1D,
     AbstractSchedule,
     CosineSchedule,
     LinearSchedule,
 )
 
 __all__ = [
-    "LINE_SCHEDULE",
-    "SPACE_SCHEDULE",
+    "DEFAULT_SCHEDULE",
+    "DEFAULT_SCHEDULE_1D",
     "AbstractNoising",
     "AbstractSchedule",
     "Brownian",
@@ -23,3 +25,7 @@ __all__ = [
     "Perturbed",
     "per_point",
 ]
+deprecated_names(
+    __name__,
+    {"LINE_SCHEDULE": "DEFAULT_SCHEDULE_1D", "SPACE_SCHEDULE": "DEFAULT_SCHEDULE"},
+)

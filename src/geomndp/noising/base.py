@@ -1,8 +1,8 @@
 r"""What every noising gives, in one vocabulary for flat space and manifolds.
 
 After the integrated time $\Delta B$ the values y have become $e^{-c \Delta B} y$ with noise of
-standard deviation `spread`; every step of a solver is an `exp` of the manifold, y + v in flat
-space.
+standard deviation `transition_std`; every step of a solver is an `exp` of the manifold, y + v in
+flat space.
 """
 
 import abc
@@ -21,13 +21,6 @@ if TYPE_CHECKING:  # to pyright an AbstractVar is a field, the first of every su
     from typing import ClassVar as AbstractVar
 else:
     from equinox import AbstractVar
-
-
-def per_point(t: Times, n: int) -> Float[Array, " n"]:
-    """One time a point; a scalar stands for all."""
-    if jnp.shape(t) not in ((), (n,)):
-        raise ValueError(f"expected t of shape () or ({n},), got shape {jnp.shape(t)}")
-    return jnp.broadcast_to(t, (n,))
 
 
 class Perturbed(NamedTuple):
@@ -54,20 +47,20 @@ class AbstractNoising(eqx.Module):
         return self.kernel.dim
 
     @abc.abstractmethod
-    def log_decay(self, gap: Array) -> Array:
-        """Logarithm of the factor that is left of values after the integrated time `gap`."""
+    def log_mean_coefficient(self, integrated_time: Array) -> Array:
+        """Logarithm of the factor that is left of values after an integrated time B(t) - B(s)."""
 
     @abc.abstractmethod
-    def spread(self, gap: Array) -> Array:
+    def transition_std(self, integrated_time: Array) -> Array:
         """Standard deviation of the noise that came in that time, relative to K."""
 
     def alpha(self, t: Array) -> Array:
         """Factor that is left of the clean values, exp(-B/2) in flat space."""
-        return jnp.exp(self.log_decay(self.schedule.integral(t)))
+        return jnp.exp(self.log_mean_coefficient(self.schedule.integral(t)))
 
     def sigma(self, t: Array) -> Array:
         """Standard deviation of the noise: u = sigma K grad log p at equal times."""
-        return self.spread(self.schedule.integral(t))
+        return self.transition_std(self.schedule.integral(t))
 
     @abc.abstractmethod
     def mean_at(self, x: Inputs) -> Outputs:
@@ -78,19 +71,19 @@ class AbstractNoising(eqx.Module):
         return self.kernel.gram(x, mask)
 
     @abc.abstractmethod
-    def pull(self, x: Inputs, y: Outputs) -> Outputs:
+    def mean_reversion(self, x: Inputs, y: Outputs) -> Outputs:
         """Direction in which values decay; the forward drift is half of it times beta."""
 
     @abc.abstractmethod
-    def noised(self, gap: Array, x: Inputs, y: Outputs, xi: Outputs) -> Outputs:
-        """Values after the integrated time `gap` (a number, or one a point), from xi ~ N(0, K)."""
+    def transition(self, integrated_time: Array, x: Inputs, y: Outputs, xi: Outputs) -> Outputs:
+        """Values after an integrated time (a number, or one per point), from xi ~ N(0, K)."""
 
     @abc.abstractmethod
-    def limit(self, x: Inputs, xi: Outputs) -> Outputs:
+    def limit_from_noise(self, x: Inputs, xi: Outputs) -> Outputs:
         """Draw from the limiting law as a function of xi ~ N(0, K)."""
 
     @abc.abstractmethod
-    def time_of(self, x: Inputs, noise: Float[Array, " n"]) -> Float[Array, " n"]:
+    def integrated_time_of_noise(self, x: Inputs, noise: Float[Array, " n"]) -> Float[Array, " n"]:
         """Integrated time after which clean values are as noisy as observations with `noise`."""
 
     @abc.abstractmethod

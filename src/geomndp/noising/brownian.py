@@ -15,11 +15,12 @@ import jax.numpy as jnp
 import jax.random as jr
 
 from geomndp import _validation
+from geomndp._arrays import per_point
 from geomndp._types import Inputs, Mask, Outputs, PRNGKeyArray, Scalar, Times
 from geomndp.geometry import AbstractManifold, has_heat_kernel, heat_kernel, random_walk
 from geomndp.kernels import Diagonal, White
 from geomndp.linalg import zero_masked
-from geomndp.noising.base import AbstractNoising, Perturbed, per_point, root
+from geomndp.noising.base import AbstractNoising, Perturbed, root
 from geomndp.noising.schedule import AbstractSchedule
 
 SMALLEST = 1e-12  # heat time of a point that has not moved: keeps its score finite
@@ -45,25 +46,25 @@ class Brownian(AbstractNoising):
         """White noise of R^p, of which the tangent part counts."""
         return Diagonal(White(), self.manifold.ambient_dim)
 
-    def log_decay(self, gap):
-        return jnp.zeros_like(gap)
+    def log_mean_coefficient(self, integrated_time):
+        return jnp.zeros_like(integrated_time)
 
-    def spread(self, gap):
-        return root(gap)
+    def transition_std(self, integrated_time):
+        return root(integrated_time)
 
     def mean_at(self, x):
         return jnp.zeros((len(x), self.dim), dtype=x.dtype)
 
-    def pull(self, x, y):
+    def mean_reversion(self, x, y):
         return jnp.zeros_like(y)
 
-    def noised(self, gap, x, y, xi):
-        return heat_kernel(self.manifold).displace(per_point(gap, len(x)), y, xi)
+    def transition(self, integrated_time, x, y, xi):
+        return heat_kernel(self.manifold).displace(per_point(integrated_time, len(x)), y, xi)
 
-    def limit(self, x, xi):
+    def limit_from_noise(self, x, xi):
         return self.manifold.retract(xi)
 
-    def time_of(self, x, noise):
+    def integrated_time_of_noise(self, x, noise):
         return noise
 
     def diffuse(

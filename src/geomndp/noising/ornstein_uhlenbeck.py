@@ -11,12 +11,13 @@ import jax.numpy as jnp
 import jax.random as jr
 
 from geomndp import _validation
+from geomndp._arrays import per_point
 from geomndp._types import Inputs, Mask, Outputs, PRNGKeyArray, Scalar, Times
 from geomndp.geometry import Euclidean
 from geomndp.gp import Mean, mean_values
 from geomndp.kernels import AbstractKernel
 from geomndp.linalg import AbstractGram, DiagonalGram, zero_masked
-from geomndp.noising.base import AbstractNoising, Perturbed, per_point, root
+from geomndp.noising.base import AbstractNoising, Perturbed, root
 from geomndp.noising.schedule import AbstractSchedule
 
 
@@ -32,28 +33,28 @@ class OrnsteinUhlenbeck(AbstractNoising):
         """Flat space."""
         return Euclidean(self.dim)
 
-    def log_decay(self, gap):
-        return -0.5 * gap
+    def log_mean_coefficient(self, integrated_time):
+        return -0.5 * integrated_time
 
-    def spread(self, gap):
-        """Standard deviation of the noise relative to the limiting law, sqrt(1 - exp(-gap))."""
-        return root(-jnp.expm1(-gap))
+    def transition_std(self, integrated_time):
+        """Standard deviation of the noise relative to the limiting law, sqrt(1 - exp(-B))."""
+        return root(-jnp.expm1(-integrated_time))
 
     def mean_at(self, x: Inputs) -> Outputs:
         """Mean of the limiting law."""
         return mean_values(self.mean, x, self.dim)
 
-    def pull(self, x, y):
+    def mean_reversion(self, x, y):
         return self.mean_at(x) - y
 
-    def noised(self, gap, x, y, xi):
-        gap, m = per_point(gap, len(x))[:, None], self.mean_at(x)
-        return m + jnp.exp(self.log_decay(gap)) * (y - m) + self.spread(gap) * xi
+    def transition(self, integrated_time, x, y, xi):
+        b, m = per_point(integrated_time, len(x))[:, None], self.mean_at(x)
+        return m + jnp.exp(self.log_mean_coefficient(b)) * (y - m) + self.transition_std(b) * xi
 
-    def limit(self, x, xi):
+    def limit_from_noise(self, x, xi):
         return self.mean_at(x) + xi
 
-    def time_of(self, x, noise):
+    def integrated_time_of_noise(self, x, noise):
         r"""With white K of variance v, where $\sigma^2 / a^2 = e^B - 1$ is noise / v."""
         gram = self.gram(x)
         if not isinstance(gram, DiagonalGram):
@@ -75,12 +76,12 @@ class OrnsteinUhlenbeck(AbstractNoising):
         t, x = per_point(t, len(x)), zero_masked(x, mask)
         z = zero_masked(jr.normal(key, y0.shape, dtype=y0.dtype), mask)
         xi = zero_masked(self.gram(x, mask).root_mv(z), mask)
-        y = self.noised(self.schedule.integral(t), x, y0, xi)
+        y = self.transition(self.schedule.integral(t), x, y0, xi)
         return Perturbed(zero_masked(y, mask), xi, z)
 
     def drift(self, t: Scalar, x: Inputs, y: Outputs) -> Outputs:
         """Forward drift (m - y) beta / 2."""
-        return 0.5 * self.schedule.beta(t) * self.pull(x, y)
+        return 0.5 * self.schedule.beta(t) * self.mean_reversion(x, y)
 
     def diffusion(self, t: Scalar, x: Inputs, v: Outputs) -> Outputs:
         """Forward diffusion sqrt(beta) S applied to v."""

@@ -52,9 +52,9 @@ class LinearSchedule(AbstractSchedule):
         return 2 * integral / jnp.maximum(self.beta0 + root, jnp.finfo(root.dtype).tiny)
 
 
-LINE_SCHEDULE = LinearSchedule(0.0, 10.0)
+DEFAULT_SCHEDULE_1D = LinearSchedule(0.0, 10.0)
 """Of functions of one input."""
-SPACE_SCHEDULE = LinearSchedule(1e-4, 15.0)
+DEFAULT_SCHEDULE = LinearSchedule(1e-4, 15.0)
 """Of functions of several inputs, and of paths on the sphere."""
 
 

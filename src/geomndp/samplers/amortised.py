@@ -84,11 +84,12 @@ def check_amortised(problem: Problem) -> None:
     if _validation.concrete(observations.noise) and _validation.concrete(observations.x):
         observations = pad_observations(observations, bucket(problem.num_observed))
         total = noising.schedule.integral(jnp.ones((), dtype=observations.noise.dtype))
-        level = jnp.max(noising.time_of(observations.x, observations.noise))
+        level = jnp.max(noising.integrated_time_of_noise(observations.x, observations.noise))
         # Inside jit even what is concrete is staged.
         if _validation.concrete(level) and level > total:
             most, got = (
-                (noising.spread(b) / jnp.exp(noising.log_decay(b))) ** 2 for b in (total, level)
+                (noising.transition_std(b) / jnp.exp(noising.log_mean_coefficient(b))) ** 2
+                for b in (total, level)
             )
             raise ValueError(
                 f"expected noise at most {float(most):.3g} times the limiting "

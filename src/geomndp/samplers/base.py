@@ -44,8 +44,8 @@ class Observations(eqx.Module):
         zeros = jnp.zeros(len(self.x), dtype=self.x.dtype)
         if not self.noisy:
             return Context(self.x, self.y, zeros, self.mask)
-        t = noising.schedule.inverse(noising.time_of(self.x, self.noise))
-        pull = (1 - noising.alpha(t)[:, None]) * noising.pull(self.x, self.y)
+        t = noising.schedule.inverse(noising.integrated_time_of_noise(self.x, self.noise))
+        pull = (1 - noising.alpha(t)[:, None]) * noising.mean_reversion(self.x, self.y)
         return Context(self.x, noising.manifold.exp(self.y, pull), t, self.mask)
 
 

@@ -74,7 +74,7 @@ def replacement(problem: Problem, scheme: str, step: AbstractReverseStep, *, cou
         one = jnp.ones((), dtype=problem.x.dtype)
         xi = root.mv(noise[0])
         return ContextTargetState(
-            context.fresh(one, xi[:m]), problem.noising.limit(problem.x, xi[m:])
+            context.fresh(one, xi[:m]), problem.noising.limit_from_noise(problem.x, xi[m:])
         )
 
     def predict(state, times, noise):

@@ -34,7 +34,7 @@ class ContextNoising(eqx.Module):
         """Draw from the noised law at time t."""
         if self.scheme == "none":
             return self.y
-        return self.noising.noised(self.noising.schedule.integral(t), self.x, self.y, xi)
+        return self.noising.transition(self.noising.schedule.integral(t), self.x, self.y, xi)
 
     def back(self, t: Scalar, s: Scalar, y_t: Outputs, xi: Outputs) -> Outputs:
         """Values at s < t given those at t: the bridge to the clean values, or fresh noise."""

@@ -36,7 +36,7 @@ class RePaint(AbstractSampler):
             _, t, s = times
             y = jnp.concatenate(reverse(state, times, noise[:2]))
             gap = noising.schedule.integral(t) - noising.schedule.integral(s)
-            y = noising.noised(gap, dynamics.x, y, root.mv(noise[2]))
+            y = noising.transition(gap, dynamics.x, y, root.mv(noise[2]))
             return ContextTargetState(y[:m], y[m:])
 
         repeats = Phase(again, (*reverse_noise, rows), self.num_resamplings - 1)

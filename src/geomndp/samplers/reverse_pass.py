@@ -17,7 +17,7 @@ def start(dynamics: AbstractDynamics, root: AbstractGram, z: Outputs) -> Outputs
     On a manifold the limiting law, which is uniform, is reached far better.
     """
     if not dynamics.noising.manifold.flat:
-        return dynamics.noising.limit(dynamics.x, root.mv(z))
+        return dynamics.noising.limit_from_noise(dynamics.x, root.mv(z))
     m = dynamics.mean()
     one = jnp.ones((), dtype=m.dtype)
     return m + dynamics.noising.sigma(one) * dynamics.u(one, m) + root.mv(z)

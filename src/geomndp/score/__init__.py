@@ -1,17 +1,18 @@
 """Scores: exact ones and learnt ones, all returning u = -E[xi | Y]."""
 
+from geomndp._deprecated import deprecated_names
 from geomndp.score.base import AbstractScore
 from geomndp.score.exact import GaussianScore, MixtureScore
-from geomndp.score.heat import HeatMixtureScore
+from geomndp.score.grid_gaussian import GridGaussianScore
+from geomndp.score.heat_mixture import HeatMixtureScore
 from geomndp.score.network import NetworkScore
-from geomndp.score.on_grid import GridGaussianScore
-from geomndp.score.parametrise import (
+from geomndp.score.parametrisations import (
     PARAMETRISATIONS,
     AbstractParametrisation,
     PreconditionK,
     PreconditionRoot,
     PredictData,
-    Unconditioned,
+    PredictScore,
     Velocity,
 )
 
@@ -27,6 +28,7 @@ __all__ = [
     "PreconditionK",
     "PreconditionRoot",
     "PredictData",
-    "Unconditioned",
+    "PredictScore",
     "Velocity",
 ]
+deprecated_names(__name__, {"Unconditioned": "PredictScore"})

@@ -12,10 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from geomndp import _validation
+from geomndp._arrays import per_point
 from geomndp._types import Outputs, Scalar
 from geomndp.gp import AbstractGP
 from geomndp.linalg import AbstractGram, zero_masked
-from geomndp.noising import per_point
 from geomndp.score.base import AbstractScore
 
 

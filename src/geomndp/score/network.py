@@ -7,12 +7,13 @@ from collections.abc import Callable
 import equinox as eqx
 
 from geomndp import _validation
+from geomndp._arrays import per_point
 from geomndp._types import Mask, Outputs
 from geomndp.linalg import zero_masked
 from geomndp.nets import AbstractNet
-from geomndp.noising import Perturbed, per_point
+from geomndp.noising import Perturbed
 from geomndp.score.base import AbstractScore
-from geomndp.score.parametrise import AbstractParametrisation, Velocity, moment
+from geomndp.score.parametrisations import AbstractParametrisation, Velocity, noise_coefficients
 
 
 class NetworkScore(AbstractScore):
@@ -35,14 +36,14 @@ class NetworkScore(AbstractScore):
     def net_inputs(self, noising, t, x, y, mask=None):
         """Arguments of the network: times of every point, values of unit scale."""
         t, x = per_point(t, len(x)), zero_masked(x, mask)
-        at = moment(noising, t, x, mask)
+        at = noise_coefficients(noising, t, x, mask)
         return t, x, (y - at.mean) / at.scale, mask
 
     def __call__(self, noising, t, x, y, mask=None):
         _validation.shapes(x, y, dim=noising.dim, mask=mask)
         self._check_parametrisation(noising)
         output = self.net(*self.net_inputs(noising, t, x, y, mask))
-        at = moment(noising, per_point(t, len(x)), zero_masked(x, mask), mask)
+        at = noise_coefficients(noising, per_point(t, len(x)), zero_masked(x, mask), mask)
         u = self.parametrisation.to_u(at, y, output)
         return zero_masked(noising.manifold.project(y, u), mask)
 
@@ -64,11 +65,11 @@ class NetworkScore(AbstractScore):
         self._check_parametrisation(noising)
         inputs = self.net_inputs(noising, t, x, noised.y, mask)
         values: Outputs = self.net(*inputs) if output is None else output
-        at = moment(noising, per_point(t, len(x)), zero_masked(x, mask), mask)
+        at = noise_coefficients(noising, per_point(t, len(x)), zero_masked(x, mask), mask)
         error = self.parametrisation.error(at, y0, noised, values)
         return noising.manifold.project(noised.y, error)
 
     def _check_parametrisation(self, noising) -> None:
-        if not noising.manifold.flat and not self.parametrisation.curved:
+        if not noising.manifold.flat and not self.parametrisation.supports_manifolds:
             name = type(self.parametrisation).__name__
             raise ValueError(f"expected PreconditionK on a manifold, got {name}")

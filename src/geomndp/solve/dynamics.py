@@ -58,7 +58,7 @@ class AbstractDynamics(eqx.Module):
 
     def pull(self, y: Outputs) -> Outputs:
         """Direction in which values decay, m - y in flat space."""
-        return self.noising.pull(self.x, y)
+        return self.noising.mean_reversion(self.x, y)
 
     def mean(self) -> Outputs:
         """Mean of the limiting law at the free points."""

@@ -108,10 +108,10 @@ class Multistep(AbstractReverseStep):
         noising, manifold, y = dynamics.noising, dynamics.noising.manifold, state.y
         sigma_s, sigma_t, u = noising.sigma(s), noising.sigma(t), dynamics.u(t, y)
         b_before, b_t, b_s = (noising.schedule.integral(w) for w in (before, t, s))
-        grown = jnp.exp(-noising.log_decay(b_t - b_s))
-        h = jnp.log(sigma_t) - jnp.log(sigma_s) - noising.log_decay(b_t - b_s)
+        grown = jnp.exp(-noising.log_mean_coefficient(b_t - b_s))
+        h = jnp.log(sigma_t) - jnp.log(sigma_s) - noising.log_mean_coefficient(b_t - b_s)
         h_before = jnp.log(noising.sigma(before)) - jnp.log(sigma_t)
-        h_before = h_before - noising.log_decay(b_before - b_t)
+        h_before = h_before - noising.log_mean_coefficient(b_before - b_t)
         clean = dynamics.clean(t, y, u)
         remember = (h_before > 0) & jnp.isfinite(h)
         ratio = jnp.where(remember, h / jnp.where(remember, 2 * h_before, 1.0), 0.0)
@@ -153,6 +153,6 @@ def ancestral(noising, t, s, eta=1.0):
     """
     sigma_s, sigma_t = noising.sigma(s), noising.sigma(t)
     gap = noising.schedule.integral(t) - noising.schedule.integral(s)
-    q = sigma_s / sigma_t * jnp.exp(noising.log_decay(gap))
+    q = sigma_s / sigma_t * jnp.exp(noising.log_mean_coefficient(gap))
     kept = sigma_s * jnp.sqrt(1 - eta**2 + eta**2 * q**2)
-    return noising.alpha(s), kept, eta * sigma_s / sigma_t * noising.spread(gap)
+    return noising.alpha(s), kept, eta * sigma_s / sigma_t * noising.transition_std(gap)

@@ -132,7 +132,7 @@ class DenoisingLoss(eqx.Module):
         t, point_t = self.draw_times(noising, batch, key=time_key)
         # Where one point's error stands for all of them, leaving the context out moves the minimum.
         counted = batch.mask
-        if score.parametrisation.pointwise:
+        if score.parametrisation.separable:
             counted = counted * (1.0 - batch.context)
         if self.implicit is None:
             ways = {"paired": paired, "shared": shared, "whole": whole}

@@ -14,7 +14,7 @@ from geomndp.experiments.demo.training import _looks, learn
 from geomndp.geometry import Sphere
 from geomndp.kernels import Diagonal, White
 from geomndp.model import Model
-from geomndp.nets import TrackAttention
+from geomndp.nets import SphericalAttention
 from geomndp.noising import Brownian, LinearSchedule, OrnsteinUhlenbeck
 from geomndp.score import GaussianScore, NetworkScore, PreconditionK
 from geomndp.train.step import divisor
@@ -33,7 +33,7 @@ def small_model(name):
         return exact(GP1D, White(1.0))
     if name == field.MODEL:
         return exact(FIELD, Diagonal(White(1.02), 2))
-    net = TrackAttention(width=8, num_layers=1, num_heads=2, dtype="float32", key=jr.key(0))
+    net = SphericalAttention(width=8, num_layers=1, num_heads=2, dtype="float32", key=jr.key(0))
     score = NetworkScore(net, PreconditionK(), conditional=True)
     return Model(Brownian(Sphere(2), LinearSchedule(1e-4, 15.0)), score)
 

@@ -35,7 +35,7 @@ from geomndp.experiments.cyclones.protocol import (
 )
 from geomndp.likelihood import Exact, Flow, Hutchinson
 from geomndp.model import Model
-from geomndp.nets import TrackAttention
+from geomndp.nets import SphericalAttention
 from geomndp.noising import Brownian
 from geomndp.samplers import AbstractSampler, Amortised, Problem
 from geomndp.score import NetworkScore, PreconditionK
@@ -54,7 +54,7 @@ def make_model(
     _validation.one_of("model", name, NAMES)
     if name == FLAT:
         return latlon.make_latlon(key=key, compute_dtype=compute_dtype, **options)
-    net = TrackAttention(
+    net = SphericalAttention(
         absolute=ON_SPHERE[name],
         noise_rate=math.sqrt(SCHEDULE.beta1 / 2),  # sigma^2 = B(t), about beta1 t^2 / 2
         compute_dtype=compute_dtype,

@@ -18,7 +18,7 @@ from geomndp.baselines import AbstractBaseline, AbstractPointForecast
 from geomndp.data.globe import EARTH_RADIUS_KM
 from geomndp.evaluate.geodesic import ball_coverage, path_scores
 from geomndp.geometry import Sphere
-from geomndp.noising import SPACE_SCHEDULE as SCHEDULE
+from geomndp.noising import DEFAULT_SCHEDULE as SCHEDULE
 
 POINTS = 50
 STEP_HOURS = 3

@@ -45,7 +45,7 @@ class AnyParametrisation(AbstractParametrisation):
     """The parametrisation of that number: one program measures all of them."""
 
     index: Int[Array, ""]
-    pointwise = False
+    separable = False
 
     def _pick(self, method: str, *arguments):
         branches = [getattr(kind(), method) for kind in PARAMETRISATIONS.values()]

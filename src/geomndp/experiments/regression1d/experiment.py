@@ -19,7 +19,7 @@ from geomndp.gp import Constant
 from geomndp.kernels import White
 from geomndp.model import Model
 from geomndp.nets import BiDimensionalAttention, RelativeAttention
-from geomndp.noising import LINE_SCHEDULE, OrnsteinUhlenbeck
+from geomndp.noising import DEFAULT_SCHEDULE_1D, OrnsteinUhlenbeck
 from geomndp.score import NetworkScore
 from geomndp.train import DenoisingLoss, adam
 
@@ -71,7 +71,7 @@ def make_model(
     else:
         net = BiDimensionalAttention(1, 1, inputs="absolute", **options)
     mean = Constant(process.mean) if process.mean else None
-    noising = OrnsteinUhlenbeck(kernel, LINE_SCHEDULE, mean)
+    noising = OrnsteinUhlenbeck(kernel, DEFAULT_SCHEDULE_1D, mean)
     return Model(noising, NetworkScore(net)).with_variables("x", "y")
 
 

@@ -29,8 +29,8 @@ from geomndp.data import (
 from geomndp.data.point_designs import CLUSTERS, PATTERNS
 from geomndp.kernels import Diagonal, White
 from geomndp.model import Model
-from geomndp.nets import AbstractNet, BiDimensionalAttention, Steerable2, missed_neighbours
-from geomndp.noising import SPACE_SCHEDULE, OrnsteinUhlenbeck
+from geomndp.nets import AbstractNet, BiDimensionalAttention, Steerable2, num_dropped_edges
+from geomndp.noising import DEFAULT_SCHEDULE, OrnsteinUhlenbeck
 from geomndp.score import NetworkScore
 from geomndp.train import DenoisingLoss, adam
 
@@ -115,14 +115,14 @@ def make_model(
         net = Steerable2(
             problem.codomain.representations, **sizes | options, dtype="float32", key=key
         )
-        missed = int(missed_neighbours(net, jnp.asarray(problem.grid, jnp.float32)))
+        missed = int(num_dropped_edges(net, jnp.asarray(problem.grid, jnp.float32)))
         if missed:
             raise ValueError(f"expected room for all neighbours on the grid, got {missed} too many")
     else:
         dims = problem.codomain.dim, problem.codomain.size
         net = BiDimensionalAttention(*dims, **NDP | options, dtype="float32", key=key)
     kernel = Diagonal(White(problem.variance), problem.codomain.size)
-    model = Model(OrnsteinUhlenbeck(kernel, SPACE_SCHEDULE), NetworkScore(net))
+    model = Model(OrnsteinUhlenbeck(kernel, DEFAULT_SCHEDULE), NetworkScore(net))
     size = problem.codomain.size
     return model.with_variables(
         ("x", "y"), ("u", "v") if size == 2 else [f"f{i}" for i in range(size)]

@@ -22,7 +22,7 @@ from geomndp.experiments.vector_fields.rotated_sampler import quarter_turn
 from geomndp.kernels import Diagonal, White
 from geomndp.linalg import matmul
 from geomndp.model import Model, load
-from geomndp.nets import BiDimensionalAttention, Steerable2, reconfigure
+from geomndp.nets import BiDimensionalAttention, Steerable2, with_config
 from geomndp.noising import OrnsteinUhlenbeck
 from geomndp.score import NetworkScore
 
@@ -40,7 +40,7 @@ def partner(model: Model) -> Model:
         raise ValueError(f"expected a model with a network, got {type(score).__name__}")
     net = score.net
     if isinstance(net, Steerable2) and net.kinds in (("vector",), ("pseudovector",)):
-        turned = reconfigure(net, kinds=(_TURNED[net.kinds[0]],), odd=True)
+        turned = with_config(net, kinds=(_TURNED[net.kinds[0]],), odd=True)
     elif isinstance(net, BiDimensionalAttention) and net.output_dim == 2:
         turned = _turn_weights(net)
     else:

@@ -19,7 +19,7 @@ from geomndp.experiments.vector_fields.evaluate import field_score_gaps, score
 from geomndp.experiments.vector_fields.experiment import FieldExperiment
 from geomndp.experiments.vector_fields.physics import SAMPLER
 from geomndp.model import Model
-from geomndp.nets import graph_nets, missed_neighbours, with_capacity
+from geomndp.nets import graph_nets, num_dropped_edges, with_capacity
 from geomndp.samplers import AbstractSampler
 
 ELSEWHERE = ("half", "finer", "coarser", "wider", "scattered", "moved")
@@ -113,5 +113,5 @@ def posterior_spread(
 
 def _missed(model: Model, grid) -> int:
     """Pairs of points that found no slot, over all networks of a model."""
-    count = eqx.filter_jit(missed_neighbours)
+    count = eqx.filter_jit(num_dropped_edges)
     return sum(int(count(net, jnp.asarray(grid, jnp.float32))) for net in graph_nets(model))

@@ -5,7 +5,7 @@ import jax.random as jr
 import numpy as np
 from numpy.testing import assert_allclose
 
-from geomndp.nets.smoothing import NARROWEST, WIDEST, averages
+from geomndp.nets.steerable_2d.global_pooling import NARROWEST, WIDEST, gaussian_pooling
 
 from .helper import quick
 
@@ -13,7 +13,7 @@ from .helper import quick
 def smoothed(x, mask, values, radius=1.0):
     """One channel a width."""
     scales = values.shape[1]
-    smooth = averages(x, mask, radius, scales, x.dtype)
+    smooth = gaussian_pooling(x, mask, radius, scales, x.dtype)
     return smooth(values[:, None, :, None])[:, 0, :, 0]
 
 

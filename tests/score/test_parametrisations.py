@@ -12,7 +12,7 @@ from geomndp.gp import GP
 from geomndp.kernels import SquaredExponential, White
 from geomndp.noising import OrnsteinUhlenbeck, Perturbed
 from geomndp.score import PARAMETRISATIONS, GaussianScore, NetworkScore
-from geomndp.score.parametrise import moment
+from geomndp.score.parametrisations import noise_coefficients
 
 from ..cases import DATA, DTYPES, KERNELS, SCHEDULES, N, inputs, largest, normal, ou, unchecked
 
@@ -47,7 +47,7 @@ class Oracle(eqx.Module):
     parametrisation: eqx.Module
 
     def __call__(self, t, x, y, mask):
-        at = moment(self.noising, t, x, mask)
+        at = noise_coefficients(self.noising, t, x, mask)
         y = at.mean + at.scale * y  # networks see values of unit variance
         u = self.score(self.noising, t, x, y, mask)
         return self.parametrisation.from_u(at, y, u)
@@ -117,7 +117,7 @@ def test_perturbed_data_agree_with_their_error(parametrisation, setting, getkey)
     x, t = inputs(N, key=getkey()), jr.uniform(getkey(), (N,), minval=0.01, dtype=jnp.float64)
     y0 = gp.sample(x, key=getkey())
     noised = noising.perturb(t, x, y0, key=getkey())
-    at = moment(noising, t, x)
+    at = noise_coefficients(noising, t, x)
     output = parametrisation.from_u(at, noised.y, -noised.xi)
     assert_allclose(parametrisation.error(at, y0, noised, output), 0.0, atol=1e-6)
 
@@ -130,7 +130,7 @@ def test_velocity_has_unit_scale_at_all_times(getkey):
 
     @jax.jit
     def deviations(t):
-        at = moment(noising, t, x)
+        at = noise_coefficients(noising, t, x)
         y0, xi = gp.gram(x).root_mv(w[0]), noising.gram(x).root_mv(w[1])
         y = at.a * y0 + at.sigma * xi
         zero = jnp.zeros_like(y)
@@ -159,7 +159,7 @@ def test_small_times_are_harmless(parametrisation, dtype, getkey):
     t = jnp.asarray([0.0, 1e-6, 1e-4, 1e-2, 1.0], dtype=dtype)
 
     def value(output):
-        at = moment(noising, t, x)
+        at = noise_coefficients(noising, t, x)
         return jnp.sum(parametrisation.to_u(at, y, output) ** 2)
 
     u, gradient = jax.jit(jax.value_and_grad(value))(jnp.ones((N, 1), dtype=dtype))
@@ -169,7 +169,7 @@ def test_small_times_are_harmless(parametrisation, dtype, getkey):
 
 
 def test_only_pointwise_losses_may_leave_points_out():
-    kinds = {name: piece().pointwise for name, piece in PARAMETRISATIONS.items()}
+    kinds = {name: piece().separable for name, piece in PARAMETRISATIONS.items()}
     assert kinds == {"none": False, "K": True, "root": False, "data": True, "velocity": True}
 
 

@@ -23,7 +23,13 @@ from geomndp.nets.base import AbstractNet, clean, float_name
 from geomndp.nets.embeddings import TimeEmbedding
 from geomndp.nets.graph import Graph, radius_graph
 from geomndp.nets.layers import zeroed
-from geomndp.nets.steerable3_layer import Equivariant, Layer, edge_features, require_e3nn, standard
+from geomndp.nets.steerable_3d.layer import (
+    IrrepsLinear,
+    SteerableLayer3D,
+    edge_features,
+    require_e3nn,
+    standard,
+)
 
 MAX_ORDER, MAX_FEATURES = 6, 10_000
 """Beyond these, products of harmonics take minutes to make, and gigabytes."""
@@ -45,10 +51,10 @@ class Steerable3(AbstractNet):
     Radial weights see the distance and the times of both ends.
     """
 
-    embed: Equivariant
+    embed: IrrepsLinear
     time: TimeEmbedding
-    layers: list[Layer]
-    head: Equivariant
+    layers: list[SteerableLayer3D]
+    head: IrrepsLinear
     kinds: tuple[str, ...] = eqx.field(static=True)
     space: int = eqx.field(static=True)
     hidden: str = eqx.field(static=True)
@@ -90,12 +96,12 @@ class Steerable3(AbstractNet):
         values = irreps_of(FieldType(3, *self.kinds))
         self.time = TimeEmbedding(width, dtype=self.dtype, key=keys[0])
         first = e3nn.Irreps(f"{width}x0e") + e3nn.Irreps(values)
-        self.embed = Equivariant(first, self.hidden, dtype=self.dtype, key=keys[1])
+        self.embed = IrrepsLinear(first, self.hidden, dtype=self.dtype, key=keys[1])
         self.layers = [
-            Layer(self.hidden, width, num_radial, dtype=self.dtype, key=k)
+            SteerableLayer3D(self.hidden, width, num_radial, dtype=self.dtype, key=k)
             for k in jr.split(keys[2], num_layers)
         ]
-        self.head = zeroed(Equivariant(self.hidden, values, dtype=self.dtype, key=keys[3]))
+        self.head = zeroed(IrrepsLinear(self.hidden, values, dtype=self.dtype, key=keys[3]))
 
     @property
     def codomain(self) -> FieldType:

@@ -13,11 +13,11 @@ import jax.numpy as jnp
 import jax.random as jr
 
 from geomndp._types import Array, Bool, Float, PRNGKeyArray
-from geomndp.nets.blocks import in_blocks, points_per_block
-from geomndp.nets.edges import SOFT
-from geomndp.nets.gather import neighbour_values
+from geomndp.nets.chunking import map_in_chunks, points_per_chunk
 from geomndp.nets.graph import Graph
 from geomndp.nets.layers import linear
+from geomndp.nets.neighbour_gather import neighbour_values
+from geomndp.nets.steerable_2d.edges import SOFT
 
 
 def require_e3nn() -> Any:
@@ -36,7 +36,7 @@ def standard() -> Iterator[None]:
         yield
 
 
-class Equivariant(eqx.Module):
+class IrrepsLinear(eqx.Module):
     """Linear map between irreps, without offset.
 
     e3nn's own module holds objects that are equal only to themselves: every copy would compile.
@@ -99,15 +99,15 @@ def edge_features(
     return EdgeFeatures(radial, envelope, harmonics)
 
 
-class Layer(eqx.Module):
+class SteerableLayer3D(eqx.Module):
     """Messages by weighted tensor products, then a gated update."""
 
-    outgoing: Equivariant
+    outgoing: IrrepsLinear
     inner: eqx.nn.Linear
     outer: eqx.nn.Linear
-    incoming: Equivariant
-    own: Equivariant
-    gates: Equivariant
+    incoming: IrrepsLinear
+    own: IrrepsLinear
+    gates: IrrepsLinear
     gate_time: eqx.nn.Linear
     hidden: str = eqx.field(static=True)
 
@@ -118,13 +118,13 @@ class Layer(eqx.Module):
         product = e3nn.tensor_product(irreps, "0e+1o+2e", filter_ir_out=_kinds(irreps))
         options: dict[str, Any] = {"dtype": dtype}
         self.hidden = hidden
-        self.outgoing = Equivariant(irreps, irreps, **options, key=keys[0])
+        self.outgoing = IrrepsLinear(irreps, irreps, **options, key=keys[0])
         self.inner = eqx.nn.Linear(num_radial + 2 * width, width, **options, key=keys[1])
         self.outer = eqx.nn.Linear(width, product.num_irreps, **options, key=keys[2])
-        self.incoming = Equivariant(product, irreps, **options, key=keys[3])
-        self.own = Equivariant(irreps, irreps, **options, key=keys[4])
+        self.incoming = IrrepsLinear(product, irreps, **options, key=keys[3])
+        self.own = IrrepsLinear(irreps, irreps, **options, key=keys[4])
         gates = f"{irreps.num_irreps}x0e"
-        self.gates = Equivariant(irreps, gates, **options, key=keys[5])
+        self.gates = IrrepsLinear(irreps, gates, **options, key=keys[5])
         self.gate_time = eqx.nn.Linear(width, irreps.num_irreps, **options, key=keys[6])
 
     def __call__(self, h: Any, time: Float[Array, "n w"], describe: Describe, graph: Graph) -> Any:
@@ -133,7 +133,7 @@ class Layer(eqx.Module):
         sent = self.outgoing(h)
         both = jnp.concatenate([sent.array, time], axis=1)
         n, k = graph.index.shape
-        size = points_per_block(k)
+        size = points_per_chunk(k)
 
         def received(rows):
             time, index, reverse, offset, real = rows
@@ -141,7 +141,7 @@ class Layer(eqx.Module):
             return self._received(sent.irreps, seen, time, describe(offset, real)).array
 
         rows = (time, graph.index, graph.reverse, graph.offset, graph.real)
-        update = self.own(h) + e3nn.IrrepsArray(h.irreps, in_blocks(received, rows, size))
+        update = self.own(h) + e3nn.IrrepsArray(h.irreps, map_in_chunks(received, rows, size))
         gates: Array = self.gates(update).array + linear(self.gate_time, time)
         return update * jax.nn.sigmoid(gates)
 

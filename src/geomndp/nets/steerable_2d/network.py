@@ -11,17 +11,17 @@ import jax.numpy as jnp
 import jax.random as jr
 
 from geomndp import _validation
-from geomndp._types import Array, Inputs, Mask, Outputs, PRNGKeyArray, Times
+from geomndp._types import Inputs, Mask, Outputs, PRNGKeyArray, Times
 from geomndp.equivariance import FieldType, circular_basis
 from geomndp.linalg import zero_masked
 from geomndp.nets.base import AbstractNet, check_compute, clean, float_name
-from geomndp.nets.circular import KINDS, Mix, add_scalars, per_part
-from geomndp.nets.edges import EdgeEmbedding
 from geomndp.nets.embeddings import TimeEmbedding
 from geomndp.nets.graph import Graph, radius_graph
 from geomndp.nets.layers import linear, rms_norm, zeroed
-from geomndp.nets.smoothing import Smoothing, averages
-from geomndp.nets.steerable2_layer import Attention, Layer, passed
+from geomndp.nets.steerable_2d.edges import EdgeEmbedding
+from geomndp.nets.steerable_2d.global_pooling import GlobalPooling, gaussian_pooling
+from geomndp.nets.steerable_2d.layer import Attention, SteerableLayer2D, message_passing
+from geomndp.nets.steerable_2d.o2_layers import KINDS, EquivariantLinear, add_scalars, per_part
 
 
 class Steerable2(AbstractNet):
@@ -34,15 +34,15 @@ class Steerable2(AbstractNet):
     weights) is computed once for all functions that share them under `vmap`.
     """
 
-    embed: Mix
+    embed: EquivariantLinear
     side: eqx.nn.Linear
     time: TimeEmbedding
     gate: eqx.nn.Linear
     edge: EdgeEmbedding
-    layers: list[Layer]
+    layers: list[SteerableLayer2D]
     attentions: list[Attention]
-    smoothings: list[Smoothing]
-    head: Mix
+    smoothings: list[GlobalPooling]
+    head: EquivariantLinear
     kinds: tuple[str, ...] = eqx.field(static=True)
     side_dim: int = eqx.field(static=True)
     channels: int = eqx.field(static=True)
@@ -109,18 +109,18 @@ class Steerable2(AbstractNet):
         c, w, half = self.channels, self.width, max(self.width // 2, 1)
         options: dict[str, Any] = {"dtype": self.dtype}
         own = circular_basis(self.codomain).shape[2]
-        self.embed = Mix(own, c, **options, key=keys[0])
+        self.embed = EquivariantLinear(own, c, **options, key=keys[0])
         self.side = eqx.nn.Linear(1 + self.side_dim + w, c, **options, key=keys[1])
         self.time = TimeEmbedding(w, **options, key=keys[2])
         self.gate = eqx.nn.Linear(w, KINDS * c, **options, key=keys[3])
         self.edge = EdgeEmbedding(self.radius, self.num_radial, half, **options, key=keys[4])
         layer_keys, attention_keys = (jr.split(k, self.num_layers) for k in keys[5:7])
-        self.layers = [Layer(c, w, half, **options, key=k) for k in layer_keys]
+        self.layers = [SteerableLayer2D(c, w, half, **options, key=k) for k in layer_keys]
         heads = self.num_heads
         self.attentions = [Attention(c, heads, **options, key=k) for k in attention_keys if heads]
         far, scales = jr.split(jr.fold_in(key, 8), self.num_layers), self.num_scales
-        self.smoothings = [Smoothing(c, w, scales, **options, key=k) for k in far if scales]
-        self.head = zeroed(Mix(c, own, **options, key=keys[7]))
+        self.smoothings = [GlobalPooling(c, w, scales, **options, key=k) for k in far if scales]
+        self.head = zeroed(EquivariantLinear(c, own, **options, key=keys[7]))
 
     @property
     def codomain(self) -> FieldType:
@@ -164,14 +164,14 @@ class Steerable2(AbstractNet):
 
     def _outputs(self, t, x, y, mask, dtype) -> Outputs:
         graph = self.graph(x, mask)
-        share, send = passed(self.edge, graph, dtype)
+        share, send = message_passing(self.edge, graph, dtype)
         basis = jnp.asarray(circular_basis(self.codomain).reshape(-1, self.output_dim), y.dtype)
         time = self.time(t)
         h = self.embed(jnp.matmul(y, basis.T)) * (1 + per_part(linear(self.gate, time)))
         h = add_scalars(h, linear(self.side, jnp.concatenate([share, x[:, 2:], time], axis=1)))
         time = time.astype(dtype)
         scales = (self.radius, self.num_scales, dtype)
-        smooth = averages(x[:, :2], mask, *scales) if self.smoothings else None
+        smooth = gaussian_pooling(x[:, :2], mask, *scales) if self.smoothings else None
         for i, layer in enumerate(self.layers):
             h = h + layer(rms_norm(h).astype(dtype), time, send).astype(h.dtype)
             if smooth is not None:
@@ -182,12 +182,3 @@ class Steerable2(AbstractNet):
                 seen = self.attentions[i](tokens, x[:, :2], self.radius, mask, self.implementation)
                 h = h + seen.astype(h.dtype)
         return jnp.matmul(self.head(rms_norm(h)), basis)
-
-
-def missed_neighbours(net, x: Inputs, mask: Mask | None = None) -> Array:
-    """Pairs of points within the radius for which `max_neighbours` leaves no room.
-
-    Zero on data for which the graph is exact: then the network is equivariant to rounding.
-    """
-    mask = jnp.ones(len(x), dtype=x.dtype) if mask is None else mask
-    return net.graph(zero_masked(x, mask), mask).missed

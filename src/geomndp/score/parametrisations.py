@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import equinox as eqx
 import jax.numpy as jnp
 
+from geomndp._arrays import per_point
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, Times
 from geomndp.linalg import AbstractGram
-from geomndp.noising import AbstractNoising, Perturbed, per_point
+from geomndp.noising import AbstractNoising, Perturbed
 
 if TYPE_CHECKING:  # to pyright an AbstractVar is a field, the first of every subclass
     from typing import ClassVar as AbstractVar
@@ -34,7 +35,7 @@ else:
 FLOOR = 1e-3  # of the paper's c_out = 1 / (sigma + FLOOR)
 
 
-class Moment(NamedTuple):
+class NoiseCoefficients(NamedTuple):
     """Noising at given times and inputs, everything as (n, 1) or (n, p)."""
 
     a: Float[Array, "n 1"]
@@ -42,73 +43,79 @@ class Moment(NamedTuple):
     mean: Outputs
     gram: AbstractGram
     scale: Outputs
-    gain: Float[Array, "n 1"]
+    output_scale: Float[Array, "n 1"]
 
 
-def moment(noising: AbstractNoising, t: Times, x: Inputs, mask: Mask | None = None) -> Moment:
+def noise_coefficients(
+    noising: AbstractNoising, t: Times, x: Inputs, mask: Mask | None = None
+) -> NoiseCoefficients:
     """Gather the coefficients that all parametrisations share."""
     t = per_point(t, len(x))
     sigma, gram = noising.sigma(t)[:, None], noising.gram(x, mask)
     scale = jnp.sqrt(gram.diagonal())
-    gain = sigma / (sigma + FLOOR)
-    return Moment(noising.alpha(t)[:, None], sigma, noising.mean_at(x), gram, scale, gain)
+    output_scale = sigma / (sigma + FLOOR)
+    return NoiseCoefficients(
+        noising.alpha(t)[:, None], sigma, noising.mean_at(x), gram, scale, output_scale
+    )
 
 
 def _safe_divide(numerator: Outputs, by: Float[Array, "n 1"]) -> Outputs:
-    """Divide by sigma or the gain; zero where that is (a clean point has no noise to estimate)."""
+    """Divide by sigma or the output scale; zero where that is zero: a clean point has no noise."""
     return jnp.where(by > 0, numerator / jnp.where(by > 0, by, 1.0), 0.0)
 
 
 class AbstractParametrisation(eqx.Module):
     """Meaning of a network's output.
 
-    `pointwise` says whether the loss of some points alone has the right minimiser there; if not,
+    `separable` says whether the loss of some points alone has the right minimiser there; if not,
     and the limiting kernel is not white, the mean square of the error must go over all points.
     """
 
-    pointwise: AbstractVar[bool]
-    curved = False
+    separable: AbstractVar[bool]
+    supports_manifolds = False
     """Whether it holds on manifolds too, where the tangent part of u and of the error counts."""
 
     @abc.abstractmethod
-    def to_u(self, at: Moment, y: Outputs, output: Outputs) -> Outputs:
+    def to_u(self, at: NoiseCoefficients, y: Outputs, output: Outputs) -> Outputs:
         """Score u from the output."""
 
     @abc.abstractmethod
-    def from_u(self, at: Moment, y: Outputs, u: Outputs) -> Outputs:
+    def from_u(self, at: NoiseCoefficients, y: Outputs, u: Outputs) -> Outputs:
         """Output that stands for u: `to_u` gives it back at points of positive time."""
 
     @abc.abstractmethod
-    def error(self, at: Moment, y0: Outputs, noised: Perturbed, output: Outputs) -> Outputs:
+    def error(
+        self, at: NoiseCoefficients, y0: Outputs, noised: Perturbed, output: Outputs
+    ) -> Outputs:
         """Residual whose mean square is the loss."""
 
 
-class Unconditioned(AbstractParametrisation):
+class PredictScore(AbstractParametrisation):
     """Predict grad log p."""
 
-    pointwise = False
+    separable = False
 
     def to_u(self, at, y, output):
-        return at.gram.mv(at.gain * output / at.scale)
+        return at.gram.mv(at.output_scale * output / at.scale)
 
     def from_u(self, at, y, u):
-        return _safe_divide(at.gram.solve(u) * at.scale, at.gain)
+        return _safe_divide(at.gram.solve(u) * at.scale, at.output_scale)
 
     def error(self, at, y0, noised, output):
-        return at.gram.root_mv(at.gain * output / at.scale) + noised.z
+        return at.gram.root_mv(at.output_scale * output / at.scale) + noised.z
 
 
 class PreconditionK(AbstractParametrisation):
     """Predict K grad log p: the noise itself. On a manifold, -xi: u of unit scale."""
 
-    pointwise = True
-    curved = True
+    separable = True
+    supports_manifolds = True
 
     def to_u(self, at, y, output):
-        return at.gain * at.scale * output
+        return at.output_scale * at.scale * output
 
     def from_u(self, at, y, u):
-        return _safe_divide(u / at.scale, at.gain)
+        return _safe_divide(u / at.scale, at.output_scale)
 
     def error(self, at, y0, noised, output):
         return self.to_u(at, noised.y, output) + noised.xi
@@ -118,19 +125,19 @@ class PreconditionRoot(AbstractParametrisation):
     """Predict S^T grad log p: the white noise before its root.
 
     S spreads the white noise of one point over others, so that a point at time zero still has
-    some to predict, and one gain must serve all points.
+    some to predict, and one output scale must serve all points.
     """
 
-    pointwise = False
+    separable = False
 
     def _white(self, at, output):
-        return jnp.max(at.gain) * output
+        return jnp.max(at.output_scale) * output
 
     def to_u(self, at, y, output):
         return at.gram.root_mv(self._white(at, output))
 
     def from_u(self, at, y, u):
-        return at.gram.root_solve(u) / jnp.max(at.gain)
+        return at.gram.root_solve(u) / jnp.max(at.output_scale)
 
     def error(self, at, y0, noised, output):
         return self._white(at, output) + noised.z
@@ -139,7 +146,7 @@ class PreconditionRoot(AbstractParametrisation):
 class PredictData(AbstractParametrisation):
     """Predict the clean values, as a correction of the noised ones."""
 
-    pointwise = True
+    separable = True
 
     def _clean(self, at, y, output):
         return y + at.scale * output
@@ -159,7 +166,7 @@ class PredictData(AbstractParametrisation):
 class Velocity(AbstractParametrisation):
     """Predict a xi - sigma (y_0 - m)."""
 
-    pointwise = True
+    separable = True
 
     def to_u(self, at, y, output):
         return -(at.sigma * (y - at.mean) + at.a * at.scale * output)
@@ -173,7 +180,7 @@ class Velocity(AbstractParametrisation):
 
 
 PARAMETRISATIONS = {
-    "none": Unconditioned,
+    "none": PredictScore,
     "K": PreconditionK,
     "root": PreconditionRoot,
     "data": PredictData,

@@ -28,7 +28,7 @@ _SAME[range(PARTS), range(PARTS), KIND] = 1
 Features = Float[Array, "n f"]
 
 
-class Mix(eqx.Module):
+class EquivariantLinear(eqx.Module):
     """Linear map of features, one matrix a kind: one product with a block-diagonal matrix."""
 
     weight: Float[Array, "kinds i o"]

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from geomndp import nets
-from geomndp.nets.tracks import LocalFrames
+from geomndp.nets.spherical_attention import LocalFrames
 
 from .helper import gradients, random, run
 
@@ -23,7 +23,7 @@ def awake(key, **options):
     def fill(leaf):
         return jnp.asarray(0.3 * rng.standard_normal(leaf.shape), leaf.dtype)
 
-    shapes = eqx.filter_eval_shape(nets.TrackAttention, **SIZES, **options, key=jr.key(0))
+    shapes = eqx.filter_eval_shape(nets.SphericalAttention, **SIZES, **options, key=jr.key(0))
     return jax.tree.map(fill, shapes)
 
 
@@ -104,9 +104,9 @@ def test_frames_point_east_and_north_and_keep_short_lengths(getkey):
 
 def test_bad_options_are_refused(getkey):
     with pytest.raises(ValueError, match="expected output_dim to be one of 3, got 2"):
-        nets.TrackAttention(1, 2, key=getkey())
+        nets.SphericalAttention(1, 2, key=getkey())
     with pytest.raises(ValueError, match="expected a width divisible"):
-        nets.TrackAttention(width=10, num_heads=4, key=getkey())
+        nets.SphericalAttention(width=10, num_heads=4, key=getkey())
     config = awake(getkey(), absolute=0.5).config()
     built = eqx.filter_eval_shape(nets.build, config, key=getkey())
     assert built.config()["absolute"] == 0.5

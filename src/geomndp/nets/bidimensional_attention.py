@@ -15,12 +15,12 @@ from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray, Ti
 from geomndp.linalg import zero_masked
 from geomndp.nets.attention import SelfAttention
 from geomndp.nets.base import AbstractNet, check_compute, clean, float_name
-from geomndp.nets.bias import Scales
 from geomndp.nets.embeddings import TimeEmbedding, centred
 from geomndp.nets.layers import linear, rms_norm, zeroed
+from geomndp.nets.relative_position_bias import Scales
 
 
-class Block(eqx.Module):
+class BiDimensionalBlock(eqx.Module):
     r"""Attention over points plus attention over dimensions, split into residual and skip.
 
     $[r, q] = Att_n(s + W t) + Att_d(s + W t)$, $s' = (s + gelu(r)) / \sqrt 2$, skip gelu(q);
@@ -87,7 +87,7 @@ class BiDimensionalAttention(AbstractNet):
 
     embed: eqx.nn.Linear
     time: TimeEmbedding
-    blocks: list[Block]
+    blocks: list[BiDimensionalBlock]
     gather: eqx.nn.Linear
     head: eqx.nn.Linear
     input_dim: int = eqx.field(static=True)
@@ -149,7 +149,7 @@ class BiDimensionalAttention(AbstractNet):
         self.embed = eqx.nn.Linear(token_size, width, dtype=dtype, key=embed_key)
         self.time = TimeEmbedding(width, dtype=dtype, key=time_key)
         self.blocks = [
-            Block(dims, width, num_heads, normalised, dtype=dtype, key=key)
+            BiDimensionalBlock(dims, width, num_heads, normalised, dtype=dtype, key=key)
             for key in jr.split(block_key, num_layers)
         ]
         self.gather = eqx.nn.Linear(width, width, dtype=dtype, key=gather_key)

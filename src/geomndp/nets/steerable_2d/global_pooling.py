@@ -20,9 +20,9 @@ import jax.random as jr
 import numpy as np
 
 from geomndp._types import Array, Float, Inputs, Mask, PRNGKeyArray
-from geomndp.nets.blocks import in_blocks
-from geomndp.nets.circular import KINDS, PARTS, Features, Mix, per_part
+from geomndp.nets.chunking import map_in_chunks
 from geomndp.nets.layers import linear, zeroed
+from geomndp.nets.steerable_2d.o2_layers import KINDS, PARTS, EquivariantLinear, Features, per_part
 
 PAIRS = 2**20  # up to so many pairs of points the weights are kept, 1024 points
 BLOCK = 2**22  # pairs of points in one block where there are more: memory linear in the points
@@ -30,7 +30,9 @@ NARROWEST, WIDEST = 0.75, 3.0  # widths over the radius of the neighbours
 Smooth = Callable[[Float[Array, "n f h c"]], Float[Array, "n f h c"]]
 
 
-def averages(place: Inputs, mask: Mask, radius: float, num_scales: int, dtype: jnp.dtype) -> Smooth:
+def gaussian_pooling(
+    place: Inputs, mask: Mask, radius: float, num_scales: int, dtype: jnp.dtype
+) -> Smooth:
     """The function that averages over all points of one function (equal positive masks)."""
     widths = jnp.asarray(radius * np.geomspace(NARROWEST, WIDEST, num_scales), place.dtype)
 
@@ -51,20 +53,20 @@ def averages(place: Inputs, mask: Mask, radius: float, num_scales: int, dtype: j
         def averaged(rows):
             return jnp.einsum("hij,jfhc->ifhc", weights(*rows), parts)
 
-        return in_blocks(averaged, (place, mask), max(BLOCK // n, 1))
+        return map_in_chunks(averaged, (place, mask), max(BLOCK // n, 1))
 
     return smooth
 
 
-class Smoothing(eqx.Module):
+class GlobalPooling(eqx.Module):
     """What a point learns from averages over all: nothing before it is trained.
 
     Times act on what is sent, as they do for neighbours: observations are heard among noise.
     """
 
     condition: eqx.nn.Linear
-    project: Mix
-    merge: Mix
+    project: EquivariantLinear
+    merge: EquivariantLinear
     num_scales: int = eqx.field(static=True)
 
     def __init__(
@@ -72,8 +74,8 @@ class Smoothing(eqx.Module):
     ):
         condition_key, project_key, merge_key = jr.split(key, 3)
         self.condition = eqx.nn.Linear(width, KINDS * channels, dtype=dtype, key=condition_key)
-        self.project = Mix(channels, channels, dtype=dtype, key=project_key)
-        self.merge = zeroed(Mix(channels, channels, dtype=dtype, key=merge_key))
+        self.project = EquivariantLinear(channels, channels, dtype=dtype, key=project_key)
+        self.merge = zeroed(EquivariantLinear(channels, channels, dtype=dtype, key=merge_key))
         self.num_scales = num_scales
 
     def __call__(self, h: Features, time: Float[Array, "n w"], smooth: Smooth) -> Features:

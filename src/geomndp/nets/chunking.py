@@ -11,7 +11,7 @@ import jax.numpy as jnp
 EDGES = 2**16  # slots of neighbours that one block holds at most, at least those of one point
 
 
-def in_blocks(function: Callable[[Any], Any], rows: Any, size: int) -> Any:
+def map_in_chunks(function: Callable[[Any], Any], rows: Any, size: int) -> Any:
     """Apply `function` to blocks of at most `size` rows, one after the other.
 
     Args:
@@ -39,6 +39,6 @@ def in_blocks(function: Callable[[Any], Any], rows: Any, size: int) -> Any:
     return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:])[:n], made)
 
 
-def points_per_block(slots: int) -> int:
+def points_per_chunk(slots: int) -> int:
     """How many points with so many slots have `EDGES` together, at least one."""
     return max(EDGES // max(slots, 1), 1)

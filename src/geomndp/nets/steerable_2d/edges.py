@@ -20,8 +20,8 @@ import jax.random as jr
 import numpy as np
 
 from geomndp._types import Array, Bool, Float, PRNGKeyArray
-from geomndp.nets.circular import PARTS
 from geomndp.nets.layers import linear
+from geomndp.nets.steerable_2d.o2_layers import PARTS
 
 SOFT = 0.1  # delta over the radius
 POWERS = 5
@@ -51,10 +51,10 @@ class Edges(NamedTuple):
 
     hidden: Float[Array, "n k w"]
     envelope: Float[Array, "n k"]
-    turns: Float[Array, "n k 72"]
+    rotation_matrices: Float[Array, "n k 72"]
 
 
-def turns(offset: Float[Array, "n k 2"], soft: float) -> Float[Array, "n k 72"]:
+def rotation_matrices(offset: Float[Array, "n k 2"], soft: float) -> Float[Array, "n k 72"]:
     """Entries of the 6 x 6 real matrices that stand for powers of z, without and with conjugate."""
     size = jnp.sqrt(jnp.sum(offset**2, axis=-1) + soft**2)
     a, b = offset[..., 0] / size, offset[..., 1] / size
@@ -93,7 +93,7 @@ class EdgeEmbedding(eqx.Module):
         envelope = jnp.where(real, jnp.maximum(1 - square / self.radius**2, 0.0) ** 3, 0.0)
         hidden = jax.nn.silu(linear(self.inner, bumps.astype(dtype)))
         hidden = jax.nn.silu(linear(self.outer, hidden))
-        return Edges(hidden, envelope.astype(dtype), turns(offset, soft).astype(dtype))
+        return Edges(hidden, envelope.astype(dtype), rotation_matrices(offset, soft).astype(dtype))
 
 
 def edge_matrices(weight: eqx.nn.Linear, edges: Edges) -> Float[Array, "n k 6 6 c"]:
@@ -101,7 +101,7 @@ def edge_matrices(weight: eqx.nn.Linear, edges: Edges) -> Float[Array, "n k 6 6 
     n, k = edges.envelope.shape
     radial = linear(weight, edges.hidden) * edges.envelope[..., None]
     plain, turned = jnp.split(radial.reshape(n, k, 6, 1, 3, 1, -1), 2, axis=2)
-    by, conjugate = jnp.split(edges.turns.reshape(n, k, 6, 2, 3, 2, 1), 2, axis=2)
+    by, conjugate = jnp.split(edges.rotation_matrices.reshape(n, k, 6, 2, 3, 2, 1), 2, axis=2)
     return (plain * by + turned * conjugate).reshape(n, k, PARTS, PARTS, -1)
 
 

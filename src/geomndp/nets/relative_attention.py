@@ -14,12 +14,12 @@ from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray, Ti
 from geomndp.linalg import zero_masked
 from geomndp.nets.attention import SelfAttention
 from geomndp.nets.base import AbstractNet, check_compute, clean, float_name
-from geomndp.nets.bias import RelativeBias, Scales
 from geomndp.nets.embeddings import TimeEmbedding
 from geomndp.nets.layers import linear, rms_norm, zeroed
+from geomndp.nets.relative_position_bias import RelativeBias, Scales
 
 
-class Block(eqx.Module):
+class TransformerBlock(eqx.Module):
     """Pre-norm transformer block; the residual stream keeps its dtype."""
 
     attention: SelfAttention
@@ -58,7 +58,7 @@ class RelativeAttention(AbstractNet):
     embed: eqx.nn.Linear
     time: TimeEmbedding
     bias: RelativeBias
-    blocks: list[Block]
+    blocks: list[TransformerBlock]
     head: eqx.nn.Linear
     input_dim: int = eqx.field(static=True)
     output_dim: int = eqx.field(static=True)
@@ -114,7 +114,7 @@ class RelativeAttention(AbstractNet):
         self.embed = eqx.nn.Linear(output_dim, width, dtype=dtype, key=embed_key)
         self.time = TimeEmbedding(width, dtype=dtype, key=time_key)
         self.blocks = [
-            Block(width, num_heads, expansion, dtype=dtype, key=key)
+            TransformerBlock(width, num_heads, expansion, dtype=dtype, key=key)
             for key in jr.split(block_key, num_layers)
         ]
         scales = Scales(num_frequencies, min_wavelength, max_wavelength)

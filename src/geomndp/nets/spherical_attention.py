@@ -21,9 +21,9 @@ from geomndp import _validation
 from geomndp._types import Array, Bool, Float, Inputs, Mask, Outputs, PRNGKeyArray, Times
 from geomndp.linalg import zero_masked
 from geomndp.nets.base import AbstractNet, check_compute, clean, float_name
-from geomndp.nets.bias import RelativeBias, Scales
 from geomndp.nets.embeddings import TimeEmbedding, fourier_angles
 from geomndp.nets.layers import linear, rms_norm, same_function, zeroed
+from geomndp.nets.relative_position_bias import RelativeBias, Scales
 
 _PLACE_FREQUENCIES = 6
 
@@ -55,7 +55,7 @@ class LocalFrames(eqx.Module):
         return jnp.einsum("na,nac->nc", components, self.axes[:, :2], precision="highest")
 
 
-class Block(eqx.Module):
+class SphericalBlock(eqx.Module):
     """Attention over points, whose weights also average their places; then an MLP a point."""
 
     project: eqx.nn.Linear
@@ -96,7 +96,7 @@ class Block(eqx.Module):
         return h + linear(self.narrow, inner).astype(h.dtype)
 
 
-class TrackAttention(AbstractNet):
+class SphericalAttention(AbstractNet):
     """Tangent vectors at points of S^2, turning with rotations about the axis.
 
     `noise_rate` times t is about the noise's standard deviation, `resolution` the smallest length
@@ -107,7 +107,7 @@ class TrackAttention(AbstractNet):
     embed: eqx.nn.Linear
     time: TimeEmbedding
     bias: RelativeBias
-    blocks: list[Block]
+    blocks: list[SphericalBlock]
     head: eqx.nn.Linear
     input_dim: int = eqx.field(static=True)
     output_dim: int = eqx.field(static=True)
@@ -170,7 +170,7 @@ class TrackAttention(AbstractNet):
         sizes = (input_dim, num_layers, num_heads, bias_width)
         self.bias = RelativeBias(*sizes, scales, dtype=dtype, key=bias_key)
         self.blocks = [
-            Block(width, num_heads, expansion, dtype=dtype, key=key)
+            SphericalBlock(width, num_heads, expansion, dtype=dtype, key=key)
             for key in jr.split(block_key, num_layers)
         ]
         self.head = zeroed(eqx.nn.Linear(width, 2, dtype=dtype, key=head_key))
