@@ -24,7 +24,7 @@ def around(centre, spread, shape, *, key):
 
 @jax.jit
 def scores(samples, y, key):
-    return geodesic.path_scores(SPHERE, samples, y, key=key)
+    return geodesic.path_metrics(SPHERE, samples, y, key=key)
 
 
 def rotation(key):
@@ -88,7 +88,7 @@ def forecast(spread, shift, size, key):
     truth = around(pole, 0.3, (FORECASTS,), key=truth_key)
     centre = jnp.stack([jnp.sin(shift), jnp.zeros_like(shift), jnp.cos(shift)])
     samples = around(centre, spread, (size, FORECASTS), key=sample_key)
-    return geodesic.path_scores(SPHERE, samples, truth, key=rank_key)
+    return geodesic.path_metrics(SPHERE, samples, truth, key=rank_key)
 
 
 @pytest.mark.parametrize(("spread", "shift"), [(0.15, 0.0), (0.6, 0.0), (0.3, 0.3)])

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import multivariate_normal
 
 from geomndp.data import covariance, disc, field_problem
-from geomndp.evaluate import GridLogProbs, gaussian_rows, in_blocks, score_gap
+from geomndp.evaluate import GridLogProbs, gp_log_probs, run_resumable, score_error
 from geomndp.kernels import Diagonal, White
 from geomndp.likelihood import Flow
 from geomndp.model import Model
@@ -29,7 +29,7 @@ def exact_model(problem):
 
 def test_rows_are_those_of_the_process(problem):
     tasks = problem.tasks(2)
-    exact, diagonal = gaussian_rows(problem.gp, tasks)
+    exact, diagonal = gp_log_probs(problem.gp, tasks)
     for i in range(2):
         known = np.asarray(tasks.context[i]) > 0
         x, y = tasks.x[i], tasks.y[i]
@@ -50,8 +50,8 @@ def test_both_routes_give_the_exact_process(problem, route):
     tasks, model = problem.tasks(2), exact_model(problem)
     measurement = GridLogProbs(tasks.x[0], Flow(steps=24), CONTEXTS, route)
     items = (tasks.y, tasks.context, jr.split(jr.key(0), 2))
-    found = in_blocks(measurement, model, items, block=2)
-    exact, _ = gaussian_rows(problem.gp, tasks)
+    found = run_resumable(measurement, model, items, block_size=2)
+    exact, _ = gp_log_probs(problem.gp, tasks)
     assert_allclose(found["value"], exact, atol=5e-3)
     assert found["solver_error"].max() < 1e-3
 
@@ -60,5 +60,5 @@ def test_gap_of_the_exact_score_vanishes(problem):
     tasks, model = problem.tasks(8), exact_model(problem)
     fast = GridGaussianScore(covariance(problem.gp, problem.grid), 2, CONTEXTS)
     for kind in ("joint", "conditional"):
-        gap = score_gap(model, fast, tasks, key=jr.key(0), kind=kind, batches=1, cells=2)
+        gap = score_error(model, fast, tasks, key=jr.key(0), mode=kind, batches=1, cells=2)
         assert 0 <= gap.value < 1e-9

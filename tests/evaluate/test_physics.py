@@ -69,7 +69,7 @@ def test_exact_score_has_the_physics_of_the_process(name):
     this = this._replace(problem=on(name, 10, 2, 3.1))
     exact = GridGaussianScore(covariance(this.problem.gp, this.problem.grid), 2, 0, "float32")
     noising = OrnsteinUhlenbeck(Diagonal(White(1.02), 2), LinearSchedule(1e-4, 15.0))
-    found = sample_physics(Model(noising, exact), this, num=200, key=jr.key(0), at_once=100)
+    found = sample_physics(Model(noising, exact), this, num=200, key=jr.key(0), batch_size=100)
     allowed, forbidden = "divergence", "curl"
     if name == "div-free":
         allowed, forbidden = forbidden, allowed

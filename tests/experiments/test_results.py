@@ -47,7 +47,7 @@ FILE = {
 def test_parts_are_written_at_once_and_not_measured_again(tmp_path, monkeypatch):
     path, model = tmp_path / "results.json", Model(NOISING, GaussianScore(RIGHT))
     gaps = [{"joint": {"gap": [0.0, 0.0]}}]
-    monkeypatch.setattr(measure1d, "score_gaps", lambda *_, **__: gaps.pop())
+    monkeypatch.setattr(measure1d, "score_errors", lambda *_, **__: gaps.pop())
     options = {"num": 4, "this": experiment(), "regions": ("interpolation",), "calibrate": 0}
     options |= {"routes": ("conditional",), "directory": tmp_path / "blocks"}
     measure1d.measure("tiny", model, path, **options)

@@ -1,21 +1,22 @@
 """Simple forecasts of tracks, to stand beside any model."""
 
-from geomndp.baselines.base import AbstractBaseline, AbstractForecast, AbstractPointForecast
-from geomndp.baselines.chart_gp import ChartForecast, ChartGP
-from geomndp.baselines.charts import AbstractChart, LatLon, Stereographic
-from geomndp.baselines.curves import GreatCircle, Hermite, Persistence
-from geomndp.baselines.linear import LinearForecast, LinearGaussian
-from geomndp.baselines.residuals import ScaleMixture
-from geomndp.baselines.start import Beginnings
+from geomndp._deprecated import deprecated_names
+from geomndp.baselines.tracks.base import AbstractBaseline, AbstractForecast, AbstractPointForecast
+from geomndp.baselines.tracks.chart_gp import ChartForecast, ChartGP
+from geomndp.baselines.tracks.genesis_density import GenesisDensity
+from geomndp.baselines.tracks.great_circle import GreatCircle, Hermite, Persistence
+from geomndp.baselines.tracks.linear import LinearForecast, LinearGaussian
+from geomndp.baselines.tracks.map_projections import AbstractChart, LatLon, Stereographic
+from geomndp.baselines.tracks.residuals import ScaleMixture
 
 __all__ = [
     "AbstractBaseline",
     "AbstractChart",
     "AbstractForecast",
     "AbstractPointForecast",
-    "Beginnings",
     "ChartForecast",
     "ChartGP",
+    "GenesisDensity",
     "GreatCircle",
     "Hermite",
     "LatLon",
@@ -25,3 +26,17 @@ __all__ = [
     "ScaleMixture",
     "Stereographic",
 ]
+
+deprecated_names(
+    __name__,
+    {
+        "Beginnings": "GenesisDensity",
+        "base": "geomndp.baselines.tracks.base",
+        "chart_gp": "geomndp.baselines.tracks.chart_gp",
+        "charts": "geomndp.baselines.tracks.map_projections",
+        "curves": "geomndp.baselines.tracks.great_circle",
+        "linear": "geomndp.baselines.tracks.linear",
+        "residuals": "geomndp.baselines.tracks.residuals",
+        "start": "geomndp.baselines.tracks.genesis_density",
+    },
+)

@@ -1,20 +1,20 @@
 """Scores of models: log-likelihoods beside the exact process, calibration, sample quality."""
 
-from geomndp.evaluate.blocks import AbstractMeasurement, in_blocks
-from geomndp.evaluate.calibration import ExactSampleScores, SampleScores, covered
+from geomndp._deprecated import deprecated_names
+from geomndp.evaluate.calibration import ExactSampleScores, SampleScores, interval_coverage
+from geomndp.evaluate.ensemble import crps, pit
+from geomndp.evaluate.gaussian_kl import moment_matched_kl
 from geomndp.evaluate.geodesic import (
-    PathScores,
+    PathMetrics,
     ball_coverage,
-    central_rank,
+    ball_pit,
     energy_score,
     frechet_mean,
     mean_error,
-    path_scores,
+    path_metrics,
     sample_distance,
 )
-from geomndp.evaluate.moments import fitted_kl
-from geomndp.evaluate.on_grid import GridLogProbs, InPlace, gaussian_rows
-from geomndp.evaluate.paired import (
+from geomndp.evaluate.log_likelihood import (
     LogProbs,
     PerTarget,
     Summary,
@@ -23,9 +23,10 @@ from geomndp.evaluate.paired import (
     split,
     summarise,
 )
+from geomndp.evaluate.on_grid import GridLogProbs, InPlace, gp_log_probs
 from geomndp.evaluate.physics import field_physics
-from geomndp.evaluate.samples import crps, pit
-from geomndp.evaluate.score_gap import ScoreGap, score_gap
+from geomndp.evaluate.resumable import AbstractMeasurement, run_resumable
+from geomndp.evaluate.score_error import ScoreError, score_error
 from geomndp.evaluate.whitened import whitened
 
 __all__ = [
@@ -34,29 +35,46 @@ __all__ = [
     "GridLogProbs",
     "InPlace",
     "LogProbs",
-    "PathScores",
+    "PathMetrics",
     "PerTarget",
     "SampleScores",
-    "ScoreGap",
+    "ScoreError",
     "Summary",
     "ball_coverage",
-    "central_rank",
-    "covered",
+    "ball_pit",
     "crps",
     "energy_score",
     "exact_log_prob",
     "field_physics",
-    "fitted_kl",
     "frechet_mean",
-    "gaussian_rows",
-    "in_blocks",
+    "gp_log_probs",
+    "interval_coverage",
     "mean_error",
     "model_log_prob",
-    "path_scores",
+    "moment_matched_kl",
+    "path_metrics",
     "pit",
+    "run_resumable",
     "sample_distance",
-    "score_gap",
+    "score_error",
     "split",
     "summarise",
     "whitened",
 ]
+
+deprecated_names(
+    __name__,
+    {
+        "ScoreGap": "ScoreError",
+        "PathScores": "PathMetrics",
+        "blocks": "resumable",
+        "central_rank": "ball_pit",
+        "covered": "interval_coverage",
+        "fitted_kl": "moment_matched_kl",
+        "in_blocks": "run_resumable",
+        "moments": "gaussian_kl",
+        "path_scores": "path_metrics",
+        "samples": "ensemble",
+        "score_gap": "geomndp.evaluate.score_error:score_error",
+    },
+)

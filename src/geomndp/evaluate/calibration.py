@@ -8,9 +8,9 @@ import jax.numpy as jnp
 import jax.random as jr
 
 from geomndp._types import Array
-from geomndp.evaluate.blocks import AbstractMeasurement
-from geomndp.evaluate.paired import split
-from geomndp.evaluate.samples import crps, pit
+from geomndp.evaluate.ensemble import crps, pit
+from geomndp.evaluate.log_likelihood import split
+from geomndp.evaluate.resumable import AbstractMeasurement
 from geomndp.samplers import AbstractSampler, Amortised, Problem
 
 
@@ -20,7 +20,7 @@ class SampleScores(AbstractMeasurement):
     contexts: int = eqx.field(static=True)
     num_samples: int = eqx.field(default=128, static=True)
     sampler: AbstractSampler = Amortised()
-    at_once: int = eqx.field(default=16, static=True)
+    batch_size: int = eqx.field(default=16, static=True)
 
     def __call__(self, model, items):
         """Items are tasks and one key a task."""
@@ -30,7 +30,7 @@ class SampleScores(AbstractMeasurement):
             self.sampler.check(problem)
             return self.sampler.draw(problem, key=key, num_samples=self.num_samples).y
 
-        return scores(draw, items, self.contexts, self.at_once)
+        return scores(draw, items, self.contexts, self.batch_size)
 
 
 class ExactSampleScores(AbstractMeasurement):
@@ -49,7 +49,7 @@ class ExactSampleScores(AbstractMeasurement):
         return scores(draw, items, self.contexts, len(items[1]))
 
 
-def scores(draw, items, contexts: int, at_once: int) -> dict[str, Array]:
+def scores(draw, items, contexts: int, batch_size: int) -> dict[str, Array]:
     """Scores of the samples that `draw(observations, x, key)` gives for every task."""
 
     def one(item):
@@ -60,10 +60,10 @@ def scores(draw, items, contexts: int, at_once: int) -> dict[str, Array]:
         found = pit(samples, y, key=rank_key)
         return {"pit": found.reshape(-1), "crps": jnp.mean(crps(samples, y))}
 
-    return jax.lax.map(one, items, batch_size=min(at_once, len(items[1])))
+    return jax.lax.map(one, items, batch_size=min(batch_size, len(items[1])))
 
 
-def covered(pit: Array, level: float) -> Array:
+def interval_coverage(pit: Array, level: float) -> Array:
     """1 where a target lies in the central interval of probability `level`, by its PIT.
 
     The rank is randomised, so that the right law covers `level` exactly, whatever the number of

@@ -21,7 +21,7 @@ Path = Array
 PerTarget = Float[Array, " n"]
 
 
-class PathScores(NamedTuple):
+class PathMetrics(NamedTuple):
     """All measures of one ensemble, one value a target."""
 
     sample_distance: PerTarget
@@ -93,7 +93,7 @@ def energy_score(manifold: AbstractManifold, samples: Samples, y: Path) -> PerTa
     return sample_distance(manifold, samples, y) - spread / (2 * s * (s - 1))
 
 
-def central_rank(
+def ball_pit(
     manifold: AbstractManifold, samples: Samples, y: Path, *, key: PRNGKeyArray
 ) -> PerTarget:
     """Share of the ensemble that is nearer to its centre than the truth is.
@@ -117,13 +117,13 @@ def ball_coverage(ranks: Array, level: float = 0.9) -> Array:
     return jnp.mean((ranks <= level).astype(ranks.dtype))
 
 
-def path_scores(
+def path_metrics(
     manifold: AbstractManifold, samples: Samples, y: Path, *, key: PRNGKeyArray
-) -> PathScores:
+) -> PathMetrics:
     """All measures of one ensemble; `vmap` over storms."""
-    return PathScores(
+    return PathMetrics(
         sample_distance(manifold, samples, y),
         mean_error(manifold, samples, y),
         energy_score(manifold, samples, y),
-        central_rank(manifold, samples, y, key=key),
+        ball_pit(manifold, samples, y, key=key),
     )

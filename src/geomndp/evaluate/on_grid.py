@@ -16,8 +16,8 @@ from scipy.linalg import solve_triangular
 from geomndp import _validation
 from geomndp._types import Array, Batch, Float, Inputs, Mask, Outputs
 from geomndp.data import covariance
-from geomndp.evaluate.blocks import AbstractMeasurement
-from geomndp.evaluate.paired import PerTarget
+from geomndp.evaluate.log_likelihood import PerTarget
+from geomndp.evaluate.resumable import AbstractMeasurement
 from geomndp.gp import GP
 from geomndp.likelihood import Flow
 from geomndp.model.likelihood_routes import ROUTES
@@ -56,7 +56,7 @@ class GridLogProbs(AbstractMeasurement):
     flow: Flow
     contexts: int = eqx.field(static=True)
     route: str = eqx.field(default="conditional", static=True)
-    at_once: int = eqx.field(default=32, static=True)
+    batch_size: int = eqx.field(default=32, static=True)
 
     def __check_init__(self) -> None:
         _validation.one_of("route", self.route, ROUTES)
@@ -70,7 +70,7 @@ class GridLogProbs(AbstractMeasurement):
             result = rule(model, y, context, key)
             return PerTarget(*(value / targets for value in result))._asdict()
 
-        return jax.lax.map(one, items, batch_size=min(self.at_once, len(items[0])))
+        return jax.lax.map(one, items, batch_size=min(self.batch_size, len(items[0])))
 
     def _conditional(self, model, y, context, key):
         parts = (model.noising, model.score, self.grid, 1.0 - context, self.grid, y)
@@ -87,7 +87,7 @@ class GridLogProbs(AbstractMeasurement):
         return whole.value - part.value, whole.solver_error + part.solver_error, probe_error
 
 
-def gaussian_rows(gp: GP, tasks: Batch) -> tuple[Float[Array, " tasks"], Float[Array, " tasks"]]:
+def gp_log_probs(gp: GP, tasks: Batch) -> tuple[Float[Array, " tasks"], Float[Array, " tasks"]]:
     """Log-density per target under the exact process, and under its marginals at single points.
 
     The second is the best that a model without correlations between points can do; the components

@@ -20,7 +20,7 @@ import jax.random as jr
 import numpy as np
 
 from geomndp import _pretrained
-from geomndp.evaluate import fitted_kl
+from geomndp.evaluate import moment_matched_kl
 from geomndp.experiments import results
 from geomndp.experiments.regression1d import experiment as regression1d
 from geomndp.experiments.vector_fields import experiment as vector_fields
@@ -117,8 +117,10 @@ def _kl(model, where, noise, seed, num_samples) -> tuple[float, float]:
     drawn = posterior.sample(np.float32(task.x), key=jr.key(seed + 1), num_samples=num_samples)
     z = np.random.default_rng((seed, 2)).normal(size=(num_samples, len(task.mean)))
     truth = task.mean, task.factor @ task.factor.T
-    exact = fitted_kl(task.mean + z @ task.factor.T, truth)[0]
-    return fitted_kl(np.asarray(drawn, np.float64).reshape(num_samples, -1), truth)[0], exact
+    exact = moment_matched_kl(task.mean + z @ task.factor.T, truth)[0]
+    return moment_matched_kl(np.asarray(drawn, np.float64).reshape(num_samples, -1), truth)[
+        0
+    ], exact
 
 
 def _log_densities(model, where, noise, seed) -> tuple[float, float]:

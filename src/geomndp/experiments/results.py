@@ -6,7 +6,7 @@ Every part may be missing. Layout of `regression1d/results.json`:
 |---|---|
 | scores | model -> region -> route -> what `evaluate.score` gives |
 | calibration | model -> region -> what `calibration.calibration` gives |
-| gaps | model -> what `score_error.score_gaps` gives |
+| gaps | model -> what `score_error.score_errors` gives |
 | curve | model -> list of {steps, seconds, and any of gap_joint, gap_conditional, regret} |
 | ablation | experiment -> rows of `ablation.ablation` |
 | samplers | model -> {learnt, exact: rows of `samplers`, num_samples, ...} |
@@ -16,7 +16,7 @@ Layout of `vector_fields/results.json`:
 | part | holds |
 |---|---|
 | scores | model -> route -> what `evaluate.score` gives |
-| gaps | model -> what `evaluate.field_score_gaps` gives |
+| gaps | model -> what `evaluate.field_score_errors` gives |
 | efficiency | model -> list of {functions (null: fresh ones), steps, parts of a score} |
 | physics | model -> what `physics.sample_physics` gives |
 | elsewhere | model -> what `unseen_locations.unseen_grids` gives |

@@ -79,7 +79,7 @@ def test_maps(tmp_path, monkeypatch):
     """Layout alone: the tracks of storms in the place of samples."""
     parts = Split(synthetic(1, 0), synthetic(3, 1))
 
-    def draws(model, tasks, sampler, contexts, num_samples, at_once, key):
+    def draws(model, tasks, sampler, contexts, num_samples, batch_size, key):
         return jnp.repeat(tasks.y[:, None, contexts:], num_samples, axis=1)
 
     monkeypatch.setattr(figure_cyclones, "draw_tracks", draws)

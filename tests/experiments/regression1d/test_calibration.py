@@ -14,7 +14,7 @@ from ..helper import NOISING, RIGHT, experiment
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory):
-    options = {"num": 96, "num_samples": 9, "sampler": Amortised(16), "bins": 4, "at_once": 96}
+    options = {"num": 96, "num_samples": 9, "sampler": Amortised(16), "bins": 4, "batch_size": 96}
     this = experiment(targets=5)
     folder = tmp_path_factory.mktemp("blocks")
     right = calibration(Model(NOISING, GaussianScore(RIGHT)), this, **options, directory=folder)

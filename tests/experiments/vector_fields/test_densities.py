@@ -49,7 +49,7 @@ def test_the_exact_score_has_no_regret(tmp_path, monkeypatch):
     this = THIS._replace(problem=THIS.problem._replace(grid=disc(6, 2.0), contexts=3))
     monkeypatch.setattr(densities_fields, "COINCIDENT", 4)
     model, path = Model(NOISING, GaussianScore(this.problem.gp)), tmp_path / "results.json"
-    options = {"num": 2, "fields": 8, "at_once": 2, "probes": 64}
+    options = {"num": 2, "fields": 8, "batch_size": 2, "probes": 64}
     row = regret_at(model, this, "coincident", **options)
     assert row["points"] == 4 + 10 + 4 + len(this.problem.grid) // 2 and row["contexts"] == 7
     assert abs(row["regret"][0]) < 4 * row["probe_error"] + 0.01

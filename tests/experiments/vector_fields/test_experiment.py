@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from geomndp.data import disc
 from geomndp.experiments.vector_fields import experiment as vector_fields
-from geomndp.experiments.vector_fields.evaluate import field_score_gaps, score
+from geomndp.experiments.vector_fields.evaluate import field_score_errors, score
 from geomndp.likelihood import Flow, Hutchinson
 from geomndp.model import fit
 from geomndp.solve import Heun
@@ -65,12 +65,14 @@ def test_train_and_score(name):
     )
     assert jnp.isfinite(history.loss[-1])
     assert model.score.conditional
-    metrics = score(model, this, num=2, flow=Flow(Heun(), 2, divergence=Hutchinson(2)), at_once=2)
+    metrics = score(
+        model, this, num=2, flow=Flow(Heun(), 2, divergence=Hutchinson(2)), batch_size=2
+    )
     assert metrics["regret"][0] == pytest.approx(
         metrics["gp"][0] - metrics["log_prob"][0], abs=1e-4
     )
     assert metrics["gp"][0] > metrics["diagonal_gp"][0]
-    gaps = field_score_gaps(model, this, num=8, batches=1, cells=2)
+    gaps = field_score_errors(model, this, num=8, batches=1, cells=2)
     assert gaps["joint"]["gap"][0] > 0
 
 

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from scipy.spatial.distance import pdist
 
 from geomndp.data import disc
-from geomndp.evaluate import gaussian_rows, whitened
+from geomndp.evaluate import gp_log_probs, whitened
 from geomndp.experiments.vector_fields import (
     experiment as vector_fields,
     unseen_locations as elsewhere_fields,
@@ -44,7 +44,7 @@ def test_the_exact_score_loses_nothing_elsewhere():
     this = small("se")
     model = Model(NOISING, GaussianScore(this.problem.gp))
     options = {"tasks": 2, "samples": 64, "sampler": Amortised(30), "flow": Flow(steps=16)}
-    rows = unseen_grids(model, this, names=("scattered",), num=2, fields=8, at_once=2, **options)
+    rows = unseen_grids(model, this, names=("scattered",), num=2, fields=8, batch_size=2, **options)
     assert rows["scattered"]["points"] == len(this.problem.grid)
     assert abs(rows["scattered"]["regret"][0]) < 0.01
     assert rows["scattered"]["whitened"][0] == pytest.approx(1, abs=0.1)
@@ -78,5 +78,5 @@ def test_whitening_has_the_density_of_the_posterior(name):
     white = whitened(problem.gp, problem.grid, y, known, samples.reshape(size + 2, -1, 2))
     _, volume = np.linalg.slogdet(white[2:] - white[1:2])
     density = volume - 0.5 * np.sum(white[0] ** 2) - 0.5 * size * np.log(2 * np.pi)
-    exact, _ = gaussian_rows(problem.gp, tasks)
+    exact, _ = gp_log_probs(problem.gp, tasks)
     assert_allclose(density / (size / 2), exact[0], rtol=1e-6)

@@ -101,7 +101,7 @@ def draw_tracks(
     sampler: AbstractSampler,
     contexts: int,
     num_samples: int,
-    at_once: int,
+    batch_size: int,
     key: PRNGKeyArray,
 ) -> Float[Array, "b s k 3"]:
     """Posterior samples of the targets of every task, tracks on the sphere."""
@@ -118,7 +118,7 @@ def draw_tracks(
         return latlon.to_sphere(drawn) if flat else drawn
 
     keys = jr.split(key, len(tasks.x))
-    return jax.lax.map(one, (tasks, keys), batch_size=min(at_once, len(tasks.x)))
+    return jax.lax.map(one, (tasks, keys), batch_size=min(batch_size, len(tasks.x)))
 
 
 def log_probs(
@@ -149,7 +149,7 @@ def measure(
     key: PRNGKeyArray,
     num_samples: int = 50,
     sampler: AbstractSampler | None = None,
-    at_once: int = 16,
+    batch_size: int = 16,
     density: bool = True,
     **options,
 ) -> Measures:
@@ -160,6 +160,6 @@ def measure(
     sampler = Amortised(100) if sampler is None else sampler
     tasks, contexts = task_batch(which, parts.test), len(which.known)
     draw_key, score_key = jr.split(key)
-    samples = draw_tracks(model, tasks, sampler, contexts, num_samples, at_once, draw_key)
+    samples = draw_tracks(model, tasks, sampler, contexts, num_samples, batch_size, draw_key)
     truth = tasks.y[:, contexts:]
     return score_samples(which, samples, truth, key=score_key, log_prob=log_prob)

@@ -34,11 +34,11 @@ def langevin_rows(
     num_samples: int,
     key: PRNGKeyArray,
     sampler: Langevin | None = None,
-    at_once: int = 64,
+    batch_size: int = 64,
 ) -> list[Row]:
     """Rows of both conditional tasks on storms spread evenly over those held out, no densities."""
     some = Split(parts.train, parts.test.spread(num_storms))
-    options = {"num_samples": num_samples, "at_once": at_once, "density": False}
+    options = {"num_samples": num_samples, "batch_size": batch_size, "density": False}
     sampler = paper_langevin() if sampler is None else sampler
     label = f"GeomNDP, Langevin ({len(some.test)} storms)"
     return [

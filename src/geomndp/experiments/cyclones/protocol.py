@@ -16,7 +16,7 @@ import numpy as np
 from geomndp._types import Array, Float, PRNGKeyArray
 from geomndp.baselines import AbstractBaseline, AbstractPointForecast
 from geomndp.data.globe import EARTH_RADIUS_KM
-from geomndp.evaluate.geodesic import ball_coverage, path_scores
+from geomndp.evaluate.geodesic import ball_coverage, path_metrics
 from geomndp.geometry import Sphere
 from geomndp.noising import DEFAULT_SCHEDULE as SCHEDULE
 
@@ -83,10 +83,10 @@ def score_samples(
     *,
     key: PRNGKeyArray,
     log_prob: Float[Array, " b"] | None = None,
-    at_once: int = 2,
+    batch_size: int = 2,
 ) -> Measures:
     """Measures of ensembles against the true tracks (b, k, 3) of a task's targets."""
-    scores = _scores(samples, y, jr.split(key, len(y)), min(at_once, len(y)))
+    scores = _scores(samples, y, jr.split(key, len(y)), min(batch_size, len(y)))
     distance, error, energy = (EARTH_RADIUS_KM * np.asarray(value) for value in scores[:3])
     return Measures(
         float(distance.mean()),
@@ -124,12 +124,12 @@ def score_baseline(
 
 # Compiled once for all splits: forecasts come in as arrays.
 @eqx.filter_jit
-def _scores(samples, y, keys, at_once: int):
+def _scores(samples, y, keys, batch_size: int):
     def one(item):
         samples, y, key = item
-        return path_scores(SPHERE, samples, y, key=key)
+        return path_metrics(SPHERE, samples, y, key=key)
 
-    return jax.lax.map(one, (samples, y, keys), batch_size=at_once)
+    return jax.lax.map(one, (samples, y, keys), batch_size=batch_size)
 
 
 @eqx.filter_jit

@@ -11,7 +11,7 @@ import numpy as np
 
 from geomndp._types import Array, Batch, Inputs, PRNGKeyArray
 from geomndp.data import regression1d
-from geomndp.evaluate import ScoreGap, score_gap
+from geomndp.evaluate import ScoreError, score_error
 from geomndp.experiments.demo.report import Number, Part, with_error
 from geomndp.gp import GP
 from geomndp.model import Model, load
@@ -64,15 +64,15 @@ def posterior_gap(
     num: int,
     key: PRNGKeyArray,
     batches: int = 4,
-) -> ScoreGap:
+) -> ScoreError:
     """KL of the model's posterior from the exact one by the integrated error of its score.
 
     Functions are drawn from the exact posterior, so that there is no other error than theirs.
     """
     draw_key, gap_key = jr.split(key)
     tasks = _tasks(gp, *context, x, num, draw_key)
-    options = {"kind": "conditional", "batches": batches, "cells": min(16, num * batches // 4)}
-    return score_gap(model, GaussianScore(gp), tasks, key=gap_key, **options)
+    options = {"mode": "conditional", "batches": batches, "cells": min(16, num * batches // 4)}
+    return score_error(model, GaussianScore(gp), tasks, key=gap_key, **options)
 
 
 @eqx.filter_jit
@@ -86,7 +86,7 @@ def _tasks(gp: GP, xc, yc, x, num: int, key: PRNGKeyArray) -> Batch:
     return Batch(together, jnp.concatenate([known, y], axis=1), ones, marks)
 
 
-def _distance(gap: ScoreGap) -> Number:
+def _distance(gap: ScoreError) -> Number:
     value = with_error(gap.value, gap.standard_error, "nats per point", 4)
     return Number("distance (KL) of the posterior from the exact one", value, "0")
 

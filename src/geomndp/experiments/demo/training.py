@@ -12,7 +12,7 @@ import numpy as np
 
 from geomndp import _validation
 from geomndp._types import PRNGKeyArray
-from geomndp.evaluate import ScoreGap, score_gap
+from geomndp.evaluate import ScoreError, score_error
 from geomndp.experiments.demo.report import Number, Part, with_error
 from geomndp.experiments.regression1d import experiment as regression1d
 from geomndp.model import Model
@@ -35,7 +35,7 @@ class Learnt(NamedTuple):
 
     model: Model
     steps: list[int]
-    gaps: list[ScoreGap]
+    gaps: list[ScoreError]
     history: History
 
 
@@ -59,8 +59,8 @@ def learn(steps: int, *, key: PRNGKeyArray, tell: Callable[[str], None]) -> Lear
             state, _ = run(trainer, state, steps=mark, chunk=chunk, log=log, quiet=True)
         score = dataclasses.replace(trainer.score(state.ema_params), conditional=True)
         model = dataclasses.replace(model, score=score)
-        options = {"key": gap_key, "kind": "conditional", "batches": 8, "cells": 16}
-        gaps.append(score_gap(model, exact, generator, **options))
+        options = {"key": gap_key, "mode": "conditional", "batches": 8, "cells": 16}
+        gaps.append(score_error(model, exact, generator, **options))
         tell(f"training: step {mark} of {steps}, regret {gaps[-1].value:.3f} nats per point")
     return Learnt(model, [0, *marks], gaps, log.history())
 
@@ -98,7 +98,9 @@ def _figure(path: Path, learnt: Learnt) -> Path:
 
     figure, axes = plt.subplots(1, 2, figsize=(10, 3.4))
     training_curve(learnt.history, title="loss of training", ax=axes[0])
-    values, errors = (np.array([getattr(g, n) for g in learnt.gaps]) for n in ScoreGap._fields[:2])
+    values, errors = (
+        np.array([getattr(g, n) for g in learnt.gaps]) for n in ScoreError._fields[:2]
+    )
     axes[1].errorbar(learnt.steps, values, errors, marker="o", ms=4, capsize=2)
     axes[1].set(title="regret", xlabel="step", ylabel="nats per point", yscale="log")
     axes[1].set_xscale("symlog", linthresh=max(learnt.steps[1], 1))

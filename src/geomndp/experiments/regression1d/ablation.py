@@ -1,9 +1,9 @@
 r"""Limiting kernel and parametrisation of the score: the paper's ablation, with exact references.
 
-Every setting trains the same network on the same data. Two numbers judge it. The score gap
+Every setting trains the same network on the same data. Two numbers judge it. The score error
 $\int \frac{\beta}{2 \sigma^2} E |S^{-1} (u - u^*)|^2 dt$ is the rate at which the reverse process
 and the true one drift apart, whatever the limiting kernel (Girsanov's theorem: drifts that differ
-by $\beta (u - u^*) / \sigma$ under noise of covariance $\beta S S^T$; see `evaluate.score_gap`).
+by $\beta (u - u^*) / \sigma$ under noise of covariance $\beta S S^T$; see `evaluate.score_error`).
 The regret is that of a likelihood on test functions; the exact score's own, of the same limiting
 kernel, is what the end at time 1 and the solver leave.
 
@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from geomndp.evaluate import exact_log_prob, model_log_prob, score_gap, summarise
+from geomndp.evaluate import exact_log_prob, model_log_prob, score_error, summarise
 from geomndp.experiments.regression1d.ablation_configs import (
     Setting,
     measurable,
@@ -125,11 +125,11 @@ class Measures(NamedTuple):
     batches: int
 
     def gap(self, model: Model, kind: str) -> dict:
-        """Score gap of one kind, on functions like the test's."""
+        """Score error of one kind, on functions like the test's."""
         problem = self.this.problem
         tasks = problem.tasks(256, seed=1, dtype="float32")
         exact = GaussianScore(problem.exact())
-        gap = score_gap(model, exact, tasks, key=jr.key(2), kind=kind, batches=self.batches)
+        gap = score_error(model, exact, tasks, key=jr.key(2), mode=kind, batches=self.batches)
         return {f"gap_{kind}": [gap.value, gap.standard_error]}
 
     def likelihood(self, model: Model) -> dict:

@@ -9,7 +9,13 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from geomndp.evaluate import ExactSampleScores, SampleScores, covered, in_blocks, summarise
+from geomndp.evaluate import (
+    ExactSampleScores,
+    SampleScores,
+    interval_coverage,
+    run_resumable,
+    summarise,
+)
 from geomndp.experiments.regression1d.experiment import Experiment
 from geomndp.model import Model
 from geomndp.plot import calibration as draw_calibration, save_figure
@@ -29,7 +35,7 @@ def calibration(
     sampler: AbstractSampler | None = None,
     seed: int = 1234,
     bins: int = 20,
-    at_once: int = 16,
+    batch_size: int = 16,
     directory: str | PathLike | None = None,
     devices=None,
 ) -> dict:
@@ -42,9 +48,9 @@ def calibration(
     contexts = problem.contexts[1]
     tasks = problem.tasks(num, region=region, seed=seed, dtype="float32")
     sampler = Amortised() if sampler is None else sampler
-    measurement = SampleScores(contexts, num_samples, sampler, at_once)
+    measurement = SampleScores(contexts, num_samples, sampler, batch_size)
     items = (tasks, jr.split(jr.key(SAMPLES_KEY), num))
-    found = in_blocks(measurement, model, items, directory=directory, devices=devices)
+    found = run_resumable(measurement, model, items, directory=directory, devices=devices)
     result: dict = {
         "model": _summary(found, bins),
         "num": num,
@@ -56,7 +62,7 @@ def calibration(
     gp = problem.process.gp
     if gp is not None:
         items = (tasks, jr.split(jr.key(EXACT_KEY), num))
-        exact = in_blocks(ExactSampleScores(contexts, num_samples), gp, items, devices=devices)
+        exact = run_resumable(ExactSampleScores(contexts, num_samples), gp, items, devices=devices)
         result["gp"] = _summary(exact, bins)
         result["crps_regret"] = list(summarise(jnp.asarray(found["crps"] - exact["crps"])))
     return result
@@ -71,7 +77,7 @@ def _summary(found: dict[str, np.ndarray], bins: int) -> dict:
         "crps": list(summarise(jnp.asarray(found["crps"]))),
     }
     for level in LEVELS:
-        inside = jnp.mean(covered(jnp.asarray(pit), level), axis=1)
+        inside = jnp.mean(interval_coverage(jnp.asarray(pit), level), axis=1)
         summary[f"coverage{100 * level:.0f}"] = list(summarise(inside))
     return summary
 

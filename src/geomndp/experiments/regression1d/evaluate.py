@@ -25,7 +25,7 @@ def score(
     route: str = "conditional",
     probes: int | None = None,
     seed: int = 1234,
-    at_once: int = 64,
+    batch_size: int = 64,
     directory: str | PathLike | None = None,
     devices=None,
 ) -> dict:
@@ -39,7 +39,7 @@ def score(
     tasks = problem.tasks(num, region=region, seed=seed, dtype="float32")
     flow = Flow(divergence=Exact() if probes is None else Hutchinson(probes=probes))
     contexts = problem.contexts[1]
-    options = {"contexts": contexts, "route": route, "key": jr.key(7), "at_once": at_once}
+    options = {"contexts": contexts, "route": route, "key": jr.key(7), "batch_size": batch_size}
     options |= {"directory": directory, "devices": devices}
     result = model_log_prob(model, tasks, flow, **options)
     gp = problem.process.gp

@@ -51,12 +51,16 @@ def _band(gp: AbstractGP, x):
 
 
 def curve_figure(curves: dict[str, list[dict]], path: str | Path) -> Path:
-    """Regret and score gaps against training steps, one panel a model."""
+    """Regret and score errors against training steps, one panel a model."""
     import matplotlib.pyplot as plt
 
     size = (4 * len(curves), 3.2)
     figure, axes = plt.subplots(1, len(curves), figsize=size, squeeze=False, sharey=True)
-    names = {"regret": "regret", "gap_conditional": "score gap", "gap_joint": "score gap, joint"}
+    names = {
+        "regret": "regret",
+        "gap_conditional": "score error",
+        "gap_joint": "score error, joint",
+    }
     for ax, (title, points) in zip(axes[0], curves.items(), strict=True):
         for key, label in names.items():
             some = [(p["steps"], *p[key]) for p in points if key in p]

@@ -13,7 +13,7 @@ from geomndp.experiments.regression1d.calibration import calibration
 from geomndp.experiments.regression1d.evaluate import score
 from geomndp.experiments.regression1d.experiment import Experiment, experiment
 from geomndp.experiments.regression1d.samplers import exact_rows, sampler_rows
-from geomndp.experiments.regression1d.score_error import score_gaps
+from geomndp.experiments.regression1d.score_error import score_errors
 from geomndp.model import Model
 from geomndp.model.likelihood_routes import ROUTES
 
@@ -32,7 +32,7 @@ def measure(
     directory: str | PathLike | None = None,
     **options,
 ) -> None:
-    """Scores by both routes, calibration and, for Gaussian data, score gaps of one model.
+    """Scores by both routes, calibration and, for Gaussian data, score errors of one model.
 
     Every part is written to `path` as soon as it is known, and not measured again where it stands
     there already. `directory` keeps blocks of unfinished parts. Options go to `score`.
@@ -55,7 +55,7 @@ def measure(
             settings = {"num": calibrate, "region": region, "directory": blocks(region, "samples")}
             part(("calibration", name, region), calibration, model, this, **settings)
     if this.problem.process.gp is not None:
-        part(("gaps", name), score_gaps, model, this.problem, test=True)
+        part(("gaps", name), score_errors, model, this.problem, test=True)
 
 
 def measure_samplers(

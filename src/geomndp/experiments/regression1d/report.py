@@ -48,8 +48,8 @@ def ablation(name: str, found: list[dict]) -> Table:
         if "diverged" in row:
             cells[-1] = f"diverged at step {row['diverged']}"
         rows.append((row["limit"], row["parametrisation"], str(row.get("steps", "")), *cells))
-    header = ("limiting kernel", "parametrisation", "steps", "score gap, joint")
-    header += ("score gap, conditional", "regret")
+    header = ("limiting kernel", "parametrisation", "steps", "score error, joint")
+    header += ("score error, conditional", "regret")
     return Table(f"Limiting kernel and parametrisation, {name}", header, rows)
 
 
@@ -75,5 +75,12 @@ def curve(part: dict) -> Table:
             seconds = point.get("seconds")
             when = (str(point["steps"]), "" if seconds is None else f"{seconds:.0f}")
             rows.append((name, *when, *(pair(point.get(key)) for key in keys)))
-    header = ("model", "steps", "seconds", "score gap, joint", "score gap, conditional", "regret")
+    header = (
+        "model",
+        "steps",
+        "seconds",
+        "score error, joint",
+        "score error, conditional",
+        "regret",
+    )
     return Table("Regret against training", header, rows)

@@ -20,7 +20,7 @@ import numpy as np
 
 from geomndp._types import Array, Batch
 from geomndp.data import Regression1D, tasks as draw_tasks
-from geomndp.evaluate import fitted_kl
+from geomndp.evaluate import moment_matched_kl
 from geomndp.gp import GP
 from geomndp.law import posterior_kl
 from geomndp.model import Model
@@ -57,7 +57,7 @@ class Sizes(NamedTuple):
 
     contexts: int
     num_samples: int
-    at_once: int
+    batch_size: int
 
 
 def make_tasks(
@@ -77,7 +77,7 @@ def sampler_rows(
     contexts: int = 5,
     targets: int = 20,
     samplers: dict[str, AbstractSampler] | None = None,
-    at_once: int = 2**12,
+    batch_size: int = 2**12,
     seed: int = 0,
     workers: int = 16,
 ) -> list[dict]:
@@ -89,7 +89,7 @@ def sampler_rows(
     gp, samplers = problem.exact(), SAMPLERS if samplers is None else samplers
     batch = make_tasks(problem, num, contexts=contexts, targets=targets, dtype="float32")
     truths = exact_posteriors(gp, batch, contexts)
-    keys, sizes = jr.split(jr.key(seed), num), Sizes(contexts, num_samples, at_once)
+    keys, sizes = jr.split(jr.key(seed), num), Sizes(contexts, num_samples, batch_size)
 
     def compiled(sampler):  # ordinary calls find the program later
         arguments = (sampler, model, _task(batch, 0), sizes, keys[0])
@@ -102,7 +102,7 @@ def sampler_rows(
         start, found = time.perf_counter(), []
         for i, truth in enumerate(truths):
             y = np.asarray(_draw(sampler, model, _task(batch, i), sizes, keys[i]))
-            found.append(fitted_kl(y.astype(np.float64), truth))
+            found.append(moment_matched_kl(y.astype(np.float64), truth))
         seconds = time.perf_counter() - start
         kls, errors = np.transpose(found)
         cost = sampler.program(_problem(model, _task(batch, 0), contexts)).evaluations
@@ -176,7 +176,7 @@ def _problem(model: Model, task: Batch, contexts: int) -> Problem:
 def _draw(sampler: AbstractSampler, model: Model, task: Batch, sizes: Sizes, key) -> Array:
     problem = _problem(model, task, sizes.contexts)
     sampler.check(problem)
-    each = min(sizes.at_once, sizes.num_samples)
+    each = min(sizes.batch_size, sizes.num_samples)
     parts = -(-sizes.num_samples // each)
 
     def part(key):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import jax.random as jr
 
 from geomndp.data import Regression1D
-from geomndp.evaluate import ScoreGap, score_gap
+from geomndp.evaluate import ScoreError, score_error
 from geomndp.model import Model
 from geomndp.score import GaussianScore
 
 
-def score_gaps(
+def score_errors(
     model: Model,
     problem: Regression1D,
     *,
@@ -30,12 +30,12 @@ def score_gaps(
     else:
         data = problem.generator(batch_size, dtype="float32")
     joint, conditional = (
-        score_gap(
+        score_error(
             model,
             GaussianScore(gp),
             data,
             key=jr.key(seed),
-            kind=kind,
+            mode=kind,
             batches=batches,
             cells=cells,
         )
@@ -44,7 +44,7 @@ def score_gaps(
     return {"joint": as_dict(joint), "conditional": as_dict(conditional)}
 
 
-def as_dict(gap: ScoreGap) -> dict:
+def as_dict(gap: ScoreError) -> dict:
     """A gap for JSON: a pair, and its profile over time."""
     return {
         "gap": [gap.value, gap.standard_error],

@@ -25,7 +25,7 @@ from geomndp.data.grids import random_mask, white_noise
 from geomndp.data.point_designs import sample_pattern
 from geomndp.experiments import results
 from geomndp.experiments.table import pair
-from geomndp.experiments.vector_fields.evaluate import score_gaps_of, score_tasks
+from geomndp.experiments.vector_fields.evaluate import score_errors_of, score_tasks
 from geomndp.experiments.vector_fields.experiment import FieldExperiment, experiment
 from geomndp.likelihood import Flow, Hutchinson
 from geomndp.model import Model, load
@@ -108,7 +108,7 @@ def regret_at(
     found |= {"neighbours": float(np.mean(counts)), "most_neighbours": int(np.max(counts))}
     if fields:
         tasks = design_tasks(made, this.problem, fields)
-        gaps = score_gaps_of(roomy, problem, tasks, batches=2, cells=max(fields // 4, 2))
+        gaps = score_errors_of(roomy, problem, tasks, batches=2, cells=max(fields // 4, 2))
         found["gaps"] = {kind: gaps[kind]["gap"] for kind in gaps}
     if num:
         tasks = design_tasks(made, this.problem, num)
@@ -144,11 +144,13 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("models", nargs="+", help="shipped names, or paths of models")
     parser.add_argument("--out", required=True)
     parser.add_argument("--num", type=int, default=128, help="test fields of every design")
-    parser.add_argument("--fields", type=int, default=32, help="fields of the score gaps")
+    parser.add_argument("--fields", type=int, default=32, help="fields of the score errors")
     parser.add_argument("--probes", type=int, default=8)
     parser.add_argument("--steps", type=int, default=16)
     parser.add_argument("--heun", action="store_true", help="Heun's method in the place of RK4")
-    parser.add_argument("--at-once", type=int, default=32, help="fields side by side on a device")
+    parser.add_argument(
+        "--batch-size", type=int, default=32, help="fields side by side on a device"
+    )
     parser.add_argument("--designs", nargs="+", default=DESIGNS, choices=DESIGNS)
     return parser.parse_args()
 
@@ -160,7 +162,7 @@ def main() -> None:
     flow = Flow(solver, options.steps, divergence=Hutchinson(probes=options.probes))
     for path in options.models:
         this = experiment(_pretrained.metadata(path)["experiment"])
-        asked = {key: getattr(options, key) for key in ("num", "fields", "probes", "at_once")}
+        asked = {key: getattr(options, key) for key in ("num", "fields", "probes", "batch_size")}
         names = tuple(options.designs)
         measure(load(path), this, options.out, names=names, flow=flow, **asked)
 

@@ -11,9 +11,9 @@ from geomndp._types import Batch
 from geomndp.data import FieldProblem, covariance
 from geomndp.evaluate import (
     GridLogProbs,
-    gaussian_rows,
-    in_blocks,
-    score_gap,
+    gp_log_probs,
+    run_resumable,
+    score_error,
     summarise,
 )
 from geomndp.experiments.regression1d.score_error import as_dict
@@ -32,7 +32,7 @@ def score(
     probes: int = 8,
     flow: Flow | None = None,
     seed: int = 1234,
-    at_once: int = 32,
+    batch_size: int = 32,
     directory: str | PathLike | None = None,
     devices=None,
 ) -> dict:
@@ -43,7 +43,7 @@ def score(
     flow is RK4 on 16 steps unless given: its error is below that of 100 Heun steps.
     """
     tasks = this.problem.tasks(num, seed=seed, dtype="float32")
-    options = {"route": route, "flow": flow, "at_once": at_once, "devices": devices}
+    options = {"route": route, "flow": flow, "batch_size": batch_size, "devices": devices}
     found = score_tasks(model, this.problem, tasks, probes=probes, directory=directory, **options)
     return found | {"seed": seed}
 
@@ -56,7 +56,7 @@ def score_tasks(
     route: str = "conditional",
     probes: int = 8,
     flow: Flow | None = None,
-    at_once: int = 32,
+    batch_size: int = 32,
     directory: str | PathLike | None = None,
     devices=None,
 ) -> dict:
@@ -65,11 +65,11 @@ def score_tasks(
     Every field of `tasks` has `problem.contexts` context points.
     """
     flow = Flow(divergence=Hutchinson(probes=probes)) if flow is None else flow
-    measurement = GridLogProbs(tasks.x[0], flow, problem.contexts, route, at_once)
+    measurement = GridLogProbs(tasks.x[0], flow, problem.contexts, route, batch_size)
     items = (tasks.y, tasks.context, jr.split(jr.key(7), len(tasks.y)))
-    options = {"block": max(at_once, 128), "directory": directory, "devices": devices}
-    found = in_blocks(measurement, model, items, **options)
-    exact, diagonal = gaussian_rows(problem.gp, tasks)
+    options = {"block_size": max(batch_size, 128), "directory": directory, "devices": devices}
+    found = run_resumable(measurement, model, items, **options)
+    exact, diagonal = gp_log_probs(problem.gp, tasks)
     value = jnp.asarray(found["value"])
     return {
         "log_prob": list(summarise(value)),
@@ -84,7 +84,7 @@ def score_tasks(
     }
 
 
-def field_score_gaps(
+def field_score_errors(
     model: Model,
     this: FieldExperiment,
     *,
@@ -93,12 +93,12 @@ def field_score_gaps(
     cells: int = 32,
     seed: int = 0,
 ) -> dict:
-    """Joint and conditional score gaps on fixed test fields, nats per target."""
+    """Joint and conditional score errors on fixed test fields, nats per target."""
     tasks = this.problem.tasks(num, seed=seed, dtype="float32")
-    return score_gaps_of(model, this.problem, tasks, batches=batches, cells=cells, seed=seed)
+    return score_errors_of(model, this.problem, tasks, batches=batches, cells=cells, seed=seed)
 
 
-def score_gaps_of(
+def score_errors_of(
     model: Model, problem: FieldProblem, tasks: Batch, *, batches: int, cells: int, seed: int = 0
 ) -> dict:
     """The same of any fields on the grid of a problem."""
@@ -106,6 +106,6 @@ def score_gaps_of(
     exact = GridGaussianScore(matrix, problem.gp.dim, problem.contexts, "float32")
     gaps = {}
     for kind in ("joint", "conditional"):
-        options = {"key": jr.key(seed), "kind": kind, "batches": batches, "cells": cells}
-        gaps[kind] = as_dict(score_gap(model, exact, tasks, **options))
+        options = {"key": jr.key(seed), "mode": kind, "batches": batches, "cells": cells}
+        gaps[kind] = as_dict(score_error(model, exact, tasks, **options))
     return gaps

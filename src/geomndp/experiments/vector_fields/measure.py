@@ -16,7 +16,7 @@ import jax.random as jr
 
 from geomndp import _pretrained
 from geomndp.experiments import results
-from geomndp.experiments.vector_fields.evaluate import field_score_gaps, score
+from geomndp.experiments.vector_fields.evaluate import field_score_errors, score
 from geomndp.experiments.vector_fields.experiment import FieldExperiment, experiment
 from geomndp.experiments.vector_fields.physics import sample_physics
 from geomndp.experiments.vector_fields.unseen_locations import ELSEWHERE, unseen_grids
@@ -26,10 +26,10 @@ from geomndp.model import Model, load
 def score_run(
     model: Model, this: FieldExperiment, run: str | PathLike, *, num: int = 512, probes: int = 8
 ) -> None:
-    """Score gaps, and log-likelihoods by both routes on `num` fields, beside the model of a run."""
+    """Score errors, and log-likelihoods by both routes on `num` fields, for the model of a run."""
     path = Path(run) / "results.json"
     if results.found(results.read(path), "gaps", this.name) is None:
-        results.update(path, ("gaps", this.name), field_score_gaps(model, this))
+        results.update(path, ("gaps", this.name), field_score_errors(model, this))
     for route in ("conditional", "joint"):
         if results.found(results.read(path), "scores", this.name, route) is None:
             kept = Path(run) / "blocks" / route

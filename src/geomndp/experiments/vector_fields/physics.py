@@ -30,12 +30,12 @@ def drawn(
     *,
     num: int,
     key: PRNGKeyArray,
-    at_once: int = 64,
+    batch_size: int = 64,
     sampler: AbstractSampler = SAMPLER,
     dtype: str = "float32",
 ) -> Float[np.ndarray, "s n p"]:
-    """Draw fields at the places, `at_once` of them side by side."""
-    x, size = jnp.asarray(grid, dtype), min(at_once, num)
+    """Draw fields at the places, `batch_size` of them side by side."""
+    x, size = jnp.asarray(grid, dtype), min(batch_size, num)
     keys = jr.split(key, -(-num // size))
     parts = [model.sample(x, key=k, num_samples=size, sampler=sampler) for k in keys]
     return np.concatenate([np.asarray(part) for part in parts])[:num]

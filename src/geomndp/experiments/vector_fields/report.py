@@ -54,7 +54,7 @@ def elsewhere(part: dict[str, dict[str, dict]]) -> Table:
             cells = [pair(gaps.get(kind)) for kind in ("joint", "conditional")]
             cells += [pair(found.get("whitened"), 3), pair(found.get("regret"))]
             rows.append((name, grid, str(found["points"]), *cells))
-    header = ("model", "places", "points", "score gap, joint", "conditional")
+    header = ("model", "places", "points", "score error, joint", "conditional")
     header += ("mean square of whitened posterior samples", "regret")
     return Table("Other places than the grid, nats per point", header, rows)
 
@@ -69,7 +69,7 @@ def densities(part: dict[str, dict[str, dict]]) -> Table:
             cells = [pair(gaps.get(kind)) for kind in ("joint", "conditional")]
             rows.append((name, design, *counts, *cells, pair(found.get("regret"))))
     header = ("model", "design", "points", "of these context", "neighbours per point")
-    header += ("score gap, joint", "conditional", "regret")
+    header += ("score error, joint", "conditional", "regret")
     return Table("Other densities of points, nats per point", header, rows)
 
 

@@ -15,7 +15,7 @@ from geomndp._types import Float
 from geomndp.data import FieldProblem, disc
 from geomndp.equivariance import random_transform
 from geomndp.evaluate import summarise, whitened
-from geomndp.experiments.vector_fields.evaluate import field_score_gaps, score
+from geomndp.experiments.vector_fields.evaluate import field_score_errors, score
 from geomndp.experiments.vector_fields.experiment import FieldExperiment
 from geomndp.experiments.vector_fields.physics import SAMPLER
 from geomndp.model import Model
@@ -75,7 +75,7 @@ def unseen_grids(
         problem = this.problem._replace(grid=places(name, this.problem))
         roomy = with_capacity(model, np.asarray(problem.grid, np.float32))
         there = this._replace(problem=problem)
-        gaps = field_score_gaps(roomy, there, num=fields, batches=2, cells=max(fields // 4, 2))
+        gaps = field_score_errors(roomy, there, num=fields, batches=2, cells=max(fields // 4, 2))
         spread = posterior_spread(roomy, problem, tasks=tasks, samples=samples, sampler=sampler)
         rows[name] = {
             "points": len(problem.grid),

@@ -12,8 +12,8 @@ from geomndp import Model
 from geomndp._types import Batch
 from geomndp.data import ProcessGenerator, regression1d
 from geomndp.data.synthetic import Gaussian
-from geomndp.evaluate import score_gap
-from geomndp.experiments.regression1d.score_error import score_gaps
+from geomndp.evaluate import score_error
+from geomndp.experiments.regression1d.score_error import score_errors
 from geomndp.gp import GP
 from geomndp.kernels import SquaredExponential, White
 from geomndp.law import gaussian_kl
@@ -47,7 +47,7 @@ def kl(noising, x, t: float, kind: str):
 def test_gap_is_the_change_of_the_kl(kind, limit):
     noising = OrnsteinUhlenbeck(LIMITS[limit], LinearSchedule(0.0, 8.0))
     model, batch = Model(noising, WRONG, t_min=1e-3), functions(512)
-    gap = score_gap(model, TRUE, batch, key=jr.key(0), kind=kind, batches=8, cells=16)
+    gap = score_error(model, TRUE, batch, key=jr.key(0), mode=kind, batches=8, cells=16)
     kls = [jax.vmap(lambda x, t=t: kl(noising, x, t, kind))(batch.x) for t in (1e-3, 1.0)]
     targets = POINTS - 1 - (CONTEXT if kind == "conditional" else 0)
     expected = jnp.mean(kls[0] - kls[1]) / targets
@@ -60,20 +60,20 @@ def test_gap_is_the_change_of_the_kl(kind, limit):
 def test_exact_score_has_no_gap_and_streams_serve():
     noising = OrnsteinUhlenbeck(White(), LinearSchedule(0.0, 10.0))
     generator = ProcessGenerator(Gaussian(TRUE.gp), batch_size=32, max_points=5)
-    options = {"key": jr.key(1), "kind": "conditional", "batches": 2, "cells": 4}
-    assert score_gap(Model(noising, TRUE), TRUE, generator, **options).value < 1e-20
+    options = {"key": jr.key(1), "mode": "conditional", "batches": 2, "cells": 4}
+    assert score_error(Model(noising, TRUE), TRUE, generator, **options).value < 1e-20
 
 
 @pytest.mark.parametrize("alike", [True, False])
 def test_inputs_that_all_functions_share_are_used_once(alike, monkeypatch):
-    module, batch = importlib.import_module("geomndp.evaluate.score_gap"), functions(8)
+    module, batch = importlib.import_module("geomndp.evaluate.score_error"), functions(8)
     batch = batch._replace(x=jnp.tile(batch.x[:1], (8, 1, 1))) if alike else batch
     assert module._shared(batch) == alike
     model = Model(OrnsteinUhlenbeck(White(), LinearSchedule(0.0, 10.0)), WRONG)
     options = {"key": jr.key(0), "batches": 1, "cells": 2}
-    found = score_gap(model, TRUE, batch, **options)
+    found = score_error(model, TRUE, batch, **options)
     monkeypatch.setattr(module, "_shared", lambda _: False)
-    apart = score_gap(model, TRUE, batch, **options)
+    apart = score_error(model, TRUE, batch, **options)
     np.testing.assert_allclose(found.profile, apart.profile, rtol=1e-9)
 
 
@@ -81,6 +81,6 @@ def test_refusals():
     problem = regression1d("paper", "sawtooth")
     model = Model(OrnsteinUhlenbeck(White(), LinearSchedule(0.0, 10.0)), TRUE)
     with pytest.raises(ValueError, match="expected Gaussian data, whose law is known"):
-        score_gaps(model, problem)
+        score_errors(model, problem)
     with pytest.raises(ValueError, match="in each of 64 cells"):
-        score_gap(model, TRUE, functions(16), key=jr.key(0), batches=1, cells=64)
+        score_error(model, TRUE, functions(16), key=jr.key(0), batches=1, cells=64)

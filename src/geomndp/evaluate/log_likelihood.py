@@ -15,7 +15,7 @@ import jax.random as jr
 
 from geomndp import _validation
 from geomndp._types import Array, Batch, Float, PRNGKeyArray
-from geomndp.evaluate.blocks import AbstractMeasurement, in_blocks
+from geomndp.evaluate.resumable import AbstractMeasurement, run_resumable
 from geomndp.gp import GP
 from geomndp.likelihood import Flow
 from geomndp.model import Model, log_prob
@@ -45,7 +45,7 @@ class LogProbs(AbstractMeasurement):
     flow: Flow
     contexts: int = eqx.field(static=True)
     route: str = eqx.field(default="conditional", static=True)
-    at_once: int = eqx.field(default=64, static=True)
+    batch_size: int = eqx.field(default=64, static=True)
 
     def __check_init__(self) -> None:
         _validation.one_of("route", self.route, ROUTES)
@@ -60,7 +60,7 @@ class LogProbs(AbstractMeasurement):
             result = log_prob(self.flow, problem, y, None, key, self.route)
             return PerTarget(*(value / len(x) for value in result[:3]))._asdict()
 
-        return jax.lax.map(one, items, batch_size=min(self.at_once, len(items[0].x)))
+        return jax.lax.map(one, items, batch_size=min(self.batch_size, len(items[0].x)))
 
 
 def model_log_prob(
@@ -71,17 +71,17 @@ def model_log_prob(
     contexts: int,
     route: str = "conditional",
     key: PRNGKeyArray | None = None,
-    at_once: int = 64,
+    batch_size: int = 64,
     **options,
 ) -> PerTarget:
     """Log-density per target of each task's targets given its context.
 
-    `at_once` tasks go side by side on a device. Options as those of `in_blocks`: `block`,
+    `batch_size` tasks go side by side on a device. Options as those of `run_resumable`: `block`,
     `directory` to keep results and go on after a stop, `devices`.
     """
     keys = None if key is None else jr.split(key, len(tasks.x))
-    measurement = LogProbs(flow, contexts, route, at_once)
-    found = in_blocks(measurement, model, (tasks, keys), **options)
+    measurement = LogProbs(flow, contexts, route, batch_size)
+    found = run_resumable(measurement, model, (tasks, keys), **options)
     return PerTarget(**{name: jnp.asarray(values) for name, values in found.items()})
 
 

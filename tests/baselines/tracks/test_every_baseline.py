@@ -78,7 +78,7 @@ def test_the_density_is_that_of_the_samples(name):
     samples = baseline.sample((xc, yc), x[1:2], key=jr.key(2), num_samples=500)
     centre = baseline.mean((xc, yc), x[1:2])
     spread = 1.5 * jnp.sqrt(jnp.mean(jnp.sum((samples - centre[None]) ** 2, axis=-1)) / 2)
-    proposal = baselines.Beginnings(centre, 1 / spread**2)
+    proposal = baselines.GenesisDensity(centre, 1 / spread**2)
     found = density_at_samples(baseline.forecast(xc, x[1:2]), proposal, yc)
     own, other, wide = (np.asarray(value) for value in found)
     ratio = np.exp(other - wide)

@@ -25,7 +25,7 @@ MODEL = Model(
 def test_exact_score_has_no_regret(route):
     batch = tasks(GAUSSIAN, num=6, contexts=(0, 4), targets=5)
     flow = Flow(steps=24, terminal="exact" if route == "joint" else "prior")
-    result = model_log_prob(MODEL, batch, flow, contexts=4, route=route, at_once=4)
+    result = model_log_prob(MODEL, batch, flow, contexts=4, route=route, batch_size=4)
     exact = exact_log_prob(GAUSSIAN.gp, batch, contexts=4)
     assert_allclose(result.value, exact, atol=4e-3)
     assert jnp.all(result.solver_error < 1e-3)
@@ -35,7 +35,7 @@ def test_padding_of_the_context_changes_nothing():
     batch = tasks(GAUSSIAN, num=2, contexts=(1, 3), targets=4)
     garbage = batch._replace(y=jnp.where(batch.mask[:, :, None] > 0, batch.y, 99.0))
     first, second = (
-        model_log_prob(MODEL, b, Flow(), contexts=3, at_once=2).value for b in (batch, garbage)
+        model_log_prob(MODEL, b, Flow(), contexts=3, batch_size=2).value for b in (batch, garbage)
     )
     assert_allclose(first, second, atol=1e-10)
     one = int(jnp.sum(batch.context[0]))

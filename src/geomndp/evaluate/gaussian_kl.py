@@ -8,7 +8,9 @@ from scipy.linalg import solve_triangular
 RESAMPLES = 32
 
 
-def fitted_kl(samples: np.ndarray, truth: tuple[np.ndarray, np.ndarray]) -> tuple[float, float]:
+def moment_matched_kl(
+    samples: np.ndarray, truth: tuple[np.ndarray, np.ndarray]
+) -> tuple[float, float]:
     """KL(truth || fitted Gaussian) less its bias, and its standard error by the bootstrap.
 
     The error of the mean and covariance of n samples in d dimensions lifts the KL by

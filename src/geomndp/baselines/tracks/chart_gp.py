@@ -12,7 +12,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from geomndp._types import Array, Float
-from geomndp.baselines.base import (
+from geomndp.baselines.tracks.base import (
     AbstractBaseline,
     AbstractForecast,
     KnownTimes,
@@ -21,7 +21,7 @@ from geomndp.baselines.base import (
     days,
     shared_times,
 )
-from geomndp.baselines.charts import AbstractChart, LatLon
+from geomndp.baselines.tracks.map_projections import AbstractChart, LatLon
 from geomndp.gp import GP
 from geomndp.kernels import SquaredExponential
 

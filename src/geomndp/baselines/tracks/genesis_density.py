@@ -7,12 +7,12 @@ import jax.random as jr
 import numpy as np
 
 from geomndp._types import Array, Float, PRNGKeyArray, Scalar, ScalarLike
-from geomndp.baselines.base import SPHERE
+from geomndp.baselines.tracks.base import SPHERE
 from geomndp.data.globe import east_and_north
 
 CONCENTRATIONS = 10.0 ** np.linspace(1, 5, 17)
-JUDGES = 1000
-"""At most so many beginnings choose the concentration."""
+NUM_LEAVE_ONE_OUT = 1000
+"""At most so many genesis choose the concentration."""
 
 
 def _log_kernel(cosine, concentration):
@@ -22,17 +22,17 @@ def _log_kernel(cosine, concentration):
     return scale + concentration * (cosine - 1)
 
 
-class Beginnings(eqx.Module):
+class GenesisDensity(eqx.Module):
     """Kernel density of the first points of tracks."""
 
     centres: Float[Array, "m 3"]
     concentration: Float[Array, ""]
 
     @classmethod
-    def fit(cls, y: Float[Array, "m 3"]) -> "Beginnings":
-        """Choose the concentration by the likelihood of beginnings that are left out in turn."""
+    def fit(cls, y: Float[Array, "m 3"]) -> "GenesisDensity":
+        """Choose the concentration by the likelihood of genesis that are left out in turn."""
         centres = np.asarray(y, dtype=float)
-        judges = np.unique(np.linspace(0, len(centres) - 1, JUDGES).round().astype(int))
+        judges = np.unique(np.linspace(0, len(centres) - 1, NUM_LEAVE_ONE_OUT).round().astype(int))
         cosine = np.clip(centres[judges] @ centres.T, -1, 1)
         cosine[np.arange(len(judges)), judges] = -np.inf
         quality = [
@@ -48,7 +48,7 @@ class Beginnings(eqx.Module):
         return jax.scipy.special.logsumexp(terms) - np.log(len(self.centres))
 
     def sample(self, *, key: PRNGKeyArray, num_samples: int) -> Float[Array, "s 3"]:
-        """Draw beginnings: the law of the angle has a closed inverse on S^2 (Ulrich 1984)."""
+        """Draw genesis: the law of the angle has a closed inverse on S^2 (Ulrich 1984)."""
         centre_key, angle_key, turn_key = jr.split(key, 3)
         dtype = self.centres.dtype
         centre = self.centres[jr.randint(centre_key, (num_samples,), 0, len(self.centres))]

@@ -28,6 +28,7 @@ import jax.random as jr
 import numpy as np
 
 from geomndp import _validation
+from geomndp._deprecated import renamed_arguments
 from geomndp._types import Batch, PRNGKeyArray
 from geomndp.data import AbstractGenerator, ContextSampler
 from geomndp.linalg import zero_masked
@@ -35,11 +36,11 @@ from geomndp.model import Model
 from geomndp.score import AbstractScore
 from geomndp.train.times import stratified
 
-KINDS = ("joint", "conditional")
-AT_ONCE = 20_000  # points side by side: memory for larger batches would be a multiple
+MODES = ("joint", "conditional")
+POINTS_PER_BATCH = 20_000  # points side by side: memory for larger batches would be a multiple
 
 
-class ScoreGap(NamedTuple):
+class ScoreError(NamedTuple):
     """Nats per target, with the standard error over functions, times and noise.
 
     `profile` is the part of each of the cells, `times` their middles, smallest first.
@@ -52,30 +53,31 @@ class ScoreGap(NamedTuple):
     profile_error: np.ndarray
 
 
-def score_gap(
+@renamed_arguments(kind="mode")
+def score_error(
     model: Model,
     exact: AbstractScore,
     data: AbstractGenerator | Batch,
     *,
     key: PRNGKeyArray,
-    kind: str = "joint",
+    mode: str = "joint",
     batches: int = 16,
     cells: int = 32,
-) -> ScoreGap:
+) -> ScoreError:
     """Integrated error of the model's score against the `exact` one.
 
-    Kind "joint" has all points at one time, "conditional" the context at zero: of a stream, fresh
+    Mode "joint" has all points at one time, "conditional" the context at zero: of a stream, fresh
     functions all with contexts; of a batch, the marked points, its functions noised `batches` times
     over. Calls with another model of the same make compile nothing.
     """
-    _validation.one_of("kind", kind, KINDS)
+    _validation.one_of("mode", mode, MODES)
     _validation.at_least(1, batches=batches)
     _validation.at_least(2, cells=cells)
     if isinstance(data, AbstractGenerator):
         data = dataclasses.replace(
-            data, contexts=None if kind == "joint" else ContextSampler(share=1.0)
+            data, contexts=None if mode == "joint" else ContextSampler(share=1.0)
         )
-    ways = kind == "joint", _shared(data)
+    ways = mode == "joint", _shared(data)
     parts = [_errors(model, exact, data, *ways, k) for k in jr.split(key, batches)]
     u, squares, targets = (np.concatenate(p).astype(float) for p in zip(*parts, strict=True))
     low, high = _ends(model)
@@ -126,11 +128,11 @@ def _errors(model: Model, exact: AbstractScore, data, joint: bool, shared: bool,
         return square, jnp.sum(target)
 
     items = (t, batch.x, batch.y, batch.mask, context, jr.split(noise_key, len(u)))
-    at_once = max(AT_ONCE // batch.mask.shape[1], 1)
-    return u, *jax.lax.map(one, items, batch_size=min(at_once, len(u)))
+    batch_size = max(POINTS_PER_BATCH // batch.mask.shape[1], 1)
+    return u, *jax.lax.map(one, items, batch_size=min(batch_size, len(u)))
 
 
-def _integrate(model, u, squares, targets, cells: int, low: float, width: float) -> ScoreGap:
+def _integrate(model, u, squares, targets, cells: int, low: float, width: float) -> ScoreError:
     """Ratio of sums in every cell, and the error of a ratio to first order."""
     index = np.minimum((u * cells).astype(int), cells - 1)
 
@@ -145,7 +147,7 @@ def _integrate(model, u, squares, targets, cells: int, low: float, width: float)
     spread = np.sqrt(residual * counts / (counts - 1)) / points
     share = width / (2 * cells)
     middles = low + width * (np.arange(cells) + 0.5) / cells
-    return ScoreGap(
+    return ScoreError(
         float(share * ratio.sum()),
         float(share * np.sqrt(np.sum(spread**2))),
         np.asarray(_times(model, jnp.asarray(middles))),

@@ -36,40 +36,40 @@ class AbstractMeasurement(eqx.Module):
         """Named results, first axis that of the items."""
 
 
-def in_blocks(
+def run_resumable(
     measurement: AbstractMeasurement,
     model: Any,
     items: Any,
     *,
-    block: int = 256,
+    block_size: int = 256,
     directory: str | os.PathLike | None = None,
     devices=None,
 ) -> dict[str, np.ndarray]:
-    """Measure all items, `block` at once, spread over `devices` (default: all of this process).
+    """Measure all items, `block_size` at a time, spread over `devices` (default: all local ones).
 
     With a `directory`, blocks found there are not computed again; one that was made by another
     model, measurement or other items is refused.
     """
-    _validation.at_least(1, block=block)
+    _validation.at_least(1, block_size=block_size)
     devices = jax.local_devices() if devices is None else list(devices)
     count = len(jax.tree.leaves(items)[0])
     _validation.at_least(1, items=count)
-    block = -(-min(block, count) // len(devices)) * len(devices)
-    mesh = batch_mesh(block, devices)
+    block_size = -(-min(block_size, count) // len(devices)) * len(devices)
+    mesh = batch_mesh(block_size, devices)
     everywhere = NamedSharding(mesh, PartitionSpec())
     arrays, rest = eqx.partition(model, eqx.is_array)
     placed = eqx.combine(jax.device_put(arrays, everywhere), rest)
     folder = None if directory is None else Path(directory)
     made_by = "" if folder is None else _digest(f"{measurement} {model}", (measurement, model))
     parts = []
-    for start in range(0, count, block):
+    for start in range(0, count, block_size):
         # The last block is filled up with its last item: one shape, one compilation.
-        rows = np.minimum(np.arange(start, start + block), count - 1)
+        rows = np.minimum(np.arange(start, start + block_size), count - 1)
         some = jax.tree.map(lambda leaf, rows=rows: leaf[rows], items)
         if folder is None:
             found = _measure(measurement, placed, some, mesh)
         else:
-            path = folder / f"block-{start:06d}-{min(start + block, count):06d}.npz"
+            path = folder / f"block-{start:06d}-{min(start + block_size, count):06d}.npz"
             digest = _digest(made_by, some)
             found = _read(path, digest)
             if found is None:

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from geomndp import baselines
-from geomndp.baselines import linear
+from geomndp.baselines.tracks import linear
 from geomndp.geometry import Sphere
 from geomndp.gp import GP
 from geomndp.kernels import SquaredExponential
@@ -97,7 +97,7 @@ def test_scale_mixture_samples_have_its_variances():
 
 
 def test_beginnings_integrate_to_one(getkey):
-    law = baselines.Beginnings.fit(SPHERE.uniform(30, key=getkey()))
+    law = baselines.GenesisDensity.fit(SPHERE.uniform(30, key=getkey()))
     places = SPHERE.uniform(20_000, key=jr.key(0))
     density = np.exp(np.asarray(jax.jit(jax.vmap(law.log_prob))(places))) * 4 * np.pi
     assert abs(density.mean() - 1) < 4 * density.std() / np.sqrt(len(density))
@@ -106,7 +106,7 @@ def test_beginnings_integrate_to_one(getkey):
 def test_beginnings_are_drawn_from_their_density():
     from scipy.stats import kstest
 
-    law = baselines.Beginnings(jnp.array([[0.0, 0.0, 1.0]]), jnp.asarray(3.0))
+    law = baselines.GenesisDensity(jnp.array([[0.0, 0.0, 1.0]]), jnp.asarray(3.0))
     draws = jax.jit(lambda key: law.sample(key=key, num_samples=4000))(jr.key(1))
     height = np.asarray(draws[:, 2])
     # On S^2 the height has density proportional to exp(3 z).
@@ -146,7 +146,7 @@ def test_marginal_likelihood_finds_the_process():
     truth = GP(SquaredExponential(0.4, 2.0), noise=1e-3)
     x = jnp.asarray(TIMES)
     u = truth.sample(x, key=jr.key(0), num_samples=3000)[..., 0]
-    found = baselines.chart_gp.fit_gp(TIMES[:, 0], np.asarray(u))
+    found = chart_gp.fit_gp(TIMES[:, 0], np.asarray(u))
     assert_allclose(found.kernel.lengthscale, 0.4, rtol=0.05)
     assert_allclose(found.kernel.variance, 2.0, rtol=0.1)
     assert_allclose(found.noise, 1e-3, rtol=0.3)

@@ -13,7 +13,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import geomndp
-from geomndp.evaluate import AbstractMeasurement, in_blocks
+from geomndp.evaluate import AbstractMeasurement, run_resumable
 
 WORKER = Path(__file__).with_name("worker.py")
 CALLS = []
@@ -35,7 +35,9 @@ def items(num: int = 7):
 
 def test_blocks_do_not_show_in_the_results():
     CALLS.clear()
-    whole, parts = (in_blocks(Scaled(2.0), jnp.asarray(3.0), items(), block=b) for b in (7, 3))
+    whole, parts = (
+        run_resumable(Scaled(2.0), jnp.asarray(3.0), items(), block_size=b) for b in (7, 3)
+    )
     assert_array_equal(whole["scaled"], 6 * np.arange(7))
     assert_array_equal(whole["noise"], parts["noise"])
     assert_array_equal(whole["scaled"], parts["scaled"])
@@ -43,14 +45,14 @@ def test_blocks_do_not_show_in_the_results():
 
 
 def test_finished_blocks_are_kept_and_only_the_rest_is_computed(tmp_path):
-    first = in_blocks(Scaled(2.0), jnp.asarray(3.0), items(), block=3, directory=tmp_path)
+    first = run_resumable(Scaled(2.0), jnp.asarray(3.0), items(), block_size=3, directory=tmp_path)
     kept = sorted(tmp_path.iterdir())
     assert [path.name for path in kept] == [
         f"block-{start:06d}-{stop:06d}.npz" for start, stop in ((0, 3), (3, 6), (6, 7))
     ]
     stamps = [path.stat().st_mtime_ns for path in kept]
     kept[1].unlink()
-    again = in_blocks(Scaled(2.0), jnp.asarray(3.0), items(), block=3, directory=tmp_path)
+    again = run_resumable(Scaled(2.0), jnp.asarray(3.0), items(), block_size=3, directory=tmp_path)
     assert_array_equal(first["scaled"], again["scaled"])
     assert_array_equal(first["noise"], again["noise"])
     moved = [a != path.stat().st_mtime_ns for a, path in zip(stamps, kept, strict=True)]
@@ -67,17 +69,17 @@ OTHERS = {
 
 @pytest.mark.parametrize("other", OTHERS)
 def test_results_of_others_are_refused(other, tmp_path):
-    in_blocks(Scaled(2.0), jnp.asarray(3.0), items(), directory=tmp_path)
+    run_resumable(Scaled(2.0), jnp.asarray(3.0), items(), directory=tmp_path)
     measurement, model, wrong = OTHERS[other]
     with pytest.raises(ValueError, match="got those of others"):
-        in_blocks(measurement, jnp.asarray(model), wrong, directory=tmp_path)
+        run_resumable(measurement, jnp.asarray(model), wrong, directory=tmp_path)
 
 
 def test_a_damaged_file_is_refused(tmp_path):
-    in_blocks(Scaled(2.0), jnp.asarray(3.0), items(), directory=tmp_path)
+    run_resumable(Scaled(2.0), jnp.asarray(3.0), items(), directory=tmp_path)
     next(tmp_path.iterdir()).write_bytes(b"PK\x03\x04 nothing")
     with pytest.raises(ValueError, match="damaged or foreign file"):
-        in_blocks(Scaled(2.0), jnp.asarray(3.0), items(), directory=tmp_path)
+        run_resumable(Scaled(2.0), jnp.asarray(3.0), items(), directory=tmp_path)
 
 
 def test_two_devices_give_the_results_of_one(tmp_path):

@@ -7,13 +7,19 @@ import jax.numpy as jnp
 import numpy as np
 
 from geomndp._types import Array, Float, Int
-from geomndp.baselines.base import SPHERE, AbstractBaseline, AbstractPointForecast, Targets, days
+from geomndp.baselines.tracks.base import (
+    SPHERE,
+    AbstractBaseline,
+    AbstractPointForecast,
+    Targets,
+    days,
+)
 
 Shares = Float[Array, "k 1"]
 Index = Int[Array, " k"]
 
 
-class Ray(AbstractPointForecast):
+class GeodesicExtrapolation(AbstractPointForecast):
     """The great circle from one point through another, at constant speed.
 
     `share` is 0 at the first point and 1 at the other; it may be negative.
@@ -24,7 +30,7 @@ class Ray(AbstractPointForecast):
     share: Shares
 
     def mean(self, yc):
-        return toward(yc[self.start], yc[self.through], self.share)
+        return slerp(yc[self.start], yc[self.through], self.share)
 
 
 class Bezier(AbstractPointForecast):
@@ -33,28 +39,30 @@ class Bezier(AbstractPointForecast):
     The inner control points lie a third of the way along the velocities of `before` and `after`.
     """
 
-    before: Ray
+    before: GeodesicExtrapolation
     left: Index
     right: Index
-    after: Ray
+    after: GeodesicExtrapolation
     share: Shares
 
     def mean(self, yc):
         points = [yc[self.left], self.before.mean(yc), self.after.mean(yc), yc[self.right]]
         while len(points) > 1:
             pairs = pairwise(points)
-            points = [toward(first, second, self.share) for first, second in pairs]
+            points = [slerp(first, second, self.share) for first, second in pairs]
         return points[0]
 
 
-def toward(start: Targets, end: Targets, share: Shares) -> Targets:
+def slerp(start: Targets, end: Targets, share: Shares) -> Targets:
     """Point of the great circle from `start`, at 0, to `end`, at 1."""
     return SPHERE.exp(start, share * SPHERE.log(start, end))
 
 
-def _ray(times, start, through, at, dtype) -> Ray:
+def _extrapolation(times, start, through, at, dtype) -> GeodesicExtrapolation:
     share = (at - times[start]) / (times[through] - times[start])
-    return Ray(jnp.asarray(start), jnp.asarray(through), jnp.asarray(share[:, None], dtype=dtype))
+    return GeodesicExtrapolation(
+        jnp.asarray(start), jnp.asarray(through), jnp.asarray(share[:, None], dtype=dtype)
+    )
 
 
 def _known(xc, x):
@@ -83,7 +91,7 @@ class Persistence(AbstractBaseline):
         times, order, before, at = _known(xc, x)
         start = np.clip(before - 1, 0, len(times) - 1)
         through = np.where(start == 0, 1, np.maximum(start - self.steps, 0))
-        return _ray(times, order[start], order[through], at, x.dtype)
+        return _extrapolation(times, order[start], order[through], at, x.dtype)
 
 
 class GreatCircle(AbstractBaseline):
@@ -97,7 +105,7 @@ class GreatCircle(AbstractBaseline):
         times, order, before, at = _known(xc, x)
         right = np.clip(before, 1, len(times) - 1)
         # Beyond the known points: the velocity of the last two, as in `Persistence`.
-        return _ray(times, order[right - 1], order[right], at, x.dtype)
+        return _extrapolation(times, order[right - 1], order[right], at, x.dtype)
 
 
 class Hermite(AbstractBaseline):
@@ -123,9 +131,9 @@ class Hermite(AbstractBaseline):
         outer_right = np.where(before < last, order[np.minimum(before + self.steps, last)], left)
         gap = times[right] - times[left]
         return Bezier(
-            _ray(times, left, outer_left, times[left] + gap / 3, x.dtype),
+            _extrapolation(times, left, outer_left, times[left] + gap / 3, x.dtype),
             jnp.asarray(left),
             jnp.asarray(right),
-            _ray(times, right, outer_right, times[right] - gap / 3, x.dtype),
+            _extrapolation(times, right, outer_right, times[right] - gap / 3, x.dtype),
             jnp.asarray(((at - times[left]) / gap)[:, None], dtype=x.dtype),
         )

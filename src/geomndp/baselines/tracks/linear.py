@@ -13,7 +13,7 @@ import jax.random as jr
 import numpy as np
 
 from geomndp._types import Array, Float
-from geomndp.baselines.base import (
+from geomndp.baselines.tracks.base import (
     SPHERE,
     AbstractBaseline,
     AbstractForecast,
@@ -22,8 +22,8 @@ from geomndp.baselines.base import (
     days,
     shared_times,
 )
-from geomndp.baselines.residuals import ScaleMixture, fit_residuals
-from geomndp.baselines.start import Beginnings
+from geomndp.baselines.tracks.genesis_density import GenesisDensity
+from geomndp.baselines.tracks.residuals import ScaleMixture, fit_residuals
 from geomndp.data.globe import east_and_north
 
 RIDGE = 1e-6
@@ -87,7 +87,7 @@ class LinearForecast(AbstractForecast):
 class JointForecast(AbstractForecast):
     """Tracks of which nothing is known: where they begin, then the rest from there."""
 
-    beginnings: Beginnings
+    genesis: GenesisDensity
     rest: LinearForecast
     first: int = eqx.field(static=True)
 
@@ -95,12 +95,12 @@ class JointForecast(AbstractForecast):
         return jnp.insert(rest, self.first, start, axis=0)
 
     def mean(self, yc):
-        start = SPHERE.retract(jnp.mean(self.beginnings.centres, axis=0))
+        start = SPHERE.retract(jnp.mean(self.genesis.centres, axis=0))
         return self._join(start, self.rest.mean(start[None]))
 
     def sample(self, yc, *, key, num_samples):
         start_key, rest_key = jr.split(key)
-        starts = self.beginnings.sample(key=start_key, num_samples=num_samples)
+        starts = self.genesis.sample(key=start_key, num_samples=num_samples)
 
         def one(start, key):
             return self._join(start, self.rest.sample(start[None], key=key, num_samples=1)[0])
@@ -109,7 +109,7 @@ class JointForecast(AbstractForecast):
 
     def log_prob(self, yc, y, noise=0.0):
         start, rest = y[self.first], jnp.delete(y, self.first, axis=0)
-        return self.beginnings.log_prob(start, noise) + self.rest.log_prob(start[None], rest, noise)
+        return self.genesis.log_prob(start, noise) + self.rest.log_prob(start[None], rest, noise)
 
 
 class LinearGaussian(AbstractBaseline):
@@ -130,7 +130,7 @@ class LinearGaussian(AbstractBaseline):
             return self._regression(known, targets)
         first = int(np.argmin(targets))
         rest = self._regression(targets[[first]], np.delete(targets, first))
-        return JointForecast(Beginnings.fit(self.tracks[:, targets[first]]), rest, first)
+        return JointForecast(GenesisDensity.fit(self.tracks[:, targets[first]]), rest, first)
 
     def _places(self, times) -> np.ndarray:
         gaps = np.abs(times[:, None] - np.asarray(self.times)[None, :])

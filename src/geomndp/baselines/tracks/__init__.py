@@ -1,0 +1,1 @@
+"""Simple forecasts of tracks on the sphere."""
