@@ -56,8 +56,8 @@ def main() -> None:
     problem = regression1d("paper", "se")
     noising = OrnsteinUhlenbeck(White(problem.process.variance), LinearSchedule(0.0, 10.0))
     rows, first = [], None
-    for name, (kind, extra, in_pairs) in CASES.items():
-        generator = problem.generator(options.batch, in_pairs=in_pairs)
+    for name, (kind, extra, packed) in CASES.items():
+        generator = problem.generator(options.batch, packed=packed)
         net = kind(1, 1, **extra, dtype="float32", key=jr.key(0))
         loss, optimiser = train.DenoisingLoss(), train.adam(1000)
         score = NetworkScore(net)

@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose
 
 from geomndp.data import (
     FIELDS,
+    Batching,
     CholeskyGenerator,
     ContextSampler,
     GridGenerator,
@@ -41,7 +42,7 @@ def test_draws_have_the_law_of_the_process(name):
     truth = np.asarray(gp.gram(jnp.asarray(grid)).dense())
     spread = np.sqrt(truth**2 + np.outer(np.diag(truth), np.diag(truth)))
     assert np.abs((y.T @ y / 4000 - truth) / spread).max() * 4000**0.5 < 5
-    assert generator.shared
+    assert generator.batching == Batching(common_inputs=True, padded=False)
     assert bool(jnp.all(batch.x == sampler.grid[None]))
     assert covariance(gp, grid).shape == sampler.factor.shape
 

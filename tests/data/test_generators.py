@@ -147,7 +147,7 @@ def test_shared_places(getkey):
     functions = _numbered()
     generator = data.FixedInputsGenerator(x=functions.x[0], y=functions.y, batch_size=5)
     batch = eqx.filter_jit(generator.draw)(getkey())
-    assert generator.shared and generator.conditional
+    assert generator.batching.common_inputs and generator.conditional
     assert_array_equal(batch.x, np.broadcast_to(functions.x[0], (5, 9, 1)))
     rows = {tuple(row) for row in np.asarray(functions.y[..., 0])}
     assert {tuple(row) for row in np.asarray(batch.y[..., 0])} <= rows

@@ -11,6 +11,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from geomndp.data import (
+    Batching,
     ContextSampler,
     MultiDesignGenerator,
     designs,
@@ -87,7 +88,7 @@ def test_batches_share_places_and_hide_some():
     generator = MultiDesignGenerator(
         samplers=samplers, batch_size=4, contexts=ContextSampler(share=1.0, few=6)
     )
-    assert generator.shared
+    assert generator.batching == Batching(common_inputs=True)
     assert generator.conditional
     draw = eqx.filter_jit(lambda generator, keys: jax.vmap(generator.draw)(keys))
     batches = draw(generator, jr.split(jr.key(0), 400))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from geomndp import data, kernels, noising, score, solve, train
+from geomndp import data, kernels, noising, score, train
 from geomndp._types import Batch
 from geomndp.score.parametrisations import noise_coefficients
 from geomndp.train.times import ContextNoiseLevels, stratified, times_from_uniform
@@ -22,58 +22,6 @@ SCHEDULE = noising.LinearSchedule(0.0, 10.0)
 def value(loss, learner, batch, key):
     """Loss and its parts, as one program."""
     return loss(learner, NOISING, batch, key=key)
-
-
-def test_stratified_times_fill_every_cell(getkey):
-    key = getkey()
-    u = np.asarray(stratified(64, jnp.float64, key=key))
-    assert u.min() >= 0 and u.max() < 1
-    shift = float(jr.uniform(jr.split(key)[1], (), jnp.float64))
-    cells = np.floor(((u - shift) % 1) * 64 * (1 + 1e-12)).astype(int)
-    assert_array_equal(np.sort(cells), np.arange(64))
-
-
-def test_each_stratified_time_is_uniform():
-    u = jax.vmap(lambda key: stratified(4, jnp.float64, key=key))(jr.split(jr.key(0), 5000))
-    assert_allclose(np.asarray(u).mean(0), 0.5, atol=5 * np.sqrt(1 / 12 / 5000))
-    assert_allclose(np.asarray(u).var(0), 1 / 12, atol=0.006)
-
-
-@pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
-@pytest.mark.parametrize(
-    "grid", [solve.UniformTimeGrid(), solve.PowerTimeGrid(3.0), solve.LogSnrTimeGrid()], ids=repr
-)
-def test_times_lie_as_dense_as_the_grid(grid, dtype):
-    knots = grid(SCHEDULE, 32, 5e-4, dtype)
-    t = times_from_uniform(jnp.arange(33, dtype=dtype) / 32, grid, SCHEDULE, 5e-4)
-    assert t.dtype == dtype
-    assert_allclose(t, knots, rtol=1e-4)
-    inside = times_from_uniform(jr.uniform(jr.key(0), (1000,), dtype), grid, SCHEDULE, 5e-4)
-    assert float(inside.min()) >= 5e-4 and float(inside.max()) <= 1
-
-
-def test_context_times_are_zero_or_reach_every_noise_that_is_accepted():
-    times = np.asarray(ContextNoiseLevels()(SCHEDULE, (4000, 3), jnp.float64, key=jr.key(0)))
-    zero = (times == 0).all(1)
-    assert np.all(zero == (times == 0).any(1))
-    assert abs(zero.mean() - 0.5) < 5 * np.sqrt(0.25 / 4000)
-    noisy = times[~zero]
-    ratio = np.expm1(np.asarray(SCHEDULE.integral(jnp.asarray(noisy))))
-    # Up to the noise at time 1, the largest that can be given: no gap that was never trained on.
-    largest = float(jnp.expm1(SCHEDULE.integral(1.0)))
-    low, high = np.log(1e-7), np.log(largest)
-    assert np.log(ratio).min() >= low - 1e-6 and noisy.max() <= 1 + 1e-9
-    cells, _ = np.histogram(np.log(ratio[:, 0]), bins=10, range=(low, high))
-    assert cells.sum() == len(ratio)
-    assert abs(cells - len(ratio) / 10).max() < 5 * np.sqrt(len(ratio) * 0.09)
-    shared = (noisy == noisy[:, :1]).all(1)
-    assert abs(shared.mean() - 0.5) < 5 * np.sqrt(0.25 / len(noisy))
-
-
-@pytest.mark.parametrize("name", ["zero", "shared"])
-def test_bad_context_times_are_refused(name):
-    with pytest.raises(ValueError, match=f"0 <= {name} <= 1, got 2"):
-        ContextNoiseLevels(**{name: 2.0})
 
 
 def test_points_of_a_function_share_its_time_but_for_the_context(getkey):

@@ -13,7 +13,7 @@ from geomndp import data, nets, train
 from geomndp.kernels import SquaredExponential, White
 from geomndp.noising import LinearSchedule, OrnsteinUhlenbeck
 from geomndp.score import NetworkScore
-from geomndp.train.packing import in_pairs, pack, unpack
+from geomndp.train.packing import apply_packed, pack, unpack
 
 from ..cases import quick
 from ..nets.helper import random
@@ -24,7 +24,7 @@ NETS = {
     "absolute": lambda key: nets.BiDimensionalAttention(1, 1, **SIZES, key=key),
     "centred": lambda key: nets.BiDimensionalAttention(1, 1, inputs="centred", **SIZES, key=key),
 }
-GENERATOR = data.regression1d("paper", "se").generator(batch_size=6, in_pairs=True)
+GENERATOR = data.regression1d("paper", "se").generator(batch_size=6, packed=True)
 drawn = quick(GENERATOR.draw)
 
 
@@ -58,7 +58,9 @@ def test_loss_is_that_of_functions_alone(name, getkey):
 
     @quick
     def both(batch, key):
-        alone, pairs = (loss(score, noising, batch, key=key, paired=p) for p in (False, True))
+        alone, pairs = (
+            loss(score, noising, batch, key=key, batching=data.Batching(packed=p)) for p in (1, 2)
+        )
         return *alone, *pairs
 
     alone, info, pairs, pair_info = both(drawn(getkey()), getkey())
@@ -68,7 +70,7 @@ def test_loss_is_that_of_functions_alone(name, getkey):
 
 
 def test_pairs_fill_their_rows_and_sizes_stay_uniform():
-    generator = data.regression1d("paper", "se").generator(batch_size=20_000, in_pairs=True)
+    generator = data.regression1d("paper", "se").generator(batch_size=20_000, packed=True)
     points = jnp.sum(quick(lambda key: generator.draw(key).mask)(jr.key(0)), axis=1)
     assert_array_equal(points[0::2] + points[1::2], 61.0)
     shares = jnp.bincount(points.astype(int), length=61)[1:] / len(points)
@@ -76,8 +78,8 @@ def test_pairs_fill_their_rows_and_sizes_stay_uniform():
 
 
 def test_odd_batches_are_refused(getkey):
-    with pytest.raises(ValueError, match="expected an even batch_size to pair, got 7"):
-        data.regression1d("paper", "se").generator(batch_size=7, in_pairs=True)
+    with pytest.raises(ValueError, match="expected an even batch_size to pack, got 7"):
+        data.regression1d("paper", "se").generator(batch_size=7, packed=True)
     batch = jax.tree.map(lambda v: v[:3], drawn(getkey()))
     with pytest.raises(ValueError, match="expected an even number of functions"):
-        in_pairs(stirred("relative", getkey()), batch.mask, batch.x, batch.y, batch.mask)
+        apply_packed(stirred("relative", getkey()), batch.mask, batch.x, batch.y, batch.mask)

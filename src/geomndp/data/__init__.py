@@ -2,14 +2,15 @@
 
 from geomndp._deprecated import deprecated_names
 from geomndp._types import Batch
+from geomndp.data.context_sampling import ContextSampler, context_mask
 from geomndp.data.fields import FIELDS, FieldProblem, field_problem
 from geomndp.data.fixed_inputs import FixedInputsGenerator
 from geomndp.data.generators import (
+    SEPARATE,
     AbstractGenerator,
-    ContextSampler,
+    Batching,
     ProcessGenerator,
     ResampledGenerator,
-    context_mask,
 )
 from geomndp.data.grids import CholeskyGenerator, GridGenerator, covariance, disc, grid_tasks
 from geomndp.data.normalise import Normaliser
@@ -23,9 +24,11 @@ __all__ = [
     "FIELDS",
     "NAMES",
     "REGIONS",
+    "SEPARATE",
     "SUITES",
     "AbstractGenerator",
     "Batch",
+    "Batching",
     "CholeskyGenerator",
     "ContextSampler",
     "FieldProblem",

@@ -8,8 +8,8 @@ import jax.random as jr
 
 from geomndp import _validation
 from geomndp._types import Array, Float, Inputs
-from geomndp.data.generators import AbstractGenerator, ContextSampler
-from geomndp.data.grids import at_locations
+from geomndp.data.context_sampling import ContextSampler
+from geomndp.data.generators import AbstractGenerator, Batching, common_inputs_batch
 
 
 class FixedInputsGenerator(AbstractGenerator):
@@ -28,16 +28,12 @@ class FixedInputsGenerator(AbstractGenerator):
         _validation.shape("y", self.y, (len(self.y), len(self.x), self.y.shape[2]))
 
     @property
-    def shared(self) -> bool:
-        return True
-
-    @property
-    def whole(self) -> bool:
-        return True
+    def batching(self) -> Batching:
+        return Batching(common_inputs=True, padded=False)
 
     def draw(self, key):
         """Make a batch of functions from the set, with replacement."""
-        row_key, count_key, mark_key = jr.split(key, 3)
+        row_key, count_key, mask_key = jr.split(key, 3)
         rows = jr.randint(row_key, (self.batch_size,), 0, len(self.y), jnp.int32)
         mask = jnp.ones(len(self.x), self.x.dtype)
-        return at_locations(self.x, self.y[rows], mask, self.contexts, mark_key, count_key)
+        return common_inputs_batch(self.x, self.y[rows], mask, self.contexts, mask_key, count_key)

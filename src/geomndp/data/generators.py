@@ -1,6 +1,7 @@
-"""Endless batches of fresh functions, as pure functions of a key that run on the device."""
+"""On-the-fly generators of training batches: pure functions of a key that run on the device."""
 
 import abc
+from dataclasses import dataclass
 
 import equinox as eqx
 import jax
@@ -12,17 +13,22 @@ from geomndp._types import Array, Batch, Bool, Float, Int, PRNGKeyArray
 from geomndp.data.synthetic import SyntheticProcess
 
 
-class ContextSampler(eqx.Module):
-    """How many points of each function are observations.
+@dataclass(frozen=True)
+class Batching:
+    """What the functions of a generator's batches have in common; a training step uses it.
 
-    A `share` of the functions, evenly spread over the batch, is conditional; the others have no
-    context. Of the conditional ones, with n points, half (`few_share`) have U{0..min(few, n - 1)}
-    context points, as the tests do, the rest U{0..n-1}: one target at least remains.
+    Attributes:
+        common_inputs: All functions of a batch have the same inputs and the same mask: what a
+            network computes from these alone is computed once.
+        packed: Functions that fill one row of points together, 1 or 2. With 2, functions 2i and
+            2i + 1 have as many points together as the largest function, plus one, and real points
+            come first.
+        padded: Masks may hold zeros. Unpadded functions with common inputs need no mask at all.
     """
 
-    share: float = eqx.field(default=0.5, static=True)
-    few: int = eqx.field(default=10, static=True)
-    few_share: float = eqx.field(default=0.5, static=True)
+    common_inputs: bool = False
+    packed: int = 1
+    padded: bool = True
 
     def __check_init__(self):
         _validation.at_least(0, few=self.few)
@@ -30,18 +36,9 @@ class ContextSampler(eqx.Module):
             if not 0 <= value <= 1:
                 raise ValueError(f"expected 0 <= {name} <= 1, got {value}")
 
-    def conditional(self, num: int) -> Bool[Array, " num"]:
-        """Which of so many functions have a context."""
-        index = jnp.arange(num, dtype=jnp.float32)
-        return jnp.floor((index + 1) * self.share) > jnp.floor(index * self.share)
 
-    def counts(self, points: Int[Array, " b"], *, key: PRNGKeyArray) -> Int[Array, " b"]:
-        """Numbers of context points for functions with these numbers of points."""
-        number_key, few_key = jr.split(key)
-        few = jr.bernoulli(few_key, self.few_share, points.shape)
-        most = jnp.where(few, jnp.minimum(self.few, points - 1), points - 1)
-        drawn = jr.randint(number_key, points.shape, 0, most + 1, jnp.int32)
-        return jnp.where(self.conditional(len(points)), drawn, 0)
+SEPARATE = Batching()
+"""Functions with nothing in common, one per row."""
 
 
 class AbstractGenerator(eqx.Module):
@@ -55,22 +52,9 @@ class AbstractGenerator(eqx.Module):
         return self.contexts is not None and self.contexts.share > 0
 
     @property
-    def paired(self) -> bool:
-        """Whether functions 2i and 2i + 1 fill one row of points together.
-
-        Their numbers of points then add up to the most plus one, and real points come first.
-        """
-        return False
-
-    @property
-    def shared(self) -> bool:
-        """Whether all functions of a batch have the same inputs and the same mask."""
-        return False
-
-    @property
-    def whole(self) -> bool:
-        """Whether every function has all its points; with `shared` inputs networks get no mask."""
-        return False
+    def batching(self) -> Batching:
+        """What the functions of a batch have in common: by default nothing."""
+        return SEPARATE
 
     @property
     def locations(self) -> Float[Array, "sets n d"] | None:
@@ -82,31 +66,30 @@ class AbstractGenerator(eqx.Module):
         """Make a batch: the same key gives the same functions."""
 
 
-def leading_mask(counts: Int[Array, " b"], size: int, dtype) -> Float[Array, "b n"]:
-    """1 for the first `counts` points of each function, 0 after."""
-    return (jnp.arange(size, dtype=counts.dtype)[None, :] < counts[:, None]).astype(dtype)
-
-
-def context_mask(
-    points: Int[Array, " b"],
-    size: int,
+def common_inputs_batch(
+    x: Inputs,
+    y: Float[Array, "b n p"],
+    mask: Mask,
     contexts: ContextSampler | None,
-    dtype,
-    *,
-    key: PRNGKeyArray,
-) -> tuple[Float[Array, "b n"], Float[Array, "b n"]]:
-    """Mask and context marks; the points of a function must be in random order."""
-    mask = leading_mask(points, size, dtype)
+    mask_key: PRNGKeyArray,
+    count_key: PRNGKeyArray,
+) -> Batch:
+    """Functions with common inputs and mask, the context a random part of their real points."""
+    b, n = y.shape[:2]
+    inputs, masks = (jnp.broadcast_to(v[None], (b, *v.shape)) for v in (x, mask))
     if contexts is None:
-        return mask, jnp.zeros_like(mask)
-    return mask, leading_mask(contexts.counts(points, key=key), size, dtype)
+        return Batch(inputs, y, masks, jnp.zeros_like(masks))
+    points = jnp.broadcast_to(jnp.sum(mask).astype(jnp.int32)[None], (b,))
+    counts = contexts.counts(points, key=count_key)
+    return Batch(inputs, y, masks, random_mask(counts, n, mask.dtype, key=mask_key, mask=mask))
 
 
+@renamed_arguments(in_pairs="packed")
 class ProcessGenerator(AbstractGenerator):
     """Fresh functions of a process at uniform inputs, 1 to `max_points` points each.
 
     The inputs are independent, so the first c points are as random a subset as any: they are the
-    context. With `in_pairs` the sizes of neighbours in the batch complement each other, and a
+    context. With `packed` the sizes of neighbours in the batch complement each other, and a
     training step does no work on padding.
     """
 
@@ -117,18 +100,18 @@ class ProcessGenerator(AbstractGenerator):
     high: float = eqx.field(default=2.0, static=True)
     contexts: ContextSampler | None = ContextSampler()
     dtype: str | None = eqx.field(default=None, static=True)
-    in_pairs: bool = eqx.field(default=False, static=True)
+    packed: bool = eqx.field(default=False, static=True)
 
     def __check_init__(self):
         _validation.at_least(1, batch_size=self.batch_size, max_points=self.max_points)
         if not self.low < self.high:
             raise ValueError(f"expected low < high, got {self.low} and {self.high}")
-        if self.in_pairs and self.batch_size % 2:
-            raise ValueError(f"expected an even batch_size to pair, got {self.batch_size}")
+        if self.packed and self.batch_size % 2:
+            raise ValueError(f"expected an even batch_size to pack, got {self.batch_size}")
 
     @property
-    def paired(self) -> bool:
-        return self.in_pairs
+    def batching(self) -> Batching:
+        return Batching(packed=2 if self.packed else 1)
 
     def draw(self, key):
         """Make a batch of fresh functions."""
@@ -144,7 +127,7 @@ class ProcessGenerator(AbstractGenerator):
     def _points(self, key: PRNGKeyArray) -> Int[Array, " b"]:
         """Numbers of points, uniform on 1..n; a pair has n + 1 together."""
         b, n = self.batch_size, self.max_points
-        if not self.in_pairs:
+        if not self.packed:
             return jr.randint(key, (b,), 1, n + 1, jnp.int32)
         first = jr.randint(key, (b // 2,), 1, n + 1, jnp.int32)
         return jnp.stack([first, n + 1 - first], axis=1).reshape(b)

@@ -80,12 +80,8 @@ class GridGenerator(AbstractGenerator):
             _validation.at_least(1, num_functions=self.num_functions)
 
     @property
-    def shared(self) -> bool:
-        return True
-
-    @property
-    def whole(self) -> bool:
-        return True
+    def batching(self) -> Batching:
+        return Batching(common_inputs=True, padded=False)
 
     @property
     def locations(self):
@@ -93,11 +89,11 @@ class GridGenerator(AbstractGenerator):
 
     def draw(self, key):
         """Make a batch; all its functions have the same inputs."""
-        function_key, mark_key, count_key = jr.split(key, 3)
+        function_key, mask_key, count_key = jr.split(key, 3)
         grid = self.sampler.grid
         mask = jnp.ones(len(grid), grid.dtype)
-        return at_locations(
-            grid, self._fields(function_key), mask, self.contexts, mark_key, count_key
+        return common_inputs_batch(
+            grid, self._fields(function_key), mask, self.contexts, mask_key, count_key
         )
 
     def _fields(self, key: PRNGKeyArray) -> Float[Array, "b n p"]:
@@ -109,38 +105,10 @@ class GridGenerator(AbstractGenerator):
         return self.sampler(white_noise(self.sampler, keys))
 
 
-def at_locations(
-    grid: Inputs,
-    y: Float[Array, "b n p"],
-    mask: Mask,
-    contexts: ContextSampler | None,
-    mark_key: PRNGKeyArray,
-    count_key: PRNGKeyArray,
-) -> Batch:
-    """Fields that share places and mask, a random part of the points that are there observed."""
-    b, n = y.shape[:2]
-    x, masks = (jnp.broadcast_to(v[None], (b, *v.shape)) for v in (grid, mask))
-    if contexts is None:
-        return Batch(x, y, masks, jnp.zeros_like(masks))
-    points = jnp.broadcast_to(jnp.sum(mask).astype(jnp.int32)[None], (b,))
-    counts = contexts.counts(points, key=count_key)
-    return Batch(x, y, masks, random_mask(counts, n, mask.dtype, key=mark_key, mask=mask))
-
-
 def white_noise(sampler: CholeskyGenerator, keys) -> Float[Array, "b n p"]:
     """White noise for one field a key."""
     shape = (len(sampler.grid), sampler.dim)
     return jax.vmap(lambda key: jr.normal(key, shape, sampler.grid.dtype))(keys)
-
-
-def random_mask(
-    counts: Int[Array, " b"], size: int, dtype, *, key: PRNGKeyArray, mask: Mask | None = None
-) -> Float[Array, "b n"]:
-    """Mark `counts` of `size` points of each function, chosen at random from those of the mask."""
-    ranks = jr.uniform(key, (len(counts), size), jnp.float32)
-    ranks = ranks if mask is None else jnp.where(mask[None] > 0, ranks, 1.0)
-    order = jnp.argsort(jnp.argsort(ranks, axis=1), axis=1)
-    return (order.astype(counts.dtype) < counts[:, None]).astype(dtype)
 
 
 def grid_tasks(sampler: CholeskyGenerator, *, num: int, contexts: int, seed: int) -> Batch:
@@ -151,6 +119,6 @@ def grid_tasks(sampler: CholeskyGenerator, *, num: int, contexts: int, seed: int
     field_key, mark_key = jr.split(jr.key(seed))
     y = jax.jit(lambda keys: sampler(white_noise(sampler, keys)))(jr.split(field_key, num))
     n, dtype = len(sampler.grid), sampler.grid.dtype
-    marks = random_mask(jnp.full((num,), contexts, jnp.int32), n, dtype, key=mark_key)
+    marks = random_mask(jnp.full((num,), contexts, jnp.int32), n, dtype, key=mask_key)
     x = jnp.broadcast_to(sampler.grid[None], (num, *sampler.grid.shape))
     return Batch(x, y, jnp.ones((num, n), dtype), marks)

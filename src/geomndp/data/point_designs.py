@@ -19,14 +19,9 @@ import numpy as np
 
 from geomndp import _validation
 from geomndp._types import Array, Float, Int, Mask, PRNGKeyArray
-from geomndp.data.generators import AbstractGenerator, ContextSampler
-from geomndp.data.grids import (
-    CholeskyGenerator,
-    at_locations,
-    noisy_covariance,
-    random_mask,
-    white_noise,
-)
+from geomndp.data.context_sampling import ContextSampler, random_mask
+from geomndp.data.generators import AbstractGenerator, Batching, common_inputs_batch
+from geomndp.data.grids import CholeskyGenerator, noisy_covariance, white_noise
 from geomndp.gp import GP
 
 PATTERNS = ("lattice", "disc", "square")
@@ -132,8 +127,8 @@ class MultiDesignGenerator(AbstractGenerator):
                 raise ValueError(f"expected 0 < {name} <= 1, got {share}")
 
     @property
-    def shared(self) -> bool:
-        return True
+    def batching(self) -> Batching:
+        return Batching(common_inputs=True)
 
     @property
     def locations(self):
@@ -141,10 +136,10 @@ class MultiDesignGenerator(AbstractGenerator):
 
     def draw(self, key):
         """Make a batch; all its functions have the same inputs and the same mask."""
-        place_key, function_key, mark_key, count_key = jr.split(key, 4)
+        place_key, function_key, context_key, count_key = jr.split(key, 4)
         sampler, mask = self._places(place_key)
         y = sampler(white_noise(sampler, jr.split(function_key, self.batch_size)))
-        return at_locations(sampler.grid, y, mask, self.contexts, mark_key, count_key)
+        return common_inputs_batch(sampler.grid, y, mask, self.contexts, context_key, count_key)
 
     def _places(self, key: PRNGKeyArray) -> tuple[CholeskyGenerator, Mask]:
         first_key, set_key, thin_key, part_key, mask_key = jr.split(key, 5)

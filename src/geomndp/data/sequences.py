@@ -8,7 +8,8 @@ import jax.random as jr
 
 from geomndp import _validation
 from geomndp._types import Array, Batch, Float, Int, PRNGKeyArray
-from geomndp.data.generators import AbstractGenerator, ContextSampler
+from geomndp.data.context_sampling import ContextSampler
+from geomndp.data.generators import AbstractGenerator
 
 START, ENDS, ANY = 0, 1, 2
 """Kinds of context: the start of a function, its start and end, any of its points."""

@@ -8,7 +8,7 @@ import jax.random as jr
 
 from geomndp import _validation
 from geomndp._types import Batch
-from geomndp.data.generators import leading_mask
+from geomndp.data.context_sampling import leading_mask
 from geomndp.data.synthetic import SyntheticProcess
 
 

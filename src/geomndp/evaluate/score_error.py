@@ -34,7 +34,7 @@ from geomndp.data import AbstractGenerator, ContextSampler
 from geomndp.linalg import zero_masked
 from geomndp.model import Model
 from geomndp.score import AbstractScore
-from geomndp.train.times import stratified
+from geomndp.solve import stratified_uniform
 
 MODES = ("joint", "conditional")
 POINTS_PER_BATCH = 20_000  # points side by side: memory for larger batches would be a multiple
@@ -98,7 +98,7 @@ def _times(model: Model, log_ratio):
 def _shared(data: AbstractGenerator | Batch) -> bool:
     """Whether all functions have the same inputs: what depends on these is computed once."""
     if isinstance(data, AbstractGenerator):
-        return data.shared
+        return data.batching.common_inputs
     x, mask = np.asarray(data.x), np.asarray(data.mask)
     return np.array_equal(x, np.broadcast_to(x[:1], x.shape), equal_nan=True) and bool(
         np.all(mask == mask[:1])

@@ -117,7 +117,7 @@ def _noise(
     times = (DenoisingLoss() if loss is None else loss).context_noise_levels
     if len(set(normaliser.y_scale)) > 1:
         return None  # such a model refuses noise
-    low = 0.0 if times.zero > 0 and times.low <= NEAR_ZERO else times.low
+    low = 0.0 if times.clean_share > 0 and times.low <= NEAR_ZERO else times.low
     ratios = np.asarray([low, float(times.highest(noising.schedule))])
     if isinstance(noising, OrnsteinUhlenbeck):
         gram = noising.gram(jnp.zeros((1, input_dim)))

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from geomndp._training_log import History, Log
 from geomndp.plot.axes import new_axes
 from geomndp.plot.read import plain_array
-from geomndp.train import History
-from geomndp.train.log import Log
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

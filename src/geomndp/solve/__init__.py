@@ -11,6 +11,7 @@ from geomndp.solve.integrators import (
     Heun,
     on_manifold,
 )
+from geomndp.solve.random_times import stratified_uniform, times_from_uniform
 from geomndp.solve.reverse_steps import (
     AbstractReverseStep,
     EulerMaruyama,
@@ -51,6 +52,8 @@ __all__ = [
     "ancestral",
     "geodesic_step",
     "on_manifold",
+    "stratified_uniform",
+    "times_from_uniform",
 ]
 
 deprecated_names(

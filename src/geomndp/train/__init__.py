@@ -1,17 +1,16 @@
 """Learning a score: loss, steps, checkpoints, and the loop around them."""
 
 from geomndp._deprecated import deprecated_names
+from geomndp._devices import batch_mesh
+from geomndp._training_log import History, Log
 from geomndp.train.checkpoint import CheckpointError, Checkpoints
+from geomndp.train.context_noise import ContextNoiseLevels
 from geomndp.train.fit import fit_score
 from geomndp.train.lock import FolderInUse
-from geomndp.train.log import History, Log
 from geomndp.train.loop import TrainingDiverged, run
-from geomndp.train.loss import DenoisingLoss, LossInfo
+from geomndp.train.loss import DenoisingLoss, LikelihoodWeighting, LossInfo
 from geomndp.train.optimiser import adam
-from geomndp.train.parallel import batch_mesh
 from geomndp.train.step import StepInfo, Trainer, TrainState, init, train_steps
-from geomndp.train.times import ContextNoiseLevels
-from geomndp.train.weight import LikelihoodWeighting
 
 __all__ = [
     "CheckpointError",

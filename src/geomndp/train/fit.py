@@ -25,7 +25,6 @@ from geomndp.train.checkpoint import Checkpoints
 from geomndp.train.fingerprint import describe_array, fingerprint
 from geomndp.train.interleave import STEPS_PER_GENERATOR, init_interleaved
 from geomndp.train.lock import hold
-from geomndp.train.log import History, Log
 from geomndp.train.loop import run
 from geomndp.train.loss import DenoisingLoss
 from geomndp.train.optimiser import adam
@@ -71,7 +70,7 @@ def fit_score(
     loss = DenoisingLoss() if loss is None else loss
     loss = loss if t_min is None else dataclasses.replace(loss, t_min=t_min)
     optimiser = adam(steps) if optimiser is None else optimiser
-    generators = (generator,) if isinstance(generator, AbstractGenerator) else tuple(generator)
+    generators = as_generators(generator)
     folder = None if directory is None else Path(directory)
     with _held(folder):
         options = {"key": key, "ema_decay": ema_decay, "devices": devices}
@@ -88,10 +87,22 @@ def fit_score(
                 checkpoint_every=checkpoint_every or steps,
                 quiet=quiet or jax.process_index() > 0,
             )
+    return _trained(trainers, state), history
+
+
+def as_generators(
+    generator: AbstractGenerator | Sequence[AbstractGenerator],
+) -> tuple[AbstractGenerator, ...]:
+    """One generator or several, as a tuple."""
+    return (generator,) if isinstance(generator, AbstractGenerator) else tuple(generator)
+
+
+def _trained(trainers: Sequence[Trainer], state: TrainState) -> NetworkScore:
+    """The score with averaged parameters; conditional if all its batches had contexts."""
     # Networks of other generators differ in room for neighbours alone.
-    trained = trainers[0].score(jnp.asarray(np.asarray(state.ema_params)))
-    conditional = all(generator.conditional for generator in generators)
-    return dataclasses.replace(trained, conditional=conditional), history
+    score = trainers[0].score(jnp.asarray(np.asarray(state.ema_params)))
+    conditional = all(trainer.generator.conditional for trainer in trainers)
+    return dataclasses.replace(score, conditional=conditional)
 
 
 def _held(folder: Path | None) -> AbstractContextManager[None]:

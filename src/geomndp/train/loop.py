@@ -10,7 +10,6 @@ import numpy as np
 from geomndp import _validation
 from geomndp.train.checkpoint import Checkpoints
 from geomndp.train.interleave import STEPS_PER_GENERATOR, trainer_at
-from geomndp.train.log import History, Log
 from geomndp.train.progress import progress
 from geomndp.train.step import StepInfo, Trainer, TrainState, train_steps
 

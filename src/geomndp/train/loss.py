@@ -19,16 +19,33 @@ import jax.random as jr
 from geomndp import _validation
 from geomndp._deprecated import renamed_arguments
 from geomndp._types import Array, Batch, Float, PRNGKeyArray, Scalar
+from geomndp.data import SEPARATE, Batching
 from geomndp.geometry import AbstractDivergence
 from geomndp.linalg import zero_masked
 from geomndp.noising import AbstractNoising
 from geomndp.score import NetworkScore
-from geomndp.solve import AbstractTimeGrid, UniformTimeGrid
+from geomndp.solve import (
+    AbstractTimeGrid,
+    UniformTimeGrid,
+    stratified_uniform,
+    times_from_uniform,
+)
+from geomndp.train.context_noise import ContextNoiseLevels
 from geomndp.train.implicit import implicit_errors
-from geomndp.train.packing import in_pairs
-from geomndp.train.times import ContextNoiseLevels, stratified, times_from_uniform
+from geomndp.train.packing import apply_packed
 
 Weight = Callable[[AbstractNoising, Float[Array, " b"]], Float[Array, " b"]]
+
+
+class LikelihoodWeighting(eqx.Module):
+    r"""Weight $a_t^2$: with the velocity's loss, that of u.
+
+    With `PowerTimeGrid(2)` times it is close to the likelihood's own weighting
+    $\beta_t / \sigma_t^2$ (Song et al. 2021).
+    """
+
+    def __call__(self, noising, t):
+        return noising.alpha(t) ** 2
 
 
 class LossInfo(NamedTuple):
@@ -45,27 +62,36 @@ def squared_errors(
     batch: Batch,
     *,
     key: PRNGKeyArray,
-    paired: bool = False,
-    shared: bool = False,
-    whole: bool = False,
+    batching: Batching = SEPARATE,
 ) -> Float[Array, "b n"]:
     """Square of the score's residual at every point, mean over outputs.
 
-    `paired` functions go through the network two at a time (see `geomndp.train.packing`). Functions
-    that `shared` their inputs and masks share what a network computes from these alone, and skip
-    the mask where they are `whole`.
+    Args:
+        score: The score to train.
+        noising: The forward process.
+        t: Diffusion time of every point.
+        batch: Functions (b, n).
+        key: Random key of the noise.
+        batching: What the functions have in common: packed ones go through the network two at a
+            time (see `geomndp.train.packing`); what depends on common inputs alone is computed
+            once, and without a mask where the functions are not padded.
+
+    Returns:
+        Squared errors, shape (b, n).
     """
     mask = batch.mask
     x, y0 = (jax.vmap(zero_masked)(v, mask) for v in (batch.x, batch.y))
-    if shared:
-        return _on_shared_inputs(score, noising, t, x[0], y0, None if whole else mask[0], key)
+    if batching.common_inputs:
+        mask_0 = mask[0] if batching.padded else None
+        return _on_common_inputs(score, noising, t, x[0], y0, mask_0, key)
 
     def perturb(t, x, y0, mask, key):
         noised = noising.perturb(t, x, y0, key=key, mask=mask)
         return noised, score.net_inputs(noising, t, x, noised.y, mask)
 
     noised, inputs = jax.vmap(perturb)(t, x, y0, mask, jr.split(key, len(t)))
-    outputs = in_pairs(score.net, *inputs) if paired else jax.vmap(score.net)(*inputs)
+    apply = apply_packed if batching.packed > 1 else _apply_each
+    outputs = apply(score.net, *inputs)
 
     def error(t, x, y0, noised, mask, output):
         return jnp.mean(score.error(noising, t, x, y0, noised, mask, output) ** 2, axis=1)
@@ -73,7 +99,11 @@ def squared_errors(
     return jax.vmap(error)(t, x, y0, noised, mask, outputs)
 
 
-def _on_shared_inputs(score, noising, t, x, y0, mask, key) -> Float[Array, "b n"]:
+def _apply_each(net, t, x, y, mask) -> Float[Array, "b n p"]:
+    return jax.vmap(net)(t, x, y, mask)
+
+
+def _on_common_inputs(score, noising, t, x, y0, mask, key) -> Float[Array, "b n"]:
     def one(t, y0, key):
         noised = noising.perturb(t, x, y0, key=key, mask=mask)
         return jnp.mean(score.error(noising, t, x, y0, noised, mask) ** 2, axis=1)
@@ -123,11 +153,9 @@ class DenoisingLoss(eqx.Module):
         batch: Batch,
         *,
         key: PRNGKeyArray,
-        paired: bool = False,
-        shared: bool = False,
-        whole: bool = False,
+        batching: Batching = SEPARATE,
     ) -> tuple[Scalar, LossInfo]:
-        """Loss of a batch, and of each function; `paired`, `shared`, `whole`: see `data`."""
+        """Loss of a batch, and of each function."""
         time_key, noise_key = jr.split(key)
         t, point_t = self.draw_times(noising, batch, key=time_key)
         # Where one point's error stands for all of them, leaving the context out moves the minimum.
@@ -135,8 +163,8 @@ class DenoisingLoss(eqx.Module):
         if score.parametrisation.separable:
             counted = counted * (1.0 - batch.context)
         if self.implicit is None:
-            ways = {"paired": paired, "shared": shared, "whole": whole}
-            squares = squared_errors(score, noising, point_t, batch, key=noise_key, **ways)
+            options = {"key": noise_key, "batching": batching}
+            squares = squared_errors(score, noising, point_t, batch, **options)
         else:
             rule = self.implicit
             squares = implicit_errors(score, noising, point_t, batch, counted, rule, key=noise_key)
@@ -144,7 +172,11 @@ class DenoisingLoss(eqx.Module):
         losses = sums / jnp.maximum(counts, 1.0)
         if self.weight is not None:
             losses = losses * self.weight(noising, t)
+        return self._reduce(losses, batch), LossInfo(losses, t)
+
+    def _reduce(self, losses: Float[Array, " b"], batch: Batch) -> Scalar:
+        """Mean over functions, or over all targets of the batch."""
         if self.reduction == "function":
-            return jnp.mean(losses), LossInfo(losses, t)
+            return jnp.mean(losses)
         targets = jnp.sum(batch.mask * (1.0 - batch.context), axis=1)
-        return jnp.sum(losses * targets) / jnp.sum(targets), LossInfo(losses, t)
+        return jnp.sum(losses * targets) / jnp.sum(targets)

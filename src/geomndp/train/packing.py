@@ -37,7 +37,7 @@ def unpack(row: Float[Array, "m p"], points: int) -> tuple[Outputs, Outputs]:
     return row[:points], jnp.flip(row, 0)[:points]
 
 
-def in_pairs(net, t, x, y, mask) -> Float[Array, "b n p"]:
+def apply_packed(net, t, x, y, mask) -> Float[Array, "b n p"]:
     """Apply a network to the functions of a batch, two at a time."""
     if len(x) % 2:
         raise ValueError(f"expected an even number of functions to pair them, got {len(x)}")

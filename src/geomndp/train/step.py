@@ -13,12 +13,12 @@ import optax
 from jax.flatten_util import ravel_pytree
 from jax.sharding import Mesh
 
+from geomndp._devices import batch_mesh, replicate, spread_batch
 from geomndp._types import Array, Batch, Float, Int, PRNGKeyArray, Scalar
 from geomndp.data import AbstractGenerator
 from geomndp.noising import AbstractNoising
 from geomndp.score import NetworkScore
 from geomndp.train.loss import DenoisingLoss, LossInfo
-from geomndp.train.parallel import batch_mesh, replicate, spread_batch
 
 AHEAD = 10  # steps whose data are drawn at once: small factorisations fill a GPU only together
 
@@ -68,8 +68,8 @@ class Trainer(eqx.Module):
 
         def objective(params):
             score = eqx.combine(params, self.static_score)
-            ways = {name: getattr(self.generator, name) for name in ("paired", "shared", "whole")}
-            return self.loss(score, self.noising, batch, key=key, **ways)
+            batching = self.generator.batching
+            return self.loss(score, self.noising, batch, key=key, batching=batching)
 
         tree = self.unravel(state.params)
         (loss, info), gradients = jax.value_and_grad(objective, has_aux=True)(tree)

@@ -87,7 +87,7 @@ def test_shared_inputs_do_not_change_the_loss(name, sizes):
         ),
         model.score,
     )
-    # The second turn's inputs differ from batch to batch where the model is equivariant.
+    # The second generator's inputs differ from batch to batch where the model is equivariant.
     generator = (vector_fields.make_generator(this, 3, sets=2) * 2)[1]
     batch = quick(lambda key: generator.draw(key))(jr.key(2))
     t = jnp.broadcast_to(jnp.float32(0.3), batch.mask.shape)
@@ -95,12 +95,13 @@ def test_shared_inputs_do_not_change_the_loss(name, sizes):
     @quick
     def both(batch):
         args = (score, model.noising, t, batch)
-        ways = ({}, {"shared": generator.shared, "whole": generator.whole})
+        ways = ({}, {"batching": generator.batching})
         return [squared_errors(*args, key=jr.key(3), **way) for way in ways]
 
-    assert generator.shared and generator.whole == name.endswith("-ndp")
+    padded = generator.batching.padded
+    assert generator.batching.common_inputs and padded != name.endswith("-ndp")
     plain, shared = both(batch)
     assert_allclose(shared, plain, rtol=1e-4, atol=1e-6)
-    # Of whole functions a mask is not so much as looked at.
+    # Of unpadded functions the mask is not read.
     plain, shared = both(batch._replace(mask=batch.mask.at[:, -5:].set(0.0)))
-    assert bool(jnp.allclose(shared[:, :-5], plain[:, :-5], rtol=1e-4)) != generator.whole
+    assert bool(jnp.allclose(shared[:, :-5], plain[:, :-5], rtol=1e-4)) == padded

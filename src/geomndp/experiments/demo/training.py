@@ -19,7 +19,6 @@ from geomndp.model import Model
 from geomndp.plot import save_figure, training_curve
 from geomndp.score import GaussianScore, NetworkScore
 from geomndp.train import History
-from geomndp.train.log import Log
 from geomndp.train.loop import run
 from geomndp.train.step import divisor, init
 

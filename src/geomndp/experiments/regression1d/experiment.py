@@ -82,7 +82,7 @@ def make_loss() -> DenoisingLoss:
 
 def make_generator(this: Experiment, batch_size: int = 256) -> ProcessGenerator:
     """Training functions; two share a row of points."""
-    return this.problem.generator(batch_size, in_pairs=batch_size % 2 == 0)
+    return this.problem.generator(batch_size, packed=batch_size % 2 == 0)
 
 
 def make_optimiser(this: Experiment, steps: int) -> optax.GradientTransformation:

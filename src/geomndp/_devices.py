@@ -16,8 +16,6 @@ import jax.random as jr
 import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
-from geomndp._types import Batch
-
 Tree = TypeVar("Tree")
 
 
@@ -46,7 +44,7 @@ def replicate(tree: Tree, mesh: Mesh) -> Tree:
     return jax.tree.map(put, tree)
 
 
-def spread_batch(batches: Batch, mesh: Mesh) -> Batch:
+def spread_batch(batches: Tree, mesh: Mesh) -> Tree:
     """Spread the second axis, that of the functions, over the devices."""
     return jax.lax.with_sharding_constraint(
         batches, NamedSharding(mesh, PartitionSpec(None, "batch"))
