@@ -6,7 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp._types import Array, Bool, Float, Int, Mask, PRNGKeyArray
 
 
@@ -23,7 +23,7 @@ class ContextSampler(eqx.Module):
     few_share: float = eqx.field(default=0.5, static=True)
 
     def __check_init__(self):
-        _checks.at_least(0, few=self.few)
+        _validation.at_least(0, few=self.few)
         for name, value in (("share", self.share), ("few_share", self.few_share)):
             if not 0 <= value <= 1:
                 raise ValueError(f"expected 0 <= {name} <= 1, got {value}")

@@ -9,7 +9,9 @@ import jax.numpy as jnp
 import jax.random as jr
 
 from geomndp import _validation
-from geomndp._types import Array, Batch, Bool, Float, Int, PRNGKeyArray
+from geomndp._deprecated import renamed_arguments
+from geomndp._types import Array, Batch, Float, Inputs, Int, Mask, PRNGKeyArray
+from geomndp.data.context_sampling import ContextSampler, context_mask, random_mask
 from geomndp.data.synthetic import SyntheticProcess
 
 
@@ -30,11 +32,10 @@ class Batching:
     packed: int = 1
     padded: bool = True
 
-    def __check_init__(self):
-        _validation.at_least(0, few=self.few)
-        for name, value in (("share", self.share), ("few_share", self.few_share)):
-            if not 0 <= value <= 1:
-                raise ValueError(f"expected 0 <= {name} <= 1, got {value}")
+    def __post_init__(self):
+        _validation.one_of("packed", self.packed, (1, 2))
+        if self.common_inputs and self.packed > 1:
+            raise ValueError("expected functions with common inputs one per row, got packed ones")
 
 
 SEPARATE = Batching()

@@ -9,8 +9,9 @@ import jax.random as jr
 import numpy as np
 
 from geomndp import _validation
-from geomndp._types import Array, Batch, Float, Inputs, Int, Mask, PRNGKeyArray
-from geomndp.data.generators import AbstractGenerator, ContextSampler
+from geomndp._types import Array, Batch, Float, Inputs, PRNGKeyArray
+from geomndp.data.context_sampling import ContextSampler, random_mask
+from geomndp.data.generators import AbstractGenerator, Batching, common_inputs_batch
 from geomndp.gp import GP
 
 
@@ -116,7 +117,7 @@ def grid_tasks(sampler: CholeskyGenerator, *, num: int, contexts: int, seed: int
     _validation.at_least(1, num=num)
     _validation.at_least(0, contexts=contexts)
     _validation.at_least(contexts + 1, points=len(sampler.grid))
-    field_key, mark_key = jr.split(jr.key(seed))
+    field_key, mask_key = jr.split(jr.key(seed))
     y = jax.jit(lambda keys: sampler(white_noise(sampler, keys)))(jr.split(field_key, num))
     n, dtype = len(sampler.grid), sampler.grid.dtype
     marks = random_mask(jnp.full((num,), contexts, jnp.int32), n, dtype, key=mask_key)

@@ -111,7 +111,7 @@ def _errors(model: Model, exact: AbstractScore, data, joint: bool, shared: bool,
     data_key, time_key, noise_key = jr.split(key, 3)
     batch = data if isinstance(data, Batch) else data.draw(data_key)
     context = jnp.zeros_like(batch.mask) if joint else batch.context
-    u = stratified(len(batch.x), batch.x.dtype, key=time_key)
+    u = stratified_uniform(len(batch.x), batch.x.dtype, key=time_key)
     ends = model.noising.schedule.integral(jnp.asarray([model.t_min, 1.0], dtype=u.dtype))
     low, high = jnp.log(jnp.expm1(ends))
     t = _times(model, low + u * (high - low))

@@ -6,7 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
 
-from geomndp import _checks
+from geomndp import _validation
 from geomndp._deprecated import renamed_arguments
 from geomndp._types import Array, Float, PRNGKeyArray, Scalar
 from geomndp.noising import AbstractSchedule
@@ -34,9 +34,9 @@ class ContextNoiseLevels(eqx.Module):
     high: float | None = eqx.field(default=None, static=True)
 
     def __check_init__(self):
-        _checks.positive(low=self.low)
+        _validation.positive(low=self.low)
         if self.high is not None:
-            _checks.positive(high=self.high)
+            _validation.positive(high=self.high)
         for name, value in (("clean_share", self.clean_share), ("common_share", self.common_share)):
             if not 0 <= value <= 1:
                 raise ValueError(f"expected 0 <= {name} <= 1, got {value}")

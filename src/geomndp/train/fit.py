@@ -17,6 +17,7 @@ import optax
 
 from geomndp import _validation
 from geomndp._deprecated import renamed_arguments
+from geomndp._training_log import History, Log
 from geomndp._types import PRNGKeyArray
 from geomndp.data import AbstractGenerator
 from geomndp.noising import AbstractNoising
@@ -31,7 +32,7 @@ from geomndp.train.optimiser import adam
 from geomndp.train.step import Trainer, TrainState, divisor
 
 
-@renamed_arguments(eps="t_min")
+@renamed_arguments(eps="t_min", stream="generator", decay="ema_decay", also="model_settings")
 def fit_score(
     score: NetworkScore,
     noising: AbstractNoising,

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from geomndp import _validation
+from geomndp._training_log import History, Log
 from geomndp.train.checkpoint import Checkpoints
 from geomndp.train.interleave import STEPS_PER_GENERATOR, trainer_at
 from geomndp.train.progress import progress

@@ -111,7 +111,7 @@ def _on_common_inputs(score, noising, t, x, y0, mask, key) -> Float[Array, "b n"
     return jax.vmap(one)(t, y0, jr.split(key, len(t)))
 
 
-@renamed_arguments(eps="t_min")
+@renamed_arguments(eps="t_min", average="reduction", context_times="context_noise_levels")
 class DenoisingLoss(eqx.Module):
     """How times are drawn and errors weighted.
 
@@ -141,7 +141,7 @@ class DenoisingLoss(eqx.Module):
         """Times of the functions, and from them those of all points."""
         time_key, context_key = jr.split(key)
         dtype, (b, n) = batch.y.dtype, batch.mask.shape
-        u = stratified(b, dtype, key=time_key)
+        u = stratified_uniform(b, dtype, key=time_key)
         t = times_from_uniform(u, self.times, noising.schedule, self.t_min)
         context_t = self.context_noise_levels(noising.schedule, (b, n), dtype, key=context_key)
         return t, jnp.where(batch.context > 0, context_t, t[:, None])
