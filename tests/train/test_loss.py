@@ -11,7 +11,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from geomndp import data, kernels, noising, score, train
 from geomndp._types import Batch
 from geomndp.score.parametrisations import noise_coefficients
-from geomndp.train.times import ContextNoiseLevels, stratified, times_from_uniform
 
 from .helper import NOISING, tiny_score
 
