@@ -30,6 +30,7 @@ LAYERS = (
         "_warnings",
     ),
     ("_pretrained", "_arrays"),
+    ("_devices", "_training_log"),
     ("_validation",),
     ("linalg",),
     ("geometry", "equivariance"),
