@@ -26,8 +26,8 @@ ROOT = Path(__file__).resolve().parents[1]
 HEAT = "geometry/test_heat.py geometry/test_manifolds.py"
 STEPS = "samplers/test_code_follows_law.py samplers/test_calls.py"
 TESTS = {  # module: the tests that should kill its mutants
-    "linalg/base.py": "test_linalg.py",
-    "linalg/diagonal.py": "test_linalg.py",
+    "linalg/gaussian.py": "test_linalg.py",
+    "linalg/gram.py": "test_linalg.py",
     "linalg/matrix.py": "test_linalg.py",
     "geometry/divergence.py": "geometry/test_divergence.py likelihood/test_divergence.py",
     "geometry/so3.py": "geometry/test_manifolds.py",

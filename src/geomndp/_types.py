@@ -1,4 +1,4 @@
-"""Shape aliases and the batch of functions that every layer speaks of."""
+"""Shape aliases and the batch of functions that all layers use."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ Scalar = Float[Array, ""]
 """A number that JAX may trace."""
 ScalarLike = float | Scalar
 Inputs = Float[Array, "n d"]
-"""The places where one function is known."""
+"""Input locations of one function, shape (n, d)."""
 Outputs = Float[Array, "n p"]
-"""The function's values there."""
+"""Values of the function there, shape (n, p)."""
 Mask = Float[Array, " n"]
 """1 for a real point, 0 for padding."""
 Times = Float[Array, " n"] | Float[Array, ""]
-"""Diffusion times, one a point; a scalar stands for all points."""
+"""Diffusion times, one per point; a scalar is broadcast to all points."""
 
 
 class Batch(NamedTuple):

@@ -5,28 +5,36 @@ dense; when the p outputs are independent copies it keeps one n x n matrix and a
 column, so that one Cholesky of size n serves all p outputs.
 """
 
-from geomndp.linalg.base import (
+from geomndp.linalg.gaussian import Conditioning, gaussian_kl, solve_lower
+from geomndp.linalg.gram import (
     LOG_2PI,
     AbstractGram,
+    DiagonalGram,
     apply,
     jitter,
     join_masks,
     matmul,
+    norm,
     per_output,
+    safe_sqrt,
     zero_masked,
 )
-from geomndp.linalg.diagonal import DiagonalGram
 from geomndp.linalg.matrix import MatrixGram
 
 __all__ = [
     "LOG_2PI",
     "AbstractGram",
+    "Conditioning",
     "DiagonalGram",
     "MatrixGram",
     "apply",
+    "gaussian_kl",
     "jitter",
     "join_masks",
     "matmul",
+    "norm",
     "per_output",
+    "safe_sqrt",
+    "solve_lower",
     "zero_masked",
 ]

@@ -8,8 +8,9 @@ from jax.scipy.linalg import cho_solve, solve_triangular
 from jaxtyping import Array, Float
 
 from geomndp._types import Outputs, Scalar
-from geomndp.linalg.base import (
+from geomndp.linalg.gram import (
     AbstractGram,
+    DiagonalGram,
     apply,
     gaussian_log_density,
     jitter,
@@ -17,7 +18,6 @@ from geomndp.linalg.base import (
     per_output,
     zero_masked,
 )
-from geomndp.linalg.diagonal import DiagonalGram
 
 
 class MatrixGram(AbstractGram):

@@ -1,4 +1,4 @@
-"""What every Gram operator is, and the small matrix helpers that they share."""
+"""Gram operators: their interface, that of white noise, and the array helpers they share."""
 
 import abc
 from typing import TYPE_CHECKING
@@ -58,6 +58,16 @@ def apply(matrix: Float[Array, "a b"], v: Float[Array, "m p"]) -> Float[Array, "
     """Multiply by a matrix on points, or on flattened (point, output) indices."""
     columns = v if matrix.shape[1] == len(v) else v.reshape(-1, 1)
     return matmul(matrix, columns).reshape(-1, v.shape[1])
+
+
+def safe_sqrt(square: Array) -> Array:
+    """Square root of what is not negative; its gradient at zero is zero, not NaN."""
+    return jnp.where(square > 0, jnp.sqrt(jnp.where(square > 0, square, 1.0)), 0.0)
+
+
+def norm(v: Float[Array, "*n p"]) -> Float[Array, "*n 1"]:
+    """Euclidean length along the last axis, kept; its gradient at zero is zero, not NaN."""
+    return safe_sqrt(jnp.sum(v**2, axis=-1, keepdims=True))
 
 
 class AbstractGram(eqx.Module):
@@ -132,3 +142,58 @@ def gaussian_log_density(square: Scalar, logdet: Scalar, v: Outputs, mask: Mask 
     """Log-density of a centred Gaussian from its quadratic form and log-determinant."""
     points = len(v) if mask is None else jnp.sum(mask)
     return -0.5 * (square + logdet + v.shape[1] * points * LOG_2PI)
+
+
+class DiagonalGram(AbstractGram):
+    """White noise: `variance` (n,) a point, the same for each of `dim` outputs."""
+
+    variance: Float[Array, " n"]
+    dim: int = eqx.field(static=True)
+
+    def mv(self, v):
+        return self.variance[:, None] * v
+
+    def root(self):
+        return DiagonalGram(jnp.sqrt(self.variance), self.dim)
+
+    def root_solve(self, v):
+        return v / jnp.sqrt(self.variance)[:, None]
+
+    def cholesky_mv(self, v):
+        return self.root_mv(v)
+
+    def solve(self, v):
+        return v / self.variance[:, None]
+
+    def logdet(self):
+        return self.dim * jnp.sum(jnp.log(self.variance))
+
+    def log_density(self, v, mask=None):
+        gram, v = self.masked(mask), zero_masked(v, mask)
+        return gaussian_log_density(jnp.sum(v * gram.solve(v)), gram.logdet(), v, mask)
+
+    def dense(self):
+        return jnp.diag(jnp.repeat(self.variance, self.dim))
+
+    def scale(self, a):
+        return DiagonalGram(self.variance * a**2, self.dim)
+
+    def masked(self, mask):
+        if mask is None:
+            return self
+        return DiagonalGram(jnp.where(mask > 0, self.variance, 1.0), self.dim)
+
+    def diagonal(self):
+        return jnp.broadcast_to(self.variance[:, None], (self.variance.shape[0], self.dim))
+
+    def add_diagonal(self, variance):
+        return DiagonalGram(self.variance + variance, self.dim)
+
+    def hadamard(self, other):
+        return DiagonalGram(self.variance * other.diagonal()[:, 0], self.dim)
+
+    def __add__(self, other):
+        return other.add_diagonal(self.variance)
+
+    def __rmul__(self, factor):
+        return DiagonalGram(factor * self.variance, self.dim)
