@@ -16,7 +16,7 @@ from geomndp.gp import GP
 from geomndp.kernels import SquaredExponential, White
 from geomndp.law import posterior_kl
 from geomndp.noising import LinearSchedule, OrnsteinUhlenbeck
-from geomndp.samplers import AbstractSampler, Amortised, Observations, Problem
+from geomndp.samplers import AbstractProgramSampler, Amortised, Observations, Problem
 from geomndp.score import AbstractScore
 
 jax.config.update("jax_enable_x64", True)
@@ -72,7 +72,7 @@ def tasks():
     return jax.vmap(one)(jr.split(jr.key(1), TASKS))
 
 
-def exact_kls(sampler: AbstractSampler, x, y):
+def exact_kls(sampler: AbstractProgramSampler, x, y):
     """KL(true posterior || sampler) of every task."""
 
     def one(task):
@@ -81,14 +81,14 @@ def exact_kls(sampler: AbstractSampler, x, y):
     return jax.jit(lambda *tasks: jax.lax.map(one, tasks), compiler_options=QUICK)(x, y)
 
 
-def exact_kl(sampler: AbstractSampler) -> tuple[float, float]:
+def exact_kl(sampler: AbstractProgramSampler) -> tuple[float, float]:
     """Median and worst KL over the tasks; infinite where it diverges."""
     kls = exact_kls(sampler, *tasks())
     kls = jnp.where(jnp.isfinite(kls), kls, jnp.inf)
     return float(jnp.median(kls)), float(jnp.max(kls))
 
 
-def evaluations(sampler: AbstractSampler) -> int:
+def evaluations(sampler: AbstractProgramSampler) -> int:
     """Score evaluations of one sample."""
     x, y = tasks()
     problem, _ = problem_and_truth(x[0], y[0], isinstance(sampler, Amortised))

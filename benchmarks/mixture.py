@@ -55,7 +55,7 @@ SAMPLERS = {
     "RePaint, 50 x 10": RePaint(50, 10),
     "Replacement, 500": Replacement(500),
 }
-SMC, PICKS = TwistedSMC(100, 256, runs_at_once=16), 16
+SMC, PICKS = TwistedSMC(100, 256, batch_size=16), 16
 
 
 def draw_task(processes, *, key):

@@ -11,15 +11,27 @@ from jax.flatten_util import ravel_pytree
 from jax.scipy.linalg import solve_triangular
 
 from geomndp._types import Array, Float, Outputs, Scalar
-from geomndp.samplers import AbstractSampler, Problem, Program
+from geomndp.samplers import AbstractProgramSampler, AbstractSampler, Problem, Program
 from geomndp.samplers.noise import zeros
 
 Gaussian = tuple[Float[Array, " k"], Float[Array, "k k"]]
 
 
 def sampler_law(sampler: AbstractSampler, problem: Problem) -> Gaussian:
-    """Mean and covariance of the sampler's output, flattened (point, output)."""
-    return propagate(sampler.program(problem), problem.x.dtype)
+    """Mean (n p,) and covariance (n p, n p) of the sampler's output, flattened (point, output).
+
+    Args:
+        sampler: A sampler with affine steps, such as `Amortised` or `Langevin`.
+        problem: Targets and observations, with the score of a Gaussian process.
+
+    Raises:
+        ValueError: If the sampler's steps are not affine, as those of `TwistedSMC`.
+    """
+    program = sampler.program(problem) if isinstance(sampler, AbstractProgramSampler) else None
+    if program is None or not program.affine:
+        name = type(sampler).__name__
+        raise ValueError(f"expected a sampler whose steps are affine, got {name}: no known law")
+    return propagate(program, problem.x.dtype)
 
 
 def propagate(program: Program, dtype) -> Gaussian:

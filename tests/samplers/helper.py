@@ -31,7 +31,7 @@ SAMPLERS: dict[str, samplers.AbstractSampler] = {
     "amortised-em": samplers.Amortised(6, solve.EulerMaruyama(), solve.UniformTimeGrid()),
     "flow": samplers.flow(3),
     "moment-matching": samplers.MomentMatching(6),
-    "moment-matching-cg": samplers.MomentMatching(6, solve.Exponential(), most_dense=0),
+    "moment-matching-cg": samplers.MomentMatching(6, solve.Exponential(), max_dense=0),
     **{f"langevin-{scheme}": samplers.Langevin(4, 3, scheme) for scheme in ("inner", "outer")},
     **{f"langevin-{scheme}": samplers.Langevin(4, 3, scheme) for scheme in ("path", "none")},
     "kinetic": samplers.KineticLangevin(4, 3),

@@ -9,7 +9,7 @@ import jax.random as jr
 import pytest
 from numpy.testing import assert_allclose
 
-from geomndp import samplers
+from geomndp import law, samplers
 from geomndp.score import AbstractScore
 
 from ..cases import compilations
@@ -89,8 +89,9 @@ def test_smc_has_limits():
     problem = case(m=300, n=1, key=jr.key(0)).problem
     with pytest.raises(ValueError, match=r"at most 256 observed coordinates .* got 300"):
         samplers.TwistedSMC().check(problem)
-    with pytest.raises(ValueError, match="no law to propagate"):
-        samplers.TwistedSMC().program(problem)
+    for sampler in (samplers.TwistedSMC(), samplers.AdaptiveFlow()):
+        with pytest.raises(ValueError, match=r"steps are affine, got (Twisted|Adapt)\w+"):
+            law.sampler_law(sampler, case(key=jr.key(0)).problem)
 
 
 @pytest.mark.parametrize("name", ["amortised", "kinetic"])

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from geomndp import law, samplers
 from geomndp.samplers.conditional_langevin import TiltedScore, conditional_force, kriging_map
 from geomndp.samplers.context_noising import SCHEMES, context_noising
-from geomndp.samplers.guidance import guided
+from geomndp.samplers.guidance import guided_dynamics
 from geomndp.samplers.reverse_pass import start
 from geomndp.samplers.twisted_smc import Particle, advance
 
@@ -141,11 +141,11 @@ def test_weights_of_a_particle(problem, getkey):
     noising, past = problem.noising, (clean, guided_clean)
 
     def pieces(problem):
-        dynamics = guided(problem)
-        guess = dynamics.guess(T, y)
+        dynamics = guided_dynamics(problem)
+        guess = dynamics.guidance_terms(T, y)
         particle = Particle(y, guess, clean, guided_clean)
         moved, gain = advance(dynamics, dynamics.gram().root(), (before, T, S), particle, z)
-        return guess, moved, gain, dynamics.gram(), dynamics.guess(S, moved.y).log_twist
+        return guess, moved, gain, dynamics.gram(), dynamics.guidance_terms(S, moved.y).log_twist
 
     guess, moved, gain, gram, twist = hurried(pieces, problem)
     a_s, sigma_s, sigma_t = noising.alpha(S), noising.sigma(S), noising.sigma(T)

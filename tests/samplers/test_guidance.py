@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from geomndp import noising, samplers, score
 from geomndp.gp import GP
 from geomndp.kernels import Matern32
-from geomndp.samplers.guidance import evaluations, guided
+from geomndp.samplers.guidance import guided_dynamics
 from geomndp.solve import ConditionalDynamics
 
 from .helper import EPS, LIMITS, SCHEDULE, case, hurried
@@ -35,7 +35,7 @@ def test_guided_score_is_that_of_the_posterior(limit, getkey):
         posterior = score.GaussianScore(SMOOTH.condition(seen.x, seen.y, 0.1))
         exact = ConditionalDynamics(problem.noising, posterior, problem.joint().x)
         times = [jnp.asarray(t) for t in TIMES]
-        return [(guided(problem).u(t, y), exact.u(t, y)) for t in times]
+        return [(guided_dynamics(problem).u(t, y), exact.u(t, y)) for t in times]
 
     for found, expected in hurried(compare, problem):
         assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
@@ -53,7 +53,7 @@ def test_twist_is_the_predictive_density(getkey):
         mean, covariance = gain @ y[:, 0], data - a * gain @ data
         covariance = covariance[:3, :3] + jnp.diag(seen.noise)
         expected = jax.scipy.stats.multivariate_normal.logpdf(seen.y[:, 0], mean[:3], covariance)
-        return guided(problem).guess(t, y).log_twist, expected
+        return guided_dynamics(problem).guidance_terms(t, y).log_twist, expected
 
     found, expected = hurried(compare, problem)
     assert_allclose(found, expected, rtol=1e-5)
@@ -66,7 +66,10 @@ def test_conjugate_gradients_find_the_dense_answer(limit, noise, getkey):
     y = jr.normal(getkey(), (10, problem.noising.dim))
 
     def compare(problem):
-        fields = guided(problem, most_dense=64), guided(problem, most_dense=0, iterations=60)
+        fields = (
+            guided_dynamics(problem, max_dense=64),
+            guided_dynamics(problem, max_dense=0, iterations=60),
+        )
         return [[dynamics.u(jnp.asarray(t), y) for dynamics in fields] for t in TIMES]
 
     for dense, by_products in hurried(compare, problem):
@@ -75,8 +78,8 @@ def test_conjugate_gradients_find_the_dense_answer(limit, noise, getkey):
 
 def test_cost():
     problem = case("fields", m=6, key=jr.key(0)).problem
-    assert evaluations(guided(problem)) == 1 + 2 * 12
-    assert evaluations(guided(problem, most_dense=0, iterations=10)) == 1 + 2 * 12
+    assert guided_dynamics(problem).evaluations == 1 + 2 * 12
+    assert guided_dynamics(problem, max_dense=0, iterations=10).evaluations == 1 + 2 * 12
     assert samplers.MomentMatching(5).program(problem).evaluations == 6 * 25
     nothing = case(m=0, key=jr.key(0)).problem
     assert samplers.MomentMatching(5).program(nothing).evaluations == 6

@@ -50,7 +50,7 @@ def test_twisted_smc_finds_the_probabilities():
     runs = 64
 
     def compare(problem):
-        sampler = samplers.TwistedSMC(100, 32, runs_at_once=runs)
+        sampler = samplers.TwistedSMC(100, 32, batch_size=runs)
         found = sampler.runs(problem, key=jr.key(1), num_runs=runs)
         shares = jax.vmap(jax.vmap(lambda y: share(problem, y)))(found.y)
         means = jnp.sum(found.weights * shares, axis=1)

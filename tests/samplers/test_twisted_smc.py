@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from geomndp import noising, samplers, score
 from geomndp.gp import GP
@@ -23,7 +23,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_mean_and_covariance(name):
     the_case = case(n=4, key=jr.key(0), **CASES[name])
-    sampler = samplers.TwistedSMC(100, 24, runs_at_once=RUNS)
+    sampler = samplers.TwistedSMC(100, 24, batch_size=RUNS)
     sampler.check(the_case.problem)
 
     def averages(problem):
@@ -55,7 +55,7 @@ def test_draws_are_picked_by_weight_from_runs():
     assert samples.info.rms.shape == (10,)
     distances = jnp.min(jnp.abs(runs.y - samples.y[:, None]).sum((2, 3)), axis=1)
     assert_allclose(distances, 0.0, atol=1e-12)
-    assert sampler.evaluations(problem) == 11 * 8 * 7
+    assert_array_equal(samples.info.evaluations, 5 * [11 * 8 * 7])
 
 
 def test_resampling_keeps_averages():
@@ -84,7 +84,7 @@ def test_first_weights_are_those_of_draws_from_the_limiting_law():
     x = jnp.asarray([[0.0], [0.3], [0.6]])
     seen = samplers.Observations(x[:1], jnp.asarray([[3.0]]), jnp.asarray([0.5]), True)
     problem = samplers.Problem(process, score.GaussianScore(data), x[1:], seen, 5e-4)
-    sampler = samplers.TwistedSMC(50, 24, runs_at_once=RUNS)
+    sampler = samplers.TwistedSMC(50, 24, batch_size=RUNS)
     runs = hurried(lambda problem: sampler.runs(problem, key=jr.key(1), num_runs=RUNS), problem)
     means = jnp.einsum("rk,rki->ri", runs.weights, runs.y[..., 0])
     truth = data.condition(seen.x, seen.y, 0.5).mean_and_covariance(problem.x)[0][:, 0]

@@ -27,7 +27,15 @@ from geomndp.model.cache import setting
 from geomndp.model.clock import LONGEST, Clock, Progress, reporting
 from geomndp.model.memory import memory_bound, too_much
 from geomndp.model.programs import Program, program
-from geomndp.samplers import AbstractSampler, Info, Problem, Samples, pad_problem, pad_rows
+from geomndp.samplers import (
+    AbstractProgramSampler,
+    AbstractSampler,
+    Info,
+    Problem,
+    Samples,
+    pad_problem,
+    pad_rows,
+)
 from geomndp.solve import AbstractFixedStepSolver
 
 POINTS = {"cpu": 10_000}
@@ -46,30 +54,31 @@ def sample(
     sampler: AbstractSampler, problem: Problem, key: Any, num_samples: int, settings: Settings
 ) -> Samples:
     """Draw samples of a problem, in the model's units."""
-    # A sampler that draws in its own way is left alone.
-    own_way = type(sampler).draw is not AbstractSampler.draw
-    if own_way or _traced((sampler, problem, key)):
+    in_blocks = type(sampler).draw is AbstractProgramSampler.draw  # others have loops of their own
+    if not in_blocks or _traced((sampler, problem, key)):
         return draw(sampler, problem, key, num_samples)
+    assert isinstance(sampler, AbstractProgramSampler)
     n = len(problem.x)
     if n == 0:
         return _no_samples(sampler, problem, num_samples)
     if sampler.pads and problem.score.pads:
         problem = pad_problem(problem, bucket(problem.num_observed), bucket(n))
-    y, sizes = _blocks(sampler, problem, key, num_samples, settings)
+    y, sizes, evaluations = _blocks(sampler, problem, key, num_samples, settings)
     _, _, times = problem.times(sampler.time_grid, sampler.steps)
     rms = np.sqrt(np.mean(sizes**2, axis=0))
-    return Samples(put(y[:, :n]), Info(times, put(rms)))
+    return Samples(put(y[:, :n]), Info(times, put(rms), put(evaluations)))
 
 
-def _no_samples(sampler: AbstractSampler, problem: Problem, num_samples: int) -> Samples:
+def _no_samples(sampler: AbstractProgramSampler, problem: Problem, num_samples: int) -> Samples:
     """Samples at no targets: there is nothing to compute."""
     _, _, times = problem.times(sampler.time_grid, sampler.steps)
     shape = (num_samples, 0, problem.noising.dim)
-    return Samples(jnp.zeros(shape, problem.x.dtype), Info(times, jnp.zeros_like(times)))
+    info = Info(times, jnp.zeros_like(times), jnp.zeros(num_samples, jnp.int32))
+    return Samples(jnp.zeros(shape, problem.x.dtype), info)
 
 
-def _blocks(sampler, problem, key, num_samples, settings) -> tuple[np.ndarray, np.ndarray]:
-    """Samples, and their root mean squares after every step."""
+def _blocks(sampler, problem, key, num_samples, settings) -> tuple[np.ndarray, ...]:
+    """Samples, their root mean squares after every step, and their score evaluations."""
     bound, clock = Bound(problem, settings), Clock()
     size, parts, first = _first_size(problem, num_samples), [], 0
     with reporting("sampling", num_samples, settings.progress) as report:
@@ -84,31 +93,32 @@ def _blocks(sampler, problem, key, num_samples, settings) -> tuple[np.ndarray, n
                 continue
             parts.append(found)
             first += size
-    y, sizes = (np.concatenate(values)[:num_samples] for values in zip(*parts, strict=True))
-    return y, sizes
+    return tuple(np.concatenate(values)[:num_samples] for values in zip(*parts, strict=True))
 
 
-def _block(args: tuple, bound: Bound, clock: Clock, update) -> tuple[np.ndarray, np.ndarray] | int:
-    """Samples and sizes of one block, or how many would fit the memory and the time."""
+def _block(args: tuple, bound: Bound, clock: Clock, update) -> tuple[np.ndarray, ...] | int:
+    """Results of one block, or how many samples would fit the memory and the time."""
     sampler, size, zero = args[0], args[-1], np.int32(0)
     start = program(stretches.start_samples, *args)
     if bound.exceeded(start):
         return bound.smaller(size, start)
-    states, y = start(*args), None
-    move = program(stretches.move_samples, *args, states, zero, zero)
+    (states, shared), result = start(*args), None
+    move = program(stretches.move_samples, *args, states, shared, zero, zero)
     if bound.exceeded(move):
         return bound.smaller(size, move)
 
     def advance(i: int, j: int):
-        nonlocal states, y
-        states, y = move(*args, states, np.int32(i), np.int32(j))
-        return y
+        nonlocal states, result
+        states, result = move(*args, states, shared, np.int32(i), np.int32(j))
+        return result
 
     for done in clock.through(sampler.steps, advance):
         update(done / sampler.steps)
         if done == 1 < size and clock.slow and not clock.patient:
             return bucket_below(max(1, min(size - 1, int(size * LONGEST / clock.seconds))))
-    return np.asarray(y), np.asarray(states[1])
+    assert result is not None
+    y, evaluations = map(np.asarray, result)
+    return y, np.asarray(states[1]), evaluations
 
 
 def _first_size(problem: Problem, num_samples: int) -> int:

@@ -5,6 +5,7 @@ The number of steps of a stretch, and which they are, are data: one program serv
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -13,41 +14,86 @@ import jax.numpy as jnp
 from geomndp._types import Array
 from geomndp.likelihood import Flow, Solution
 from geomndp.model._jit import equation
-from geomndp.samplers import AbstractSampler, Problem, sample_keys
+from geomndp.samplers import AbstractProgramSampler, Problem, Program, sample_keys
 from geomndp.samplers.program import begin, end, outer_step
 
 
-def start_samples(sampler: AbstractSampler, problem: Problem, key, first, count: int) -> Any:
-    """States of the samples `first`, ..., `first` + `count` - 1, and their sizes, none yet."""
-    program, dtype = sampler.execution(problem), problem.x.dtype
+def start_samples(
+    sampler: AbstractProgramSampler, problem: Problem, key, first, count: int
+) -> tuple[Any, list[Array]]:
+    """States of the samples `first`, ..., `first` + `count` - 1, and what all their steps share.
+
+    A state holds the values and the sizes after every step, none yet. Shared are the arrays that
+    are costly to find (`_closed_over`), so that they are not found anew in every stretch.
+    """
+    program, dtype = sampler.program(problem), problem.x.dtype
     keys = sample_keys(key, count, first)
-    states = jax.vmap(lambda key: begin(program, dtype, key=key))(keys)
-    return states, jnp.zeros((count, program.steps), dtype=dtype)
+    values = jax.vmap(lambda key: begin(program, dtype, key=key))(keys)
+    states = values, jnp.zeros((count, program.steps), dtype=dtype)
+    return states, _closed_over(_stretch(program, dtype), problem, states, keys)[1]
 
 
 def move_samples(
-    sampler: AbstractSampler, problem: Problem, key, first, count: int, states, start, stop
-) -> tuple[Any, Array]:
-    """The same after the steps `start`, ..., `stop` - 1, and after the last of all the samples."""
-    program, dtype = sampler.execution(problem), problem.x.dtype
+    sampler: AbstractProgramSampler,
+    problem: Problem,
+    key,
+    first,
+    count: int,
+    states,
+    shared: list[Array],
+    start,
+    stop,
+) -> tuple[Any, tuple[Array, Array]]:
+    """The states after the steps `start`, ..., `stop` - 1, and after the last of all the results.
+
+    Results are the samples and their numbers of score evaluations.
+    """
+    program, dtype = sampler.program(problem), problem.x.dtype
     keys = sample_keys(key, count, first)
+    stretch, _ = _closed_over(_stretch(program, dtype), problem, states, keys)
+    return stretch(states, keys, start, stop, *shared)
 
-    def step(i, states):
-        values, sizes = states
-        values, rms = jax.vmap(lambda v, key: outer_step(program, v, i, dtype, key=key))(
-            values, keys
-        )
-        return values, sizes.at[:, i].set(rms)
 
-    def finish(states):
-        return jax.vmap(lambda v, key: end(program, v, dtype, key=key))(states[0], keys)
+def _stretch(program: Program, dtype):
+    """Steps `start`, ..., `stop` - 1 of a block of samples, as a function of its state."""
 
-    states = jax.lax.fori_loop(start, stop, step, states)
-    shape = jax.eval_shape(finish, states)
-    y = jax.lax.cond(
-        stop == program.steps, finish, lambda _: jnp.zeros(shape.shape, shape.dtype), states
-    )
-    return states, y
+    def stretch(states, keys, start, stop):
+        def step(i, states):
+            values, sizes = states
+            values, rms = jax.vmap(lambda v, key: outer_step(program, v, i, dtype, key=key))(
+                values, keys
+            )
+            return values, sizes.at[:, i].set(rms)
+
+        def finish(states):
+            return jax.vmap(lambda v, key: end(program, v, dtype, key=key))(states[0], keys)
+
+        states = jax.lax.fori_loop(start, stop, step, states)
+        return states, _if_last(stop == program.steps, finish, states)
+
+    return stretch
+
+
+def _closed_over(stretch, problem: Problem, states, keys) -> tuple[Callable, list[Array]]:
+    """The same function with the arrays that it closes over as further arguments, and those.
+
+    Roots and Cholesky factors of the limiting Gram matrices are such arrays. A white limiting
+    kernel has no costly ones: nothing is passed on.
+    """
+    if problem.noising.kernel.white:
+        return stretch, []
+    zero = jnp.zeros((), jnp.int32)
+    return jax.closure_convert(stretch, states, keys, zero, zero)
+
+
+def _if_last(last, finish, state):
+    """Result of `finish` after the last step, zeros before."""
+    shapes = jax.eval_shape(finish, state)
+
+    def nothing(_):
+        return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
+
+    return jax.lax.cond(last, finish, nothing, state)
 
 
 def start_density(flow: Flow, problem: Problem, y, key, part: str) -> Any:
@@ -61,12 +107,7 @@ def move_density(
     """The solve after the steps `start`, ..., `stop` - 1, and after the last of all its result."""
     stepwise = _stepwise(flow, problem, y, key, part)
     walk = jax.lax.fori_loop(start, stop, lambda k, walk: stepwise.step(walk, k), walk)
-    shapes = jax.eval_shape(stepwise.end, walk)
-
-    def nothing(_):
-        return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
-
-    return walk, jax.lax.cond(stop == stepwise.total, stepwise.end, nothing, walk)
+    return walk, _if_last(stop == stepwise.total, stepwise.end, walk)
 
 
 def density_at_once(flow: Flow, problem: Problem, y, key, part: str) -> Solution:

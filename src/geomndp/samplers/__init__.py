@@ -8,16 +8,25 @@ from geomndp.samplers.amortised import (
     conditional_dynamics,
     flow,
 )
-from geomndp.samplers.base import AbstractSampler, Observations, Problem, Samples, sample_keys
+from geomndp.samplers.base import (
+    AbstractProgramSampler,
+    AbstractSampler,
+    Observations,
+    Problem,
+    Samples,
+    sample_keys,
+)
 from geomndp.samplers.langevin import KineticLangevin, Langevin
 from geomndp.samplers.moment_matching import MomentMatching
 from geomndp.samplers.noise import Rows
 from geomndp.samplers.padding import pad_mask, pad_problem, pad_rows
 from geomndp.samplers.program import Info, Phase, Program, run
+from geomndp.samplers.registry import by_name, from_text, sampler_names, sampler_options
 from geomndp.samplers.repaint import RePaint, Replacement
 from geomndp.samplers.twisted_smc import Runs, TwistedSMC
 
 __all__ = [
+    "AbstractProgramSampler",
     "AbstractSampler",
     "AdaptiveFlow",
     "Amortised",
@@ -35,14 +44,18 @@ __all__ = [
     "Runs",
     "Samples",
     "TwistedSMC",
+    "by_name",
     "check_amortised",
     "conditional_dynamics",
     "flow",
+    "from_text",
     "pad_mask",
     "pad_problem",
     "pad_rows",
     "run",
     "sample_keys",
+    "sampler_names",
+    "sampler_options",
 ]
 
 deprecated_names(

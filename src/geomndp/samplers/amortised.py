@@ -9,10 +9,10 @@ import jax.numpy as jnp
 from geomndp import _validation
 from geomndp._buckets import bucket
 from geomndp._deprecated import renamed_arguments
-from geomndp.samplers.base import AbstractSampler, Problem
+from geomndp.samplers.base import AbstractProgramSampler, Problem
 from geomndp.samplers.padding import pad_observations
 from geomndp.samplers.program import Phase, Program
-from geomndp.samplers.reverse_pass import reverse_pass, start
+from geomndp.samplers.reverse_pass import reverse_pass, start, start_evaluations
 from geomndp.solve import (
     AbstractFixedStepSolver,
     AbstractReverseStep,
@@ -26,7 +26,7 @@ from geomndp.solve import (
 
 
 @renamed_arguments(rule="step", grid="time_grid")
-class Amortised(AbstractSampler):
+class Amortised(AbstractProgramSampler):
     """Reverse SDE or flow of the conditional law, whose score the model gives directly."""
 
     steps: int = eqx.field(default=50, static=True)
@@ -98,7 +98,7 @@ def check_amortised(problem: Problem) -> None:
 
 
 @renamed_arguments(grid="time_grid")
-class AdaptiveFlow(AbstractSampler):
+class AdaptiveFlow(AbstractProgramSampler):
     """Probability flow by an adaptive solver; its steps are chosen on the way."""
 
     solver: Adaptive = Adaptive()
@@ -113,17 +113,24 @@ class AdaptiveFlow(AbstractSampler):
         dynamics = conditional_dynamics(problem)
         root = dynamics.gram().root()
 
-        def step(y, times, noise):
-            _, t, s = times
+        def init(noise):
+            y = start(dynamics, root, noise[0])
+            return y, jnp.asarray(start_evaluations(dynamics), jnp.int32)
+
+        def step(state, times, noise):
+            (y, evaluations), (_, t, s) = state, times
             retract, norm = dynamics.noising.manifold.retract, dynamics.norm()
-            return self.solver.integrate(dynamics.flow, jnp.stack([t, s]), y, retract, norm)[0]
+            times = jnp.stack([t, s])
+            y, more = self.solver.integrate(dynamics.flow, times, y, retract, norm)
+            return y, evaluations + more.astype(jnp.int32)
 
         return Program(
-            init=lambda noise: start(dynamics, root, noise[0]),
+            init=init,
             init_noise=(problem.target_noise(),),
             phases=(Phase(step, ()),),
             inputs=problem.times(self.time_grid, self.steps),
-            finish=lambda y: y,
-            evaluations=0,
+            finish=lambda state: state[0],
+            evaluations=lambda state: state[1],
             mask=problem.mask,
+            affine=False,  # its steps depend on the values
         )

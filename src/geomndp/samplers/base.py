@@ -115,35 +115,52 @@ def sample_keys(key: PRNGKeyArray, count: int, first=0) -> Array:
 
 
 class AbstractSampler(eqx.Module):
-    """A way to draw from p(y | observations).
+    """Draws functions from p(y | observations).
 
     `pads` says that padding of observations and targets changes nothing: a sampler that passes the
     problem's masks on may set it, and is then compiled for few sizes. Others are never given masks.
     """
 
-    steps: AbstractVar[int]
-    time_grid: AbstractVar[AbstractTimeGrid]
     pads: ClassVar[bool] = False
 
     @abc.abstractmethod
     def check(self, problem: Problem) -> None:
-        """Refuse, with a ValueError, a problem that this sampler cannot treat."""
+        """Raise ValueError for a problem that this sampler does not support."""
+
+    @abc.abstractmethod
+    def draw(self, problem: Problem, *, key: PRNGKeyArray, num_samples: int) -> Samples:
+        """Draw independent samples; the i-th depends on the key and i alone.
+
+        Args:
+            problem: Model, targets (n, d) and observations.
+            key: Random key.
+            num_samples: Number of samples s.
+
+        Returns:
+            Values (s, n, p) in the model's units, with diagnostics.
+        """
+
+
+class AbstractProgramSampler(AbstractSampler):
+    """A sampler whose steps are a `Program`.
+
+    Such a sampler can be split into blocks of samples and stretches of steps, and with a Gaussian
+    score the law of its samples can be computed exactly (`geomndp.law`).
+    """
+
+    steps: AbstractVar[int]
+    time_grid: AbstractVar[AbstractTimeGrid]
 
     @abc.abstractmethod
     def program(self, problem: Problem) -> Program:
         """The sampler's steps for this problem."""
 
-    def execution(self, problem: Problem) -> Program:
-        """What is run to draw one sample: the program, unless that has no law of its own."""
-        return self.program(problem)
-
-    def draw(self, problem: Problem, *, key: PRNGKeyArray, num_samples: int) -> Samples:
-        """Draw independent samples; the i-th depends on the key and i alone."""
-        program, dtype = self.execution(problem), problem.x.dtype
+    def draw(self, problem, *, key, num_samples):
+        program, dtype = self.program(problem), problem.x.dtype
         keys = sample_keys(key, num_samples)
-        y, rms = jax.vmap(lambda key: run(program, dtype, key=key))(keys)
+        y, rms, evaluations = jax.vmap(lambda key: run(program, dtype, key=key))(keys)
         _, _, times = problem.times(self.time_grid, self.steps)
-        return Samples(y, Info(times, jnp.sqrt(jnp.mean(rms**2, axis=0))))
+        return Samples(y, Info(times, jnp.sqrt(jnp.mean(rms**2, axis=0)), evaluations))
 
 
 def require_noiseless(sampler: AbstractSampler, problem: Problem) -> None:

@@ -47,7 +47,14 @@ class GuidedDynamics(AbstractDynamics):
     iterations: int = eqx.field(static=True)
 
     def u(self, t, y):
-        return self._guided_by_cg(t, y) if not self.dense else self.guess(t, y).guided
+        return self._guided_by_cg(t, y) if not self.dense else self.guidance_terms(t, y).guided
+
+    @property
+    def evaluations(self) -> int:
+        """Cost of one guided score: a forward pass and its vector-Jacobian products, two each."""
+        # Conjugate gradients need one product to start; one more applies their result.
+        products = self.y.size if self.dense else self.iterations + 2
+        return 1 + 2 * products
 
     def _linearised(self, t: Scalar, y: Outputs):
         """Score, clean estimate at the observations, residual there, and the map v -> K J_c^T v."""
@@ -72,7 +79,7 @@ class GuidedDynamics(AbstractDynamics):
         largest = jnp.max(zero_masked(self.limit.diagonal(), self.mask))
         return jnp.finfo(self.y.dtype).eps ** 0.5 * ratio * largest
 
-    def guess(self, t: Scalar, y: Outputs) -> GuidanceTerms:
+    def guidance_terms(self, t: Scalar, y: Outputs) -> GuidanceTerms:
         """Guided score by one vector-Jacobian product a context coordinate."""
         u, estimate, residual, carried = self._linearised(t, y)
         a, sigma, size = self.noising.alpha(t), self.noising.sigma(t), self.y.size
@@ -120,13 +127,20 @@ class GuidedDynamics(AbstractDynamics):
         return u + sigma * carried(weights)
 
 
-def guided(problem: Problem, most_dense: int = 64, iterations: int = 30) -> GuidedDynamics:
-    """Guided dynamics of a problem; conjugate gradients above `most_dense` context coordinates.
+def guided_dynamics(
+    problem: Problem, max_dense: int | None = 64, iterations: int = 30
+) -> GuidedDynamics:
+    """Guided dynamics of a problem.
 
-    The number of coordinates is that of the padded context, so that padding changes nothing.
+    Args:
+        problem: Targets and observations.
+        max_dense: Number of context coordinates above which linear systems are solved by conjugate
+            gradients, None for never. Counted after padding, so that padding changes nothing.
+        iterations: Largest number of conjugate gradient iterations.
     """
     base, observations = problem.joint(), problem.observations
-    dense = bucket(len(observations.y)) * problem.noising.dim <= most_dense
+    size = bucket(len(observations.y)) * problem.noising.dim
+    dense = max_dense is None or size <= max_dense
     return GuidedDynamics(
         noising=problem.noising,
         x=base.x,
@@ -139,10 +153,3 @@ def guided(problem: Problem, most_dense: int = 64, iterations: int = 30) -> Guid
         dense=dense,
         iterations=iterations,
     )
-
-
-def evaluations(dynamics: GuidedDynamics) -> int:
-    """Cost of one guided score: a forward pass and its vector-Jacobian products, two each."""
-    # Conjugate gradients need one product to start; one more applies their result.
-    products = dynamics.y.size if dynamics.dense else dynamics.iterations + 2
-    return 1 + 2 * products

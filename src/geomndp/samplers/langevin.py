@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from geomndp import _validation
 from geomndp._deprecated import renamed_arguments
 from geomndp._types import Outputs
-from geomndp.samplers.base import AbstractSampler, Problem, require_flat
+from geomndp.samplers.base import AbstractProgramSampler, Problem, require_flat
 from geomndp.samplers.conditional_langevin import (
     ContextTargetState,
     conditional_force,
@@ -35,7 +35,7 @@ from geomndp.solve import AbstractReverseStep, AbstractTimeGrid, Exponential, Po
     rule="step",
     grid="time_grid",
 )
-class Langevin(AbstractSampler):
+class Langevin(AbstractProgramSampler):
     r"""The paper's rule, $y_* += \frac{\delta}{2 \tau} f + \sqrt\delta k$, $k \sim N(0, K_{**|c})$.
 
     $\delta = \psi (B(t) - B(s))$ after a step from t to s, at most $3 \tau \sigma_s^2$: from 4 on
@@ -76,7 +76,7 @@ class Langevin(AbstractSampler):
 
 
 @renamed_arguments(inner="num_corrector_steps", rule="step", grid="time_grid")
-class KineticLangevin(AbstractSampler):
+class KineticLangevin(AbstractProgramSampler):
     r"""Langevin steps with a velocity v, which wander far less: $dy = v dh$,
     $dv = (f - \gamma v) dh + \sqrt{2 \gamma} dk$.
 

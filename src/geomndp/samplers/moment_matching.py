@@ -4,26 +4,26 @@ import equinox as eqx
 
 from geomndp import _validation
 from geomndp._deprecated import renamed_arguments
-from geomndp.samplers.base import AbstractSampler
-from geomndp.samplers.guidance import evaluations, guided
+from geomndp.samplers.base import AbstractProgramSampler
+from geomndp.samplers.guidance import guided_dynamics
 from geomndp.samplers.reverse_pass import reverse_pass
 from geomndp.solve import AbstractReverseStep, AbstractTimeGrid, Multistep, PowerTimeGrid
 
 
-@renamed_arguments(rule="step", grid="time_grid")
-class MomentMatching(AbstractSampler):
+@renamed_arguments(rule="step", grid="time_grid", most_dense="max_dense")
+class MomentMatching(AbstractProgramSampler):
     """Exact for Gaussian data as the steps grow; an approximation for other data."""
 
     steps: int = eqx.field(default=50, static=True)
     step: AbstractReverseStep = Multistep()
     time_grid: AbstractTimeGrid = PowerTimeGrid(7.0)
-    most_dense: int = eqx.field(default=64, static=True)
+    max_dense: int = eqx.field(default=64, static=True)
     iterations: int = eqx.field(default=30, static=True)
     pads = True
 
     def __check_init__(self):
         _validation.at_least(1, steps=self.steps, iterations=self.iterations)
-        _validation.at_least(0, most_dense=self.most_dense)
+        _validation.at_least(0, max_dense=self.max_dense)
 
     def check(self, problem):
         pass
@@ -31,6 +31,6 @@ class MomentMatching(AbstractSampler):
     def program(self, problem):
         dynamics, cost = problem.joint(), 1
         if problem.num_observed:
-            dynamics = guided(problem, self.most_dense, self.iterations)
-            cost = evaluations(dynamics)
+            dynamics = guided_dynamics(problem, self.max_dense, self.iterations)
+            cost = dynamics.evaluations
         return reverse_pass(problem, dynamics, self.step, self.time_grid, self.steps, cost)

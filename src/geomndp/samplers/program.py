@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 
-from geomndp._types import Array, Float, Mask, Outputs, PRNGKeyArray, Scalar
+from geomndp._types import Array, Float, Int, Mask, Outputs, PRNGKeyArray, Scalar
 from geomndp.linalg import zero_masked
 from geomndp.samplers.noise import Noise, Shapes, normals
 
@@ -31,9 +31,17 @@ class Phase(NamedTuple):
 class Program(NamedTuple):
     """Start, then for every row of `inputs` all phases in turn, then the result.
 
-    The phases of `last` come once more after that, with the last row.
-    `evaluations` is the cost of the whole in score evaluations, a vector-Jacobian product
-    counting as two. `mask` is that of the result, None where every row is real.
+    Attributes:
+        init: State before the first step, from noise of the shapes `init_noise`.
+        phases: Steps for each row of `inputs`, in turn.
+        inputs: Arrays with one row per outer step, the diffusion times as a rule.
+        finish: Result (n, p) of a state.
+        evaluations: Cost of one sample in score evaluations, a vector-Jacobian product counting as
+            two; a function of the state after the last step where it depends on the run.
+        last: Phases that follow the last outer step, with the last row of `inputs`.
+        mask: That of the result, None where every row is real.
+        affine: Whether every step is affine in state and noise if the score is (as that of a
+            Gaussian process is): `geomndp.law` then knows the law of the result.
     """
 
     init: Callable[[Noise], State]
@@ -41,9 +49,10 @@ class Program(NamedTuple):
     phases: tuple[Phase, ...]
     inputs: Any
     finish: Callable[[State], Outputs]
-    evaluations: int
+    evaluations: int | Callable[[State], Int[Array, ""]]
     last: tuple[Phase, ...] = ()
     mask: Mask | None = None
+    affine: bool = True
 
     @property
     def steps(self) -> int:
@@ -52,10 +61,17 @@ class Program(NamedTuple):
 
 
 class Info(NamedTuple):
-    """What happened on the way: root mean square of the values after every outer step."""
+    """Diagnostics of a draw.
+
+    Attributes:
+        times: Diffusion time after every outer step.
+        rms: Root mean square of the values after every outer step, over all samples.
+        evaluations: Score evaluations of every sample; None where a sampler does not count them.
+    """
 
     times: Float[Array, " steps"]
     rms: Float[Array, " steps"]
+    evaluations: Int[Array, " s"] | None = None
 
 
 def begin(program: Program, dtype, *, key: PRNGKeyArray) -> State:
@@ -70,23 +86,38 @@ def outer_step(program: Program, state: State, i, dtype, *, key: PRNGKeyArray):
     return state, root_mean_square(program.finish(state), program.mask)
 
 
-def end(program: Program, state: State, dtype, *, key: PRNGKeyArray) -> Outputs:
-    """Result of the state after the last outer step."""
+def end(
+    program: Program, state: State, dtype, *, key: PRNGKeyArray
+) -> tuple[Outputs, Int[Array, ""]]:
+    """Result of the state after the last outer step, and the score evaluations of the run."""
     if program.last:
         inputs = jax.tree.map(lambda rows: rows[-1], program.inputs)
         last_key = jr.fold_in(key, program.steps + 1)
         state = _through(program.last, state, inputs, dtype, key=last_key)
-    return program.finish(state)
+    cost = program.evaluations
+    return program.finish(state), jnp.asarray(cost(state) if callable(cost) else cost, jnp.int32)
 
 
-def run(program: Program, dtype, *, key: PRNGKeyArray) -> tuple[Outputs, Array]:
-    """Draw one sample; also the root mean square of the state's result after every outer step."""
+def run(
+    program: Program, dtype, *, key: PRNGKeyArray
+) -> tuple[Outputs, Float[Array, " steps"], Int[Array, ""]]:
+    """Draw one sample.
+
+    Args:
+        program: Steps of a sampler.
+        dtype: Floating-point type of the noise.
+        key: Random key.
+
+    Returns:
+        Values (n, p), their root mean square after every outer step, and score evaluations.
+    """
     state, rms = jax.lax.scan(
         lambda state, i: outer_step(program, state, i, dtype, key=key),
         begin(program, dtype, key=key),
         jnp.arange(program.steps, dtype=jnp.int32),
     )
-    return end(program, state, dtype, key=key), rms
+    y, evaluations = end(program, state, dtype, key=key)
+    return y, rms, evaluations
 
 
 def root_mean_square(y: Array, mask: Mask | None) -> Scalar:

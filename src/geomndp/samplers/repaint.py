@@ -5,14 +5,14 @@ import jax.numpy as jnp
 
 from geomndp import _validation
 from geomndp._deprecated import renamed_arguments
-from geomndp.samplers.base import AbstractSampler, require_noiseless
+from geomndp.samplers.base import AbstractProgramSampler, require_noiseless
 from geomndp.samplers.conditional_langevin import ContextTargetState, replacement
 from geomndp.samplers.program import Phase, Program
 from geomndp.solve import AbstractReverseStep, AbstractTimeGrid, Exponential, PowerTimeGrid
 
 
 @renamed_arguments(inner="num_resamplings", rule="step", grid="time_grid")
-class RePaint(AbstractSampler):
+class RePaint(AbstractProgramSampler):
     """Lugmayr et al. 2022: `num_resamplings` runs of every reverse step, noised again between."""
 
     steps: int = eqx.field(default=100, static=True)
@@ -52,7 +52,7 @@ class RePaint(AbstractSampler):
 
 
 @renamed_arguments(rule="step", grid="time_grid")
-class Replacement(AbstractSampler):
+class Replacement(AbstractProgramSampler):
     """Song et al. 2021: no correction at all; biased, and here for comparison."""
 
     steps: int = eqx.field(default=500, static=True)

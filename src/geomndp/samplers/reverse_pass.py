@@ -23,6 +23,11 @@ def start(dynamics: AbstractDynamics, root: AbstractGram, z: Outputs) -> Outputs
     return m + dynamics.noising.sigma(one) * dynamics.u(one, m) + root.mv(z)
 
 
+def start_evaluations(dynamics: AbstractDynamics) -> int:
+    """Score evaluations of `start`."""
+    return int(dynamics.noising.manifold.flat)
+
+
 def reverse_pass(
     problem: Problem,
     dynamics: AbstractDynamics,
@@ -53,6 +58,6 @@ def reverse_pass(
         phases=(Phase(step, (rows,)),),
         inputs=problem.times(time_grid, steps),
         finish=lambda state: state.y[first:],
-        evaluations=(1 + steps * reverse_step.evaluations) * cost,
+        evaluations=(start_evaluations(dynamics) + steps * reverse_step.evaluations) * cost,
         mask=problem.mask,
     )

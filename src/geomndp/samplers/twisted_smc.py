@@ -20,8 +20,8 @@ from geomndp._deprecated import renamed_arguments
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray, Scalar
 from geomndp.linalg import AbstractGram
 from geomndp.noising import AbstractNoising
-from geomndp.samplers.base import AbstractSampler, Problem, require_flat, sample_keys
-from geomndp.samplers.guidance import GuidanceTerms, GuidedDynamics, evaluations, guided
+from geomndp.samplers.base import AbstractProgramSampler, Problem, require_flat, sample_keys
+from geomndp.samplers.guidance import GuidanceTerms, GuidedDynamics, guided_dynamics
 from geomndp.samplers.program import Phase, Program, begin, outer_step, root_mean_square
 from geomndp.solve import (
     AbstractDynamics,
@@ -32,14 +32,14 @@ from geomndp.solve import (
     ancestral,
 )
 
-MOST_OBSERVED = 256
+MAX_OBSERVED = 256
 
 
 class Particle(NamedTuple):
     """Values, what is known of them at their time, and the last estimates of the clean values."""
 
     y: Outputs
-    guess: GuidanceTerms
+    terms: GuidanceTerms
     clean: Outputs
     guided_clean: Outputs
 
@@ -70,45 +70,38 @@ class Runs(NamedTuple):
     rms: Float[Array, "r steps"]
 
 
-@renamed_arguments(grid="time_grid")
-class TwistedSMC(AbstractSampler):
+@renamed_arguments(grid="time_grid", runs_at_once="batch_size")
+class TwistedSMC(AbstractProgramSampler):
     """`particles` a run; `steps` of at least 100 are advised."""
 
     steps: int = eqx.field(default=100, static=True)
     particles: int = eqx.field(default=64, static=True)
     time_grid: AbstractTimeGrid = PowerTimeGrid(7.0)
-    runs_at_once: int = eqx.field(default=64, static=True)
+    batch_size: int = eqx.field(default=64, static=True)
     pads = True
 
     def __check_init__(self):
-        _validation.at_least(1, steps=self.steps, runs_at_once=self.runs_at_once)
+        _validation.at_least(1, steps=self.steps, batch_size=self.batch_size)
         _validation.at_least(2, particles=self.particles)
 
     def check(self, problem):
         require_flat(self, problem)
-        if problem.observations.y.size > MOST_OBSERVED:
+        if problem.observations.y.size > MAX_OBSERVED:
             raise ValueError(
-                f"expected at most {MOST_OBSERVED} observed coordinates for TwistedSMC, got "
+                f"expected at most {MAX_OBSERVED} observed coordinates for TwistedSMC, got "
                 f"{problem.observations.y.size}; use MomentMatching"
             )
 
-    def program(self, problem) -> Program:
-        raise ValueError("TwistedSMC interacts between particles: it has no law to propagate")
-
-    def evaluations(self, problem: Problem) -> int:
-        """Cost of one run."""
-        return (self.steps + 1) * self.particles * evaluations(guided(problem, MOST_OBSERVED))
-
-    def execution(self, problem):
-        dynamics, m = guided(problem, MOST_OBSERVED), problem.num_observed
+    def program(self, problem):
+        dynamics, m = guided_dynamics(problem, max_dense=None), problem.num_observed
         mean, root = dynamics.mean(), dynamics.gram().root()
         rows = dataclasses.replace(problem.joint_noise(), copies=self.particles)
 
         def init(noise):
             y = mean[None] + jax.vmap(root.mv)(noise[0])
-            guess = jax.vmap(lambda y: dynamics.guess(jnp.ones((), dtype=y.dtype), y))(y)
+            terms = jax.vmap(lambda y: dynamics.guidance_terms(jnp.ones((), dtype=y.dtype), y))(y)
             # The twist at time one is the weight of a draw from the limiting law.
-            return Run(Weighted(Particle(y, guess, y, y), guess.log_twist), ndtr(noise[1]))
+            return Run(Weighted(Particle(y, terms, y, y), terms.log_twist), ndtr(noise[1]))
 
         def step(run, times, noise):
             particles, log_weights = resample(run.state, ndtr(noise[0]))
@@ -128,13 +121,14 @@ class TwistedSMC(AbstractSampler):
             phases=(Phase(step, ((), rows)),),
             inputs=problem.times(self.time_grid, self.steps),
             finish=picked,
-            evaluations=self.evaluations(problem),
+            evaluations=(self.steps + 1) * self.particles * dynamics.evaluations,
             mask=problem.mask,
+            affine=False,  # particles interact
         )
 
     def runs(self, problem: Problem, *, key: PRNGKeyArray, num_runs: int) -> Runs:
         """Weighted particles of independent runs: averages over them are the best estimates."""
-        program, dtype, m = self.execution(problem), problem.x.dtype, problem.num_observed
+        program, dtype, m = self.program(problem), problem.x.dtype, problem.num_observed
 
         def one(key):
             def step(run, i):
@@ -146,7 +140,7 @@ class TwistedSMC(AbstractSampler):
             return jax.lax.scan(step, start, jnp.arange(self.steps, dtype=jnp.int32))
 
         keys = sample_keys(key, num_runs)
-        run, (sizes, rms) = jax.lax.map(one, keys, batch_size=min(self.runs_at_once, num_runs))
+        run, (sizes, rms) = jax.lax.map(one, keys, batch_size=min(self.batch_size, num_runs))
         weights = jax.nn.softmax(run.state.log_weights, axis=-1)
         return Runs(run.state.particles.y[:, :, m:], weights, sizes, rms)
 
@@ -185,18 +179,18 @@ def advance(dynamics: GuidedDynamics, root: AbstractGram, times, particle: Parti
 
     The kernels p and q of the multistep rule, without and with guidance, have one covariance.
     """
-    (before, t, s), y, guess = times, particle.y, particle.guess
+    (before, t, s), y, terms = times, particle.y, particle.terms
 
     def centre(u, last):
         known = FrozenScore(dynamics.noising, dynamics.x, dynamics.mask, u)
         return Multistep()(known, before, t, s, ReverseState(y, last), jnp.zeros_like(y))
 
-    plain = centre(guess.u, particle.clean)
-    pulled = centre(guess.guided, particle.guided_clean)
+    plain = centre(terms.u, particle.clean)
+    pulled = centre(terms.guided, particle.guided_clean)
     _, _, fresh = ancestral(dynamics.noising, t, s)
     shift = root.solve((pulled.y - plain.y) / fresh)
     log_ratio = 0.5 * (jnp.sum(z**2) - jnp.sum((z + shift) ** 2))
     y = pulled.y + fresh * root.mv(z)
-    following = dynamics.guess(s, y)
-    gain = log_ratio + following.log_twist - guess.log_twist
+    following = dynamics.guidance_terms(s, y)
+    gain = log_ratio + following.log_twist - terms.log_twist
     return Particle(y, following, plain.clean, pulled.clean), gain

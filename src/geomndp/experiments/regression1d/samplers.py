@@ -25,7 +25,7 @@ from geomndp.gp import GP
 from geomndp.law import posterior_kl
 from geomndp.model import Model
 from geomndp.samplers import (
-    AbstractSampler,
+    AbstractProgramSampler,
     Amortised,
     KineticLangevin,
     Langevin,
@@ -38,7 +38,7 @@ from geomndp.samplers import (
 )
 from geomndp.score import GaussianScore
 
-SAMPLERS: dict[str, AbstractSampler] = {
+SAMPLERS: dict[str, AbstractProgramSampler] = {
     "amortised, 30 steps": Amortised(30),
     "amortised, 100 steps": Amortised(100),
     "amortised, flow by RK4, 7 steps": flow(7),
@@ -76,7 +76,7 @@ def sampler_rows(
     num_samples: int = 2**14,
     contexts: int = 5,
     targets: int = 20,
-    samplers: dict[str, AbstractSampler] | None = None,
+    samplers: dict[str, AbstractProgramSampler] | None = None,
     batch_size: int = 2**12,
     seed: int = 0,
     workers: int = 16,
@@ -120,7 +120,7 @@ def exact_rows(
     num: int = 8,
     contexts: int = 5,
     targets: int = 20,
-    samplers: dict[str, AbstractSampler] | None = None,
+    samplers: dict[str, AbstractProgramSampler] | None = None,
 ) -> list[dict]:
     """The same samplers on the same tasks with the exact score: no samples, no error; float64."""
     gp, samplers = problem.exact(), SAMPLERS if samplers is None else samplers
@@ -173,7 +173,7 @@ def _problem(model: Model, task: Batch, contexts: int) -> Problem:
 
 
 @eqx.filter_jit
-def _draw(sampler: AbstractSampler, model: Model, task: Batch, sizes: Sizes, key) -> Array:
+def _draw(sampler: AbstractProgramSampler, model: Model, task: Batch, sizes: Sizes, key) -> Array:
     problem = _problem(model, task, sizes.contexts)
     sampler.check(problem)
     each = min(sizes.batch_size, sizes.num_samples)

@@ -7,10 +7,10 @@ import jax.numpy as jnp
 
 from geomndp._types import Array, Float
 from geomndp.linalg import matmul
-from geomndp.samplers import AbstractSampler, Amortised, Phase
+from geomndp.samplers import AbstractProgramSampler, Amortised, Phase
 
 
-class Turned(AbstractSampler):
+class Turned(AbstractProgramSampler):
     """One reverse pass whose noise, drawn as ever, is multiplied by a matrix at every point."""
 
     matrix: Float[Array, "p p"]
