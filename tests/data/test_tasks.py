@@ -19,7 +19,7 @@ EXACT = {
 }
 
 
-def exact_scores(problem, num, region="interpolation", seed=0):
+def exact_scores(problem, num, region="in-range", seed=0):
     gp, batch = problem.process.gp, problem.tasks(num, region=region, seed=seed)
 
     def one(x, y, mask, context):
@@ -61,9 +61,16 @@ def test_protocol(suite, name, fewest, targets):
     assert problem.max_points == targets + 10
 
 
-def test_generalisation_moves_the_inputs():
-    batch = data.regression1d("paper", "sawtooth").tasks(50, region="generalisation")
+def test_out_of_range_moves_the_inputs():
+    batch = data.regression1d("paper", "sawtooth").tasks(50, region="out-of-range")
     assert float(batch.x.min()) >= 2 and float(batch.x.max()) <= 6
+
+
+def test_old_names_of_regions_warn():
+    problem = data.regression1d("paper", "sawtooth")
+    with pytest.warns(DeprecationWarning, match="'generalisation' is deprecated.*'out-of-range'"):
+        batch = problem.tasks(2, region="generalisation")
+    assert_array_equal(batch.x, problem.tasks(2, region="out-of-range").x)
 
 
 def test_same_seed_same_functions_in_both_precisions():
@@ -84,5 +91,5 @@ def test_bad_settings_are_refused():
         data.tasks(process, num=0)
     with pytest.raises(ValueError, match="contexts to be a whole number >= 5, got 2"):
         data.tasks(process, num=1, contexts=(5, 2))
-    with pytest.raises(ValueError, match="'interpolation', 'generalisation'"):
+    with pytest.raises(ValueError, match="'in-range', 'out-of-range'"):
         data.regression1d("paper", "se").tasks(1, region="outside")

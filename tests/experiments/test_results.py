@@ -32,7 +32,7 @@ LEARNT = [
     {"sampler": "RePaint", "evaluations": 1000, "kl": None, "kl_tasks": [None]},
 ]
 FILE = {
-    "calibration": {"regression1d/se": {"interpolation": {"model": SUMMARY, "gp": SUMMARY}}},
+    "calibration": {"regression1d/se": {"in-range": {"model": SUMMARY, "gp": SUMMARY}}},
     "gaps": {
         "regression1d/se": {"joint": {"gap": [0.01, 0.001]}, "conditional": {"gap": [0.02, 0]}}
     },
@@ -48,11 +48,11 @@ def test_parts_are_written_at_once_and_not_measured_again(tmp_path, monkeypatch)
     path, model = tmp_path / "results.json", Model(NOISING, GaussianScore(RIGHT))
     gaps = [{"joint": {"gap": [0.0, 0.0]}}]
     monkeypatch.setattr(measure1d, "score_errors", lambda *_, **__: gaps.pop())
-    options = {"num": 4, "this": experiment(), "regions": ("interpolation",), "calibrate": 0}
+    options = {"num": 4, "this": experiment(), "regions": ("in-range",), "calibrate": 0}
     options |= {"routes": ("conditional",), "directory": tmp_path / "blocks"}
     measure1d.measure("tiny", model, path, **options)
     content = results.read(path)
-    assert abs(content["scores"]["tiny"]["interpolation"]["conditional"]["regret"][0]) < 0.02
+    assert abs(content["scores"]["tiny"]["in-range"]["conditional"]["regret"][0]) < 0.02
     assert content["gaps"]["tiny"]["joint"]["gap"] == [0.0, 0.0]
     stamp = path.stat().st_mtime_ns
     measure1d.measure("tiny", model, path, **options)
@@ -81,15 +81,15 @@ def test_scores_ship_with_their_models_and_the_rest_with_the_table(tmp_path, mon
     shutil.copy(_pretrained.weights(_pretrained.folder() / name), weights)
     monkeypatch.setattr(results, "shipped", lambda table: tmp_path / f"{table}.json")
     path = tmp_path / "results.json"
-    results.write(path, {"scores": {name: {"interpolation": SCORES}}, "curve": {"a": CURVE}})
+    results.write(path, {"scores": {name: {"in-range": SCORES}}, "curve": {"a": CURVE}})
     results.ship(path, "regression1d", models)
-    metrics = _pretrained.document(models / name)["metadata"]["metrics"]["interpolation"]
+    metrics = _pretrained.document(models / name)["metadata"]["metrics"]["in-range"]
     assert metrics == SCORE | {"joint": SCORES["joint"]}
     results.write(path, {"curve": {"b": CURVE}})
     results.ship(path, "regression1d", models)
     assert results.read(tmp_path / "regression1d.json") == {"curve": {"a": CURVE, "b": CURVE}}
     monkeypatch.setattr(_pretrained, "folder", lambda: models)
-    rows = {row.label: row.cells[0] for row in table1d.rows("paper", "interpolation")}
+    rows = {row.label: row.cells[0] for row in table1d.rows("paper", "in-range")}
     assert rows["T(1)-GeomNDP"] == "0.500 ± 0.100"
     assert rows["T(1)-GeomNDP, joint route"] == "0.480 ± 0.100"
     assert rows["regret of T(1)-GeomNDP"] == "0.004 ± 0.001"

@@ -85,9 +85,9 @@ class Evaluate:
     """Experiment whose test functions are used, if the model is not named like one."""
     num: int = 64
     """Test functions."""
-    region: str = "interpolation"
-    """"interpolation"; in 1D also "generalisation" (inputs on [2, 6]), for cyclones also
-    "extrapolation" and "joint"."""
+    region: str | None = None
+    """1D: "in-range" (default) or "out-of-range" (inputs on [2, 6]); fields: "interpolation";
+    cyclones: "interpolation" (default), "extrapolation" or "joint"."""
     route: str = "conditional"
     """"conditional" (one solve) or "joint" (two)."""
     probes: int | None = None

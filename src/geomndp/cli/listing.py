@@ -93,7 +93,7 @@ def _brief(pair: list[float] | None, digits: int) -> str:
 FUNCTIONS = Kind(
     "nats per target and regret to the exact GP, inside and outside the training range",
     ("inside", "regret", "outside", "regret"),
-    ("interpolation", "generalisation"),
+    ("in-range", "out-of-range"),
     _function_cells,
 )
 TRACKS = Kind(

@@ -96,7 +96,7 @@ def evaluate(command: Evaluate) -> None:
         metrics = this.score(
             model,
             num=command.num,
-            region=command.region,
+            **({} if command.region is None else {"region": command.region}),
             route=command.route,
             probes=command.probes,
             seed=command.seed,

@@ -7,6 +7,7 @@ another period and a fifth component in the mixture. A published number holds in
 
 from __future__ import annotations
 
+import warnings
 from typing import NamedTuple
 
 from geomndp import _validation
@@ -18,7 +19,9 @@ from geomndp.gp import GP
 from geomndp.kernels import Matern52, Periodic, SquaredExponential, White
 
 NOISE = 0.05**2
-REGIONS = {"interpolation": (-2.0, 2.0), "generalisation": (2.0, 6.0)}
+REGIONS = {"in-range": (-2.0, 2.0), "out-of-range": (2.0, 6.0)}
+"""Ranges of the test inputs; training inputs lie on [-2, 2]."""
+_OLD_REGIONS = {"interpolation": "in-range", "generalisation": "out-of-range"}
 
 
 def _weakly_periodic(lengthscale: float, period: float) -> Gaussian:
@@ -77,8 +80,12 @@ class Regression1D(NamedTuple):
             raise ValueError(f"expected Gaussian data, whose law is known, got {self.name!r}")
         return gp
 
-    def tasks(self, num: int, *, region="interpolation", seed: int = 0, dtype=None) -> Batch:
-        """Fixed test functions on [-2, 2] (interpolation) or [2, 6] (generalisation)."""
+    def tasks(self, num: int, *, region="in-range", seed: int = 0, dtype=None) -> Batch:
+        """Fixed test functions on [-2, 2] ("in-range") or [2, 6] ("out-of-range")."""
+        if region in _OLD_REGIONS:
+            old, region = region, _OLD_REGIONS[region]
+            message = f"region {old!r} is deprecated and will be removed in the next release: use"
+            warnings.warn(f"{message} {region!r}", DeprecationWarning, stacklevel=2)
         _validation.one_of("region", region, tuple(REGIONS))
         low, high = REGIONS[region]
         return tasks(

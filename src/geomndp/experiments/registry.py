@@ -94,7 +94,9 @@ def _regression1d(name: str) -> Recipe:
 def _field(name: str, functions: int | None) -> Recipe:
     this = vector_fields.experiment(name)
 
-    def score(model: Model, *, region: str, probes: int | None, **options) -> dict:
+    def score(
+        model: Model, *, region: str = "interpolation", probes: int | None, **options
+    ) -> dict:
         _validation.one_of("region", region, ("interpolation",))
         return score_fields.score(model, this, probes=probes or 8, **options)
 
@@ -130,7 +132,14 @@ def _cyclone(name: str, data: str | PathLike | None, split: int) -> Recipe:
 
 
 def _score_tracks(
-    model: Model, parts: Split, *, num: int, region: str, route: str, seed: int, **options
+    model: Model,
+    parts: Split,
+    *,
+    num: int,
+    region: str = "interpolation",
+    route: str,
+    seed: int,
+    **options,
 ) -> dict:
     """Measures of the task `region` on `num` of the storms held out; options of `log_probs`."""
     which = task(region)

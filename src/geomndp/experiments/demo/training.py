@@ -18,7 +18,7 @@ from geomndp.experiments.regression1d import experiment as regression1d
 from geomndp.model import Model
 from geomndp.plot import save_figure, training_curve
 from geomndp.score import GaussianScore, NetworkScore
-from geomndp.train import History
+from geomndp.train import History, Log
 from geomndp.train.loop import run
 from geomndp.train.step import divisor, init
 

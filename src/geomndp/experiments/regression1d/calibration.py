@@ -30,7 +30,7 @@ def calibration(
     this: Experiment,
     *,
     num: int,
-    region: str = "interpolation",
+    region: str = "in-range",
     num_samples: int = 128,
     sampler: AbstractSampler | None = None,
     seed: int = 1234,

@@ -21,7 +21,7 @@ def score(
     this: Experiment,
     *,
     num: int,
-    region: str = "interpolation",
+    region: str = "in-range",
     route: str = "conditional",
     probes: int | None = None,
     seed: int = 1234,

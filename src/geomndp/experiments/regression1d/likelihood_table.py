@@ -9,7 +9,7 @@ from geomndp.experiments.regression1d.paper import COLUMNS, PAPER, QUOTED
 from geomndp.experiments.table import Table
 
 FOLDERS = {"paper": "regression1d", "gnp2020": "regression1d-gnp2020"}
-REGIONS = ("interpolation", "generalisation")
+REGIONS = ("in-range", "out-of-range")
 
 
 class TableRow(NamedTuple):

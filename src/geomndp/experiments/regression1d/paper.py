@@ -10,24 +10,24 @@ COLUMNS = ("se", "matern", "weakly-periodic", "sawtooth", "mixture")
 Rows = dict[str, tuple[float | None, ...]]
 
 PAPER: dict[str, Rows] = {
-    "interpolation": {
+    "in-range": {
         "T(1)-GeomNDP, paper": (0.72, 0.32, -0.38, 3.39, 0.64),
         "NDP*, paper": (0.71, 0.30, -0.37, 3.39, 0.64),
     },
-    "generalisation": {
+    "out-of-range": {
         "T(1)-GeomNDP, paper": (0.70, 0.31, -0.38, 3.39, 0.62),
         "NDP*, paper": (None, None, None, None, None),
     },
 }
 
 QUOTED: dict[str, Rows] = {
-    "interpolation": {
+    "in-range": {
         "GNP, quoted": (0.70, 0.30, -0.47, 0.42, 0.10),
         "ConvCNP, quoted": (-0.80, -0.95, -1.20, 0.55, -0.93),
         "ConvNP, quoted": (-0.46, -0.67, -1.02, 1.20, -0.50),
         "ANP, quoted": (-0.61, -0.75, -1.19, 0.34, -0.69),
     },
-    "generalisation": {
+    "out-of-range": {
         "GNP, quoted": (0.69, 0.30, -0.47, 0.42, 0.10),
         "ConvCNP, quoted": (-0.81, -0.95, -1.20, 0.53, -0.96),
         "ConvNP, quoted": (-0.46, -0.67, -1.02, 1.19, -0.53),
