@@ -15,7 +15,7 @@ import numpy as np
 import tyro
 
 from geomndp.cli import main
-from geomndp.data.globe import EARTH_RADIUS_KM, to_unit
+from geomndp.geometry.geodesy import EARTH_RADIUS_KM, to_unit
 
 MODEL = "cyclones/ibtracs"
 FIXES = Path(__file__).parent / "data" / "storm.csv"

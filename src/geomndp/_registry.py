@@ -7,14 +7,17 @@ looks tags up in this table and never imports anything.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import TypeVar
 
+_Class = TypeVar("_Class", bound=type)
 _TAG = re.compile(r"[a-z][a-z-]*/[a-z0-9][a-z0-9.-]*")
 _CLASSES: dict[str, type] = {}
 _TAGS: dict[type, str] = {}
 
 
 def add(tag: str, cls: type) -> None:
-    """Put a class under a tag; a class of the same name (a cell run again) replaces itself."""
+    """Register a class under a tag; a class of the same path (a cell run again) replaces itself."""
     if not isinstance(tag, str) or not _TAG.fullmatch(tag):
         raise ValueError(f"expected a tag such as 'net/my-net', got {tag!r}")
     if not isinstance(cls, type):
@@ -25,6 +28,16 @@ def add(tag: str, cls: type) -> None:
     if _TAGS.get(cls, tag) != tag:
         raise ValueError(f"expected one tag for {_path(cls)}, got {_TAGS[cls]} and {tag}")
     _CLASSES[tag], _TAGS[cls] = cls, tag
+
+
+def tagged(tag: str) -> Callable[[_Class], _Class]:
+    """Class decorator: the name of the class in model files."""
+
+    def decorate(cls: _Class) -> _Class:
+        add(tag, cls)
+        return cls
+
+    return decorate
 
 
 def tag_of(cls: type) -> str | None:

@@ -13,17 +13,15 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
-from jax.scipy.linalg import solve_triangular
 
-from geomndp import _validation
+from geomndp import _registry, _validation
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray, Scalar
 from geomndp.kernels import AbstractKernel
 from geomndp.linalg import (
     AbstractGram,
+    Conditioning,
     MatrixGram,
-    apply,
     join_masks,
-    matmul,
     zero_masked,
 )
 from geomndp.predictive import AbstractPredictive, AbstractProcess, LogProb, exact_log_prob
@@ -31,6 +29,7 @@ from geomndp.predictive import AbstractPredictive, AbstractProcess, LogProb, exa
 Mean = Callable[[Inputs], Outputs]
 
 
+@_registry.tagged("mean/constant")
 class Constant(eqx.Module):
     """The mean function that is the same everywhere, for every output."""
 
@@ -165,12 +164,12 @@ class ConditionedGP(AbstractGP):
     def _observed(self) -> AbstractGram:
         return self.prior.gram(self.x).add_diagonal(self.noise).masked(self.mask)
 
-    def _cross(self, x: Inputs) -> Float[Array, "a b"]:
+    def _conditioning(self, observed: MatrixGram, x: Inputs) -> Conditioning:
         cross = self.prior.kernel.cross(x, self.x)
-        if self.mask is None:
-            return cross
-        keep = jnp.repeat(self.mask, cross.shape[1] // len(self.x)) > 0
-        return jnp.where(keep[None, :], cross, 0.0)
+        if self.mask is not None:
+            keep = jnp.repeat(self.mask, cross.shape[1] // len(self.x)) > 0
+            cross = jnp.where(keep[None, :], cross, 0.0)
+        return Conditioning(observed.cholesky(), cross.T)
 
     def mean_at(self, x):
         mean, observed = self.prior.mean_at(x), self._observed()
@@ -178,14 +177,15 @@ class ConditionedGP(AbstractGP):
         if len(self.x) == 0 or not isinstance(observed, MatrixGram):
             return mean
         residual = zero_masked(self.y - self.prior.mean_at(self.x), self.mask)
-        return mean + apply(self._cross(x), observed.solve(residual))
+        columns = residual if observed.shared else residual.reshape(-1, 1)
+        return mean + self._conditioning(observed, x).mean(columns).reshape(mean.shape)
 
     def gram(self, x, mask=None):
         observed, gram = self._observed(), self.prior.gram(x)
         if len(self.x) == 0 or not isinstance(observed, MatrixGram):
             return gram.masked(mask)
-        half = solve_triangular(observed.cholesky(), self._cross(x).T, lower=True)
-        reduction = MatrixGram(-matmul(half.T, half), self.dim, observed.shared)
+        reduction = self._conditioning(observed, x).reduction()
+        reduction = MatrixGram(-reduction, self.dim, observed.shared)
         # What is left may be less than the rounding of what was taken away.
         rounding = observed.jitter() * jnp.max(gram.diagonal(), axis=1)
         return (gram + reduction).add_diagonal(rounding).masked(mask)

@@ -7,8 +7,8 @@ from numpy.testing import assert_allclose
 
 from geomndp import build
 from geomndp.auto.data_statistics import normaliser, step_length
-from geomndp.data.globe import to_unit
 from geomndp.equivariance import FieldType
+from geomndp.geometry.geodesy import to_unit
 from geomndp.tables import Functions, Variable, Variables
 
 from .helper import TINY

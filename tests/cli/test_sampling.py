@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from geomndp import load
 from geomndp.cli.geojson import cut
-from geomndp.data.globe import to_unit
+from geomndp.geometry.geodesy import to_unit
 from geomndp.model import execute
 from geomndp.samplers import Amortised
 

@@ -5,7 +5,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 
-from geomndp.geometry import SO3, Euclidean, Product, Sphere, Torus
+from geomndp.geometry import SO3, Euclidean, ProductManifold, Sphere, Torus
 
 from ..cases import normal
 
@@ -15,9 +15,9 @@ COMPACT = {
     "sphere-4": Sphere(4),
     "torus": Torus(3),
     "so3": SO3(),
-    "product": Product((Sphere(2), Torus(1))),
+    "product": ProductManifold((Sphere(2), Torus(1))),
 }
-MANIFOLDS = {"plane": Euclidean(2), **COMPACT, "mixed": Product((Euclidean(1), Sphere(2)))}
+MANIFOLDS = {"plane": Euclidean(2), **COMPACT, "mixed": ProductManifold((Euclidean(1), Sphere(2)))}
 
 
 @partial(jax.jit, static_argnames=("manifold", "n", "dtype"))
@@ -36,7 +36,7 @@ def tangents(manifold, y, length=1.0, *, key):
 @partial(jax.jit, static_argnames="manifold")
 def opposite(manifold, y):
     """Points on the cut locus of y."""
-    if isinstance(manifold, Product):
+    if isinstance(manifold, ProductManifold):
         parts = zip(manifold.factors, manifold.split(y), strict=True)
         return jnp.concatenate([opposite(f, part) for f, part in parts], axis=-1)
     if isinstance(manifold, SO3):

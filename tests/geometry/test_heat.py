@@ -13,14 +13,27 @@ from numpy.testing import assert_allclose
 from scipy.interpolate import CubicSpline
 from scipy.special import eval_legendre
 
-from geomndp.geometry import SO3, Euclidean, Exact, Product, Sphere, Torus, heat_kernel, random_walk
+from geomndp.geometry import (
+    SO3,
+    Euclidean,
+    Exact,
+    ProductManifold,
+    Sphere,
+    Torus,
+    heat_kernel,
+    random_walk,
+)
 from geomndp.geometry.heat import densities
 
 from ..cases import DTYPES
 from .helper import points
 
 RADIAL = {"circle": Sphere(1), "sphere": Sphere(2), "so3": SO3()}
-CLOSED = {**RADIAL, "torus": Torus(2), "product": Product((Sphere(2), Torus(1), Euclidean(1)))}
+CLOSED = {
+    **RADIAL,
+    "torus": Torus(2),
+    "product": ProductManifold((Sphere(2), Torus(1), Euclidean(1))),
+}
 TIMES = (1e-6, 1e-4, 1e-2, 0.1, 0.49, 0.51, 0.99, 1.01, 1.99, 2.01, 5.0, 10.0)
 radial = pytest.mark.parametrize("name", RADIAL)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from geomndp.geometry import SO3, Euclidean, Product, Sphere, Torus
+from geomndp.geometry import SO3, Euclidean, ProductManifold, Sphere, Torus
 
 from ..cases import DTYPES, normal, rotation
 from .helper import COMPACT, MANIFOLDS, opposite, points, tangents
@@ -158,7 +158,7 @@ def test_bad_input_is_refused(getkey):
         with pytest.raises(ValueError, match="d to be a whole number >= 1, got 0"):
             wrong()
     with pytest.raises(ValueError, match="at least one factor"):
-        Product(())
+        ProductManifold(())
     with pytest.raises(ValueError, match="a compact manifold"):
         MANIFOLDS["mixed"].uniform(3, key=getkey())
     y = points(Sphere(2), N, key=getkey()).at[3].multiply(1.01).at[5].set(0.0)

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from geomndp._buckets import bucket, bucket_below
+from geomndp import _memory
+from geomndp._arrays import bucket, bucket_below
 from geomndp.likelihood import Exact, Flow, Hutchinson
-from geomndp.model import clock, execute, memory, programs
+from geomndp.model import clock, execute, programs
 from geomndp.model._jit import draw, log_prob
 from geomndp.samplers import AbstractSampler, Amortised, Langevin
 from geomndp.solve import Adaptive
@@ -220,7 +221,7 @@ def test_scores_that_know_no_padding(learnt):
 
 def test_free_memory_is_a_share_of_what_there_is():
     device = jax.devices()[0]
-    free = memory.free_memory(device)
+    free = _memory.free_memory(device)
     assert 2**20 < free < 2**50
-    assert memory.memory_bound(None, device) <= 0.5 * memory.free_memory(device) * 1.5
-    assert memory.memory_bound(123, device) == 123
+    assert _memory.memory_bound(None, device) <= 0.5 * _memory.free_memory(device) * 1.5
+    assert _memory.memory_bound(123, device) == 123

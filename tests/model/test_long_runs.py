@@ -13,7 +13,7 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from geomndp._buckets import bucket
+from geomndp._arrays import bucket
 from geomndp.model import programs
 from geomndp.samplers import Amortised
 

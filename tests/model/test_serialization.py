@@ -16,7 +16,7 @@ from safetensors.numpy import load_file
 
 from geomndp import Model, _atomic_io, _pretrained, load
 from geomndp.data import Normaliser
-from geomndp.geometry import Product, Sphere, Torus
+from geomndp.geometry import ProductManifold, Sphere, Torus
 from geomndp.gp import Constant
 from geomndp.kernels import Diagonal, Periodic, SquaredExponential, White
 from geomndp.nets import BiDimensionalAttention
@@ -53,7 +53,7 @@ def test_every_part_survives(tmp_path):
 
 
 def test_products_of_manifolds_and_of_kernels_are_told_apart(tmp_path):
-    manifold = Product((Sphere(2), Product((Torus(1), Torus(2)))))
+    manifold = ProductManifold((Sphere(2), ProductManifold((Torus(1), Torus(2)))))
     noising = Brownian(manifold, LinearSchedule(1e-4, 15.0))
     p = manifold.ambient_dim
     net = BiDimensionalAttention(1, p, width=8, num_layers=1, num_heads=2, key=jr.key(0))

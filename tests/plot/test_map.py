@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from geomndp import plot
-from geomndp.data.globe import to_unit
+from geomndp.geometry.geodesy import to_unit
 from geomndp.plot import land, map as maps
 
 

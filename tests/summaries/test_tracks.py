@@ -8,8 +8,8 @@ import xarray as xr
 from numpy.testing import assert_allclose
 
 from geomndp import evaluate, summaries
-from geomndp.data.globe import EARTH_RADIUS_KM, east_and_north, to_latlon, to_unit
 from geomndp.geometry import Sphere
+from geomndp.geometry.geodesy import EARTH_RADIUS_KM, east_and_north, to_latlon, to_unit
 
 SHAPE = (40, 3)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from geomndp.data.globe import to_latlon, to_unit, wrap
+from geomndp.geometry.geodesy import to_latlon, to_unit, wrap_longitude
 from geomndp.tables import Variables, latlon_names
 from geomndp.tables.units import LATITUDE, LONGITUDE, canonical
 
@@ -48,7 +48,7 @@ def cut(lat: np.ndarray, lon: np.ndarray) -> list[np.ndarray]:
 
     Where a great circle crosses it the parts end and begin, on either side of it.
     """
-    lon = np.asarray(wrap(lon))
+    lon = np.asarray(wrap_longitude(lon))
     places = np.stack([lon, lat], axis=1)
     parts, start = [], 0
     for i in np.flatnonzero(np.abs(np.diff(lon)) > 180):

@@ -67,6 +67,7 @@ deprecated_names(
         "Resampled": "ResampledGenerator",
         "SharedPlaces": "FixedInputsGenerator",
         "Stream": "ProcessGenerator",
+        "globe": "geomndp.geometry.geodesy",
         "mark": "context_mask",
         "stacked_samplers": "stacked_generators",
     },

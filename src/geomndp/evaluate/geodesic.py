@@ -13,7 +13,7 @@ import jax.random as jr
 
 from geomndp import _validation
 from geomndp._types import Array, Float, PRNGKeyArray
-from geomndp.geometry import AbstractManifold, Euclidean, Sphere
+from geomndp.geometry import AbstractManifold, frechet_mean
 
 # Plain arrays: a wrong shape is refused in words.
 Samples = Array
@@ -47,23 +47,6 @@ def sample_distance(manifold: AbstractManifold, samples: Samples, y: Path) -> Pe
     return jnp.mean(_to_each(manifold, samples, y), axis=0)
 
 
-def frechet_mean(
-    manifold: AbstractManifold, samples: Samples, *, iterations: int = 6
-) -> Float[Array, "n p"]:
-    r"""Point that minimises the mean squared distance to the samples, target by target.
-
-    Gradient descent with unit step, $m \leftarrow \exp_m \frac1s \sum \log_m y_s$, from the
-    projected mean of R^p (Pennec 2006); on a ball of radius $\pi/2$ the minimum is unique.
-    """
-    start = manifold.retract(jnp.mean(samples, axis=0))
-
-    def step(_, mean):
-        steps = manifold.log(jnp.broadcast_to(mean[None], samples.shape), samples)
-        return manifold.exp(mean, jnp.mean(steps, axis=0))
-
-    return jax.lax.fori_loop(0, iterations, step, start)
-
-
 def mean_error(manifold: AbstractManifold, samples: Samples, y: Path) -> PerTarget:
     """Distance of the ensemble's Frechet mean to the truth."""
     _check(samples, y)
@@ -77,9 +60,9 @@ def energy_score(manifold: AbstractManifold, samples: Samples, y: Path) -> PerTa
     Raftery 2007; Lyons 2020); on other manifolds it can reward a wrong law, and is refused. The
     mean over targets is the score of the path with the sum of distances.
     """
-    if not isinstance(manifold, (Euclidean, Sphere)):
-        kind = type(manifold).__name__
-        raise ValueError(f"expected a distance of negative type (Euclidean, Sphere), got {kind}")
+    if not manifold.negative_type:
+        name = type(manifold).__name__
+        raise ValueError(f"expected a distance of negative type (Euclidean, Sphere), got {name}")
     _check(samples, y, 2)
     s = len(samples)
 

@@ -1,18 +1,14 @@
 """Manifolds in which functions take their values."""
 
-from geomndp.geometry.base import AbstractManifold
+from geomndp._deprecated import deprecated_names
+from geomndp.geometry.base import AbstractManifold, Euclidean
+from geomndp.geometry.brownian import has_heat_kernel, heat_kernel, random_walk
 from geomndp.geometry.divergence import AbstractDivergence, Exact, Hutchinson
-from geomndp.geometry.euclidean import Euclidean
-from geomndp.geometry.heat import (
-    AbstractHeatKernel,
-    has_heat_kernel,
-    heat_kernel,
-    random_walk,
-)
-from geomndp.geometry.product import Product
+from geomndp.geometry.heat.kernel import AbstractHeatKernel
+from geomndp.geometry.product import ProductManifold, Torus
 from geomndp.geometry.so3 import SO3
 from geomndp.geometry.sphere import Sphere
-from geomndp.geometry.torus import Torus
+from geomndp.geometry.statistics import frechet_mean
 
 __all__ = [
     "SO3",
@@ -22,10 +18,13 @@ __all__ = [
     "Euclidean",
     "Exact",
     "Hutchinson",
-    "Product",
+    "ProductManifold",
     "Sphere",
     "Torus",
+    "frechet_mean",
     "has_heat_kernel",
     "heat_kernel",
     "random_walk",
 ]
+
+deprecated_names(__name__, {"Product": "ProductManifold", "euclidean": "base", "torus": "product"})

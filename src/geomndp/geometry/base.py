@@ -1,4 +1,4 @@
-"""What every manifold gives.
+"""The interface of manifolds, and flat space.
 
 A manifold is a subset of R^p with the metric of R^p: points and tangent vectors are arrays
 (..., p), inner products are those of R^p, gradients and divergences come from derivatives there.
@@ -12,17 +12,15 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from geomndp import _validation
-from geomndp._arrays import put
-from geomndp._buckets import bucket
+from geomndp import _registry, _validation
+from geomndp._arrays import bucket, put
 from geomndp._deprecated import RenamedMethods, renamed_attribute
 from geomndp._types import Array, Float, PRNGKeyArray
+from geomndp.geometry.heat.kernel import AbstractHeatKernel, Flat, Lengths, Points
+from geomndp.linalg import norm
 
-Points = Float[Array, "*n p"]
-"""Points, or vectors at them, in the coordinates of R^p."""
 Coordinates = Float[Array, "*n k"]
 """Vectors in an orthonormal basis of the tangent space."""
-Lengths = Float[Array, "*n"]
 
 
 class AbstractManifold(RenamedMethods, eqx.Module):
@@ -100,6 +98,15 @@ class AbstractManifold(RenamedMethods, eqx.Module):
             raise ValueError("expected a compact manifold for a uniform law, got an unbounded one")
         return self.retract(jr.normal(key, (n, self.ambient_dim), dtype=dtype))
 
+    @property
+    def negative_type(self) -> bool:
+        """Whether the distance is of negative type, so that the energy score is proper."""
+        return False
+
+    def heat_kernel(self) -> AbstractHeatKernel | None:
+        """Law of Brownian motion in closed form; None where there is none."""
+        return None
+
     def check(self, name: str, y, mask=None) -> None:
         """Refuse points that are off the manifold by more than rounding, naming the rows."""
         if self.flat or not (_validation.concrete(y) and _validation.concrete(mask)):
@@ -128,10 +135,49 @@ class AbstractFamily(AbstractManifold):
         return self.d
 
 
-def norm(v: Points) -> Float[Array, "*n 1"]:
-    """Euclidean length along the last axis, kept; its gradient at zero is zero, not NaN."""
-    square = jnp.sum(v**2, axis=-1, keepdims=True)
-    return jnp.where(square > 0, jnp.sqrt(jnp.where(square > 0, square, 1.0)), 0.0)
+@_registry.tagged("manifold/euclidean")
+class Euclidean(AbstractFamily):
+    """R^d."""
+
+    @property
+    def ambient_dim(self) -> int:
+        return self.d
+
+    @property
+    def flat(self) -> bool:
+        return True
+
+    @property
+    def log_volume(self) -> float:
+        return math.inf
+
+    def exp(self, y, v):
+        return y + v
+
+    def log(self, y, z):
+        return z - y
+
+    def distance(self, y, z):
+        return norm(z - y)[..., 0]
+
+    def project(self, y, v):
+        return v
+
+    def retract(self, y):
+        return y
+
+    def from_tangent_coords(self, y, c):
+        return jnp.asarray(c)
+
+    def to_tangent_coords(self, y, v):
+        return jnp.asarray(v)
+
+    @property
+    def negative_type(self) -> bool:
+        return True
+
+    def heat_kernel(self):
+        return Flat()
 
 
 def divide(a: Array, b: Array, otherwise: float) -> Array:

@@ -19,8 +19,7 @@ import jax.random as jr
 
 from geomndp import _validation
 from geomndp._types import Array, Float, Mask, Outputs, PRNGKeyArray, Scalar
-from geomndp.geometry.base import AbstractManifold
-from geomndp.geometry.euclidean import Euclidean
+from geomndp.geometry.base import AbstractManifold, Euclidean
 
 VectorField = Callable[[Outputs], Outputs]
 Directions = Float[Array, "k n p"]

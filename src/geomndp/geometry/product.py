@@ -1,12 +1,21 @@
-"""Products of manifolds: coordinates side by side."""
+"""Products of manifolds, their coordinates side by side; the flat torus."""
+
+import math
 
 import jax.numpy as jnp
 import numpy as np
 
-from geomndp.geometry.base import AbstractManifold, Array
+from geomndp import _registry
+from geomndp.geometry.base import AbstractFamily, AbstractManifold, Array
+from geomndp.geometry.heat.kernel import Independent
+from geomndp.geometry.sphere import Sphere
+from geomndp.linalg import safe_sqrt
+
+CIRCLE = Sphere(1)
 
 
-class Product(AbstractManifold):
+@_registry.tagged("manifold/product")
+class ProductManifold(AbstractManifold):
     """Points of the factors one after the other."""
 
     factors: tuple[AbstractManifold, ...]
@@ -49,7 +58,7 @@ class Product(AbstractManifold):
     def distance(self, y, z):
         parts = zip(self.factors, self.split(y), self.split(z), strict=True)
         square = sum(factor.distance(a, b) ** 2 for factor, a, b in parts)
-        return jnp.where(square > 0, jnp.sqrt(jnp.where(square > 0, square, 1.0)), 0.0)
+        return safe_sqrt(jnp.asarray(square))
 
     def project(self, y, v):
         return self._each("project", y, v)
@@ -64,3 +73,58 @@ class Product(AbstractManifold):
 
     def to_tangent_coords(self, y, v):
         return self._each("to_tangent_coords", y, v)
+
+    def heat_kernel(self):
+        kernels = [factor.heat_kernel() for factor in self.factors]
+        known = tuple(kernel for kernel in kernels if kernel is not None)
+        sizes = tuple(factor.ambient_dim for factor in self.factors)
+        return Independent(known, sizes) if len(known) == len(kernels) else None
+
+
+@_registry.tagged("manifold/torus")
+class Torus(AbstractFamily):
+    """T^d, points (..., 2 d): cosine and sine of the first angle, of the second, and so on."""
+
+    @property
+    def ambient_dim(self) -> int:
+        return 2 * self.d
+
+    @property
+    def log_volume(self) -> float:
+        return self.d * math.log(2 * math.pi)
+
+    def exp(self, y, v):
+        return joined(CIRCLE.exp(circles(y), circles(v)))
+
+    def log(self, y, z):
+        return joined(CIRCLE.log(circles(y), circles(z)))
+
+    def distance(self, y, z):
+        angles = CIRCLE.distance(circles(y), circles(z))
+        square = jnp.sum(angles**2, axis=-1)
+        return safe_sqrt(square)
+
+    def project(self, y, v):
+        return joined(CIRCLE.project(circles(y), circles(v)))
+
+    def retract(self, y):
+        return joined(CIRCLE.retract(circles(y)))
+
+    def from_tangent_coords(self, y, c):
+        return joined(CIRCLE.from_tangent_coords(circles(y), c[..., None]))
+
+    def to_tangent_coords(self, y, v):
+        return CIRCLE.to_tangent_coords(circles(y), circles(v))[..., 0]
+
+    def heat_kernel(self):
+        return ProductManifold((CIRCLE,) * self.d).heat_kernel()
+
+
+def circles(y: Array) -> Array:
+    """One row per circle."""
+    return y.reshape(*y.shape[:-1], -1, 2)
+
+
+def joined(y: Array) -> Array:
+    """All circles in one row."""
+    return y.reshape(*y.shape[:-2], -1)

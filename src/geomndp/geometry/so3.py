@@ -8,13 +8,18 @@ from unit quaternions, which lose nothing near 0 nor near $\pi$.
 import math
 
 import jax.numpy as jnp
+import numpy as np
 
-from geomndp.geometry.base import AbstractManifold, Array, divide, norm, sinc, unit
-from geomndp.linalg import matmul
+from geomndp import _registry
+from geomndp.geometry.base import AbstractManifold, Array, divide, sinc, unit
+from geomndp.geometry.heat import densities
+from geomndp.geometry.heat.radial import Radial
+from geomndp.linalg import matmul, norm
 
 ROOT2 = math.sqrt(2)
 
 
+@_registry.tagged("manifold/so3")
 class SO3(AbstractManifold):
     """SO(3), points (..., 9): the rows of a rotation matrix one after the other."""
 
@@ -72,6 +77,14 @@ class SO3(AbstractManifold):
         m = matmul(jnp.swapaxes(square(y), -1, -2), square(v))
         w = [m[..., 2, 1] - m[..., 1, 2], m[..., 0, 2] - m[..., 2, 0], m[..., 1, 0] - m[..., 0, 1]]
         return jnp.stack(w, axis=-1) / ROOT2
+
+    def heat_kernel(self):
+        return Radial(self, densities.rotations, rotation_area, ROOT2 * math.pi)
+
+
+def rotation_area(r: np.ndarray) -> np.ndarray:
+    """Log-area, up to a constant, of the rotations by one angle, which is r / sqrt(2)."""
+    return 2 * np.log(np.sin(r / math.sqrt(8)))
 
 
 def square(y: Array) -> Array:

@@ -8,10 +8,16 @@ $2 \arctan(|y - z| / |y + z|)$, which loses nothing near 0 nor near $\pi$.
 import math
 
 import jax.numpy as jnp
+import numpy as np
 
-from geomndp.geometry.base import AbstractFamily, divide, norm, sinc, unit
+from geomndp import _registry
+from geomndp.geometry.base import AbstractFamily, divide, sinc, unit
+from geomndp.geometry.heat import densities
+from geomndp.geometry.heat.radial import Radial
+from geomndp.linalg import norm
 
 
+@_registry.tagged("manifold/sphere")
 class Sphere(AbstractFamily):
     """S^d, points (..., d + 1) of length one; `Sphere(1)` is the circle."""
 
@@ -70,3 +76,17 @@ class Sphere(AbstractFamily):
         sign = jnp.where(y[..., -1:] >= 0, 1.0, -1.0).astype(y.dtype)
         axis = y.at[..., -1:].add(sign)
         return axis, 2 / jnp.sum(axis**2, axis=-1, keepdims=True), sign
+
+    @property
+    def negative_type(self) -> bool:
+        return True
+
+    def heat_kernel(self):
+        if self.d == 1:
+            return Radial(self, densities.circle, None, math.pi)
+        return Radial(self, densities.sphere, circle_area, math.pi) if self.d == 2 else None
+
+
+def circle_area(r: np.ndarray) -> np.ndarray:
+    """Log-circumference of a circle of radius r on the sphere."""
+    return np.log(2 * math.pi * np.sin(r))

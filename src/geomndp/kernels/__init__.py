@@ -1,13 +1,13 @@
 """Covariances of random functions."""
 
-from geomndp.kernels.base import AbstractKernel, Diagonal, Product, Scaled, Sum
+from geomndp.kernels.algebra import Product, Scaled, Sum
+from geomndp.kernels.base import AbstractKernel, Diagonal, White
 from geomndp.kernels.stationary import (
     Matern12,
     Matern32,
     Matern52,
     Periodic,
     SquaredExponential,
-    White,
 )
 from geomndp.kernels.tensor import Hessian
 from geomndp.kernels.vector import CurlFree, DivergenceFree

@@ -1,4 +1,4 @@
-"""What every kernel gives, and the algebra of kernels: sums, products, multiples."""
+"""The interface of kernels, white noise, and independent copies of a scalar kernel."""
 
 import abc
 import dataclasses
@@ -9,9 +9,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from geomndp import _validation
+from geomndp import _registry, _validation
 from geomndp._types import Inputs, Mask
-from geomndp.linalg import AbstractGram, DiagonalGram, MatrixGram, per_output
+from geomndp.linalg import AbstractGram, DiagonalGram, MatrixGram
 
 if TYPE_CHECKING:  # to pyright an AbstractVar is a field, the first of every subclass
     from typing import ClassVar as AbstractVar
@@ -60,65 +60,30 @@ class AbstractKernel(eqx.Module):
         return jax.vmap(lambda row: self.gram(row[None]).diagonal()[0])(x)
 
     def __add__(self, other: "AbstractKernel") -> "AbstractKernel":
+        from geomndp.kernels.algebra import Sum
+
         return Sum(self, other)
 
     def __mul__(self, other: "AbstractKernel") -> "AbstractKernel":
+        from geomndp.kernels.algebra import Product
+
         return Product(self, other) if isinstance(other, AbstractKernel) else NotImplemented
 
     def __rmul__(self, factor: float) -> "AbstractKernel":
+        from geomndp.kernels.algebra import Scaled
+
         return Scaled(factor, self)
 
 
-class Sum(AbstractKernel):
-    """k1 + k2."""
+@_registry.tagged("kernel/white")
+class White(AbstractKernel):
+    """Independent noise in every row: diagonal by index, zero across, repeats are fine."""
 
-    first: AbstractKernel
-    second: AbstractKernel
-
-    def __check_init__(self):
-        if self.first.dim != self.second.dim:
-            dims = f"{self.first.dim} and {self.second.dim}"
-            raise ValueError(f"expected two kernels with as many outputs, got {dims}")
-
-    @property
-    def dim(self) -> int:
-        return self.first.dim
-
-    @property
-    def shared(self) -> bool:
-        return self.first.shared and self.second.shared
-
-    @property
-    def white(self) -> bool:
-        return self.first.white and self.second.white
-
-    def __call__(self, x1, x2):
-        return self.first(x1, x2) + self.second(x1, x2)
-
-    def cross(self, x1, x2):
-        parts = [
-            kernel.cross(x1, x2)
-            if kernel.shared == self.shared
-            else per_output(kernel.cross(x1, x2), self.dim)
-            for kernel in (self.first, self.second)
-        ]
-        return parts[0] + parts[1]
-
-    def gram(self, x, mask=None):
-        return (self.first.gram(x) + self.second.gram(x)).masked(mask)
-
-
-class Product(AbstractKernel):
-    """k1 k2, of scalar kernels."""
-
-    first: AbstractKernel
-    second: AbstractKernel
+    variance: float = 1.0
     shared = True
 
     def __check_init__(self):
-        if self.first.dim != 1 or self.second.dim != 1:
-            dims = f"{self.first.dim} and {self.second.dim}"
-            raise ValueError(f"expected scalar kernels in a product, got {dims} outputs")
+        _validation.positive(variance=self.variance)
 
     @property
     def dim(self) -> int:
@@ -126,52 +91,20 @@ class Product(AbstractKernel):
 
     @property
     def white(self) -> bool:
-        return self.first.white or self.second.white
+        return True
 
     def __call__(self, x1, x2):
-        return self.first(x1, x2) * self.second(x1, x2)
+        return jnp.zeros((1, 1), dtype=x1.dtype)
 
     def cross(self, x1, x2):
-        return self.first.cross(x1, x2) * self.second.cross(x1, x2)
+        return jnp.zeros((len(x1), len(x2)), dtype=x1.dtype)
 
     def gram(self, x, mask=None):
-        if self.white:
-            variance = self.first.diagonal(x) * self.second.diagonal(x)
-            return DiagonalGram(variance[:, 0], 1).masked(mask)
-        return self.first.gram(x).hadamard(self.second.gram(x)).masked(mask)
+        variance = jnp.full(len(x), self.variance, dtype=x.dtype)
+        return DiagonalGram(variance, 1).masked(mask)
 
 
-class Scaled(AbstractKernel):
-    """c k, with c > 0."""
-
-    factor: float
-    kernel: AbstractKernel
-
-    def __check_init__(self):
-        _validation.positive(factor=self.factor)
-
-    @property
-    def dim(self) -> int:
-        return self.kernel.dim
-
-    @property
-    def shared(self) -> bool:
-        return self.kernel.shared
-
-    @property
-    def white(self) -> bool:
-        return self.kernel.white
-
-    def __call__(self, x1, x2):
-        return self.factor * self.kernel(x1, x2)
-
-    def cross(self, x1, x2):
-        return self.factor * self.kernel.cross(x1, x2)
-
-    def gram(self, x, mask=None):
-        return (self.factor * self.kernel.gram(x)).masked(mask)
-
-
+@_registry.tagged("kernel/diagonal")
 class Diagonal(AbstractKernel):
     """`dim` independent copies of a scalar kernel: one Cholesky of size n serves them all."""
 

@@ -6,51 +6,16 @@ import math
 import equinox as eqx
 import jax.numpy as jnp
 
-from geomndp import _validation
+from geomndp import _registry, _validation
 from geomndp._types import Array, Float, Scalar
 from geomndp.kernels.base import AbstractKernel, Point
-from geomndp.linalg import DiagonalGram
+from geomndp.linalg import safe_sqrt
 
 Lengthscale = float | tuple[float, ...] | Float[Array, " d"]
 
 
-def _distance(r: Point) -> Scalar:
-    """Norm of r with a zero gradient, not NaN, at zero."""
-    square = jnp.sum(r**2)
-    safe = jnp.where(square > 0, square, 1.0)
-    return jnp.where(square > 0, jnp.sqrt(safe), 0.0)
-
-
-class White(AbstractKernel):
-    """Independent noise in every row: diagonal by index, zero across, repeats are fine."""
-
-    variance: float = 1.0
-    shared = True
-
-    def __check_init__(self):
-        _validation.positive(variance=self.variance)
-
-    @property
-    def dim(self) -> int:
-        return 1
-
-    @property
-    def white(self) -> bool:
-        return True
-
-    def __call__(self, x1, x2):
-        return jnp.zeros((1, 1), dtype=x1.dtype)
-
-    def cross(self, x1, x2):
-        return jnp.zeros((len(x1), len(x2)), dtype=x1.dtype)
-
-    def gram(self, x, mask=None):
-        variance = jnp.full(len(x), self.variance, dtype=x.dtype)
-        return DiagonalGram(variance, 1).masked(mask)
-
-
 class AbstractStationary(AbstractKernel):
-    """variance * profile((x1 - x2) / lengthscale); a lengthscale a dimension is allowed."""
+    """variance * profile((x1 - x2) / lengthscale); one lengthscale per dimension is allowed."""
 
     lengthscale: eqx.AbstractVar[Lengthscale]
     variance: eqx.AbstractVar[float]
@@ -77,6 +42,7 @@ class AbstractStationary(AbstractKernel):
         return (self.variance * self.profile((x1 - x2) / scale)).reshape(1, 1)
 
 
+@_registry.tagged("kernel/squared-exponential")
 class SquaredExponential(AbstractStationary):
     """variance * exp(-r^2 / 2)."""
 
@@ -87,6 +53,7 @@ class SquaredExponential(AbstractStationary):
         return jnp.exp(-0.5 * jnp.sum(r**2))
 
 
+@_registry.tagged("kernel/matern-12")
 class Matern12(AbstractStationary):
     """variance * exp(-r)."""
 
@@ -94,9 +61,10 @@ class Matern12(AbstractStationary):
     variance: float = 1.0
 
     def profile(self, r):
-        return jnp.exp(-_distance(r))
+        return jnp.exp(-safe_sqrt(jnp.sum(r**2)))
 
 
+@_registry.tagged("kernel/matern-32")
 class Matern32(AbstractStationary):
     """variance * (1 + s) exp(-s), s = sqrt(3) r."""
 
@@ -104,10 +72,11 @@ class Matern32(AbstractStationary):
     variance: float = 1.0
 
     def profile(self, r):
-        s = math.sqrt(3) * _distance(r)
+        s = math.sqrt(3) * safe_sqrt(jnp.sum(r**2))
         return (1 + s) * jnp.exp(-s)
 
 
+@_registry.tagged("kernel/matern-52")
 class Matern52(AbstractStationary):
     """variance * (1 + s + s^2 / 3) exp(-s), s = sqrt(5) r."""
 
@@ -115,10 +84,11 @@ class Matern52(AbstractStationary):
     variance: float = 1.0
 
     def profile(self, r):
-        s = math.sqrt(5) * _distance(r)
+        s = math.sqrt(5) * safe_sqrt(jnp.sum(r**2))
         return (1 + s + s**2 / 3) * jnp.exp(-s)
 
 
+@_registry.tagged("kernel/periodic")
 class Periodic(AbstractKernel):
     """variance * exp(-sum sin^2(pi (x1 - x2) / period) / (2 lengthscale^2)) (MacKay 1998)."""
 

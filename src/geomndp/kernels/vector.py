@@ -8,7 +8,7 @@ divergence-free one; both here times lengthscale^2, with r = (x1 - x2) / lengths
 import equinox as eqx
 import jax.numpy as jnp
 
-from geomndp import _validation
+from geomndp import _registry, _validation
 from geomndp.kernels.base import AbstractKernel
 
 
@@ -30,6 +30,7 @@ class _AbstractFieldKernel(AbstractKernel):
         return self.variance * jnp.exp(-0.5 * square), jnp.outer(r, r), square, eye
 
 
+@_registry.tagged("kernel/curl-free")
 class CurlFree(_AbstractFieldKernel):
     """k0 (I - r r^T): samples are gradients of a scalar field."""
 
@@ -42,6 +43,7 @@ class CurlFree(_AbstractFieldKernel):
         return k0 * (eye - outer)
 
 
+@_registry.tagged("kernel/divergence-free")
 class DivergenceFree(_AbstractFieldKernel):
     """k0 (r r^T + (d - 1 - r^2) I): the variance of one component is (d - 1) variance."""
 

@@ -17,15 +17,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from geomndp import _validation
-from geomndp._arrays import put
-from geomndp._buckets import bucket, bucket_below
+from geomndp._arrays import bucket, bucket_below, put
+from geomndp._memory import memory_bound, too_much
 from geomndp._types import Mask, Outputs
 from geomndp.likelihood import Flow, LogProb, Solution
 from geomndp.model import stretches
 from geomndp.model._jit import compiled_log_prob, draw, solves
 from geomndp.model.cache import setting
 from geomndp.model.clock import LONGEST, Clock, Progress, reporting
-from geomndp.model.memory import memory_bound, too_much
 from geomndp.model.programs import Program, program
 from geomndp.samplers import (
     AbstractProgramSampler,

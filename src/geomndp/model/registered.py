@@ -8,7 +8,6 @@ import equinox as eqx
 
 from geomndp import _registry, geometry, kernels, nets, noising, score
 from geomndp.data import Normaliser
-from geomndp.gp import Constant
 from geomndp.model.support import TrainingSupport
 from geomndp.tables import Variable, Variables
 
@@ -27,25 +26,6 @@ ROLES: dict[str, Any] = {
 }
 """What a class must be to have a tag of the role."""
 _OWN = {
-    "kernel/curl-free": kernels.CurlFree,
-    "kernel/diagonal": kernels.Diagonal,
-    "kernel/divergence-free": kernels.DivergenceFree,
-    "kernel/hessian": kernels.Hessian,
-    "kernel/matern-12": kernels.Matern12,
-    "kernel/matern-32": kernels.Matern32,
-    "kernel/matern-52": kernels.Matern52,
-    "kernel/periodic": kernels.Periodic,
-    "kernel/product": kernels.Product,
-    "kernel/scaled": kernels.Scaled,
-    "kernel/squared-exponential": kernels.SquaredExponential,
-    "kernel/sum": kernels.Sum,
-    "kernel/white": kernels.White,
-    "manifold/euclidean": geometry.Euclidean,
-    "manifold/product": geometry.Product,
-    "manifold/so3": geometry.SO3,
-    "manifold/sphere": geometry.Sphere,
-    "manifold/torus": geometry.Torus,
-    "mean/constant": Constant,
     "noising/brownian": noising.Brownian,
     "noising/ornstein-uhlenbeck": noising.OrnsteinUhlenbeck,
     "normaliser/affine": Normaliser,

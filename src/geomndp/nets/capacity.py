@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from geomndp import _validation
-from geomndp._buckets import bucket
+from geomndp._arrays import bucket
 from geomndp._types import Array, Float, Inputs, Mask
 from geomndp.linalg import zero_masked
 from geomndp.nets.build import with_config

@@ -105,8 +105,3 @@ class AbstractNoising(eqx.Module):
     @abc.abstractmethod
     def prior_log_prob(self, x: Inputs, y: Outputs, mask: Mask | None = None) -> Scalar:
         """Log-density of the limiting law with respect to volume."""
-
-
-def root(value: Array) -> Array:
-    """Square root with gradient zero, not NaN, at zero."""
-    return jnp.where(value > 0, jnp.sqrt(jnp.where(value > 0, value, 1.0)), 0.0)

@@ -19,8 +19,8 @@ from geomndp._arrays import per_point
 from geomndp._types import Inputs, Mask, Outputs, PRNGKeyArray, Scalar, Times
 from geomndp.geometry import AbstractManifold, has_heat_kernel, heat_kernel, random_walk
 from geomndp.kernels import Diagonal, White
-from geomndp.linalg import zero_masked
-from geomndp.noising.base import AbstractNoising, Perturbed, root
+from geomndp.linalg import safe_sqrt, zero_masked
+from geomndp.noising.base import AbstractNoising, Perturbed
 from geomndp.noising.schedule import AbstractSchedule
 
 SMALLEST = 1e-12  # heat time of a point that has not moved: keeps its score finite
@@ -50,7 +50,7 @@ class Brownian(AbstractNoising):
         return jnp.zeros_like(integrated_time)
 
     def transition_std(self, integrated_time):
-        return root(integrated_time)
+        return safe_sqrt(integrated_time)
 
     def mean_at(self, x):
         return jnp.zeros((len(x), self.dim), dtype=x.dtype)
@@ -88,7 +88,7 @@ class Brownian(AbstractNoising):
         heat = heat_kernel(self.manifold)
         z = zero_masked(jr.normal(key, y0.shape, dtype=y0.dtype), mask)
         y = heat.displace(s, y0, z)
-        xi = -root(s)[:, None] * heat.score(jnp.maximum(s, SMALLEST), y0, y)
+        xi = -safe_sqrt(s)[:, None] * heat.score(jnp.maximum(s, SMALLEST), y0, y)
         return Perturbed(zero_masked(y, mask), zero_masked(xi, mask), z)
 
     def prior_sample(self, x: Inputs, *, key: PRNGKeyArray, mask: Mask | None = None) -> Outputs:

@@ -16,8 +16,8 @@ from geomndp._types import Inputs, Mask, Outputs, PRNGKeyArray, Scalar, Times
 from geomndp.geometry import Euclidean
 from geomndp.gp import Mean, mean_values
 from geomndp.kernels import AbstractKernel
-from geomndp.linalg import AbstractGram, DiagonalGram, zero_masked
-from geomndp.noising.base import AbstractNoising, Perturbed, root
+from geomndp.linalg import AbstractGram, DiagonalGram, safe_sqrt, zero_masked
+from geomndp.noising.base import AbstractNoising, Perturbed
 from geomndp.noising.schedule import AbstractSchedule
 
 
@@ -38,7 +38,7 @@ class OrnsteinUhlenbeck(AbstractNoising):
 
     def transition_std(self, integrated_time):
         """Standard deviation of the noise relative to the limiting law, sqrt(1 - exp(-B))."""
-        return root(-jnp.expm1(-integrated_time))
+        return safe_sqrt(-jnp.expm1(-integrated_time))
 
     def mean_at(self, x: Inputs) -> Outputs:
         """Mean of the limiting law."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from geomndp.data.globe import to_latlon, to_unit
+from geomndp.geometry.geodesy import to_latlon, to_unit
 from geomndp.plot.axes import new_axes
 from geomndp.plot.land import rings
 from geomndp.plot.read import plain_array, read_functions, read_observed, read_values

@@ -7,7 +7,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from geomndp import _validation
-from geomndp._buckets import bucket
+from geomndp._arrays import bucket
 from geomndp._deprecated import renamed_arguments
 from geomndp.samplers.base import AbstractProgramSampler, Problem
 from geomndp.samplers.padding import pad_observations

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 from jax.scipy.sparse.linalg import cg
 
-from geomndp._buckets import bucket
+from geomndp._arrays import bucket
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, Scalar
 from geomndp.linalg import LOG_2PI, AbstractGram, zero_masked
 from geomndp.noising import AbstractNoising

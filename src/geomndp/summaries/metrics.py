@@ -16,8 +16,8 @@ import numpy as np
 
 from geomndp import _validation
 from geomndp._types import Array
-from geomndp.data.globe import EARTH_RADIUS_KM, to_unit
 from geomndp.evaluate import energy_score as geodesic_energy, mean_error
+from geomndp.geometry.geodesy import EARTH_RADIUS_KM, to_unit
 from geomndp.summaries.moments import Estimate, without_overflow
 from geomndp.summaries.samples import SAMPLE, frame_order, matched_latlon, unpack, unpack_numbers
 from geomndp.summaries.tracks import SPHERE, unpack_tracks

@@ -14,9 +14,8 @@ import numpy as np
 
 from geomndp import _validation
 from geomndp._types import Array, Float
-from geomndp.data.globe import EARTH_RADIUS_KM, to_latlon, to_unit
-from geomndp.evaluate import frechet_mean
-from geomndp.geometry import Sphere
+from geomndp.geometry import Sphere, frechet_mean
+from geomndp.geometry.geodesy import EARTH_RADIUS_KM, to_latlon, to_unit
 from geomndp.summaries.moments import Estimate
 from geomndp.summaries.samples import SAMPLE, frame_order, has_latlon, matched_latlon, unpack
 from geomndp.tables import is_table, latlon_names

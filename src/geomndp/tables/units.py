@@ -10,7 +10,7 @@ import re
 
 import numpy as np
 
-from geomndp.data.globe import EARTH_RADIUS_KM
+from geomndp.geometry.geodesy import EARTH_RADIUS_KM
 
 SECONDS = {"seconds": 1.0, "minutes": 60.0, "hours": 3600.0, "days": 86400.0}
 LATITUDE, LONGITUDE = "degrees_north", "degrees_east"

@@ -10,7 +10,7 @@ import equinox as eqx
 import numpy as np
 
 from geomndp import _validation
-from geomndp.data.globe import to_latlon, to_unit
+from geomndp.geometry.geodesy import to_latlon, to_unit
 from geomndp.tables.units import LATITUDE, LONGITUDE, canonical, check_same
 
 CODOMAINS = ("real", "sphere")

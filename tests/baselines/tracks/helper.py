@@ -3,7 +3,7 @@
 import numpy as np
 
 from geomndp import baselines
-from geomndp.data.globe import to_unit
+from geomndp.geometry.geodesy import to_unit
 
 POINTS = 10
 TIMES = np.arange(POINTS)[:, None] / 8

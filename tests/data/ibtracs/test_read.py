@@ -8,7 +8,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from geomndp.data import ibtracs
-from geomndp.data.globe import to_latlon, to_unit
 
 from .helper import NAMES, storm, times, write_csv, write_netcdf
 
@@ -168,14 +167,3 @@ def test_longitudes_past_the_date_line_are_wrapped(tmp_path):
     rows = storm(lon=179 + 0.5 * np.arange(5), count=5)
     archive = ibtracs.read(write_csv(tmp_path / "a.csv", rows))
     assert_allclose(archive.frame["LON"], [179, 179.5, -180, -179.5, -179])
-
-
-def test_globe_there_and_back():
-    lat, lon = np.array([90.0, -90.0, 12.5, -70.0, 0.0]), np.array([0.0, 0.0, -179.9, 359.0, 180.0])
-    there = to_unit(lat, lon)
-    assert_allclose(np.linalg.norm(there, axis=-1), 1)
-    back = to_latlon(there)
-    assert_allclose(back[0], lat, atol=1e-12)
-    assert_allclose(back[1], [0, 0, -179.9, -1, -180], atol=1e-9)
-    with pytest.raises(ValueError, match="latitudes from -90 to 90, got 95"):
-        to_unit([10.0, 95.0], [0.0, 0.0])

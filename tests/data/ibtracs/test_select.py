@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from geomndp.data import ibtracs
-from geomndp.data.globe import to_latlon, to_unit
+from geomndp.geometry.geodesy import to_latlon, to_unit
 
 from .helper import storm, write_csv
 

@@ -10,11 +10,11 @@ import pytest
 from numpy.testing import assert_allclose
 
 from geomndp import train
-from geomndp.data.globe import EARTH_RADIUS_KM
 from geomndp.data.ibtracs import Split
 from geomndp.experiments.cyclones import experiment as cyclones
 from geomndp.experiments.cyclones.protocol import SPHERE, blur, task
 from geomndp.geometry import heat_kernel
+from geomndp.geometry.geodesy import EARTH_RADIUS_KM
 from geomndp.score import HeatMixtureScore
 
 from .test_table import synthetic

@@ -13,7 +13,6 @@ from jax.scipy.stats import norm
 from numpy.testing import assert_allclose
 
 from geomndp import load, train
-from geomndp.data.globe import to_unit
 from geomndp.data.ibtracs import Split
 from geomndp.experiments.cyclones import (
     experiment as cyclones,
@@ -21,6 +20,7 @@ from geomndp.experiments.cyclones import (
     latlon,
 )
 from geomndp.experiments.cyclones.protocol import task
+from geomndp.geometry.geodesy import to_unit
 from geomndp.gp import GP
 from geomndp.kernels import Diagonal, White
 from geomndp.score import GaussianScore

@@ -11,9 +11,9 @@ from numpy.testing import assert_allclose
 
 from geomndp import baselines
 from geomndp.data import ibtracs
-from geomndp.data.globe import EARTH_RADIUS_KM, to_unit
 from geomndp.experiments.cyclones import protocol, table
 from geomndp.experiments.cyclones.protocol import Measures
+from geomndp.geometry.geodesy import EARTH_RADIUS_KM, to_unit
 
 
 def synthetic(count, seed):

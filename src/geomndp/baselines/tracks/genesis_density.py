@@ -8,7 +8,7 @@ import numpy as np
 
 from geomndp._types import Array, Float, PRNGKeyArray, Scalar, ScalarLike
 from geomndp.baselines.tracks.base import SPHERE
-from geomndp.data.globe import east_and_north
+from geomndp.geometry.geodesy import east_and_north
 
 CONCENTRATIONS = 10.0 ** np.linspace(1, 5, 17)
 NUM_LEAVE_ONE_OUT = 1000

@@ -24,7 +24,7 @@ from geomndp.baselines.tracks.base import (
 )
 from geomndp.baselines.tracks.genesis_density import GenesisDensity
 from geomndp.baselines.tracks.residuals import ScaleMixture, fit_residuals
-from geomndp.data.globe import east_and_north
+from geomndp.geometry.geodesy import east_and_north
 
 RIDGE = 1e-6
 

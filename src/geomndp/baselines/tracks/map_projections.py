@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from geomndp._types import Array, Float
 from geomndp.baselines.tracks.base import Points
-from geomndp.data.globe import to_latlon, to_unit
+from geomndp.geometry.geodesy import to_latlon, to_unit
 
 Plane = Float[Array, "n 2"]
 

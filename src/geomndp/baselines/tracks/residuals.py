@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from geomndp._types import Array, Float, Int, PRNGKeyArray, Scalar, ScalarLike
-from geomndp.data.globe import EARTH_RADIUS_KM
+from geomndp.geometry.geodesy import EARTH_RADIUS_KM
 
 FLOOR = (1 / EARTH_RADIUS_KM) ** 2
 """Residuals below 1 km mean nothing: positions are given to a tenth of a degree."""

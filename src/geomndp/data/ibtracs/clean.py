@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from geomndp.data.globe import wrap
 from geomndp.data.ibtracs.layout import NUMBERS
 from geomndp.data.ibtracs.report import Problem, ReadReport
 from geomndp.data.ibtracs.text import RawTable
+from geomndp.geometry.geodesy import wrap_longitude
 
 
 class _Ledger:
@@ -65,7 +65,7 @@ def _place(raw: RawTable, ledger: _Ledger) -> tuple[np.ndarray, np.ndarray]:
         ledger.drop(np.isnan(values), f"no {label}", cells)
         ledger.drop(~((values >= low) & (values <= high)), f"{label} out of range", cells)
         found.append(values)
-    return found[0], np.asarray(wrap(found[1]))
+    return found[0], np.asarray(wrap_longitude(found[1]))
 
 
 def _drop_repeated(frame, ledger: _Ledger) -> None:

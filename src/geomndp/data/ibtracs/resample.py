@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.interpolate import PchipInterpolator
 
-from geomndp.data.globe import to_unit
+from geomndp.geometry.geodesy import to_unit
 
 
 def resample(hours: np.ndarray, lat, lon, grid: np.ndarray) -> np.ndarray:

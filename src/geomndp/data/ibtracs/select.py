@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from geomndp import _validation
-from geomndp.data.globe import to_latlon
 from geomndp.data.ibtracs.archive import read
 from geomndp.data.ibtracs.resample import resample
+from geomndp.geometry.geodesy import to_latlon
 
 if TYPE_CHECKING:
     import pandas

@@ -15,9 +15,9 @@ import numpy as np
 
 from geomndp._types import Array, Float, PRNGKeyArray
 from geomndp.baselines import AbstractBaseline, AbstractPointForecast
-from geomndp.data.globe import EARTH_RADIUS_KM
 from geomndp.evaluate.geodesic import ball_coverage, path_metrics
 from geomndp.geometry import Sphere
+from geomndp.geometry.geodesy import EARTH_RADIUS_KM
 from geomndp.noising import DEFAULT_SCHEDULE as SCHEDULE
 
 POINTS = 50

@@ -9,8 +9,8 @@ import numpy as np
 
 from geomndp import _pretrained
 from geomndp._types import PRNGKeyArray
-from geomndp.data.globe import to_unit
 from geomndp.experiments.demo.report import Number, Part, with_error
+from geomndp.geometry.geodesy import to_unit
 from geomndp.model import load
 from geomndp.plot import fan_map, save_figure
 from geomndp.samplers import Amortised

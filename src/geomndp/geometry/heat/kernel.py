@@ -1,25 +1,23 @@
-r"""Brownian motion on a manifold, in closed form: density, score and exact draws at any time s.
+r"""Heat kernels: the law of Brownian motion on a manifold at any time s.
 
 Generator: half the Laplacian, so that at small times the law is $N(0, s I)$ in the tangent space.
 """
 
 import abc
-import math
-from collections.abc import Callable
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
 from geomndp._types import Array, Float, PRNGKeyArray
-from geomndp.geometry.base import AbstractManifold, Lengths, Points, norm
-from geomndp.geometry.heat import warp
 from geomndp.linalg import LOG_2PI
 
+Points = Float[Array, "*n p"]
+"""Points, or vectors at them, in the coordinates of R^p."""
+Lengths = Float[Array, "*n"]
 HeatTimes = Float[Array, "*n"]
-"""Times of the heat kernel, one a point."""
+"""Times of the heat kernel, one per point."""
 
 
 class AbstractHeatKernel(eqx.Module):
@@ -56,45 +54,6 @@ class Flat(AbstractHeatKernel):
         return centre + jnp.sqrt(s)[..., None] * z
 
 
-class Radial(AbstractHeatKernel):
-    """Law that depends on the distance only: circle, sphere, rotations.
-
-    `log_density(s, r)` as in `densities`; without `log_area`, that of the spheres around a point up
-    to the distance `radius`, Gaussian noise is wrapped around as it is (right on the circle alone).
-    """
-
-    manifold: AbstractManifold
-    log_density: Callable = eqx.field(static=True)
-    log_area: Callable | None = eqx.field(static=True)
-    radius: float = eqx.field(static=True)
-
-    @eqx.filter_jit
-    def log_prob(self, s, centre, y):
-        return self.log_density(s, self.manifold.distance(centre, y))
-
-    @eqx.filter_jit
-    def slope(self, s: HeatTimes, r: Lengths) -> Lengths:
-        """Derivative of the log-density in the distance."""
-        return jax.jvp(lambda r: self.log_density(s, r), (r,), (jnp.ones_like(r),))[1]
-
-    @eqx.filter_jit
-    def score(self, s, centre, y):
-        # slope / r is even and smooth in r: below `small` its value there is as good.
-        small = 1e-3 if y.dtype == jnp.float32 else 1e-5
-        r = jnp.maximum(self.manifold.distance(centre, y), small)
-        return (-self.slope(s, r) / r)[..., None] * self.manifold.log(y, centre)
-
-    @eqx.filter_jit
-    def displace(self, s, centre, z):
-        g = self.manifold.project(centre, z)
-        if self.log_area is None:
-            return self.manifold.exp(centre, jnp.sqrt(s)[..., None] * g)
-        ratios = warp.table(self.log_density, self.log_area, self.radius, self.manifold.dim)
-        ratio = warp.lookup(ratios, s, norm(g)[..., 0])
-        root = jnp.sqrt(jnp.minimum(s, warp.HIGH))
-        return self.manifold.exp(centre, (root * ratio)[..., None] * g)
-
-
 class Independent(AbstractHeatKernel):
     """Product of heat kernels on parts of the coordinates, `sizes` of them."""
 
@@ -116,13 +75,3 @@ class Independent(AbstractHeatKernel):
     def displace(self, s, centre, z):
         parts = [kernel.displace(s, a, b) for kernel, a, b in self._parts(centre, z)]
         return jnp.concatenate(parts, axis=-1)
-
-
-def circle_area(r: np.ndarray) -> np.ndarray:
-    """Log-circumference of a circle on the sphere."""
-    return np.log(2 * math.pi * np.sin(r))
-
-
-def rotation_area(r: np.ndarray) -> np.ndarray:
-    """Log-area, up to a constant, of the rotations by one angle, which is r / sqrt(2)."""
-    return 2 * np.log(np.sin(r / math.sqrt(8)))

@@ -1,7 +1,7 @@
-"""Places on the Earth: latitude and longitude in degrees, and unit vectors.
+"""Geodesy on a spherical Earth: latitude and longitude in degrees, and unit vectors.
 
 The axes are those of geocentric coordinates: x through (0, 0), y through 90 degrees east, z north.
-Arrays of JAX stay such, everything else becomes an array of NumPy.
+JAX arrays stay on their device; everything else becomes a NumPy array.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def _namespace(*values):
 
 
 def to_unit(lat, lon):
-    """Unit vectors (..., 3) of places; longitudes may run past 180."""
+    """Unit vectors (..., 3) of latitudes and longitudes; longitudes may run past 180."""
     xp = _namespace(lat, lon)
     if _validation.concrete(lat) and np.any(np.abs(lat) > 90 + 1e-6):
         raise ValueError(f"expected latitudes from -90 to 90, got {np.max(np.abs(lat))}")
@@ -37,10 +37,10 @@ def to_latlon(y):
     if y.shape[-1:] != (3,):
         raise ValueError(f"expected unit vectors of shape (..., 3), got shape {y.shape}")
     lat = xp.degrees(xp.arctan2(y[..., 2], xp.hypot(y[..., 0], y[..., 1])))
-    return lat, wrap(xp.degrees(xp.arctan2(y[..., 1], y[..., 0])))
+    return lat, wrap_longitude(xp.degrees(xp.arctan2(y[..., 1], y[..., 0])))
 
 
-def wrap(lon):
+def wrap_longitude(lon):
     """Longitudes in [-180, 180)."""
     xp = _namespace(lon)
     lon = xp.asarray(lon)

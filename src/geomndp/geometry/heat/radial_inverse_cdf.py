@@ -1,9 +1,9 @@
-r"""Exact draws from a radial heat kernel: a Gaussian tangent vector, its length warped.
+r"""Exact draws from a radial heat kernel, by the inverse of its cumulative distribution.
 
 For white noise g in the tangent space of dimension k, $|g|$ has the chi law; the distance r that
 the heat kernel gives the same probability to is tabulated as $R = r / (\sqrt s |g|)$, one in the
-flat limit, over $\log s$ and $|g|$. So $\exp(\sqrt s R g)$ is an exact draw, at the cost of a look
-into a table, and a smooth function of Gaussian noise.
+flat limit, over $\log s$ and $|g|$. So $\exp(\sqrt s R g)$ is an exact draw, at the cost of one
+table lookup, and a smooth function of Gaussian noise.
 """
 
 import math
@@ -46,7 +46,7 @@ def _fractions() -> np.ndarray:
 
 
 def _shares(log_density, log_area, s: np.ndarray, edges: np.ndarray):
-    """Probability below and above every edge, by three Gauss-Legendre nodes a cell."""
+    """Probability below and above every edge, by three Gauss-Legendre nodes per cell."""
     x, w = np.polynomial.legendre.leggauss(3)
     width = np.diff(edges, axis=1)
     r = edges[:, :-1, None] + width[:, :, None] * (x + 1)[None, None, :] / 2
@@ -89,5 +89,5 @@ def _stencil(position: Array, size: int) -> tuple[Array, Array]:
         -x * (x - 1) * (x - 3) / 2,
         x * (x - 1) * (x - 2) / 6,
     ]
-    places = jnp.stack([first + i for i in range(4)], axis=-1)
-    return places.astype(jnp.int32), jnp.stack(weights, axis=-1)
+    indices = jnp.stack([first + i for i in range(4)], axis=-1)
+    return indices.astype(jnp.int32), jnp.stack(weights, axis=-1)

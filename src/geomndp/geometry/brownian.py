@@ -1,0 +1,40 @@
+"""Brownian motion on a manifold: by its heat kernel, or by a geodesic random walk."""
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+
+from geomndp._types import PRNGKeyArray
+from geomndp.geometry.base import AbstractManifold
+from geomndp.geometry.heat.kernel import AbstractHeatKernel, HeatTimes, Points
+
+
+def has_heat_kernel(manifold: AbstractManifold) -> bool:
+    """Whether the manifold has a heat kernel in closed form."""
+    return manifold.heat_kernel() is not None
+
+
+def heat_kernel(manifold: AbstractManifold) -> AbstractHeatKernel:
+    """Heat kernel in closed form: R^d, circle, S^2, tori, SO(3), and products of these."""
+    kernel = manifold.heat_kernel()
+    if kernel is None:
+        raise ValueError(
+            f"expected a manifold with a heat kernel in closed form, got {manifold}; "
+            "its Brownian motion is drawn by `random_walk`"
+        )
+    return kernel
+
+
+def random_walk(
+    manifold: AbstractManifold, s: HeatTimes, y: Points, *, key: PRNGKeyArray, steps: int = 100
+) -> Points:
+    """Position at time s by a geodesic random walk (Jorgensen 1975), on any manifold.
+
+    The law's error falls like the size of a step, s / steps.
+    """
+
+    def step(y, key):
+        z = manifold.project(y, jr.normal(key, y.shape, dtype=y.dtype))
+        return manifold.exp(y, jnp.sqrt(s / steps)[..., None] * z), None
+
+    return jax.lax.scan(step, y, jr.split(key, steps))[0]

@@ -1,0 +1,111 @@
+"""Sums, products and positive multiples of kernels."""
+
+from geomndp import _registry, _validation
+from geomndp.kernels.base import AbstractKernel
+from geomndp.linalg import DiagonalGram, per_output
+
+
+@_registry.tagged("kernel/sum")
+class Sum(AbstractKernel):
+    """k1 + k2."""
+
+    first: AbstractKernel
+    second: AbstractKernel
+
+    def __check_init__(self):
+        if self.first.dim != self.second.dim:
+            dims = f"{self.first.dim} and {self.second.dim}"
+            raise ValueError(f"expected two kernels with as many outputs, got {dims}")
+
+    @property
+    def dim(self) -> int:
+        return self.first.dim
+
+    @property
+    def shared(self) -> bool:
+        return self.first.shared and self.second.shared
+
+    @property
+    def white(self) -> bool:
+        return self.first.white and self.second.white
+
+    def __call__(self, x1, x2):
+        return self.first(x1, x2) + self.second(x1, x2)
+
+    def cross(self, x1, x2):
+        parts = [
+            kernel.cross(x1, x2)
+            if kernel.shared == self.shared
+            else per_output(kernel.cross(x1, x2), self.dim)
+            for kernel in (self.first, self.second)
+        ]
+        return parts[0] + parts[1]
+
+    def gram(self, x, mask=None):
+        return (self.first.gram(x) + self.second.gram(x)).masked(mask)
+
+
+@_registry.tagged("kernel/product")
+class Product(AbstractKernel):
+    """k1 k2, of scalar kernels."""
+
+    first: AbstractKernel
+    second: AbstractKernel
+    shared = True
+
+    def __check_init__(self):
+        if self.first.dim != 1 or self.second.dim != 1:
+            dims = f"{self.first.dim} and {self.second.dim}"
+            raise ValueError(f"expected scalar kernels in a product, got {dims} outputs")
+
+    @property
+    def dim(self) -> int:
+        return 1
+
+    @property
+    def white(self) -> bool:
+        return self.first.white or self.second.white
+
+    def __call__(self, x1, x2):
+        return self.first(x1, x2) * self.second(x1, x2)
+
+    def cross(self, x1, x2):
+        return self.first.cross(x1, x2) * self.second.cross(x1, x2)
+
+    def gram(self, x, mask=None):
+        if self.white:
+            variance = self.first.diagonal(x) * self.second.diagonal(x)
+            return DiagonalGram(variance[:, 0], 1).masked(mask)
+        return self.first.gram(x).hadamard(self.second.gram(x)).masked(mask)
+
+
+@_registry.tagged("kernel/scaled")
+class Scaled(AbstractKernel):
+    """c k, with c > 0."""
+
+    factor: float
+    kernel: AbstractKernel
+
+    def __check_init__(self):
+        _validation.positive(factor=self.factor)
+
+    @property
+    def dim(self) -> int:
+        return self.kernel.dim
+
+    @property
+    def shared(self) -> bool:
+        return self.kernel.shared
+
+    @property
+    def white(self) -> bool:
+        return self.kernel.white
+
+    def __call__(self, x1, x2):
+        return self.factor * self.kernel(x1, x2)
+
+    def cross(self, x1, x2):
+        return self.factor * self.kernel.cross(x1, x2)
+
+    def gram(self, x, mask=None):
+        return (self.factor * self.kernel.gram(x)).masked(mask)
