@@ -184,7 +184,7 @@ def test_a_subclass_may_override_a_method_by_its_old_name():
             "OldSphere", (AbstractFamily,), {**body, **old, "_mirror": Sphere._mirror}
         )
     assert {str(warning.message).split()[0] for warning in caught} == {
-        "OldSphere.retract",
+        "OldSphere.onto",
         "OldSphere.embed",
     }
     assert all(warning.filename == __file__ for warning in caught)
