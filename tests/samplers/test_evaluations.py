@@ -8,7 +8,7 @@ import jax.random as jr
 import pytest
 
 from geomndp import kernels, noising, samplers
-from geomndp._buckets import bucket
+from geomndp._arrays import bucket
 from geomndp.gp import GP
 from geomndp.samplers import pad_problem
 from geomndp.samplers.program import run
