@@ -99,7 +99,7 @@ def test_laws_without_observations_count_from_an_origin_too(tracks, fixes, getke
         ("2024-08-30", [2.0, 2.25, 2.5, 2.75]),
         (None, [0.0, 0.25, 0.5, 0.75]),
     ):
-        law = tracks._unconditioned(fixes, time_origin)
+        law = tracks.condition(time_origin=time_origin)
         assert_allclose(law._inputs(fixes)[:, 0], ages)
     for method, options in ((tracks.sample, {"key": getkey()}), (tracks.log_prob, {})):
         with pytest.raises(ValueError, match="expected time_origin to be a datetime, got 'birth'"):

@@ -10,7 +10,7 @@ import numpy as np
 
 from geomndp import _validation
 from geomndp._arrays import put
-from geomndp._types import Array
+from geomndp._types import Array, Mask
 from geomndp.data import Normaliser
 from geomndp.geometry import AbstractManifold, Sphere
 from geomndp.likelihood import LogProb
@@ -89,25 +89,31 @@ def check_request(num_samples: Any, sampler: Any, key: Any) -> None:
         raise ValueError("expected a key such as jax.random.key(0), got none")
 
 
-def as_observations(x: Any, y: Any, noise: Any, manifold: AbstractManifold) -> Observations:
-    """Check observations; `noise` is one variance or one a point."""
+def as_observations(
+    x: Any, y: Any, noise: Any, mask: Mask | None, manifold: AbstractManifold
+) -> Observations:
+    """Check observations; `noise` is one variance or one per point."""
     x, y = as_float("x", x), as_float("y", y)
-    _validation.function(x, y, dim=manifold.ambient_dim, name=" of the context")
+    _validation.function(x, y, dim=manifold.ambient_dim, mask=mask, name=" of the context")
     _validation.not_negative(noise=noise)
     if np.ndim(noise) > 1 or (np.ndim(noise) == 1 and np.shape(noise) != (len(x),)):
         raise ValueError(
             f"expected noise to be one variance or {len(x)}, got shape {np.shape(noise)}"
         )
+    mask = None if mask is None else mask.astype(x.dtype)
+    if not _validation.concrete(noise):  # it may be zero, or not
+        variances = jnp.broadcast_to(jnp.asarray(noise, x.dtype), (len(x),))
+        return Observations(x, y, variances, True, mask)
     variances = put(np.broadcast_to(np.asarray(noise), (len(x),)), x.dtype)
     noisy = bool(np.any(np.asarray(noise) > 0)) and len(x) > 0
-    return Observations(x, y, variances, noisy)
+    return Observations(x, y, variances, noisy, mask)
 
 
 def in_model_units(
     model: Any, observations: Observations, x: Any, y: Any, centre: tuple[float, ...]
 ) -> Observations:
     """Observations, given as x and y in the data's units, in those of the model less a centre."""
-    inputs = to_model_units(model, x, observations.x.dtype, centre)
+    inputs = to_model_units(model, x, observations.x.dtype, centre, observations.mask)
     inputs = inputs if isinstance(inputs, jax.Array) else put(inputs)
     normaliser: Normaliser | None = model.normaliser
     if normaliser is None:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from typing import Any
+from typing import Any, Unpack
 
 import equinox as eqx
 import jax.numpy as jnp
 
 from geomndp import _validation
 from geomndp._deprecated import renamed_arguments, renamed_attribute
-from geomndp._types import Scalar
+from geomndp._types import Outputs, Scalar
 from geomndp.data import Normaliser
-from geomndp.likelihood import Flow, LogProb
+from geomndp.likelihood import Flow
 from geomndp.model.checks import (
-    as_float,
     as_observations,
     check_columns,
     check_names,
@@ -23,27 +22,28 @@ from geomndp.model.checks import (
     in_model_units,
     names_of,
 )
-from geomndp.model.clock import Progress
 from geomndp.model.far_inputs import common_centre
 from geomndp.model.outside import warn_about_context
-from geomndp.model.posterior import Chosen, Key, Posterior
-from geomndp.model.rows import Seed, known_rows, unmasked
+from geomndp.model.posterior import Key, Posterior, SampleOptions, no_observations
+from geomndp.model.rows import Seed, context_rows
 from geomndp.model.summary import describe_model
 from geomndp.model.support import TrainingSupport
+from geomndp.nets import AbstractNet
 from geomndp.noising import AbstractNoising
-from geomndp.score import AbstractScore
+from geomndp.predictive import AbstractPredictive, AbstractProcess, LogProb
+from geomndp.samplers import Observations
+from geomndp.score import AbstractScore, NetworkScore
 from geomndp.tables import (
     Variables,
     is_table,
     name_variables,
-    read_inputs,
     read_observations,
     read_time_origin,
 )
 
 
 @renamed_arguments(eps="t_min")
-class Model(eqx.Module):
+class Model(AbstractProcess, AbstractPredictive):
     """Law of functions: a noising and the score of what it noised.
 
     `normaliser` changes between the data's units, which every method speaks, and the model's.
@@ -71,35 +71,83 @@ class Model(eqx.Module):
         check_scales(self.normaliser, self.noising.manifold)
 
     @renamed_arguments(origin="time_origin")
+    def condition(
+        self,
+        x: Any = None,
+        y: Any = None,
+        noise: Any = 0.0,
+        mask: Any = None,
+        time_origin: Any = None,
+    ) -> Posterior:
+        """Law of the model's functions given observations; without any, the prior.
+
+        Args:
+            x: Inputs of the observations, shape (n, d) or (n,), any number of them; or a table that
+                holds inputs and values.
+            y: Observed values, shape (n, p) or (n,).
+            noise: Variance of the observation noise: one for all points, one per point, or the name
+                of a table's column. On a manifold it is the time of the heat kernel around the true
+                value.
+            mask: 1 for observations that count, 0 for padding, shape (n,).
+            time_origin: Moment from which datetimes count, by default that of the first
+                observation: give a storm's first moment if its age matters.
+
+        Returns:
+            The posterior, to sample from and to compute log-densities.
+
+        Raises:
+            ValueError: If observations do not fit the model.
+
+        Example:
+            `model.condition([0.0, 1.0], [0.3, -0.2], noise=0.01).sample(x, key=0)`
+        """
+        time_origin = read_time_origin(self.variables, time_origin)
+        if x is None:
+            return Posterior(self, self._nothing(y, mask), time_origin)
+        if is_table(x):
+            x, y, noise, time_origin = read_observations(names_of(self, y), x, noise, time_origin)
+        x, y, noise, mask = context_rows(x, y, noise, mask, self.noising.dim)
+        observations = as_observations(x, y, noise, mask, self.noising.manifold)
+        check_columns(self.score, observations.x)
+        self.noising.manifold.check("y of the context", observations.y, mask)
+        centre = common_centre(self, x, mask)
+        observations = in_model_units(self, observations, x, y, centre)
+        warn_about_context(self, observations)
+        return Posterior(self, observations, time_origin, centre)
+
+    @renamed_arguments(origin="time_origin")
     def sample(
         self,
         x: Any,
         *,
         key: Seed,
         num_samples: int = 16,
-        sampler: Chosen = None,
         time_origin: Any = None,
-        max_memory: int | None = None,
-        progress: Progress = True,
+        **options: Unpack[SampleOptions],
     ) -> Any:
-        """Draw (num_samples, n, p) functions at x; a table at the places of a table.
+        """Draw functions of the prior: `condition(time_origin=...).sample(x, ...)`.
 
-        Datetimes count from the datetime `time_origin`, by default from the earliest of them.
-        `max_memory` and `progress` as in `Posterior.sample`.
+        Args:
+            x: Inputs, shape (n, d) or (n,), or a table.
+            key: Random key or seed.
+            num_samples: Number s of draws.
+            time_origin: Moment from which datetimes count, by default the earliest of them.
+            **options: `sampler`, `max_memory` and `progress` as in `Posterior.sample`.
+
+        Returns:
+            Samples of shape (s, n, p), or a table at the locations of a table.
+
+        Example:
+            `model.sample(np.linspace(-2, 2, 50), key=0, num_samples=4)`
         """
-        law = self._unconditioned(x, time_origin)
-        options = {"max_memory": max_memory, "progress": progress}
-        return law.sample(x, key=key, num_samples=num_samples, sampler=sampler, **options)
+        prior = self.condition(time_origin=time_origin)
+        return prior.sample(x, key=key, num_samples=num_samples, **options)
 
     @renamed_arguments(origin="time_origin")
-    def log_prob(
+    def log_prob(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, x: Any, y: Any = None, key: Key = None, mask: Any = None, time_origin: Any = None
     ) -> Scalar:
-        """Joint log-density of y at x in nats, in the data's units.
-
-        Without a key the divergence is exact; with one it is estimated from random probes.
-        Datetimes count from `time_origin` as in `sample`.
-        """
+        """Joint log-density of y at x; arguments as those of `log_prob_info`."""
         return self.log_prob_info(x, y, key=key, mask=mask, time_origin=time_origin).value
 
     @renamed_arguments(origin="time_origin")
@@ -111,35 +159,28 @@ class Model(eqx.Module):
         mask: Any = None,
         flow: Flow | None = None,
         time_origin: Any = None,
-        max_memory: int | None = None,
-        progress: Progress = True,
+        **options: Any,
     ) -> LogProb:
-        """Log-density with its solver and probe errors."""
-        law = self._unconditioned(x, time_origin)
-        options = {"max_memory": max_memory, "progress": progress}
-        return law.log_prob_info(x, y, key=key, mask=mask, flow=flow, **options)
+        """Joint log-density of y at x under the prior, with its solver and probe errors.
 
-    @renamed_arguments(origin="time_origin")
-    def condition(
-        self, x: Any, y: Any = None, noise: Any = 0.0, time_origin: Any = None
-    ) -> Posterior:
-        """Law given values y at x, any number of them, or a table; `noise` is a variance.
+        Args:
+            x: Inputs, shape (n, d) or (n,), or a table that holds y too.
+            y: Values, shape (n, p) or (n,), in the data's units.
+            key: Without it the divergence is exact; with one it is estimated from random probes.
+            mask: 1 for rows that count, 0 for others, shape (n,).
+            flow: Solver, steps and divergence; by default `Flow()`.
+            time_origin: Moment from which datetimes count, by default the earliest of them.
+            **options: `max_memory` and `progress` as in `Posterior.log_prob_info`.
 
-        One for all points, one a point, or the name of a table's column. On a manifold it is the
-        time of the heat kernel around the true value. Datetimes count from `time_origin`, by
-        default that of the first observation: give a storm's first moment if its age matters.
+        Returns:
+            Nats, in the data's units, over all rows that count.
         """
-        time_origin = read_time_origin(self.variables, time_origin)
-        if is_table(x):
-            x, y, noise, time_origin = read_observations(names_of(self, y), x, noise, time_origin)
-        x, y, noise = known_rows(x, y, noise, self.noising.dim)
-        observations = as_observations(x, y, noise, self.noising.manifold)
-        check_columns(self.score, observations.x)
-        self.noising.manifold.check("y of the context", observations.y)
-        centre = common_centre(self, x)
-        observations = in_model_units(self, observations, x, y, centre)
-        warn_about_context(self, observations)
-        return Posterior(self, observations, time_origin, centre)
+        prior = self.condition(time_origin=time_origin)
+        return prior.log_prob_info(x, y, key=key, mask=mask, flow=flow, **options)
+
+    def mean_and_std(self, x: Any, *, key: Key = None) -> tuple[Outputs, Outputs]:
+        """Mean and standard deviation of the prior, as `Posterior.mean_and_std`."""
+        return self.condition().mean_and_std(x, key=key)
 
     def with_variables(
         self, inputs: Any, outputs: Any, units: dict[str, str] | None = None
@@ -165,8 +206,10 @@ class Model(eqx.Module):
 
         save(self, path, metadata, dtype)
 
-    def _unconditioned(self, x, time_origin) -> Posterior:
-        x = as_float("x", read_inputs(names_of(self), x).x if is_table(x) else unmasked(x))
-        d = x.shape[1] if x.ndim == 2 else 1
-        nothing = (jnp.zeros((0, dim), dtype=x.dtype) for dim in (d, self.noising.dim))
-        return self.condition(*nothing, time_origin=time_origin)
+    def _nothing(self, y: Any, mask: Any) -> Observations:
+        """No observations; those of the targets' dtype and columns take their place."""
+        if y is not None or mask is not None:
+            raise ValueError("expected x of the observations beside y and mask, got none")
+        net = self.score.net if isinstance(self.score, NetworkScore) else None
+        input_dim = net.input_dim if isinstance(net, AbstractNet) else 1
+        return no_observations(input_dim, self.noising.dim, jnp.result_type(float))

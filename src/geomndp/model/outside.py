@@ -28,7 +28,7 @@ DEVIATIONS = 5.0  # of an observation's own noise, by which its value may be far
 def warn_about_context(model: Any, observations: Observations) -> None:
     """Compare observations, in the model's units, with the record of a model's training."""
     x, y, noise = observations.x, observations.y, observations.noise
-    if model.support is None or len(x) == 0 or not _all_concrete(x, y, noise):
+    if model.support is None or len(x) == 0 or not _all_concrete(x, y, noise, observations.mask):
         return
     units, net = _units(model.normaliser), getattr(model.score, "net", None)
     rows, variances = np.asarray(x), np.asarray(noise)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import equinox as eqx
+import jax.numpy as jnp
 
 from geomndp import _validation
-from geomndp._types import Inputs, Mask, Scalar
-from geomndp.likelihood import Flow, LogProb
+from geomndp._types import Array, Inputs, Mask, Outputs, Scalar
+from geomndp.likelihood import Flow
 from geomndp.model import execute
 from geomndp.model.checks import (
     as_float,
+    check_columns,
     check_like,
     check_request,
     finite_log_prob,
@@ -27,6 +29,7 @@ from geomndp.model.outside import warn_about_targets
 from geomndp.model.rows import Seed, as_key, as_rows, target_rows
 from geomndp.model.summary import describe_posterior
 from geomndp.nets import with_capacity
+from geomndp.predictive import AbstractPredictive, LogProb
 from geomndp.samplers import (
     AbstractSampler,
     Amortised,
@@ -42,16 +45,23 @@ if TYPE_CHECKING:  # a model makes posteriors, and so imports this module
 else:
     Model = eqx.Module
 
-Chosen = AbstractSampler | None
-"""A sampler, or None for the posterior's own choice."""
 Key = Seed | None
 
 
-class Posterior(eqx.Module):
+class SampleOptions(TypedDict, total=False):
+    """Options of every `sample`: see `Posterior.sample`."""
+
+    sampler: AbstractSampler | None
+    max_memory: int | None
+    progress: Progress
+
+
+class Posterior(AbstractPredictive):
     """Law of a model's functions given observations (held in the model's units).
 
-    `time_origin` is the moment from which the datetimes of observations were counted, `centre`
-    what was subtracted from far inputs in the model's units, `()` for nothing.
+    Without observations it is the model's prior. `time_origin` is the moment from which the
+    datetimes of observations were counted, `centre` what was subtracted from far inputs in the
+    model's units, `()` for nothing.
     """
 
     model: Model
@@ -63,28 +73,34 @@ class Posterior(eqx.Module):
         return describe_posterior(self)
 
     def sample(
-        self,
-        x: Any,
-        *,
-        key: Seed,
-        num_samples: int = 16,
-        sampler: Chosen = None,
-        max_memory: int | None = None,
-        progress: Progress = True,
+        self, x: Any, *, key: Seed, num_samples: int = 16, **options: Unpack[SampleOptions]
     ) -> Any:
-        """Draw (num_samples, n, p) functions at x.
+        """Draw functions at x.
 
-        At the places of a Dataset: a Dataset with these places' coordinates and a dimension
-        `sample`. At those of a DataFrame: a tidy DataFrame, one row a `sample` and place.
+        Args:
+            x: Inputs, shape (n, d) or (n,); a Dataset or DataFrame if the model has `variables`.
+            key: Random key or seed. The i-th sample depends on the key and i alone, but for
+                rounding.
+            num_samples: Number s of draws.
+            **options: `sampler`, any of `geomndp.samplers`, by default `default_sampler()`.
+                `max_memory`, the bytes that a block of samples may take, by default half of what is
+                free. `progress`: what takes more than two seconds shows a bar on a terminal unless
+                it is False; a function in its place hears the number of samples that are done.
 
-        Samples are drawn in blocks that take at most `max_memory` bytes, by default half of what
-        is free; the i-th sample depends on the key and i alone, but for rounding. What takes more
-        than two seconds shows a bar on a terminal, unless `progress` is False; a function in its
-        place hears the number of samples that are done.
+        Returns:
+            Samples of shape (s, n, p). At the locations of a Dataset: a Dataset with their
+            coordinates and a dimension `sample`. At those of a DataFrame: a tidy DataFrame, one row
+            per sample and location.
+
+        Raises:
+            ValueError: If the inputs do not fit the model.
+            FloatingPointError: If values became NaN or infinite.
+            MemoryError: If a single sample needs more than `max_memory`.
+
+        Example:
+            `model.condition(xc, yc).sample(x, key=0, num_samples=64, sampler=Amortised(50))`
         """
-        options = {"max_memory": max_memory, "progress": progress}
-        info = self.sample_info(x, key=key, num_samples=num_samples, sampler=sampler, **options)
-        y = finite_samples(info)
+        y = finite_samples(self.sample_info(x, key=key, num_samples=num_samples, **options))
         return write_samples(names_of(self.model), x, y) if is_table(x) else y
 
     def sample_info(
@@ -93,11 +109,11 @@ class Posterior(eqx.Module):
         *,
         key: Seed,
         num_samples: int = 16,
-        sampler: Chosen = None,
+        sampler: AbstractSampler | None = None,
         max_memory: int | None = None,
         progress: Progress = True,
     ) -> Samples:
-        """Draws with what happened on the way; not checked to be finite."""
+        """Draws with diagnostics, not checked to be finite; arguments as those of `sample`."""
         sampler, key = self.default_sampler() if sampler is None else sampler, as_key(key)
         check_request(num_samples, sampler, key)
         problem = self.problem(self._inputs(x))
@@ -110,15 +126,18 @@ class Posterior(eqx.Module):
             return samples
         return samples._replace(y=in_units(normaliser.inverse_y, samples.y))
 
-    def log_prob(self, x: Any, y: Any = None, key: Key = None, route: str | None = None) -> Scalar:
-        """Log-density of y at x given the observations, in nats, in the data's units.
+    def log_prob(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self,
+        x: Any,
+        y: Any = None,
+        key: Key = None,
+        route: str | None = None,
+        mask: Any = None,
+    ) -> Scalar:
+        """Log-density of y at x given the observations; arguments as those of `log_prob_info`."""
+        return self.log_prob_info(x, y, key=key, route=route, mask=mask).value
 
-        Route "conditional" holds the observations at time zero: one solve. Route "joint" is
-        log p(y, observations) - log p(observations): two.
-        """
-        return self.log_prob_info(x, y, key=key, route=route).value
-
-    def log_prob_info(
+    def log_prob_info(  # pyright: ignore[reportIncompatibleMethodOverride]
         self,
         x: Any,
         y: Any = None,
@@ -129,37 +148,70 @@ class Posterior(eqx.Module):
         max_memory: int | None = None,
         progress: Progress = True,
     ) -> LogProb:
-        """Log-density with its solver and probe errors."""
-        dtype = self.observations.x.dtype if is_table(x) else None
-        if is_table(x):
-            names_of(self.model, y)
-            x, y = self._read(read_rows, x)
-        given = x, y, mask = target_rows(x, y, mask, self.model.noising.dim)
-        x, y, key = as_float("x", x, dtype), as_float("y", y, dtype), as_key(key)
-        mask = None if mask is None else mask.astype(x.dtype)
-        _validation.function(x, y, dim=self.model.noising.dim, mask=mask)
-        self.model.noising.manifold.check("y", y, mask)
+        """Log-density of y at x given the observations, with its solver and probe errors.
+
+        Args:
+            x: Inputs, shape (n, d) or (n,), or a table that holds y too.
+            y: Values, shape (n, p) or (n,), in the data's units.
+            key: Without it the divergence is exact; with one it is estimated from random probes.
+            route: "conditional" holds the observations at time zero: one solve. "joint" is
+                log p(y, observations) - log p(observations): two. By default the cheaper one of
+                those that the score allows.
+            mask: 1 for rows that count, 0 for others, shape (n,).
+            flow: Solver, steps and divergence; by default `Flow()`.
+            max_memory: Bytes that the solve may take, by default half of what is free.
+            progress: As in `sample`.
+
+        Returns:
+            Nats, in the data's units, over all rows that count.
+
+        Raises:
+            ValueError: If inputs or values do not fit the model, or the route its score.
+            FloatingPointError: If the result is NaN or infinite.
+        """
+        x, y, mask, jacobian = self._targets(x, y, mask)
+        key = as_key(key)
         flow = chosen_flow(flow, key)
         route = chosen_route(self.problem(self.observations.x), route)
-        normaliser, jacobian = self.model.normaliser, 0.0
-        if normaliser is not None:
-            jacobian = normaliser.log_jacobian(y, mask)
-            y = rescaled(normaliser.forward_y, given[1], y)
-        x = target_inputs(self, given[0], x.dtype, mask)
         warn_about_targets(self, x, y, mask)
         settings = execute.Settings(max_memory, progress)
         result = execute.log_prob(flow, self.problem(x, mask), y, mask, key, route, settings)
         return finite_log_prob(result._replace(value=result.value + jacobian))
 
+    def mean_and_std(self, x: Any, *, key: Key = None) -> tuple[Outputs, Outputs]:
+        """Mean and standard deviation of every value, estimated from samples.
+
+        Args:
+            x: Inputs, shape (n, d).
+            key: Random key or seed of the samples.
+
+        Returns:
+            Two arrays of shape (n, p).
+
+        Raises:
+            ValueError: If there is no key, x is a table, or the values lie on a manifold: see
+                `geomndp.summaries` for these.
+        """
+        if is_table(x) or not self.model.noising.manifold.flat:
+            raise ValueError(
+                "expected inputs as arrays, of a model of real values, got others; "
+                "geomndp.summaries takes samples of all"
+            )
+        return super().mean_and_std(x, key=as_key(key))
+
     def problem(self, x: Inputs, mask: Mask | None = None) -> Problem:
         """What samplers and likelihoods work on, in the model's units less the `centre`.
 
-        Rows that a `mask` leaves out get no room in a graph; the problem itself has no mask.
+        Args:
+            x: Targets, shape (n, d), in these units.
+            mask: Rows that it leaves out get no room in a graph; the problem itself has no mask.
         """
-        model = self.model
-        check_like(x, self.observations.x)
-        score = with_capacity(model.score, self.observations.x, x, masks=(None, mask))
-        return Problem(model.noising, score, x, self.observations, model.t_min)
+        model, observed = self.model, self.observations
+        if len(observed.x) == 0:
+            observed = no_observations(x.shape[1], model.noising.dim, x.dtype)
+        check_like(x, observed.x)
+        score = with_capacity(model.score, observed.x, x, masks=(observed.mask, mask))
+        return Problem(model.noising, score, x, observed, model.t_min)
 
     def default_sampler(self) -> AbstractSampler:
         """One reverse pass if the score knows contexts, else moment matching."""
@@ -172,7 +224,37 @@ class Posterior(eqx.Module):
         return read(names_of(self.model), table, time_origin=self.time_origin, own=own)[:2]
 
     def _inputs(self, x) -> Inputs:
+        """Targets in the model's units."""
         given = self._read(read_inputs, x)[0] if is_table(x) else as_rows(x)
         x = as_float("x", given, self.observations.x.dtype if is_table(x) else None)
         _validation.function(x, dim=self.model.noising.dim)
+        self._check_columns(x)
         return target_inputs(self, given, x.dtype)
+
+    def _targets(self, x, y, mask) -> tuple[Inputs, Outputs, Mask | None, Scalar | float]:
+        """Targets and their values in the model's units, and what that adds to a log-density."""
+        dtype = self.observations.x.dtype if is_table(x) else None
+        if is_table(x):
+            names_of(self.model, y)
+            x, y = self._read(read_rows, x)
+        given = x, y, mask = target_rows(x, y, mask, self.model.noising.dim)
+        x, y = as_float("x", x, dtype), as_float("y", y, dtype)
+        mask = None if mask is None else mask.astype(x.dtype)
+        _validation.function(x, y, dim=self.model.noising.dim, mask=mask)
+        self._check_columns(x)
+        self.model.noising.manifold.check("y", y, mask)
+        normaliser, jacobian = self.model.normaliser, 0.0
+        if normaliser is not None:
+            jacobian = normaliser.log_jacobian(y, mask)
+            y = rescaled(normaliser.forward_y, given[1], y)
+        return target_inputs(self, given[0], x.dtype, mask), y, mask, jacobian
+
+    def _check_columns(self, x: Array) -> None:
+        if len(self.observations.x) == 0:  # otherwise x is compared with these
+            check_columns(self.model.score, x)
+
+
+def no_observations(input_dim: int, output_dim: int, dtype: Any) -> Observations:
+    """The context of a prior."""
+    x, y = (jnp.zeros((0, dim), dtype) for dim in (input_dim, output_dim))
+    return Observations(x, y, jnp.zeros(0, dtype), False)

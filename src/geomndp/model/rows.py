@@ -51,22 +51,31 @@ def as_rows(value: Any, dim: int = 1) -> Any:
     return value[:, None]
 
 
-def known_rows(x: Any, y: Any, noise: Any, dim: int) -> tuple[Any, Any, Any]:
-    """Inputs, values and noise of a context without the rows in which any of them is masked."""
+def context_rows(
+    x: Any, y: Any, noise: Any, mask: Any, dim: int
+) -> tuple[Any, Any, Any, Mask | None]:
+    """Inputs, values and noise of a context without the rows in which any of them is masked.
+
+    The mask that is left is None, or what JAX traces: rows cannot be left out then.
+    """
     x, y = as_rows(x), as_rows(y, dim)
     noise = _validation.as_array("noise", noise) if isinstance(noise, (list, tuple)) else noise
+    counts = None if mask is None else as_mask("mask", mask)
+    if counts is not None and not all(map(_validation.concrete, (x, y, noise, counts))):
+        return x, y, noise, counts
     gone = [rows for value in (x, y, noise) if (rows := _validation.missing(value)) is not None]
+    gone += [] if counts is None else [np.asarray(counts) == 0]
     if not any(rows.any() for rows in gone):
-        return tuple(_plain(value) for value in (x, y, noise))
+        return *(_plain(value) for value in (x, y, noise)), None
     if np.ndim(noise) == 0:
         _validation.no_masked(noise=noise)
     if np.ndim(x) == 0:
         raise ValueError("expected x of the context of shape (n, d), got shape ()")
-    for name, value in (("y", y), ("noise", noise)):
-        if np.ndim(value) and len(value) != len(x):
+    for name, value in (("y", y), ("noise", noise), ("mask", counts)):
+        if value is not None and np.ndim(value) and len(value) != len(x):
             raise ValueError(f"expected {name} of {len(x)} observations, got {len(value)}")
     keep = ~np.any(gone, axis=0)
-    return tuple(_plain(value)[keep] if np.ndim(value) else value for value in (x, y, noise))
+    return *(_plain(v)[keep] if np.ndim(v) else v for v in (x, y, noise)), None
 
 
 def target_rows(x: Any, y: Any, mask: Any, dim: int) -> tuple[Any, Any, Mask | None]:
@@ -100,11 +109,6 @@ def as_mask(name: str, mask: Any) -> Float[Array, "..."]:
             raise ValueError(f"expected {name} of 0 and 1, got {wrong.reshape(-1)[0]}")
     number = jnp.result_type(float)
     return values.astype(number) if isinstance(values, jax.Array) else put(values, number)
-
-
-def unmasked(value: Any) -> Any:
-    """Rows of numbers, whether they are masked or not: what tells shape and dtype."""
-    return _plain(as_rows(value))
 
 
 def _plain(value: Any) -> Any:

@@ -4,6 +4,7 @@ With no observations this draws from the model itself, whatever its score.
 """
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 
 from geomndp import _validation
@@ -81,7 +82,7 @@ def check_amortised(problem: Problem) -> None:
             "expected a white limiting kernel for observation noise in amortised conditioning, "
             f"got {type(noising.kernel).__name__}; use Langevin or MomentMatching"
         )
-    if _validation.concrete(observations.noise) and _validation.concrete(observations.x):
+    if all(map(_validation.concrete, jax.tree.leaves(observations))):
         observations = pad_observations(observations, bucket(problem.num_observed))
         total = noising.schedule.integral(jnp.ones((), dtype=observations.noise.dtype))
         level = jnp.max(noising.integrated_time_of_noise(observations.x, observations.noise))

@@ -1,0 +1,89 @@
+"""Models and posteriors answer the protocol of all processes, inside JAX's transformations too."""
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from geomndp.likelihood import Flow
+from geomndp.model import _jit
+from geomndp.predictive import AbstractPredictive, AbstractProcess
+from geomndp.samplers import Amortised, MomentMatching, Observations, Problem
+from geomndp.solve import Heun
+
+FLOW, SAMPLER = Flow(Heun(), 2), Amortised(2)
+MASK = jnp.asarray([1.0, 0.0, 1.0])
+
+
+@pytest.fixture
+def split(function):
+    """Context of three rows, the second padding, and targets."""
+    (x, y), junk = function, jnp.asarray([[50.0]])
+    return jnp.stack([x[0], junk[0], x[1]]), jnp.stack([y[0], junk[0], y[1]]), x[2:5], y[2:5]
+
+
+def test_a_model_is_a_process_and_its_own_prior(exact, function):
+    x, y = function
+    assert isinstance(exact, AbstractProcess) and isinstance(exact, AbstractPredictive)
+    prior = exact.condition()
+    assert isinstance(prior, AbstractPredictive) and len(prior.observations.x) == 0
+    ask = {"key": jr.key(1), "num_samples": 2, "sampler": MomentMatching(4)}
+    assert_array_equal(exact.sample(x, **ask), prior.sample(x, **ask))
+    assert exact.log_prob(x, y) == prior.log_prob(x, y)
+    empty = exact.condition(x[:0], y[:0])
+    assert_array_equal(empty.sample(x, **ask), prior.sample(x, **ask))
+    with pytest.raises(ValueError, match="expected x of the observations"):
+        exact.condition(y=y)
+
+
+def test_masked_observations_are_left_out(exact, split):
+    xc, yc, x, y = split
+    law, other = exact.condition(xc, yc, mask=MASK), exact.condition(xc[::2], yc[::2])
+    assert len(law.observations.x) == 2
+    assert law.log_prob(x, y) == other.log_prob(x, y)
+    with pytest.raises(ValueError, match="expected mask of 3 observations, got 2"):
+        exact.condition(xc, yc, mask=MASK[:2] * 0)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.01])
+def test_traced_requests_are_those_of_a_hand_made_problem(learnt, split, noise):
+    """So that a measurement needs no `Problem` of its own; a traced mask stays data."""
+    xc, yc, x, y = split
+
+    def ask(mask, key):
+        law = learnt.condition(xc, yc, noise=noise, mask=mask)
+        samples = law.sample(x, key=key, num_samples=2, sampler=SAMPLER)
+        return samples, law.log_prob_info(x, y, key=key, flow=FLOW)
+
+    def by_hand(mask, key):
+        observed = Observations(xc, yc, jnp.full(3, noise), noise > 0, mask)
+        problem = Problem(learnt.noising, learnt.score, x, observed, learnt.t_min)
+        samples = SAMPLER.draw(problem, key=key, num_samples=2).y
+        return samples, _jit.log_prob(FLOW, problem, y, None, key, "conditional")
+
+    found, expected = (jax.jit(fn)(MASK, jr.key(3)) for fn in (ask, by_hand))
+    jax.tree.map(assert_array_equal, found, expected)
+    masks, keys = jnp.stack([MASK, jnp.ones(3)]), jr.split(jr.key(3), 2)
+    many, first = jax.vmap(ask)(masks, keys), jax.jit(ask)(masks[0], keys[0])
+    jax.tree.map(lambda a, b: assert_allclose(a[0], b, rtol=1e-4), many, first)
+
+
+def test_traced_noise_counts_as_noise(learnt, split):
+    xc, yc, x, y = split
+
+    def value(noise):
+        return learnt.condition(xc, yc, noise=noise).log_prob_info(x, y, flow=FLOW).value
+
+    assert_allclose(jax.jit(value)(0.01), value(0.01), rtol=1e-4)
+
+
+def test_moments_are_those_of_samples(exact, gp, function):
+    x, y = function
+    mean, std = exact.condition(x[:3], y[:3]).mean_and_std(x[3:5], key=0)
+    expected = gp.condition(x[:3], y[:3]).mean_and_std(x[3:5])
+    for found, right in zip((mean, std), expected, strict=True):
+        assert_allclose(found, right, atol=5 * float(np.max(expected[1])) / np.sqrt(256))
+    with pytest.raises(ValueError, match="expected a key"):
+        exact.mean_and_std(x)
