@@ -13,12 +13,10 @@ and methods by `old = renamed_attribute("new")` in the body of a class, whose ba
 from __future__ import annotations
 
 import functools
-import inspect
 import sys
 import warnings
 from collections.abc import Callable
 from importlib import import_module
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from typing import Any, TypeVar
 
@@ -80,7 +78,7 @@ def renamed_arguments(**names: str) -> Callable[[_T], _T]:
     def decorate(function: Any) -> Any:
         where = f"{function.__module__}.{function.__qualname__}"
         ARGUMENTS[where] = names
-        called = function.__init__ if inspect.isclass(function) else function
+        called = function.__init__ if isinstance(function, type) else function
 
         @functools.wraps(called)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -88,7 +86,7 @@ def renamed_arguments(**names: str) -> Callable[[_T], _T]:
                 kwargs = translate(where, kwargs)
             return called(*args, **kwargs)
 
-        if not inspect.isclass(function):
+        if not isinstance(function, type):
             return wrapper
         type.__setattr__(function, "__init__", wrapper)
         return function
@@ -152,7 +150,7 @@ def _resolve(module: str, old: str) -> Any:
         return import_module(f"{where}.{name}")
 
 
-class _RenamedModules(MetaPathFinder, Loader):
+class _RenamedModules:
     """Finds modules by their old paths, also those inside a package that was renamed."""
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
@@ -163,6 +161,9 @@ class _RenamedModules(MetaPathFinder, Loader):
         if package == parent and ":" in NAMES.get(package, {}).get(child, ":"):
             return None
         return ModuleSpec(fullname, self)
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """Let Python make an empty module, to be replaced."""
 
     def exec_module(self, module: Any) -> None:
         old = module.__name__

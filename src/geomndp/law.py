@@ -8,9 +8,9 @@ the law of its output is Gaussian: mean and covariance are pushed through the ve
 import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
-from jax.scipy.linalg import solve_triangular
 
 from geomndp._types import Array, Float, Outputs, Scalar
+from geomndp.linalg import gaussian_kl, solve_lower
 from geomndp.samplers import AbstractProgramSampler, AbstractSampler, Problem, Program
 from geomndp.samplers.noise import zeros
 
@@ -92,16 +92,6 @@ def _push(step, law: Gaussian) -> Gaussian:
     return matrix @ mean + offset, matrix @ covariance @ matrix.T + spread
 
 
-def gaussian_kl(first: Gaussian, second: Gaussian) -> Scalar:
-    """KL(first || second) of two Gaussians."""
-    (mean0, cov0), (mean1, cov1) = first, second
-    factor0, factor1 = jnp.linalg.cholesky(cov0), jnp.linalg.cholesky(cov1)
-    spread = solve_triangular(factor1, factor0, lower=True)
-    gap = solve_triangular(factor1, mean1 - mean0, lower=True)
-    logdets = jnp.sum(jnp.log(jnp.diag(factor1))) - jnp.sum(jnp.log(jnp.diag(factor0)))
-    return 0.5 * (jnp.sum(spread**2) + jnp.sum(gap**2) - len(mean0)) + logdets
-
-
 def posterior_kl(
     sampler: AbstractSampler, problem: Problem, truth: tuple[Outputs, Array]
 ) -> Scalar:
@@ -114,4 +104,4 @@ def whiten(law: Gaussian, samples: Float[Array, "s k"]) -> Float[Array, "s k"]:
     """Samples in the law's own units: standard normal if they follow it."""
     mean, covariance = law
     factor = jnp.linalg.cholesky(covariance)
-    return solve_triangular(factor, (samples - mean[None]).T, lower=True).T
+    return solve_lower(factor, (samples - mean[None]).T).T
