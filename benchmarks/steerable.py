@@ -20,7 +20,7 @@ from _steps import milliseconds
 from _table import markdown
 
 from geomndp import nets
-from geomndp.experiments.vector_fields import experiment as vector_fields
+from geomndp.experiments.vector_fields import training as vector_fields
 from geomndp.score import NetworkScore
 
 PAPER = {"channels": 8, "num_scales": 0}
@@ -42,20 +42,19 @@ CASES = {
 
 def step_cost(kind: str, options: dict, batch: int, steps: int) -> float:
     """Milliseconds of a training step."""
-    suffix = "-ndp" if kind == "ndp" else ""
-    this = vector_fields.experiment(f"vector-fields/div-free{suffix}")
+    name = "vector-fields/div-free-ndp" if kind == "ndp" else "vector-fields/div-free"
     if kind == "plane":
         options = {"max_neighbours": 20} | options
-    model = vector_fields.make_model(this, key=jr.key(0), **{} if kind == "e3nn" else options)
+    model = vector_fields.make_model(name, key=jr.key(0), **{} if kind == "e3nn" else options)
     score = model.score
     if kind == "e3nn":
         net = nets.Steerable3(
             space=2, radius=vector_fields.RADIUS, max_neighbours=20, dtype="float32", key=jr.key(0)
         )
         score = NetworkScore(net)
-    generator = vector_fields.make_generator(this, batch, vector_fields.PAPER_FUNCTIONS)[0]
+    generator = vector_fields.make_generator(name, batch, vector_fields.PAPER_FUNCTIONS)[0]
     loss = vector_fields.make_loss()
-    optimiser = vector_fields.make_optimiser(this, 1000)
+    optimiser = vector_fields.make_optimiser(name, 1000)
     return milliseconds(score, model.noising, generator, loss, optimiser, steps)
 
 

@@ -14,7 +14,7 @@ import jax.random as jr
 from _steps import milliseconds
 
 from geomndp.data.sequences import SequenceGenerator
-from geomndp.experiments.cyclones import experiment as cyclones
+from geomndp.experiments.cyclones import training as cyclones
 
 
 def main() -> None:
@@ -32,7 +32,7 @@ def main() -> None:
     generator = SequenceGenerator(
         x=x, y=y / jnp.linalg.norm(y, axis=2, keepdims=True), batch_size=options.batch
     )
-    recipe = cyclones.make_loss(), cyclones.make_optimiser(1000)
+    recipe = cyclones.make_loss(), cyclones.make_optimiser(name, 1000)
     cost = milliseconds(model.score, model.noising, generator, *recipe, options.steps)
     print(f"{jax.devices()[0].device_kind}, {options.batch} x 50 points: {cost:.2f} ms a step")
 

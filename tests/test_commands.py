@@ -15,7 +15,6 @@ import tyro
 
 import geomndp
 from geomndp.cli.main import COMMANDS
-from geomndp.cli.tables import TABLES
 from geomndp.cli.usage import UsageError, parse
 from geomndp.experiments import registry
 
@@ -55,10 +54,10 @@ def check_geomndp(command: Command) -> None:
             parse(words, COMMANDS)
     else:
         read = parse(words, COMMANDS)
-        folders = {name.split("/")[0] for name in registry.names()}
+        known = registry.models()
         name = getattr(read, "name", "NAME")
-        assert name.split("/")[0] not in folders or name in registry.names()
-        assert getattr(read, "table", "cyclones") in TABLES
+        assert name.split("/")[0] not in {model.split("/")[0] for model in known} or name in known
+        assert getattr(read, "table", "cyclones") in registry.EXPERIMENTS
 
 
 def check_make(command: Command) -> None:

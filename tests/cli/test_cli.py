@@ -11,12 +11,10 @@ import pytest
 import geomndp
 from geomndp import _pretrained, _progress
 from geomndp.cli import main
-from geomndp.cli.listing import TRACKS, _columns, _kind
 from geomndp.cli.main import _RUN
-from geomndp.cli.tables import TABLES
-from geomndp.experiments import registry, results
+from geomndp.experiments import registry
 from geomndp.experiments.regression1d import likelihood_table as table1d, paper as published
-from geomndp.experiments.table import markdown
+from geomndp.experiments.table import log_likelihood
 
 LAZY = """
 import sys
@@ -58,16 +56,7 @@ def test_list_shows_every_shipped_model(capsys):
     assert set(json.loads(capsys.readouterr().out)) == set(_pretrained.names())
 
 
-def test_tracks_are_told_by_what_they_are():
-    """Not by their names: by values on the sphere, or errors in kilometres."""
-    for name in _pretrained.names():
-        document = _pretrained.document(_pretrained.find(name))
-        assert (_kind(document) is TRACKS) == name.startswith("cyclones/")
-        document["metadata"]["metrics"] = {}
-        assert (_kind(document) is TRACKS) == ("lat" in _columns(document)["outputs"])
-
-
-@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("table", registry.EXPERIMENTS)
 def test_tables_on_the_console_are_those_of_the_file(table, tmp_path, capsys):
     assert main(["reproduce", table, "--no-figures", "--out", str(tmp_path)]) == 0
     shown = capsys.readouterr().out
@@ -80,7 +69,7 @@ def test_tables_on_the_console_are_those_of_the_file(table, tmp_path, capsys):
 
 WRONG = {
     "unknown model": (["evaluate", "regression1d/nope"], "shipped name (regression1d/"),
-    "unknown table": (["reproduce", "table9"], "expected table to be one of 'regression1d'"),
+    "unknown table": (["reproduce", "table9"], "expected experiment to be one of 'regression1d'"),
     "unknown region": (
         ["evaluate", "regression1d/se", "--region", "mars"],
         "expected region to be one of 'in-range'",
@@ -111,9 +100,9 @@ def test_unwritable_output_is_one_sentence(tmp_path, capsys):
 def test_shipped_models_are_experiments_with_measured_metrics():
     for name in _pretrained.names():
         notes = _pretrained.metadata(name)
-        assert name in registry.names() and notes["experiment"] == name
-        gaps = results.read(results.shipped(name.split("/")[0])).get("gaps", {})
-        assert {"interpolation", "in-range"} & set(notes["metrics"]) or name in gaps
+        assert notes["experiment"] == name
+        gaps = registry.find(name).read_results().get("gaps", {})
+        assert registry.find(name).regions[0] in notes["metrics"] or name in gaps
         tolerance = 0.5 if name.startswith("cyclones") else 1e-3  # of whole tracks, of a point
         for region, measured in notes["metrics"].items():
             assert measured["num"] > 0 and len(measured["log_prob"]) == 2
@@ -123,11 +112,11 @@ def test_shipped_models_are_experiments_with_measured_metrics():
 
 
 def test_table_has_published_and_measured_rows():
-    text = "".join(map(markdown, table1d.tables("paper")))
+    text = "".join(table.markdown() for table in table1d.tables("paper"))
     assert "| T(1)-GeomNDP, paper | 0.72 | 0.32 | -0.38 | 3.39 | 0.64 |" in text
     assert "| NDP*, paper | * | * | * | * | * |" in text
     measured = _pretrained.metadata("regression1d/se")["metrics"]["in-range"]
-    assert table1d.number(*measured["log_prob"]) in text
+    assert log_likelihood(*measured["log_prob"]) in text
     rows = table1d.rows("gnp2020", "in-range")
     quoted = published.QUOTED["in-range"]
     assert {row.label for row in rows} >= set(quoted)

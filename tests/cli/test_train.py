@@ -10,7 +10,8 @@ from numpy.testing import assert_allclose
 from geomndp import _pretrained
 from geomndp.cli import main
 from geomndp.experiments import registry
-from geomndp.experiments.registry import TrainingPlan
+from geomndp.experiments.base import Deferred
+from geomndp.experiments.vector_fields import training
 from geomndp.model import load
 from geomndp.train.lock import hold
 
@@ -60,7 +61,7 @@ def test_another_command_in_the_same_folder_is_refused(archive, tmp_path, capsys
     name = "vector-fields/div-free-ndp"
     arguments = command(name, archive, "--steps", "2", "--out", str(tmp_path))
     with hold(tmp_path), monkeypatch.context() as patch:
-        patch.setattr(TrainingPlan, "make_generator", None)
+        patch.setattr(training, "make_generator", None)
         assert main(arguments) == 1
     assert f"held by process {os.getpid()} on " in capsys.readouterr().err
     assert main(arguments) == 0
@@ -82,17 +83,22 @@ def test_evaluate_what_was_trained(name, archive, tmp_path, capsys):
     assert "log_prob" in found and found["seed"] == 1234
 
 
-def test_every_experiment_has_a_recipe():
-    for name in registry.names():
-        this = registry.plan(name)
-        assert this.name == name and this.steps > 1000 and this.batch_size > 1
+def test_every_part_of_every_experiment_can_be_called():
+    for name in registry.EXPERIMENTS:
+        found = registry.experiment(name)
+        assert found.name == name and found.steps > 1000 and found.batch_size > 1
+        parts = [value for value in vars(found).values() if isinstance(value, Deferred)]
+        assert len(parts) == 7 and all(callable(part.resolve()) for part in parts)
 
 
 WRONG = {
-    "unknown experiment": (["nope"], "expected experiment to be one of 'regression1d/se'"),
+    "unknown experiment": (["nope"], "expected model to be one of 'regression1d/se'"),
     "no such archive": (["cyclones/ibtracs", "--data", "/no/where"], "/no/where"),
-    "data for a synthetic set": (["regression1d/se", "--data", "x"], "which makes its own"),
-    "a finite set in 1D": (["regression1d/se", "--functions", "8"], "no number of functions"),
+    "data for a synthetic set": (
+        ["regression1d/se", "--data", "x"],
+        "expected options of the data of regression1d (none), got --data x",
+    ),
+    "a finite set in 1D": (["regression1d/se", "--functions", "8"], "got --functions 8"),
     "options that are no JSON": (["regression1d/se", "--net", "width=8"], "as a JSON object"),
     "an unknown option": (["regression1d/se", "--net", '{"girth": 8}'], "girth"),
 }

@@ -8,7 +8,6 @@ from numpy.testing import assert_allclose
 from geomndp.data import covariance, disc, field_problem
 from geomndp.equivariance import symmetric_basis
 from geomndp.evaluate import field_physics, physics
-from geomndp.experiments.vector_fields import experiment as vector_fields
 from geomndp.experiments.vector_fields.physics import sample_physics
 from geomndp.gp import GP
 from geomndp.kernels import Diagonal, White
@@ -65,11 +64,10 @@ def test_parts_of_smooth_fields_are_told_apart():
 
 @pytest.mark.parametrize("name", ["curl-free", "div-free"])
 def test_exact_score_has_the_physics_of_the_process(name):
-    this = vector_fields.experiment(f"vector-fields/{name}")
-    this = this._replace(problem=on(name, 10, 2, 3.1))
-    exact = GridGaussianScore(covariance(this.problem.gp, this.problem.grid), 2, 0, "float32")
+    problem = on(name, 10, 2, 3.1)
+    exact = GridGaussianScore(covariance(problem.gp, problem.grid), 2, 0, "float32")
     noising = OrnsteinUhlenbeck(Diagonal(White(1.02), 2), LinearSchedule(1e-4, 15.0))
-    found = sample_physics(Model(noising, exact), this, num=200, key=jr.key(0), batch_size=100)
+    found = sample_physics(Model(noising, exact), problem, num=200, key=jr.key(0), batch_size=100)
     allowed, forbidden = "divergence", "curl"
     if name == "div-free":
         allowed, forbidden = forbidden, allowed

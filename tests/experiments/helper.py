@@ -5,7 +5,6 @@ import jax.random as jr
 from geomndp import Model
 from geomndp.data import Regression1D
 from geomndp.data.synthetic import Gaussian
-from geomndp.experiments.regression1d.experiment import Experiment
 from geomndp.gp import GP
 from geomndp.kernels import SquaredExponential, White
 from geomndp.nets import RelativeAttention
@@ -17,10 +16,10 @@ NOISING = OrnsteinUhlenbeck(White(), LinearSchedule(0.0, 10.0))
 SMALL = {"width": 8, "num_layers": 1, "num_heads": 2, "bias_width": 4, "num_frequencies": 2}
 
 
-def experiment(process=None, *, targets: int = 3) -> Experiment:
+def small_problem(process=None, *, targets: int = 3) -> Regression1D:
     """A data set of few points; of the process RIGHT unless told."""
     process = Gaussian(RIGHT) if process is None else process
-    return Experiment("tiny", Regression1D("paper", "tiny", process, 5, (1, 2), targets), True)
+    return Regression1D("paper", "tiny", process, 5, (1, 2), targets)
 
 
 def network(**options) -> Model:

@@ -16,7 +16,7 @@ from geomndp.experiments.regression1d import (
 from geomndp.experiments.regression1d.figures import curve_figure
 from geomndp.score import GaussianScore
 
-from .helper import NOISING, RIGHT, experiment
+from .helper import NOISING, RIGHT, small_problem
 
 SCORE = {"log_prob": [0.5, 0.1], "solver_error": 1e-5, "regret": [0.004, 0.001], "num": 8}
 SCORES = {"conditional": SCORE, "joint": SCORE | {"log_prob": [0.48, 0.1]}}
@@ -48,7 +48,7 @@ def test_parts_are_written_at_once_and_not_measured_again(tmp_path, monkeypatch)
     path, model = tmp_path / "results.json", Model(NOISING, GaussianScore(RIGHT))
     gaps = [{"joint": {"gap": [0.0, 0.0]}}]
     monkeypatch.setattr(measure1d, "score_errors", lambda *_, **__: gaps.pop())
-    options = {"num": 4, "this": experiment(), "regions": ("in-range",), "calibrate": 0}
+    options = {"num": 4, "problem": small_problem(), "regions": ("in-range",), "calibrate": 0}
     options |= {"routes": ("conditional",), "directory": tmp_path / "blocks"}
     measure1d.measure("tiny", model, path, **options)
     content = results.read(path)
@@ -79,15 +79,14 @@ def test_scores_ship_with_their_models_and_the_rest_with_the_table(tmp_path, mon
     weights = models / f"{name}.safetensors"
     weights.parent.mkdir(parents=True)
     shutil.copy(_pretrained.weights(_pretrained.folder() / name), weights)
-    monkeypatch.setattr(results, "shipped", lambda table: tmp_path / f"{table}.json")
-    path = tmp_path / "results.json"
+    path, target = tmp_path / "results.json", tmp_path / "regression1d.json"
     results.write(path, {"scores": {name: {"in-range": SCORES}}, "curve": {"a": CURVE}})
-    results.ship(path, "regression1d", models)
+    results.ship(path, target, models)
     metrics = _pretrained.document(models / name)["metadata"]["metrics"]["in-range"]
     assert metrics == SCORE | {"joint": SCORES["joint"]}
     results.write(path, {"curve": {"b": CURVE}})
-    results.ship(path, "regression1d", models)
-    assert results.read(tmp_path / "regression1d.json") == {"curve": {"a": CURVE, "b": CURVE}}
+    results.ship(path, target, models)
+    assert results.read(target) == {"curve": {"a": CURVE, "b": CURVE}}
     monkeypatch.setattr(_pretrained, "folder", lambda: models)
     rows = {row.label: row.cells[0] for row in table1d.rows("paper", "in-range")}
     assert rows["T(1)-GeomNDP"] == "0.500 ± 0.100"

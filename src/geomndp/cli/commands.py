@@ -62,8 +62,8 @@ class Train:
     """Options of the network as JSON, such as '{"num_heads": 8}'."""
     data: str | None = None
     """Archive of tracks, a file or folder, for cyclones; $GEOMNDP_IBTRACS without."""
-    split: int = 0
-    """Which split into storms to learn from and to test on, for cyclones."""
+    split: int | None = None
+    """Which split into storms to train on and to test on, for cyclones; 0 by default."""
     functions: int | None = None
     """Size of a finite training set, for vector fields; without, every function is fresh."""
     checkpoint_every: int = 2000

@@ -6,19 +6,19 @@ from rich.console import Console
 from rich.table import Table
 
 from geomndp.cli.commands import Demo
+from geomndp.experiments import registry
 
 
 def demo(command: Demo) -> None:
     """Run the demonstration and print its numbers; progress goes to the standard error."""
     console, progress = Console(), Console(stderr=True)
     with progress.status("loading...") as status:
-        from geomndp.experiments.demo import run_demo
 
         def tell(text: str) -> None:
             status.update(f"{text}...")
             progress.print(text)
 
-        found = run_demo(
+        found = registry.demo(
             command.out,
             seed=command.seed,
             steps=command.steps,

@@ -10,6 +10,7 @@ from geomndp.cli import files, places
 from geomndp.cli.commands import Demo, Evaluate, Reproduce, Train
 from geomndp.cli.requests import Condition, Draw
 from geomndp.cli.usage import UsageError
+from geomndp.experiments.registry import experiment, find
 
 
 class Request(NamedTuple):
@@ -54,8 +55,9 @@ def check_train(command: Train) -> None:
     counts = {"steps": command.steps, "batch_size": command.batch_size}
     counts |= {"checkpoint_every": command.checkpoint_every, "functions": command.functions}
     _validation.at_least(1, **{name: value for name, value in counts.items() if value is not None})
-    if command.name.startswith("cyclones/"):  # others refuse an archive, there or not
-        _check_there("data", command.data)
+    this = find(command.name)
+    this.options(data=command.data, functions=command.functions, split=command.split)
+    _check_there("data", command.data)
 
 
 def check_evaluate(command: Evaluate) -> None:
@@ -69,7 +71,8 @@ def check_evaluate(command: Evaluate) -> None:
 
 
 def check_reproduce(command: Reproduce) -> None:
-    """Check files."""
+    """Check the table and files."""
+    experiment(command.table)
     _validation.at_least(0, num=command.num)
     _check_there("results", command.results)
     if command.figures:  # maps alone need the archive

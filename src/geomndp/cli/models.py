@@ -11,41 +11,43 @@ from rich.console import Console
 from geomndp import _pretrained
 from geomndp._progress import busy
 from geomndp.cli.commands import Evaluate, Train
+from geomndp.experiments.registry import find
 
 
 def train(command: Train) -> None:
     """Train an experiment; the same command resumes a stopped run."""
     import jax.random as jr
 
-    from geomndp.experiments.registry import recipe
     from geomndp.model import fit
     from geomndp.train import adam
     from geomndp.train.lock import hold
 
-    this = recipe(command.name, data=command.data, functions=command.functions, split=command.split)
+    this, name = find(command.name), command.name
+    data = this.options(data=command.data, functions=command.functions, split=command.split)
     steps = this.steps if command.steps is None else command.steps
     batch_size = this.batch_size if command.batch_size is None else command.batch_size
     with hold(Path(command.out)):  # refused before the data are made; `fit` holds it again
         pass
-    generator = this.make_generator(batch_size)
+    generator = this.generator(name, batch_size, **data)
     init_key, train_key = jr.split(jr.key(command.seed))
     options = {"compute_dtype": command.compute_dtype, **_network_options(command.net)}
     try:
-        model = this.make_model(key=init_key, **options)
+        model = this.model(name, key=init_key, **options)
     except TypeError as error:
         raise ValueError(f"expected options of the network, got {command.net}: {error}") from error
     if command.start is not None:
         model = _started(model, command.start, init_key)
     rate = command.peak_rate
-    notes = {"experiment": command.name, "seed": command.seed, "batch_size": batch_size}
-    notes |= {"start": command.start, "peak_rate": rate, **this.data, "metrics": {}}
+    notes = {"experiment": name, "seed": command.seed, "batch_size": batch_size}
+    notes |= {"start": command.start, "peak_rate": rate, "metrics": {}}
+    notes |= {option: value for option, value in data.items() if option != "data"}
     _, history = fit(
         model,
         generator,
         steps=steps,
         key=train_key,
-        loss=this.make_loss(),
-        optimiser=this.make_optimiser(steps) if rate is None else adam(steps, peak=rate),
+        loss=this.loss(),
+        optimiser=this.optimiser(name, steps) if rate is None else adam(steps, peak=rate),
         directory=command.out,
         notes=notes,
         checkpoint_every=command.checkpoint_every,
@@ -85,22 +87,24 @@ def _network_options(text: str) -> dict[str, Any]:
 
 
 def evaluate(command: Evaluate) -> None:
-    """Score a model on the test functions of an experiment."""
-    from geomndp.experiments.registry import recipe
+    """Evaluate a model on the test functions of an experiment."""
     from geomndp.model import load
 
     model, notes = load(command.name), _pretrained.metadata(command.name)
     name = command.experiment or notes.get("experiment", command.name)
-    this = recipe(name, data=command.data, split=notes.get("split", 0))
-    with busy(f"scoring {command.num} functions"):
-        metrics = this.score(
+    this = find(name)
+    data = this.options(data=command.data, split=notes.get("split"))
+    with busy(f"evaluating {command.num} functions"):
+        metrics = this.evaluate(
             model,
+            name,
             num=command.num,
-            **({} if command.region is None else {"region": command.region}),
+            region=command.region or this.regions[0],
             route=command.route,
             probes=command.probes,
             seed=command.seed,
             directory=command.out,
+            **data,
         )
     if command.json:
         print(json.dumps(metrics))

@@ -2,68 +2,61 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Iterable
+import json
 from pathlib import Path
-from typing import NamedTuple
 
 from rich.console import Console
 from rich.table import Table as RichTable
 
-from geomndp import _atomic_io, _validation
+from geomndp import _atomic_io
 from geomndp._progress import busy, each
 from geomndp.cli.commands import Reproduce
-from geomndp.experiments.table import Table, markdown
+from geomndp.experiments.registry import Experiment, Table, Unavailable, experiment
 
-TABLES = {
-    "regression1d": "table_regression1d",
-    "cyclones": "table_cyclones",
-    "vector-fields": "table_vector_fields",
-}
-"""Modules of `geomndp.cli`; each has a function `report(command)`."""
 WIDTH = 160  # where the output is no terminal
-
-
-class Report(NamedTuple):
-    """What there is to say of an experiment; figures are drawn when asked for one by one."""
-
-    heading: str
-    tables: list[Table]
-    figures: Iterable[Path]
-    measured: dict[str, dict]
-    """Metrics by model, where they were measured anew."""
-    remark: str = ""
 
 
 def reproduce(command: Reproduce) -> None:
     """Print tables, write them as Markdown, and draw their figures."""
-    _validation.one_of("table", command.table, tuple(TABLES))
-    path = Path(command.out) / f"{command.table}.md"
+    this, folder = experiment(command.table), Path(command.out)
+    path = folder / f"{this.name}.md"
     _atomic_io.check_writable(path)
     console = console_of_tables()
     console.print(source(command), soft_wrap=True, highlight=False)
-    with busy("measuring"):
-        report = _report(command)
-    for table in report.tables:
+    results = this.read_results(command.results)
+    tables = _tables(this, results, command.results)
+    for table in tables:
         console.print(f"\n{table.title}", style="bold", soft_wrap=True, highlight=False)
         console.print(shown(table))
-    for name, metrics in report.measured.items():
-        console.print(name, metrics)
-    notes = [f"- {name}, measured now: {found}" for name, found in report.measured.items()]
-    document = [
-        f"# {report.heading}",
-        "",
-        source(command),
-        "",
-        *map(markdown, report.tables),
-        *notes,
-    ]
-    text = "\n".join(document)
-    console.print(f"tables: {_atomic_io.write(path, text)}")
-    if report.remark:
-        console.print(report.remark)
-    for figure in each("drawing", report.figures if command.figures else ()):
-        console.print(f"figure: {figure}")
+    text = "\n".join(f"## {table.title}\n\n{table.markdown()}" for table in tables)
+    document = f"# {this.title}\n\n{source(command)}\n\n{text}"
+    console.print(f"tables: {_atomic_io.write(path, document)}")
+    if command.num:
+        _measure(this, command, folder / f"{this.name}-measured.json", console)
+    if command.figures:
+        _draw(this, results, folder, command.data, console)
+
+
+def _measure(this: Experiment, command: Reproduce, path: Path, console: Console) -> None:
+    """Measure all shipped models anew; nothing stored is changed."""
+    options = {"data": command.data} if "data" in this.data_options else {}
+    with busy("measuring"):
+        measured = this.measure_shipped(command.num, **options)
+    for name, regions in measured.items():
+        for region, metrics in regions.items():
+            console.print(f"{name}, {region}:", metrics)
+    text = json.dumps(measured, indent=1) + "\n"
+    console.print(f"measured now: {_atomic_io.write(path, text)}")
+
+
+def _draw(
+    this: Experiment, results: dict, folder: Path, data: str | None, console: Console
+) -> None:
+    try:
+        for figure in each("drawing", this.figures(results, folder, data)):
+            console.print(f"figure: {figure}")
+    except Unavailable as missing:
+        console.print(f"no figures: {missing}")
 
 
 def source(command: Reproduce) -> str:
@@ -75,16 +68,15 @@ def source(command: Reproduce) -> str:
     return f"Stored results ({stored}), nothing is computed; to measure anew: {anew}"
 
 
-def _report(command: Reproduce) -> Report:
-    module = importlib.import_module(f"geomndp.cli.{TABLES[command.table]}")
+def _tables(this: Experiment, results: dict, path: str | None) -> list[Table]:
     try:
-        return module.report(command)
+        return this.report(results)
     except (LookupError, TypeError, AttributeError) as error:
-        if command.results is None:
+        if path is None:
             raise
         got = f"{type(error).__name__} at {error}"
         raise ValueError(
-            f"expected results of {command.table} in {command.results}, got another layout: {got}"
+            f"expected results of {this.name} in {path}, got another layout: {got}"
         ) from error
 
 

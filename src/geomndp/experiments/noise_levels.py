@@ -22,8 +22,9 @@ import numpy as np
 from geomndp import _pretrained
 from geomndp.evaluate import moment_matched_kl
 from geomndp.experiments import results
-from geomndp.experiments.regression1d import experiment as regression1d
-from geomndp.experiments.vector_fields import experiment as vector_fields
+from geomndp.experiments.registry import find
+from geomndp.experiments.regression1d import training as regression1d
+from geomndp.experiments.vector_fields import training as vector_fields
 from geomndp.gp import GP
 from geomndp.model import Model, load
 
@@ -50,10 +51,10 @@ class Setting(NamedTuple):
 
 def setting(name: str) -> Setting:
     """Of a model by its experiment: a line of 5 and 20 points, or a square of 10 and 10."""
-    if name in vector_fields.names():
-        problem = vector_fields.experiment(name).problem
+    if find(name).name == "vector-fields":
+        problem = vector_fields.problem_for(name)
         return Setting(problem.gp, problem.variance, -3.0, 3.0, 2, 10, 10)
-    process = regression1d.experiment(name).problem
+    process = regression1d.problem_for(name)
     return Setting(process.exact(), process.process.variance, -2.0, 2.0, 1, 5, 20)
 
 

@@ -31,15 +31,9 @@ from __future__ import annotations
 
 import json
 import os
-from importlib.resources import files
 from pathlib import Path
 
 from geomndp import _atomic_io, _pretrained
-
-
-def shipped(table: str) -> Path:
-    """Where the results of a table lie in the package."""
-    return Path(str(files("geomndp"))) / "experiments" / table.replace("-", "_") / "results.json"
 
 
 def read(path: str | os.PathLike) -> dict:
@@ -78,13 +72,15 @@ def update(path: str | os.PathLike, place: tuple[str, ...], value) -> None:
     write(path, content)
 
 
-def ship(path: str | os.PathLike, table: str, models: Path | None = None) -> None:
-    """Move results into the package: scores to their models' files, all else to the table's.
+def ship(path: str | os.PathLike, target: Path, models: Path | None = None) -> None:
+    """Move results into the source tree: scores to the models' cards, all else to `target`.
+
+    For maintainers (`python tools/ship.py`): `target` is the `results.json` of an experiment.
 
     In a model's metrics the conditional route stands for a region, the joint route inside it.
     Scores without regions are those of interpolation.
     """
-    content, target = read(path), shipped(table)
+    content = read(path)
     models = _pretrained.folder() if models is None else models
     for name, regions in content.pop("scores", {}).items():
         notes = _pretrained.document(models / name)["metadata"]

@@ -13,13 +13,11 @@ class Table(NamedTuple):
     header: tuple[str, ...]
     rows: list[tuple[str, ...]]
 
-
-def markdown(table: Table) -> str:
-    """A table with its title, as Markdown."""
-    lines = [f"## {table.title}", "", "| " + " | ".join(table.header) + " |"]
-    lines.append("|---" * len(table.header) + "|")
-    lines += ["| " + " | ".join(row) + " |" for row in table.rows]
-    return "\n".join(lines) + "\n"
+    def markdown(self) -> str:
+        """The cells as Markdown, without the title."""
+        lines = ["| " + " | ".join(self.header) + " |", "|---" * len(self.header) + "|"]
+        lines += ["| " + " | ".join(row) + " |" for row in self.rows]
+        return "\n".join(lines) + "\n"
 
 
 def pair(value: Sequence[float | int | None] | None, digits: int = 4) -> str:
@@ -29,3 +27,23 @@ def pair(value: Sequence[float | int | None] | None, digits: int = 4) -> str:
     mean, error = value
     text = f"{mean:.{digits}f}"
     return text if error is None else f"{text} ± {error:.{digits}f}"
+
+
+def log_likelihood(value: float, error: float | None = None) -> str:
+    """A log-likelihood as the paper prints it: a star below -10."""
+    if not value > -10:
+        return "*"
+    if error is None:
+        return f"{value:.2f}"
+    digits = 3 if error >= 1e-3 else 4
+    return f"{value:.{digits}f} ± {error:.{digits}f}"
+
+
+def score_errors(part: dict) -> Table:
+    """Integrated error of the score."""
+    rows = [
+        (name, pair(found["joint"]["gap"], 5), pair(found["conditional"]["gap"], 5))
+        for name, found in part.items()
+    ]
+    header = ("model", "joint", "conditional")
+    return Table("Distance from the exact score, nats per target", header, rows)

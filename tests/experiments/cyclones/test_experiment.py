@@ -11,13 +11,14 @@ from numpy.testing import assert_allclose
 
 from geomndp import train
 from geomndp.data.ibtracs import Split
-from geomndp.experiments.cyclones import experiment as cyclones
+from geomndp.experiments.cyclones import training as cyclones
+from geomndp.experiments.cyclones.evaluate import measure
 from geomndp.experiments.cyclones.protocol import SPHERE, blur, task
 from geomndp.geometry import heat_kernel
 from geomndp.geometry.geodesy import EARTH_RADIUS_KM
 from geomndp.score import HeatMixtureScore
 
-from .test_table import synthetic
+from .test_baselines import synthetic
 
 SPREAD = 1e-3
 CENTRES = synthetic(3, seed=1)
@@ -50,7 +51,7 @@ def exact():
 @pytest.mark.slow
 def test_measures_of_the_exact_law(exact, parts):
     which = task("extrapolation")
-    found = cyclones.measure(exact, which, parts, key=jr.key(1), num_samples=24, steps=16)
+    found = measure(exact, which, parts, key=jr.key(1), num_samples=24, steps=16)
     # Truth and sample are off by a heat kernel each, of a known variance a coordinate.
     expected = EARTH_RADIUS_KM * np.sqrt(np.pi / 2 * (2 * SPREAD + blur()))
     assert_allclose(found.sample_distance, expected, rtol=0.03)
@@ -65,13 +66,13 @@ def test_measures_of_the_exact_law(exact, parts):
 
 def test_training_runs_and_lowers_the_loss(parts):
     model = cyclones.make_model("cyclones/ibtracs", key=jr.key(0), **TINY)
-    generator = cyclones.make_generator(parts.train, 16)
+    generator = cyclones.tracks_generator("cyclones/ibtracs", parts.train, 16)
     start = train.init(
         model.score,
         model.noising,
         generator,
         cyclones.make_loss(),
-        cyclones.make_optimiser(40, 1e-2),
+        cyclones.make_optimiser("cyclones/ibtracs", 40, 1e-2),
         key=jr.key(1),
     )
     _, seen = train.train_steps(*start, 40)

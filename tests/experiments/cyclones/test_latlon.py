@@ -15,17 +15,18 @@ from numpy.testing import assert_allclose
 from geomndp import load, train
 from geomndp.data.ibtracs import Split
 from geomndp.experiments.cyclones import (
-    experiment as cyclones,
     langevin as cyclones_langevin,
     latlon,
+    training as cyclones,
 )
-from geomndp.experiments.cyclones.protocol import task
+from geomndp.experiments.cyclones.evaluate import log_probs
+from geomndp.experiments.cyclones.protocol import task, task_batch
 from geomndp.geometry.geodesy import to_unit
 from geomndp.gp import GP
 from geomndp.kernels import Diagonal, White
 from geomndp.score import GaussianScore
 
-from .test_table import synthetic
+from .test_baselines import synthetic
 
 TINY = {"width": 8, "num_layers": 1, "num_heads": 2}
 
@@ -40,12 +41,12 @@ def tracks():
 
 @pytest.fixture(scope="module")
 def model():
-    return eqx.filter_jit(cyclones.make_model)(cyclones.FLAT, key=jr.key(0), **TINY)
+    return eqx.filter_jit(cyclones.make_model)("cyclones/ibtracs-latlon", key=jr.key(0), **TINY)
 
 
 @pytest.mark.parametrize("name", ["joint", "interpolation", "extrapolation"])
 def test_there_and_back(tracks, name):
-    tasks = cyclones.task_batch(task(name), tracks)
+    tasks = task_batch(task(name), tracks)
     units = latlon.to_units(tasks)
     assert_allclose(latlon.to_sphere(units.y), tasks.y, atol=2e-6)
     assert_allclose(jnp.std(units.x), 1, atol=0.01)
@@ -54,7 +55,7 @@ def test_there_and_back(tracks, name):
 
 def test_known_points_do_not_depend_on_targets(tracks):
     which = task("interpolation")
-    tasks = cyclones.task_batch(which, tracks)
+    tasks = task_batch(which, tracks)
     other = tasks._replace(y=tasks.y.at[:, 20:].set(-tasks.y[:, 20:]))
     both = [latlon.to_units(batch).y[:, :20] for batch in (tasks, other)]
     assert_allclose(*both, rtol=0)
@@ -81,8 +82,8 @@ def test_log_density_of_an_exact_law(model, tracks):
     """Independent points of variance v: N(y; 0, a^2 v + sigma^2) in radians, then by area."""
     variance, which = 2.0, task("extrapolation")
     exact = dataclasses.replace(model, score=GaussianScore(GP(Diagonal(White(variance), 2))))
-    found, error = cyclones.log_probs(exact, which, tracks, steps=12)
-    y = latlon.to_units(cyclones.task_batch(which, tracks)).y[:, len(which.known) :]
+    found, error = log_probs(exact, which, tracks, steps=12)
+    y = latlon.to_units(task_batch(which, tracks)).y[:, len(which.known) :]
     kept = np.exp(-float(latlon.SCHEDULE.integral(jnp.asarray(model.t_min))))
     spread = float(np.sqrt(kept * variance + 1 - kept))
     expected = jnp.sum(norm.logpdf(y, 0.0, spread), axis=(1, 2)) + jax.vmap(latlon.log_area)(y)
@@ -93,8 +94,8 @@ def test_log_density_of_an_exact_law(model, tracks):
 def test_training_lowers_the_loss(model, tracks):
     """Where all storms are at one place, which is soon learnt."""
     here = tracks.take(np.zeros(8, dtype=int))
-    parts = (cyclones.make_generator(here, 8, cyclones.FLAT), cyclones.make_loss())
-    optimiser = cyclones.make_optimiser(40, 1e-2)
+    parts = (cyclones.tracks_generator("cyclones/ibtracs-latlon", here, 8), cyclones.make_loss())
+    optimiser = cyclones.make_optimiser("cyclones/ibtracs", 40, 1e-2)
     start = train.init(model.score, model.noising, *parts, optimiser, key=jr.key(1))
     _, seen = train.train_steps(*start, 40)
     assert float(jnp.mean(seen.loss[-10:])) < 0.8 * float(jnp.mean(seen.loss[:10]))
@@ -121,4 +122,4 @@ def test_tables_are_refused():
 
 def test_unknown_names_are_refused(tracks):
     with pytest.raises(ValueError, match="'cyclones/ibtracs-latlon', got 'cyclones/mars'"):
-        cyclones.make_generator(tracks, name="cyclones/mars")
+        cyclones.tracks_generator("cyclones/mars", tracks)

@@ -11,48 +11,54 @@ from geomndp.cli import main
 from geomndp.data.ibtracs import Split
 from geomndp.experiments import results
 from geomndp.experiments.cyclones import (
-    experiment as cyclones,
     figures as figure_cyclones,
     report,
-    table,
+    rows as rows_of,
+    training as cyclones,
 )
+from geomndp.experiments.cyclones.baselines import BASELINES
+from geomndp.experiments.cyclones.experiment import EXPERIMENT
 from geomndp.experiments.cyclones.figures import fans_figure, tracks_figure
-from geomndp.experiments.cyclones.protocol import Measures
-from geomndp.experiments.table import markdown
+from geomndp.experiments.cyclones.paper import published
+from geomndp.experiments.cyclones.rows import Measures
 
-from .test_table import synthetic
+from .test_baselines import synthetic
 
 MODEL = report.MODELS[0]
 FOUND = Measures(120.0, 80.0, 60.0, 0.9, 300.0)
 
 
 def text(rows):
-    return "\n".join(markdown(one) for one in report.tables(rows, "storms"))
+    return "\n".join(f"{one.title}\n{one.markdown()}" for one in report.tables(rows, "storms"))
 
 
 def test_rows_of_models_replace_their_like(tmp_path):
     path = tmp_path / "cyclones.json"
-    old = [row for row in table.measured() if row.label in table.BASELINES]
-    results.write(path, {"storms": table.to_json(old), "seasons": []})
-    table.add_rows([table.Row(MODEL, "interpolation", (FOUND,))], path=path)
+    old = [
+        row for row in rows_of.stored_rows("storms", EXPERIMENT.results) if row.label in BASELINES
+    ]
+    results.write(path, {"storms": rows_of.to_json(old), "seasons": []})
+    rows_of.add_rows([rows_of.Row(MODEL, "interpolation", (FOUND,))], "storms", path)
     better = FOUND._replace(energy=50.0)
-    rows = table.add_rows([table.Row(MODEL, "interpolation", (better, better))], path=path)
-    assert rows == table.measured("storms", path) and rows[: len(old)] == old
+    rows = rows_of.add_rows([rows_of.Row(MODEL, "interpolation", (better, better))], "storms", path)
+    assert rows == rows_of.stored_rows("storms", path) and rows[: len(old)] == old
     (added,) = (row for row in rows if (row.label, row.task) == (MODEL, "interpolation"))
     assert added.summary("energy") == (50.0, 0.0)
-    table.add_rows([table.Row(MODEL, "joint", (FOUND,))], "seasons", path)
-    assert [row.task for row in table.measured("seasons", path)] == ["joint"]
+    rows_of.add_rows([rows_of.Row(MODEL, "joint", (FOUND,))], "seasons", path)
+    assert [row.task for row in rows_of.stored_rows("seasons", path)] == ["joint"]
 
 
 def test_models_stand_between_baselines_and_paper_with_their_number_of_splits():
-    rows = [*table.published(), table.Row(MODEL, "interpolation", (FOUND,) * 2)]
-    rows += [row for row in table.measured() if row.label in table.BASELINES]
+    rows = [*published(), rows_of.Row(MODEL, "interpolation", (FOUND,) * 2)]
+    rows += [
+        row for row in rows_of.stored_rows("storms", EXPERIMENT.results) if row.label in BASELINES
+    ]
     shown = text(rows)
     assert "| paper: GeomNDP |  | 802.0 |" in shown
     assert "| linear-Gaussian, local frame | 5 | 458.8 ± 1.2 |" in shown
     line = next(line for line in shown.splitlines() if MODEL in line)
     assert line.startswith(f"| {MODEL} | 2 | 120 ± 0 | 80 ± 0 | 60.0 ± 0.0 |")
-    lines = shown[shown.index("## storms: interpolation") :].splitlines()
+    lines = shown[shown.index("storms: interpolation") :].splitlines()
     labels = [line.split("|")[1].strip() for line in lines if line.startswith("|")]
     assert labels.index("great-circle Hermite curve") < labels.index(MODEL)
     assert labels.index(MODEL) < labels.index("paper: GeomNDP")
@@ -60,8 +66,8 @@ def test_models_stand_between_baselines_and_paper_with_their_number_of_splits():
 
 def test_gains_are_on_the_same_splits():
     linear = [FOUND._replace(mean_error=error) for error in (90.0, 100.0, 500.0)]
-    rows = [table.Row(report.REFERENCE, "interpolation", tuple(linear))]
-    rows.append(table.Row(MODEL, "interpolation", (FOUND, FOUND)))
+    rows = [rows_of.Row(report.REFERENCE, "interpolation", tuple(linear))]
+    rows.append(rows_of.Row(MODEL, "interpolation", (FOUND, FOUND)))
     assert f"| {MODEL} | 2 | +0.0 | -15.0 | +0.0 | +0.0 |" in text(rows)
 
 
@@ -69,10 +75,10 @@ def test_reproduce_prints_tables_and_says_what_is_missing(tmp_path, capsys, monk
     monkeypatch.delenv("GEOMNDP_IBTRACS", raising=False)
     assert main(["reproduce", "cyclones", "--out", str(tmp_path)]) == 0
     shown = capsys.readouterr().out
-    assert "paper: GeomNDP" in shown and "no maps: no " in shown
+    assert "paper: GeomNDP" in shown and "no figures: no tracks" in shown
     assert "| paper: GeomNDP |" in (tmp_path / "cyclones.md").read_text("utf-8")
     assert main(["reproduce", "cyclones", "--num", "2", "--out", str(tmp_path)]) == 1
-    assert "expected a model and tracks to measure, got no " in capsys.readouterr().err
+    assert "expected a path to IBTrACS" in capsys.readouterr().err
 
 
 def test_maps(tmp_path, monkeypatch):
@@ -93,7 +99,7 @@ def test_maps_of_a_model(tmp_path):
 
 def make_model():
     sizes = {"width": 8, "num_layers": 1, "num_heads": 2}
-    model = eqx.filter_jit(cyclones.make_model)(cyclones.FLAT, key=jr.key(0), **sizes)
+    model = eqx.filter_jit(cyclones.make_model)("cyclones/ibtracs-latlon", key=jr.key(0), **sizes)
     return dataclasses.replace(model, score=dataclasses.replace(model.score, conditional=True))
 
 

@@ -9,16 +9,16 @@ from geomndp.experiments.regression1d.calibration import calibration, calibratio
 from geomndp.samplers import Amortised
 from geomndp.score import GaussianScore
 
-from ..helper import NOISING, RIGHT, experiment
+from ..helper import NOISING, RIGHT, small_problem
 
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory):
     options = {"num": 96, "num_samples": 9, "sampler": Amortised(16), "bins": 4, "batch_size": 96}
-    this = experiment(targets=5)
+    problem = small_problem(targets=5)
     folder = tmp_path_factory.mktemp("blocks")
-    right = calibration(Model(NOISING, GaussianScore(RIGHT)), this, **options, directory=folder)
-    again = calibration(Model(NOISING, GaussianScore(RIGHT)), this, **options, directory=folder)
+    right = calibration(Model(NOISING, GaussianScore(RIGHT)), problem, **options, directory=folder)
+    again = calibration(Model(NOISING, GaussianScore(RIGHT)), problem, **options, directory=folder)
     assert right == again
     return right
 

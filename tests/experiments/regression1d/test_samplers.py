@@ -13,7 +13,7 @@ from geomndp.experiments.regression1d.samplers import SAMPLERS, exact_rows, samp
 from geomndp.samplers import Langevin
 from geomndp.score import GaussianScore
 
-from ..helper import NOISING, RIGHT, experiment
+from ..helper import NOISING, RIGHT, small_problem
 
 FEW = {"Langevin": Langevin(4, 2)}
 
@@ -32,7 +32,7 @@ def test_fitted_kl_has_no_bias_and_the_right_error():
 
 
 def test_sampled_and_exact_rows_agree():
-    model, problem = Model(NOISING, GaussianScore(RIGHT)), experiment().problem
+    model, problem = Model(NOISING, GaussianScore(RIGHT)), small_problem()
     sizes = {"num": 2, "contexts": 2, "targets": 3, "samplers": FEW}
     rows = sampler_rows(model, problem, num_samples=4096, batch_size=3000, **sizes, workers=1)
     exact = exact_rows(model, problem, **sizes)
@@ -46,6 +46,6 @@ def test_sampled_and_exact_rows_agree():
 def test_rows_without_a_kl():
     assert summary([0.1, float("nan")]) == {"kl": None, "kl_tasks": [0.1, None]}
     assert np.isnan(moment_matched_kl(np.full((3, 2), np.nan), (np.zeros(2), np.eye(2)))[0])
-    wave = experiment(Sawtooth(terms=(2, 3))).problem
+    wave = small_problem(Sawtooth(terms=(2, 3)))
     with pytest.raises(ValueError, match="expected Gaussian data, whose law is known"):
         sampler_rows(Model(NOISING, GaussianScore(RIGHT)), wave, samplers=SAMPLERS)

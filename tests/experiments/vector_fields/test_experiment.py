@@ -7,8 +7,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from geomndp.data import disc
-from geomndp.experiments.vector_fields import experiment as vector_fields
-from geomndp.experiments.vector_fields.evaluate import field_score_errors, score
+from geomndp.experiments.vector_fields import training as vector_fields
+from geomndp.experiments.vector_fields.evaluate import evaluate_on, field_score_errors
+from geomndp.experiments.vector_fields.experiment import MODELS
 from geomndp.likelihood import Flow, Hutchinson
 from geomndp.model import fit
 from geomndp.solve import Heun
@@ -22,27 +23,25 @@ CASES = {"vector-fields/curl-free": SMALL, "vector-fields/curl-free-ndp": TINY}
 
 
 def small(name):
-    this = vector_fields.experiment(name)
-    problem = this.problem._replace(grid=disc(6, 10 / 29 * 5), contexts=4)
-    return this._replace(problem=problem)
+    return vector_fields.problem_for(name)._replace(grid=disc(6, 10 / 29 * 5), contexts=4)
 
 
 def test_names_are_those_of_the_table():
-    assert vector_fields.names()[:2] == ("vector-fields/se", "vector-fields/se-ndp")
-    assert vector_fields.names()[-1] == "vector-fields/hessian"
+    assert tuple(MODELS)[:2] == ("vector-fields/se", "vector-fields/se-ndp")
+    assert tuple(MODELS)[-1] == "vector-fields/hessian"
     with pytest.raises(ValueError, match="expected model to be one of"):
-        vector_fields.experiment("vector-fields/curl")
+        vector_fields.problem_for("vector-fields/curl")
 
 
 def test_no_neighbour_is_missed_on_the_paper_grid():
-    this = vector_fields.experiment("vector-fields/se")
-    model = vector_fields.make_model(this, key=jr.key(0), **SMALL)
+    name = "vector-fields/se"
+    model = vector_fields.make_model(name, key=jr.key(0), **SMALL)
     find = quick(lambda x: model.score.net.graph(x, jnp.ones(648)))
-    graph = find(jnp.asarray(this.problem.grid))
+    graph = find(jnp.asarray(vector_fields.problem_for(name).grid))
     assert int(graph.missed) == 0
     assert int(graph.real.sum(axis=1).max()) == 20
     with pytest.raises(ValueError, match="expected room for all neighbours"):
-        vector_fields.make_model(this, key=jr.key(0), **SMALL, max_neighbours=19)
+        vector_fields.make_model(name, key=jr.key(0), **SMALL, max_neighbours=19)
 
 
 SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("se-ndp", "hessian")]
@@ -50,36 +49,34 @@ SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("se-ndp", "hessi
 
 @pytest.mark.parametrize("name", ["div-free", *SLOW])
 def test_train_and_score(name):
-    this = small(f"vector-fields/{name}")
-    options = SMALL if this.equivariant else TINY
-    model = vector_fields.make_model(this, key=jr.key(0), **options)
-    generator = vector_fields.make_generator(this, 4, functions=8)
+    name = f"vector-fields/{name}"
+    problem, options = small(name), SMALL if MODELS[name].equivariant else TINY
+    model = vector_fields.make_model(name, key=jr.key(0), **options)
+    generator = vector_fields.make_generator(name, 4, functions=8, problem=problem)
     model, history = fit(
         model,
         generator,
         steps=2,
         key=jr.key(1),
         loss=vector_fields.make_loss(),
-        optimiser=vector_fields.make_optimiser(this, 2),
+        optimiser=vector_fields.make_optimiser(name, 2),
         quiet=True,
     )
     assert jnp.isfinite(history.loss[-1])
     assert model.score.conditional
-    metrics = score(
-        model, this, num=2, flow=Flow(Heun(), 2, divergence=Hutchinson(2)), batch_size=2
-    )
+    flow = Flow(Heun(), 2, divergence=Hutchinson(2))
+    metrics = evaluate_on(model, problem, num=2, flow=flow, batch_size=2)
     assert metrics["regret"][0] == pytest.approx(
         metrics["gp"][0] - metrics["log_prob"][0], abs=1e-4
     )
     assert metrics["gp"][0] > metrics["diagonal_gp"][0]
-    gaps = field_score_errors(model, this, num=8, batches=1, cells=2)
+    gaps = field_score_errors(model, problem, num=8, batches=1, cells=2)
     assert gaps["joint"]["gap"][0] > 0
 
 
 @pytest.mark.parametrize(("name", "sizes"), CASES.items())
 def test_shared_inputs_do_not_change_the_loss(name, sizes):
-    this = small(name)
-    model = vector_fields.make_model(this, key=jr.key(0), **sizes)
+    model = vector_fields.make_model(name, key=jr.key(0), **sizes)
     # The untrained head is zero: any parameters will do.
     score = jax.tree.map(
         lambda leaf: (
@@ -88,7 +85,7 @@ def test_shared_inputs_do_not_change_the_loss(name, sizes):
         model.score,
     )
     # The second generator's inputs differ from batch to batch where the model is equivariant.
-    generator = (vector_fields.make_generator(this, 3, sets=2) * 2)[1]
+    generator = (vector_fields.make_generator(name, 3, sets=2, problem=small(name)) * 2)[1]
     batch = quick(lambda key: generator.draw(key))(jr.key(2))
     t = jnp.broadcast_to(jnp.float32(0.3), batch.mask.shape)
 

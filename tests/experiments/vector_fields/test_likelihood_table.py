@@ -7,11 +7,11 @@ import pytest
 from geomndp import _pretrained
 from geomndp.cli import main
 from geomndp.experiments import results
-from geomndp.experiments.table import markdown
 from geomndp.experiments.vector_fields import (
     likelihood_table as table_fields,
     report as report_fields,
 )
+from geomndp.experiments.vector_fields.experiment import EXPERIMENT
 
 OLD = "regression1d/sawtooth"  # a pair of files of version 1, whose JSON is the document
 
@@ -56,8 +56,7 @@ def models(tmp_path, monkeypatch):
     routes = {"conditional": SCORE, "joint": SCORE | {"regret": [0.004, 0.001]}}
     scores = {NAME: routes, f"{NAME}-ndp": {"conditional": SCORE}}
     results.write(path, {"scores": scores, **FILE})
-    monkeypatch.setattr(results, "shipped", lambda table: tmp_path / f"{table}.json")
-    results.ship(path, "vector-fields", folder)
+    results.ship(path, tmp_path / "shipped.json", folder)
     monkeypatch.setattr(_pretrained, "folder", lambda: folder)
     return tmp_path
 
@@ -77,7 +76,8 @@ def test_table_has_published_and_measured_rows(models):
 
 
 def test_reproduce_writes_every_table(models, capsys):
-    assert main(["reproduce", "vector-fields", "--out", str(models / "out"), "--no-figures"]) == 0
+    files = ["--results", str(models / "shipped.json"), "--out", str(models / "out")]
+    assert main(["reproduce", "vector-fields", *files, "--no-figures"]) == 0
     text = (models / "out" / "vector-fields.md").read_text(encoding="utf-8")
     assert f"| {NAME} | fresh | 100 | 256 | 8 | 0.655 ± 0.010 | 0.0050 ± 0.0010 |" in text
     assert f"| {NAME} | 800 | 100 |  |  | 0.620 ± 0.010 | 0.0400 ± 0.0010 |" in text
@@ -95,9 +95,9 @@ def test_reproduce_writes_every_table(models, capsys):
 
 def test_no_results_no_tables():
     assert report_fields.tables({}) == []
-    assert "| ConvCNP, paper | -1.71 | -1.77 | -1.76 |" in markdown(table_fields.likelihoods())
+    assert "| ConvCNP, paper | -1.71 | -1.77 | -1.76 |" in table_fields.likelihoods().markdown()
 
 
 def test_file_in_the_package_is_readable():
-    assert report_fields.tables(results.read(results.shipped("vector-fields"))) != []
+    assert report_fields.tables(EXPERIMENT.read_results()) != []
     json.dumps(table_fields.tables())

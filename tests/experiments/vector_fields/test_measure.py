@@ -4,7 +4,7 @@ import pytest
 
 from geomndp import Model, _pretrained
 from geomndp.experiments import results
-from geomndp.experiments.vector_fields import experiment as vector_fields, measure as measure_fields
+from geomndp.experiments.vector_fields import measure as measure_fields
 from geomndp.score import GaussianScore
 
 from ..helper import NOISING, RIGHT
@@ -30,9 +30,9 @@ def test_parts_are_measured_once(tmp_path, monkeypatch):
     monkeypatch.setattr(measure_fields, "sample_physics", physics)
     monkeypatch.setattr(measure_fields, "unseen_grids", grids)
     results.write(path, {"elsewhere": {NAME: {"half": {"num": 1}}}})
-    model, this = Model(NOISING, GaussianScore(RIGHT)), vector_fields.experiment(NAME)
+    model = Model(NOISING, GaussianScore(RIGHT))
     for _ in range(2):
-        measure_fields.measure(model, this, path, num=3, samples=4, names=("half", "moved"))
+        measure_fields.measure(NAME, model, path, num=3, samples=4, names=("half", "moved"))
     assert called == [4, "moved"]
     assert results.read(path)["elsewhere"][NAME] == {"half": {"num": 1}, "moved": {"num": 3}}
 

@@ -12,9 +12,9 @@ import pytest
 from geomndp import _pretrained
 from geomndp.data import Normaliser, covariance, field_problem
 from geomndp.experiments.vector_fields import rotate_model
-from geomndp.experiments.vector_fields.experiment import experiment, make_model
 from geomndp.experiments.vector_fields.rotate_model import partner
 from geomndp.experiments.vector_fields.rotated_sampler import quarter_turn
+from geomndp.experiments.vector_fields.training import make_model
 from geomndp.model import load
 
 
@@ -33,7 +33,7 @@ def test_processes_are_quarter_turns():
 @pytest.mark.parametrize("suffix", ["", "-ndp"])
 def test_score_of_the_partner_is_the_turned_score(suffix, getkey):
     small = {"width": 8, "num_layers": 1} | ({"num_heads": 2} if suffix else {"channels": 4})
-    model = make_model(experiment(f"vector-fields/curl-free{suffix}"), key=getkey(), **small)
+    model = make_model(f"vector-fields/curl-free{suffix}", key=getkey(), **small)
     # The untrained head is zero: any parameters will do.
     arrays, rest = jax.tree.flatten(model.score.net)
     arrays = [leaf + 0.1 * jr.normal(getkey(), leaf.shape, leaf.dtype) for leaf in arrays]
@@ -57,9 +57,9 @@ def test_score_of_the_partner_is_the_turned_score(suffix, getkey):
 
 
 def test_a_model_is_turned_on_disk(tmp_path, monkeypatch, getkey):
-    this = experiment("vector-fields/curl-free")
-    made = make_model(this, key=getkey(), channels=4, width=8, num_layers=1)
-    made.save(str(tmp_path / "curl"), {"experiment": this.name, "metrics": {"a": 1}})
+    name = "vector-fields/curl-free"
+    made = make_model(name, key=getkey(), channels=4, width=8, num_layers=1)
+    made.save(str(tmp_path / "curl"), {"experiment": name, "metrics": {"a": 1}})
     paths = [str(tmp_path / name) for name in ("curl", "div", "back")]
     for pair in (paths[:2], paths[1:]):
         monkeypatch.setattr(sys, "argv", ["rotate_model", *pair])
@@ -87,9 +87,7 @@ def test_the_shipped_models_are_partners():
 
 
 def test_what_has_a_direction_is_refused(getkey):
-    model = make_model(
-        experiment("vector-fields/curl-free"), key=getkey(), channels=4, num_layers=1
-    )
+    model = make_model("vector-fields/curl-free", key=getkey(), channels=4, num_layers=1)
     kernel = field_problem("curl-free").gp.kernel
     noising = dataclasses.replace(model.noising, kernel=kernel)
     with pytest.raises(ValueError, match="expected a white limiting kernel"):
@@ -100,6 +98,6 @@ def test_what_has_a_direction_is_refused(getkey):
 
 
 def test_partner_of_other_models_is_refused(getkey):
-    model = make_model(experiment("vector-fields/hessian"), key=getkey(), channels=4, num_layers=1)
+    model = make_model("vector-fields/hessian", key=getkey(), channels=4, num_layers=1)
     with pytest.raises(ValueError, match="planar vectors"):
         partner(model)

@@ -6,13 +6,14 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.spatial.distance import pdist
 
-from geomndp.data import disc
+from geomndp.data import disc, field_problem
 from geomndp.evaluate import gp_log_probs, whitened
-from geomndp.experiments.vector_fields import (
-    experiment as vector_fields,
-    unseen_locations as elsewhere_fields,
+from geomndp.experiments.vector_fields.unseen_locations import (
+    ELSEWHERE,
+    places,
+    posterior_spread,
+    unseen_grids,
 )
-from geomndp.experiments.vector_fields.unseen_locations import ELSEWHERE, places, unseen_grids
 from geomndp.kernels import Diagonal, White
 from geomndp.likelihood import Flow
 from geomndp.model import Model
@@ -24,12 +25,11 @@ NOISING = OrnsteinUhlenbeck(Diagonal(White(1.02), 2), LinearSchedule(1e-4, 15.0)
 
 
 def small(name):
-    this = vector_fields.experiment(f"vector-fields/{name}")
-    return this._replace(problem=this.problem._replace(grid=disc(5, 2.0), contexts=3))
+    return field_problem(name)._replace(grid=disc(5, 2.0), contexts=3)
 
 
 def test_places_are_what_their_names_say():
-    problem = vector_fields.experiment("vector-fields/se").problem
+    problem = field_problem("se")
     found = {name: places(name, problem) for name in ELSEWHERE}
     sizes = {name: len(grid) for name, grid in found.items()}
     assert sizes.pop("half") == 324 and sizes.pop("wider") > 1000 and set(sizes.values()) == {648}
@@ -41,11 +41,13 @@ def test_places_are_what_their_names_say():
 
 
 def test_the_exact_score_loses_nothing_elsewhere():
-    this = small("se")
-    model = Model(NOISING, GaussianScore(this.problem.gp))
+    problem = small("se")
+    model = Model(NOISING, GaussianScore(problem.gp))
     options = {"tasks": 2, "samples": 64, "sampler": Amortised(30), "flow": Flow(steps=16)}
-    rows = unseen_grids(model, this, names=("scattered",), num=2, fields=8, batch_size=2, **options)
-    assert rows["scattered"]["points"] == len(this.problem.grid)
+    rows = unseen_grids(
+        model, problem, names=("scattered",), num=2, fields=8, batch_size=2, **options
+    )
+    assert rows["scattered"]["points"] == len(problem.grid)
     assert abs(rows["scattered"]["regret"][0]) < 0.01
     assert rows["scattered"]["whitened"][0] == pytest.approx(1, abs=0.1)
     assert all(abs(gap[0]) < 1e-6 for gap in rows["scattered"]["gaps"].values())
@@ -60,9 +62,9 @@ def test_samples_are_not_drawn_with_the_keys_of_the_fields(monkeypatch):
             return np.zeros((num_samples, len(x), 2), np.float32)
 
     monkeypatch.setattr(Model, "condition", lambda *_: Posterior())
-    problem = small("se").problem
+    problem = small("se")
     model = Model(NOISING, GaussianScore(problem.gp))
-    elsewhere_fields.posterior_spread(model, problem, tasks=2, samples=2, seed=7)
+    posterior_spread(model, problem, tasks=2, samples=2, seed=7)
     halves = jr.split(jr.key(7))  # one for the fields and one for the marks, split again
     data = [jr.key_data(key) for part in (jr.key(7), *halves) for key in jr.split(part, 2)]
     assert len({tuple(key.tolist()) for key in [*used, *data]}) == 2 + 6

@@ -2,20 +2,41 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import jax.random as jr
 import numpy as np
 
-from geomndp.data.ibtracs import Split
-from geomndp.experiments.cyclones.experiment import draw_tracks, task_batch
-from geomndp.experiments.cyclones.protocol import task
-from geomndp.model import Model
+from geomndp import _pretrained
+from geomndp.data.ibtracs import VARIABLE, Split
+from geomndp.experiments.base import Unavailable
+from geomndp.experiments.cyclones.evaluate import draw_tracks
+from geomndp.experiments.cyclones.protocol import task, task_batch
+from geomndp.experiments.cyclones.training import read_split
+from geomndp.model import Model, load
 from geomndp.plot import fan_map, save_figure, track_map
 from geomndp.samplers import Amortised
 
+MODEL = "cyclones/ibtracs"
 EXTENT = (0, 360, -60, 75)
 """Longitudes and latitudes of the map of all tracks."""
+
+
+def figures(results: dict, folder: Path, data: str | None = None) -> Iterator[Path]:
+    """Maps of the shipped model's samples and forecasts, where there is an archive of tracks."""
+    import matplotlib
+
+    if MODEL not in _pretrained.names():
+        raise Unavailable(f"no model {MODEL} in this package")
+    if data is None and not os.environ.get(VARIABLE):
+        raise Unavailable(f"no tracks (give the archive as --data, or set {VARIABLE})")
+    matplotlib.use("Agg")
+    parts = read_split(data, _pretrained.metadata(MODEL).get("split", 0))
+    model = load(MODEL)
+    yield tracks_figure(folder / "cyclones_tracks.png", model, parts)
+    yield fans_figure(folder / "cyclones_fans.png", model, parts)
 
 
 def tracks_figure(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from geomndp._types import PRNGKeyArray
 from geomndp.data.ibtracs import Split
-from geomndp.experiments.cyclones.experiment import measure
+from geomndp.experiments.cyclones.evaluate import measure
 from geomndp.experiments.cyclones.protocol import task
-from geomndp.experiments.cyclones.table import TASKS, Row
+from geomndp.experiments.cyclones.rows import TASKS, Row
 from geomndp.model import Model
 from geomndp.samplers import Langevin
 from geomndp.solve import UniformTimeGrid

@@ -13,9 +13,11 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from geomndp._types import Array, Float, PRNGKeyArray
+from geomndp._types import Array, Batch, Float, PRNGKeyArray
 from geomndp.baselines import AbstractBaseline, AbstractPointForecast
+from geomndp.data.ibtracs import Tracks
 from geomndp.evaluate.geodesic import ball_coverage, path_metrics
+from geomndp.experiments.cyclones.rows import LEADS, Measures
 from geomndp.geometry import Sphere
 from geomndp.geometry.geodesy import EARTH_RADIUS_KM
 from geomndp.noising import DEFAULT_SCHEDULE as SCHEDULE
@@ -23,8 +25,6 @@ from geomndp.noising import DEFAULT_SCHEDULE as SCHEDULE
 POINTS = 50
 STEP_HOURS = 3
 EPS = 5e-4
-LEADS = (24, 48, 90)
-"""Hours after the last known point at which the mean error of an extrapolation is given."""
 SPHERE = Sphere(2)
 
 
@@ -49,23 +49,17 @@ def task(name: str) -> Task:
     return Task(name, known[name], np.setdiff1d(np.arange(POINTS), known[name]))
 
 
+def task_batch(which: Task, tracks: Tracks) -> Batch:
+    """Known points of every track on the sphere first, then those to be told."""
+    order = [*which.known.tolist(), *which.targets.tolist()]
+    x, y = (jnp.asarray(v[:, order], jnp.float32) for v in (tracks.x, tracks.y))
+    marks = (jnp.arange(x.shape[1]) < len(which.known)).astype(x.dtype)
+    return Batch(x, y, jnp.ones(x.shape[:2], x.dtype), jnp.broadcast_to(marks, x.shape[:2]))
+
+
 def blur(t_min: float = EPS) -> float:
     """Variance B(t_min) of a tangent coordinate of the noised law that densities speak of."""
     return float(SCHEDULE.integral(jnp.asarray(t_min)))
-
-
-class Measures(NamedTuple):
-    """Means over test storms and targets; None where a forecast has no such thing.
-
-    Distances are kilometres, the log-density is joint over all targets, in nats by area.
-    """
-
-    sample_distance: float | None = None
-    mean_error: float | None = None
-    energy: float | None = None
-    coverage: float | None = None
-    log_prob: float | None = None
-    lead_errors: tuple[float, ...] | None = None
 
 
 def lead_errors(which: Task, error: np.ndarray) -> tuple[float, ...] | None:

@@ -1,4 +1,4 @@
-"""The cyclone table as it is printed: baselines, models and the paper's rows, split by split."""
+"""Tables of cyclone forecasts: baselines, models and the paper's rows, split by split. No JAX."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from geomndp import _pretrained
-from geomndp.experiments.cyclones.protocol import LEADS
-from geomndp.experiments.cyclones.table import TASKS, Row
+from geomndp.experiments.cyclones.experiment import MODELS as SPECS
+from geomndp.experiments.cyclones.paper import published
+from geomndp.experiments.cyclones.rows import LEADS, TASKS, Row, from_json
 from geomndp.experiments.table import Table
 
 REFERENCE = "linear-Gaussian, local frame"
@@ -30,6 +31,19 @@ _COLUMNS = {
 _JOINT = {"log-density": ("log_prob", 1)}
 
 
+TITLES = {"storms": "Splits by storm", "seasons": "Newest seasons held out"}
+
+
+def report(results: dict) -> list[Table]:
+    """Tables of both ways to split, with the paper's rows, and how models were trained."""
+    made = []
+    for split, title in TITLES.items():
+        rows = from_json(results.get(split, []))
+        made += tables(rows + published() if split == "storms" else rows, title)
+    table = training()
+    return [*made, table] if table.rows else made
+
+
 def tables(rows: Sequence[Row], title: str) -> list[Table]:
     """One table a task, then mean errors by lead time and the gain over the linear forecast.
 
@@ -43,7 +57,7 @@ def tables(rows: Sequence[Row], title: str) -> list[Table]:
 
 def training() -> Table:
     """How the shipped models were trained, as their files tell it."""
-    names = [name for name in _pretrained.names() if name.startswith("cyclones/")]
+    names = [name for name in _pretrained.names() if name in SPECS]
     keys = {"steps": "steps", "batch_size": "batch", "seed": "seed"}
     keys |= {"training_seconds": "seconds", "step_ms": "ms a step"}
     rows = []

@@ -14,7 +14,7 @@ from geomndp import _validation
 from geomndp._types import PRNGKeyArray
 from geomndp.evaluate import ScoreError, score_error
 from geomndp.experiments.demo.report import Number, Part, with_error
-from geomndp.experiments.regression1d import experiment as regression1d
+from geomndp.experiments.regression1d import training as regression1d
 from geomndp.model import Model
 from geomndp.plot import save_figure, training_curve
 from geomndp.score import GaussianScore, NetworkScore
@@ -41,16 +41,16 @@ class Learnt(NamedTuple):
 def learn(steps: int, *, key: PRNGKeyArray, tell: Callable[[str], None]) -> Learnt:
     """Train a small network on squared-exponential functions and judge it on the way."""
     _validation.at_least(1, steps=steps)
-    this = regression1d.experiment(EXPERIMENT)
+    problem = regression1d.problem_for(EXPERIMENT)
     model_key, train_key, gap_key = jr.split(key, 3)
-    model = regression1d.make_model(this, key=model_key, **SMALL)
+    model = regression1d.make_model(EXPERIMENT, key=model_key, **SMALL)
     assert isinstance(model.score, NetworkScore)
-    generator = this.problem.generator(BATCH_SIZE, dtype="float32")
-    loss, optimiser = regression1d.make_loss(), regression1d.make_optimiser(this, steps)
+    generator = problem.generator(BATCH_SIZE, dtype="float32")
+    loss, optimiser = regression1d.make_loss(), regression1d.make_optimiser(EXPERIMENT, steps)
     trainer, state = init(
         model.score, model.noising, generator, loss, optimiser, key=train_key, ema_decay=DECAY
     )
-    exact, log, gaps = GaussianScore(this.problem.exact()), Log(None), []
+    exact, log, gaps = GaussianScore(problem.exact()), Log(None), []
     chunk = divisor(steps, 10)
     marks = _looks(steps, chunk)
     for mark in (0, *marks):

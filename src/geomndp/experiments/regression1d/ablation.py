@@ -22,6 +22,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
+from geomndp.data import Regression1D
 from geomndp.evaluate import exact_log_prob, model_log_prob, score_error, summarise
 from geomndp.experiments.regression1d.ablation_configs import (
     Setting,
@@ -29,13 +30,7 @@ from geomndp.experiments.regression1d.ablation_configs import (
     settings,
     with_setting,
 )
-from geomndp.experiments.regression1d.experiment import (
-    Experiment,
-    experiment,
-    make_generator,
-    make_model,
-    make_optimiser,
-)
+from geomndp.experiments.regression1d.training import make_model, make_optimiser, problem_for
 from geomndp.likelihood import Flow
 from geomndp.model import Model
 from geomndp.score import GaussianScore, NetworkScore
@@ -53,7 +48,7 @@ def ablation(
     steps: int,
     num: int = 256,
     chosen: list[Setting] | None = None,
-    this: Experiment | None = None,
+    problem: Regression1D | None = None,
     model: Model | None = None,
     loss: DenoisingLoss | None = None,
     compute_dtype: str | None = None,
@@ -67,15 +62,15 @@ def ablation(
     `model` gives network and schedule (default: those of the experiment `name`). All programs are
     compiled side by side on `workers` threads, then run one after another.
     """
-    this = experiment(name) if this is None else this
+    problem = problem_for(name) if problem is None else problem
     init_key, train_key = jr.split(jr.key(seed))
     if model is None:
-        model = make_model(this, key=init_key, compute_dtype=compute_dtype)
+        model = make_model(name, key=init_key, compute_dtype=compute_dtype)
     loss = DenoisingLoss(times=PowerTimeGrid(2.0), reduction="point") if loss is None else loss
     chosen = settings() if chosen is None else chosen
-    generator = dataclasses.replace(make_generator(this, batch_size), dtype="float32")
-    rate = make_optimiser(this, steps)
-    models = {setting: with_setting(model, this, setting) for setting in chosen}
+    generator = problem.generator(batch_size, packed=batch_size % 2 == 0, dtype="float32")
+    rate = make_optimiser(name, steps)
+    models = {setting: with_setting(model, problem.process.variance, setting) for setting in chosen}
     runs = {
         setting: init(_learnt(m), m.noising, generator, loss, rate, key=train_key)
         for setting, m in models.items()
@@ -83,7 +78,7 @@ def ablation(
     trained, rows = _train(runs, steps, workers)
     scores = {k: dataclasses.replace(models[k], score=score) for k, score in trained.items()}
     scored = {setting: measurable(m) for setting, m in scores.items()}
-    measures = Measures(this, num, batches)
+    measures = Measures(problem, num, batches)
     for setting, found in measure_all(measures, scored, workers).items():
         rows.setdefault(setting, {**setting._asdict()}).update(found)
     return list(rows.values())
@@ -120,13 +115,13 @@ def _learnt(model: Model) -> NetworkScore:
 class Measures(NamedTuple):
     """What is measured, and on how many functions."""
 
-    this: Experiment
+    problem: Regression1D
     num: int
     batches: int
 
     def gap(self, model: Model, kind: str) -> dict:
         """Score error of one kind, on functions like the test's."""
-        problem = self.this.problem
+        problem = self.problem
         tasks = problem.tasks(256, seed=1, dtype="float32")
         exact = GaussianScore(problem.exact())
         gap = score_error(model, exact, tasks, key=jr.key(2), mode=kind, batches=self.batches)
@@ -134,7 +129,7 @@ class Measures(NamedTuple):
 
     def likelihood(self, model: Model) -> dict:
         """Log-density per target, exact divergence, and what it loses to the exact process."""
-        problem = self.this.problem
+        problem = self.problem
         tasks, contexts = problem.tasks(self.num, seed=1234, dtype="float32"), problem.contexts[1]
         found = model_log_prob(model, tasks, Flow(), contexts=contexts)
         exact = exact_log_prob(problem.exact(), tasks, contexts=contexts)
@@ -158,7 +153,7 @@ def measure_all(
         jobs[setting, "joint"] = partial(measures.gap, model, "joint")
         jobs[setting, "conditional"] = partial(measures.gap, model, "conditional")
         jobs[setting, "likelihood"] = partial(measures.likelihood, model)
-        reference = dataclasses.replace(model, score=GaussianScore(measures.this.problem.exact()))
+        reference = dataclasses.replace(model, score=GaussianScore(measures.problem.exact()))
         place = Setting(setting.limit, EXACT), "likelihood"
         jobs.setdefault(place, partial(measures.likelihood, reference))
     kinds = {(s.limit, s.parametrisation == EXACT, what): (s, what) for s, what in reversed(jobs)}

@@ -9,7 +9,6 @@ import jax
 import jax.numpy as jnp
 
 from geomndp._types import Array, Int
-from geomndp.experiments.regression1d.experiment import Experiment
 from geomndp.kernels import AbstractKernel, Periodic, SquaredExponential, White
 from geomndp.model import Model
 from geomndp.model.precision import in_full_precision
@@ -61,11 +60,14 @@ class AnyParametrisation(AbstractParametrisation):
         return self._pick("error", at, y0, noised, output)
 
 
-def with_setting(model: Model, this: Experiment, setting: Setting) -> Model:
-    """The same network for another limiting kernel, its output read in another way."""
+def with_setting(model: Model, variance: float, setting: Setting) -> Model:
+    """The same network for another limiting kernel, its output read in another way.
+
+    `variance` is that of the data.
+    """
     score = model.score
     assert isinstance(score, NetworkScore)
-    kernel = limits(this.problem.process.variance)[setting.limit]
+    kernel = limits(variance)[setting.limit]
     noising = OrnsteinUhlenbeck(kernel, model.noising.schedule)
     kind = PARAMETRISATIONS["K" if setting.parametrisation == SAME else setting.parametrisation]
     return dataclasses.replace(

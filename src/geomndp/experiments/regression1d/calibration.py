@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
+from geomndp.data import Regression1D
 from geomndp.evaluate import (
     ExactSampleScores,
     SampleScores,
@@ -16,7 +17,6 @@ from geomndp.evaluate import (
     run_resumable,
     summarise,
 )
-from geomndp.experiments.regression1d.experiment import Experiment
 from geomndp.model import Model
 from geomndp.plot import calibration as draw_calibration, save_figure
 from geomndp.samplers import AbstractSampler, Amortised
@@ -27,7 +27,7 @@ SAMPLES_KEY, EXACT_KEY = 11, 12
 
 def calibration(
     model: Model,
-    this: Experiment,
+    problem: Regression1D,
     *,
     num: int,
     region: str = "in-range",
@@ -44,7 +44,6 @@ def calibration(
     Where the truth is Gaussian, the same of its own posterior samples, and the CRPS lost to it.
     Pairs are mean and standard error over the functions; everything is ready for JSON.
     """
-    problem = this.problem
     contexts = problem.contexts[1]
     tasks = problem.tasks(num, region=region, seed=seed, dtype="float32")
     sampler = Amortised() if sampler is None else sampler

@@ -9,16 +9,22 @@ import jax.numpy as jnp
 import jax.random as jr
 
 from geomndp._types import Array, Batch, Float
+from geomndp.data import Regression1D
 from geomndp.evaluate import exact_log_prob, model_log_prob, summarise
-from geomndp.experiments.regression1d.experiment import Experiment
+from geomndp.experiments.regression1d.training import problem_for
 from geomndp.likelihood import Exact, Flow, Hutchinson
 from geomndp.model import Model
 from geomndp.score import GaussianScore
 
 
-def score(
+def evaluate(model: Model, name: str, **options) -> dict:
+    """Evaluate a model on the test functions of its data set; options of `evaluate_on`."""
+    return evaluate_on(model, problem_for(name), **options)
+
+
+def evaluate_on(
     model: Model,
-    this: Experiment,
+    problem: Regression1D,
     *,
     num: int,
     region: str = "in-range",
@@ -35,7 +41,6 @@ def score(
     `directory` keeps finished blocks of functions: the same call goes on after a stop. With random
     probes and a Gaussian truth the exact score serves as a control variate (`_probe_noise`).
     """
-    problem = this.problem
     tasks = problem.tasks(num, region=region, seed=seed, dtype="float32")
     flow = Flow(divergence=Exact() if probes is None else Hutchinson(probes=probes))
     contexts = problem.contexts[1]

@@ -2,19 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import jax.numpy as jnp
 import jax.random as jr
 
 from geomndp.data import SyntheticProcess, regression1d
-from geomndp.experiments.regression1d.likelihood_table import FOLDERS, shipped
+from geomndp.experiments.regression1d.calibration import calibration_figure
+from geomndp.experiments.regression1d.experiment import SUITES
+from geomndp.experiments.regression1d.likelihood_table import shipped
 from geomndp.gp import AbstractGP
 from geomndp.model import Model, load
 from geomndp.plot import functions_1d, save_figure
 
 
-def figure1d(path: str | Path, *, suite: str = "paper", seed: int = 0, points: int = 80) -> Path:
+def figures(results: dict, folder: Path, data: str | None = None) -> Iterator[Path]:
+    """Calibration and training curves where they were measured, then samples of both suites."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    histograms = {
+        f"{name.partition('/')[2]}, {region}": metrics
+        for name, regions in results.get("calibration", {}).items()
+        for region, metrics in regions.items()
+    }
+    if histograms:
+        yield calibration_figure(histograms, folder / "regression1d-calibration.png")
+    if results.get("curve"):
+        yield curve_figure(results["curve"], folder / "regression1d-curve.png")
+    for suite in SUITES:
+        if shipped(suite):
+            yield samples_figure(folder / f"regression1d-{suite}.png", suite=suite)
+
+
+def samples_figure(
+    path: str | Path, *, suite: str = "paper", seed: int = 0, points: int = 80
+) -> Path:
     """Data, model samples, and model samples given five observations."""
     import matplotlib.pyplot as plt
 
@@ -24,7 +48,7 @@ def figure1d(path: str | Path, *, suite: str = "paper", seed: int = 0, points: i
     figure, axes = plt.subplots(len(names), 3, figsize=(11, 2.4 * len(names)), squeeze=False)
     x = jnp.linspace(-2, 2, points, dtype=jnp.float32)[:, None]
     for row, name, key in zip(axes, names, jr.split(jr.key(seed), len(names)), strict=True):
-        model = load(f"{FOLDERS[suite]}/{name}")
+        model = load(names[name])
         _draw_row(row, name, model, regression1d(suite, name).process, x, key)
     figure.tight_layout()
     return save_figure(figure, path)

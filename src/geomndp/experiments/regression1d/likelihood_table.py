@@ -1,61 +1,52 @@
-"""The paper's 1D regression table: shipped models and exact processes beside published figures."""
+"""The paper's 1D regression table: shipped models and exact processes beside published numbers."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 from geomndp import _pretrained
-from geomndp.experiments.regression1d.paper import COLUMNS, PAPER, QUOTED
-from geomndp.experiments.table import Table
+from geomndp.experiments.regression1d.experiment import NAMES, REGIONS, ModelSpec
+from geomndp.experiments.regression1d.paper import DATASETS, PAPER, QUOTED
+from geomndp.experiments.table import Table, log_likelihood
 
-FOLDERS = {"paper": "regression1d", "gnp2020": "regression1d-gnp2020"}
-REGIONS = ("in-range", "out-of-range")
+LABELS = {"T(1)-GeomNDP": True, "NDP*": False}
+"""Rows of models: whether they are translation-invariant."""
 
 
 class TableRow(NamedTuple):
-    """A label and one cell a data set."""
+    """A label and one cell per data set."""
 
     label: str
     cells: tuple[str, ...]
 
 
-def number(value: float, error: float | None = None) -> str:
-    """A log-likelihood as the paper prints it: a star below -10."""
-    if not value > -10:
-        return "*"
-    if error is None:
-        return f"{value:.2f}"
-    digits = 3 if error >= 1e-3 else 4
-    return f"{value:.{digits}f} ± {error:.{digits}f}"
+def shipped(suite: str) -> dict[str, str]:
+    """Data sets of a suite for which a T(1) model ships, with its name."""
+    names = {dataset: NAMES[ModelSpec(suite, dataset, True)] for dataset in DATASETS}
+    return {dataset: name for dataset, name in names.items() if name in _pretrained.names()}
 
 
-def shipped(suite: str) -> list[str]:
-    """Data sets of a suite for which a T(1) model ships."""
-    return [name for name in COLUMNS if f"{FOLDERS[suite]}/{name}" in _pretrained.names()]
-
-
-def notes(suite: str, name: str) -> dict | None:
-    """Metadata of a shipped model, None if there is none of that name."""
-    full = f"{FOLDERS[suite]}/{name}"
-    return _pretrained.metadata(full) if full in _pretrained.names() else None
-
-
-def _measured(suite: str, region: str, suffix: str, key: str, joint: bool = False):
+def _measured(
+    suite: str, region: str, invariant: bool, key: str, joint: bool = False
+) -> tuple[str, ...]:
+    """Cells of one metric; empty where it was not measured."""
     cells = []
-    for name in COLUMNS:
-        found = (notes(suite, name + suffix) or {}).get("metrics", {}).get(region, {})
-        found = found.get("joint", {}) if joint else found
-        cells.append(number(*found[key]) if key in found else "")
+    for dataset in DATASETS:
+        name = NAMES.get(ModelSpec(suite, dataset, invariant))
+        metadata = _pretrained.metadata(name) if name in _pretrained.names() else {}
+        metrics = metadata.get("metrics", {}).get(region, {})
+        metrics = metrics.get("joint", {}) if joint else metrics
+        cells.append(log_likelihood(*metrics[key]) if key in metrics else "")
     return tuple(cells)
 
 
-def _own(suite: str, region: str, label: str, suffix: str, *, regret: bool) -> list[TableRow]:
+def _own(suite: str, region: str, label: str, *, regret: bool) -> list[TableRow]:
     """A model's rows by its one-solve route and, where measured, by the joint route."""
-    table = []
+    table, invariant = [], LABELS[label]
     for joint, route in ((False, ""), (True, ", joint route")):
-        lines = [TableRow(label + route, _measured(suite, region, suffix, "log_prob", joint))]
+        lines = [TableRow(label + route, _measured(suite, region, invariant, "log_prob", joint))]
         if regret:
-            cells = _measured(suite, region, suffix, "regret", joint)
+            cells = _measured(suite, region, invariant, "regret", joint)
             lines.append(TableRow(f"regret of {label}{route}", cells))
         table += [line for line in lines if any(line.cells)]
     return table
@@ -63,23 +54,23 @@ def _own(suite: str, region: str, label: str, suffix: str, *, regret: bool) -> l
 
 def rows(suite: str, region: str) -> list[TableRow]:
     """All rows of one region of one suite; an empty cell was not measured."""
-    exact = TableRow("GP, exact", _measured(suite, region, "", "gp"))
+    exact = TableRow("GP, exact", _measured(suite, region, True, "gp"))
     table = [exact] if any(exact.cells) else []
-    table += _own(suite, region, "T(1)-GeomNDP", "", regret=True)
-    if suite == "paper":
-        table += _own(suite, region, "NDP*", "-ndp", regret=False)
+    table += _own(suite, region, "T(1)-GeomNDP", regret=True)
+    table += _own(suite, region, "NDP*", regret=False)
     published = PAPER if suite == "paper" else QUOTED
     for label, values in published[region].items():
-        table.append(TableRow(label, tuple("*" if v is None else number(v) for v in values)))
+        cells = ("*" if value is None else log_likelihood(value) for value in values)
+        table.append(TableRow(label, tuple(cells)))
     return table
 
 
 def tables(suite: str) -> list[Table]:
-    """One table a region."""
+    """One table per region."""
     return [
         Table(
             f"suite {suite}, {region}: log-likelihood, nats per target",
-            ("", *COLUMNS),
+            ("", *DATASETS),
             [(row.label, *row.cells) for row in rows(suite, region)],
         )
         for region in REGIONS

@@ -5,15 +5,15 @@ from __future__ import annotations
 from os import PathLike
 from pathlib import Path
 
-from geomndp.data import REGIONS
+from geomndp.data import REGIONS, Regression1D
 from geomndp.experiments import results
 from geomndp.experiments.regression1d.ablation import ablation
 from geomndp.experiments.regression1d.ablation_configs import LIMITS, settings
 from geomndp.experiments.regression1d.calibration import calibration
-from geomndp.experiments.regression1d.evaluate import score
-from geomndp.experiments.regression1d.experiment import Experiment, experiment
+from geomndp.experiments.regression1d.evaluate import evaluate_on
 from geomndp.experiments.regression1d.samplers import exact_rows, sampler_rows
 from geomndp.experiments.regression1d.score_error import score_errors
+from geomndp.experiments.regression1d.training import problem_for
 from geomndp.model import Model
 from geomndp.model.likelihood_routes import ROUTES
 
@@ -24,7 +24,7 @@ def measure(
     path: str | PathLike,
     *,
     num: int = 1024,
-    this: Experiment | None = None,
+    problem: Regression1D | None = None,
     routes: tuple[str, ...] = ROUTES,
     regions: tuple[str, ...] = tuple(REGIONS),
     probes: int | None = None,
@@ -35,9 +35,9 @@ def measure(
     """Scores by both routes, calibration and, for Gaussian data, score errors of one model.
 
     Every part is written to `path` as soon as it is known, and not measured again where it stands
-    there already. `directory` keeps blocks of unfinished parts. Options go to `score`.
+    there already. `directory` keeps blocks of unfinished parts. Options go to `evaluate_on`.
     """
-    this = experiment(name) if this is None else this
+    problem = problem_for(name) if problem is None else problem
 
     def part(place: tuple[str, ...], function, *arguments, **settings):
         if results.found(results.read(path), *place) is None:
@@ -49,13 +49,13 @@ def measure(
     for region in regions:
         for route in routes:
             settings = {"num": num, "region": region, "route": route, "probes": probes, **options}
-            kept = blocks(region, route)
-            part(("scores", name, region, route), score, model, this, **settings, directory=kept)
+            settings["directory"] = blocks(region, route)
+            part(("scores", name, region, route), evaluate_on, model, problem, **settings)
         if calibrate:
             settings = {"num": calibrate, "region": region, "directory": blocks(region, "samples")}
-            part(("calibration", name, region), calibration, model, this, **settings)
-    if this.problem.process.gp is not None:
-        part(("gaps", name), score_errors, model, this.problem, test=True)
+            part(("calibration", name, region), calibration, model, problem, **settings)
+    if problem.process.gp is not None:
+        part(("gaps", name), score_errors, model, problem, test=True)
 
 
 def measure_samplers(
@@ -65,7 +65,7 @@ def measure_samplers(
 
     Options are those of `sampler_rows`. The exact part needs no accelerator.
     """
-    problem = experiment(name).problem
+    problem = problem_for(name)
     results.update(path, ("samplers", name, "learnt"), sampler_rows(model, problem, **options))
     if exact:
         shared = ("num", "contexts", "targets", "samplers")

@@ -5,7 +5,7 @@ likelihoods come from 100 uniform Euler steps, which overstate by about 0.09 nat
 `QUOTED`: Bruinsma et al. 2020, as that paper quotes them; they belong to the suite `gnp2020`.
 """
 
-COLUMNS = ("se", "matern", "weakly-periodic", "sawtooth", "mixture")
+DATASETS = ("se", "matern", "weakly-periodic", "sawtooth", "mixture")
 
 Rows = dict[str, tuple[float | None, ...]]
 

@@ -1,13 +1,21 @@
-"""Tables of what was measured of the 1D models, from the file of results; no JAX."""
+"""Tables of the 1D models, from their cards and from stored results; no JAX."""
 
 from __future__ import annotations
 
-from geomndp.experiments.table import Table, pair
+from geomndp.experiments.regression1d.experiment import SUITES
+from geomndp.experiments.regression1d.likelihood_table import tables as likelihood_tables
+from geomndp.experiments.table import Table, pair, score_errors
+
+
+def report(results: dict) -> list[Table]:
+    """Likelihoods of both suites, then every table for which there are results."""
+    likelihoods = [table for suite in SUITES for table in likelihood_tables(suite)]
+    return [*likelihoods, *tables(results)]
 
 
 def tables(results: dict) -> list[Table]:
     """Every table for which there are results."""
-    made = [calibration(results.get("calibration", {})), gaps(results.get("gaps", {}))]
+    made = [calibration(results.get("calibration", {})), score_errors(results.get("gaps", {}))]
     made += [ablation(name, rows) for name, rows in results.get("ablation", {}).items()]
     made += [samplers(name, part) for name, part in results.get("samplers", {}).items()]
     made.append(curve(results.get("curve", {})))
@@ -28,16 +36,6 @@ def calibration(part: dict) -> Table:
     header = ("model", "region", "CRPS", "lost to the GP", "50% interval covers", "GP's")
     header += ("90% interval covers", "GP's", "PIT density, furthest from 1")
     return Table("Calibration of posterior samples", header, rows)
-
-
-def gaps(part: dict) -> Table:
-    """Integrated error of the score."""
-    rows = [
-        (name, pair(found["joint"]["gap"], 5), pair(found["conditional"]["gap"], 5))
-        for name, found in part.items()
-    ]
-    header = ("model", "joint", "conditional")
-    return Table("Distance from the exact score, nats per target", header, rows)
 
 
 def ablation(name: str, found: list[dict]) -> Table:

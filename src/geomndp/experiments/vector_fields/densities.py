@@ -25,8 +25,8 @@ from geomndp.data.grids import random_mask, white_noise
 from geomndp.data.point_designs import sample_pattern
 from geomndp.experiments import results
 from geomndp.experiments.table import pair
-from geomndp.experiments.vector_fields.evaluate import score_errors_of, score_tasks
-from geomndp.experiments.vector_fields.experiment import FieldExperiment, experiment
+from geomndp.experiments.vector_fields.evaluate import evaluate_tasks, score_errors_of
+from geomndp.experiments.vector_fields.training import problem_for
 from geomndp.likelihood import Flow, Hutchinson
 from geomndp.model import Model, load
 from geomndp.nets import graph_nets, neighbour_counts, with_capacity
@@ -92,50 +92,52 @@ def design_tasks(made: Design, problem: FieldProblem, num: int, seed: int = 1234
 
 
 def regret_at(
-    model: Model, this: FieldExperiment, name: str, *, num: int = 128, fields: int = 32, **options
+    model: Model, base: FieldProblem, name: str, *, num: int = 128, fields: int = 32, **options
 ) -> dict[str, Any]:
-    """What `score_tasks` gives on `num` fields, whose options these are; nothing for zero.
+    """What `evaluate_tasks` gives on `num` fields, whose options these are; nothing for zero.
 
     `gaps` are distances from the exact score on `fields` fields, cheap; none for zero. Also how
     many points and neighbours the design has. The model gets room for all of these.
     """
-    made = design(name, this.problem)
-    problem = this.problem._replace(grid=made.x, contexts=made.fixed + made.drawn)
+    made = design(name, base)
+    problem = base._replace(grid=made.x, contexts=made.fixed + made.drawn)
     roomy = with_capacity(model, made.x.astype(np.float32))
     nets = graph_nets(model)
     counts = neighbour_counts(made.x, nets[0].radius) if nets else np.zeros(1)
     found: dict[str, Any] = {"points": len(made.x), "contexts": problem.contexts}
     found |= {"neighbours": float(np.mean(counts)), "most_neighbours": int(np.max(counts))}
     if fields:
-        tasks = design_tasks(made, this.problem, fields)
+        tasks = design_tasks(made, base, fields)
         gaps = score_errors_of(roomy, problem, tasks, batches=2, cells=max(fields // 4, 2))
         found["gaps"] = {kind: gaps[kind]["gap"] for kind in gaps}
     if num:
-        tasks = design_tasks(made, this.problem, num)
-        found |= score_tasks(roomy, problem, tasks, **options)
+        tasks = design_tasks(made, base, num)
+        found |= evaluate_tasks(roomy, problem, tasks, **options)
     return found
 
 
 def measure(
+    name: str,
     model: Model,
-    this: FieldExperiment,
     path: str | PathLike,
     *,
-    names: tuple[str, ...] = DESIGNS,
+    problem: FieldProblem | None = None,
+    designs: tuple[str, ...] = DESIGNS,
     **options,
 ) -> None:
     """Regret at every design, into a file of results; one that stands there is not made again."""
-    for name in names:
-        if results.found(results.read(path), "densities", this.name, name) is None:
+    problem = problem_for(name) if problem is None else problem
+    for design_name in designs:
+        if results.found(results.read(path), "densities", name, design_name) is None:
             start = time.monotonic()
-            row = regret_at(model, this, name, **options)
-            results.update(path, ("densities", this.name, name), row)
+            row = regret_at(model, problem, design_name, **options)
+            results.update(path, ("densities", name, design_name), row)
             cells = {kind: row.get("gaps", {}).get(kind) for kind in ("joint", "conditional")}
             cells = {"regret": row.get("regret")} | {f"{kind} gap": v for kind, v in cells.items()}
             words = ", ".join(f"{what} {pair(value)}" for what, value in cells.items() if value)
             sizes = f"{row['points']} points, {row['neighbours']:.0f} neighbours"
             seconds = time.monotonic() - start
-            print(f"{this.name} {name} ({sizes}): {words} ({seconds:.0f} s)", flush=True)
+            print(f"{name} {design_name} ({sizes}): {words} ({seconds:.0f} s)", flush=True)
 
 
 def arguments() -> argparse.Namespace:
@@ -161,10 +163,9 @@ def main() -> None:
     solver = Heun() if options.heun else RK4()
     flow = Flow(solver, options.steps, divergence=Hutchinson(probes=options.probes))
     for path in options.models:
-        this = experiment(_pretrained.metadata(path)["experiment"])
         asked = {key: getattr(options, key) for key in ("num", "fields", "probes", "batch_size")}
-        names = tuple(options.designs)
-        measure(load(path), this, options.out, names=names, flow=flow, **asked)
+        name, designs = _pretrained.metadata(path)["experiment"], tuple(options.designs)
+        measure(name, load(path), options.out, designs=designs, flow=flow, **asked)
 
 
 if __name__ == "__main__":

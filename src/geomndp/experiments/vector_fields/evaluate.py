@@ -7,6 +7,7 @@ from os import PathLike
 import jax.numpy as jnp
 import jax.random as jr
 
+from geomndp import _validation
 from geomndp._types import Batch
 from geomndp.data import FieldProblem, covariance
 from geomndp.evaluate import (
@@ -17,15 +18,32 @@ from geomndp.evaluate import (
     summarise,
 )
 from geomndp.experiments.regression1d.score_error import as_dict
-from geomndp.experiments.vector_fields.experiment import FieldExperiment
+from geomndp.experiments.vector_fields.training import problem_for
 from geomndp.likelihood import Flow, Hutchinson
 from geomndp.model import Model
 from geomndp.score import GridGaussianScore
 
 
-def score(
+def evaluate(
     model: Model,
-    this: FieldExperiment,
+    name: str,
+    *,
+    region: str = "interpolation",
+    probes: int | None = None,
+    functions: int | None = None,
+    **options,
+) -> dict:
+    """Evaluate a model on the fixed test fields of its data; options of `evaluate_on`.
+
+    `functions`, the size of a training set, makes no difference here.
+    """
+    _validation.one_of("region", region, ("interpolation",))
+    return evaluate_on(model, problem_for(name), probes=probes or 8, **options)
+
+
+def evaluate_on(
+    model: Model,
+    problem: FieldProblem,
     *,
     num: int = 512,
     route: str = "conditional",
@@ -42,13 +60,13 @@ def score(
     of the errors of one field; that of the mean regret from probes is smaller by sqrt(num). The
     flow is RK4 on 16 steps unless given: its error is below that of 100 Heun steps.
     """
-    tasks = this.problem.tasks(num, seed=seed, dtype="float32")
+    tasks = problem.tasks(num, seed=seed, dtype="float32")
     options = {"route": route, "flow": flow, "batch_size": batch_size, "devices": devices}
-    found = score_tasks(model, this.problem, tasks, probes=probes, directory=directory, **options)
+    found = evaluate_tasks(model, problem, tasks, probes=probes, directory=directory, **options)
     return found | {"seed": seed}
 
 
-def score_tasks(
+def evaluate_tasks(
     model: Model,
     problem: FieldProblem,
     tasks: Batch,
@@ -86,7 +104,7 @@ def score_tasks(
 
 def field_score_errors(
     model: Model,
-    this: FieldExperiment,
+    problem: FieldProblem,
     *,
     num: int = 256,
     batches: int = 4,
@@ -94,8 +112,8 @@ def field_score_errors(
     seed: int = 0,
 ) -> dict:
     """Joint and conditional score errors on fixed test fields, nats per target."""
-    tasks = this.problem.tasks(num, seed=seed, dtype="float32")
-    return score_errors_of(model, this.problem, tasks, batches=batches, cells=cells, seed=seed)
+    tasks = problem.tasks(num, seed=seed, dtype="float32")
+    return score_errors_of(model, problem, tasks, batches=batches, cells=cells, seed=seed)
 
 
 def score_errors_of(

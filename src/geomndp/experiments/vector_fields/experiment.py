@@ -1,175 +1,62 @@
-"""The vector-field experiment: what is trained, and how.
+"""The vector-field experiment: its models, and where its parts are. No JAX.
 
-Names follow the shipped models: `vector-fields/curl-free` is the E(2)-equivariant process,
-`vector-fields/curl-free-ndp` the same without symmetry (NDP*).
+`vector-fields/curl-free` is E(2)-equivariant, `vector-fields/curl-free-ndp` the same without
+symmetry (NDP*).
 """
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
-import jax.numpy as jnp
-import numpy as np
-import optax
+from geomndp.experiments.base import Deferred, Experiment
+from geomndp.experiments.metric_columns import likelihood_columns
+from geomndp.experiments.vector_fields.paper import DATASETS
 
-from geomndp import _validation
-from geomndp._types import PRNGKeyArray
-from geomndp.auto.defaults import loss_for
-from geomndp.data import (
-    FIELDS,
-    AbstractGenerator,
-    ContextSampler,
-    FieldProblem,
-    MultiDesignGenerator,
-    designs,
-    field_problem,
-    stacked_generators,
-)
-from geomndp.data.point_designs import CLUSTERS, PATTERNS
-from geomndp.kernels import Diagonal, White
-from geomndp.model import Model
-from geomndp.nets import AbstractNet, BiDimensionalAttention, Steerable2, num_dropped_edges
-from geomndp.noising import DEFAULT_SCHEDULE, OrnsteinUhlenbeck
-from geomndp.score import NetworkScore
-from geomndp.train import DenoisingLoss, adam
-
-FOLDER = "vector-fields"
-TABLE = ("se", "curl-free", "div-free")
-PAPER_STEPS = 80_000
-PAPER_FUNCTIONS = 80_000
-# Beyond the fifth ring of neighbours (20 points) and below the next of the grid of spacing 20 / 29.
-RADIUS = 1.95
-# All 20 on the grid. Of scattered or denser places the nearest, whose weights are the largest.
-NEIGHBOURS = 24
-NDP = {
-    "tokens": "points",  # components of a vector go with input dimensions: no exchange of these
-    "normalised": True,
-    "num_frequencies": 6,
-    "min_wavelength": 2.5,
-    "max_wavelength": 40.0,
-}
-SCALES = 4  # widths of averages over all points
-SETS = 64
+TENSORS = ("hessian",)
+"""Fields besides those of the paper's table, of an equivariant model only."""
 
 
-class Design(NamedTuple):
-    """Random locations of training."""
+class ModelSpec(NamedTuple):
+    """Data of one model, and whether it is E(2)-equivariant or has no symmetry (NDP*)."""
 
-    points: int
-    densities: dict[str, tuple[float, float]]
-    """Of every kind of `data.designs`, over the density of the grid."""
-    least: float
-    """Smallest share of the points that a thinned function keeps."""
-    share: int
-    """Functions per batch: those on the grid divided by this."""
-
-
-DESIGNS = {
-    "sparse": Design(648, dict.fromkeys(PATTERNS, (0.25, 1.1)), 0.02, 1),
-    "dense": Design(400, dict.fromkeys(PATTERNS, (1.0, 9.5)) | {CLUSTERS: (0.3, 1.2)}, 0.02, 4),
-}
-TURNS = ("grid", "sparse", "dense", "grid", "dense")
-"""What takes turns in training."""
-
-
-class FieldExperiment(NamedTuple):
-    """One model to train: its problem, and whether it turns with its inputs."""
-
-    name: str
-    problem: FieldProblem
+    field: str
     equivariant: bool
 
 
-def experiment(name: str) -> FieldExperiment:
-    """Look up an experiment by the name of its shipped model."""
-    _validation.one_of("model", name, names())
-    short = name.removeprefix(f"{FOLDER}/")
-    problem = field_problem(short.removesuffix("-ndp"))
-    return FieldExperiment(name, problem, not short.endswith("-ndp"))
+def _models() -> Iterator[tuple[str, ModelSpec]]:
+    for field in DATASETS:
+        yield f"vector-fields/{field}", ModelSpec(field, True)
+        yield f"vector-fields/{field}-ndp", ModelSpec(field, False)
+    for field in TENSORS:
+        yield f"vector-fields/{field}", ModelSpec(field, True)
 
 
-def names() -> tuple[str, ...]:
-    """The table's models of both kinds, then the equivariant one of tensor fields."""
-    both = (f"{FOLDER}/{field}{kind}" for field in TABLE for kind in ("", "-ndp"))
-    return (*both, *(f"{FOLDER}/{field}" for field in FIELDS if field not in TABLE))
+MODELS = dict(_models())
+NAMES = {spec: name for name, spec in MODELS.items()}
 
 
-def make_model(
-    this: FieldExperiment,
-    *,
-    key: PRNGKeyArray,
-    compute_dtype: str | None = None,
-    implementation: str | None = None,
-    **options,
-) -> Model:
-    """Untrained model: white limit with the data's variance, beta from 1e-4 to 15.
-
-    Options go to the network, such as `num_scales=0` for neighbours only.
-    """
-    problem = this.problem
-    options |= {"compute_dtype": compute_dtype, "implementation": implementation}
-    net: AbstractNet
-    if this.equivariant:
-        sizes = {"radius": RADIUS, "max_neighbours": NEIGHBOURS, "num_scales": SCALES}
-        net = Steerable2(
-            problem.codomain.representations, **sizes | options, dtype="float32", key=key
-        )
-        missed = int(num_dropped_edges(net, jnp.asarray(problem.grid, jnp.float32)))
-        if missed:
-            raise ValueError(f"expected room for all neighbours on the grid, got {missed} too many")
-    else:
-        dims = problem.codomain.dim, problem.codomain.size
-        net = BiDimensionalAttention(*dims, **NDP | options, dtype="float32", key=key)
-    kernel = Diagonal(White(problem.variance), problem.codomain.size)
-    model = Model(OrnsteinUhlenbeck(kernel, DEFAULT_SCHEDULE), NetworkScore(net))
-    size = problem.codomain.size
-    return model.with_variables(
-        ("x", "y"), ("u", "v") if size == 2 else [f"f{i}" for i in range(size)]
-    )
+def _part(module: str, name: str) -> Deferred:
+    return Deferred(f"geomndp.experiments.vector_fields.{module}", name)
 
 
-def make_loss() -> DenoisingLoss:
-    """The recipe of the 1D models: times dense near zero, likelihood weights."""
-    return loss_for("real")
-
-
-def make_generator(
-    this: FieldExperiment, batch_size: int = 32, functions: int | None = None, sets: int = SETS
-) -> tuple[AbstractGenerator, ...]:
-    """Training fields: a finite set of `functions` on the grid (the paper: 80,000), or fresh ones.
-
-    Fresh fields of an equivariant model take turns on the grid and at `sets` sets of locations of
-    each of two designs: on one grid alone it would learn five distances and one density.
-    """
-    problem = this.problem
-    contexts = ContextSampler(few=2 * problem.contexts, few_share=0.75)
-    options = {"contexts": contexts, "num_functions": functions}
-    grid = problem.generator(batch_size, dtype="float32", **options)
-    if functions is not None or not this.equivariant:
-        return (grid,)
-    made: dict[str, AbstractGenerator] = {"grid": grid}
-    for seed, (name, design) in enumerate(DESIGNS.items()):
-        made[name] = _design_stream(problem, design, batch_size, sets, seed)
-    return tuple(made[name] for name in TURNS)
-
-
-def _design_stream(
-    problem: FieldProblem, design: Design, batch_size: int, sets: int, seed: int
-) -> MultiDesignGenerator:
-    """Fresh fields at random locations of one design."""
-    unit = len(problem.grid) / (math.pi * np.max(np.linalg.norm(problem.grid, axis=1)) ** 2)
-    densities = {kind: (unit * low, unit * high) for kind, (low, high) in design.densities.items()}
-    made = designs(design.points, densities, sets, seed=seed)
-    return MultiDesignGenerator(
-        samplers=stacked_generators(problem.gp, made, "float32"),
-        batch_size=max(batch_size // design.share, 1),
-        contexts=ContextSampler(few=2 * problem.contexts, few_share=0.75),
-        first=1 / sets,
-        least=design.least,
-    )
-
-
-def make_optimiser(this: FieldExperiment, steps: int) -> optax.GradientTransformation:
-    """Adam; normalised networks bear higher rates than the paper's 5e-4."""
-    return adam(steps, peak=2e-3 if this.equivariant else 1e-3)
+EXPERIMENT = Experiment(
+    name="vector-fields",
+    title="Vector fields",
+    models=tuple(MODELS),
+    model=_part("training", "make_model"),
+    generator=_part("training", "make_generator"),
+    loss=_part("training", "make_loss"),
+    optimiser=_part("training", "make_optimiser"),
+    evaluate=_part("evaluate", "evaluate"),
+    report=_part("report", "report"),
+    figures=_part("figures", "figures"),
+    results=Path(__file__).with_name("results.json"),
+    columns=likelihood_columns(
+        "nats per point given 25 others, and regret to the exact GP", {"interpolation": "nats"}
+    ),
+    steps=80_000,  # as in the paper
+    batch_size=32,
+    data_options={"functions": None},
+)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,8 +13,12 @@ import numpy as np
 from geomndp._types import Array, Inputs, Outputs, PRNGKeyArray
 from geomndp.data import FieldProblem
 from geomndp.equivariance import RigidTransform
+from geomndp.experiments.vector_fields.experiment import MODELS, NAMES, ModelSpec
+from geomndp.experiments.vector_fields.likelihood_table import shipped
+from geomndp.experiments.vector_fields.paper import DATASETS
 from geomndp.experiments.vector_fields.rotated_sampler import Turned, quarter_turn
-from geomndp.model import Model
+from geomndp.experiments.vector_fields.training import problem_for
+from geomndp.model import Model, load
 from geomndp.plot import arrow_scale, save_figure, vector_field
 from geomndp.samplers import Amortised
 
@@ -35,6 +40,21 @@ class Drawn(NamedTuple):
         expected = self.motion.act_on_outputs(self.samples[0], problem.codomain)
         gap = jnp.linalg.norm(self.turned - expected) / jnp.linalg.norm(expected)
         return float(gap)
+
+
+def figures(results: dict, folder: Path, data: str | None = None) -> Iterator[Path]:
+    """Data efficiency where it was measured, then samples of the shipped models."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    if results.get("efficiency"):
+        yield efficiency_figure(results["efficiency"], folder / "vector-fields-efficiency.png")
+    names = {field: NAMES[ModelSpec(field, True)] for field in DATASETS}
+    models = {
+        field: (load(name), problem_for(name)) for field, name in names.items() if name in shipped()
+    }
+    if models:
+        yield field_figure(models, folder / "vector-fields.png")
 
 
 def draw_fields(
@@ -100,14 +120,14 @@ def efficiency_figure(part: dict[str, list[dict]], path: str | Path) -> Path:
     import matplotlib.pyplot as plt
 
     curves = [name for name, points in part.items() if len(_finite(points)) > 1]
-    fields = list(dict.fromkeys(name.removesuffix("-ndp") for name in curves or part))
+    fields = list(dict.fromkeys(MODELS[name].field for name in curves or part))
     size = (4.2 * len(fields), 3.4)
     figure, axes = plt.subplots(1, len(fields), figsize=size, squeeze=False, sharey=True)
     for ax, field in zip(axes[0], fields, strict=True):
-        for suffix, label in (("", "E(2)-equivariant"), ("-ndp", "NDP*, no symmetry")):
-            _curve(ax, part.get(field + suffix, []), label, "C1" if suffix else "C0")
-        title = field.rpartition("/")[2]
-        ax.set(title=title, xlabel="training fields", xscale="log", yscale="log")
+        for equivariant, label in ((True, "E(2)-equivariant"), (False, "NDP*, no symmetry")):
+            points = part.get(NAMES[ModelSpec(field, equivariant)], [])
+            _curve(ax, points, label, "C0" if equivariant else "C1")
+        ax.set(title=field, xlabel="training fields", xscale="log", yscale="log")
         ax.grid(alpha=0.3)
     axes[0, 0].set_ylabel("regret, nats per point")
     axes[0, 0].legend(fontsize=7)

@@ -16,30 +16,32 @@ import jax.random as jr
 
 from geomndp import _pretrained
 from geomndp.experiments import results
-from geomndp.experiments.vector_fields.evaluate import field_score_errors, score
-from geomndp.experiments.vector_fields.experiment import FieldExperiment, experiment
+from geomndp.experiments.vector_fields.evaluate import evaluate_on, field_score_errors
 from geomndp.experiments.vector_fields.physics import sample_physics
+from geomndp.experiments.vector_fields.training import problem_for
 from geomndp.experiments.vector_fields.unseen_locations import ELSEWHERE, unseen_grids
 from geomndp.model import Model, load
 
 
-def score_run(
-    model: Model, this: FieldExperiment, run: str | PathLike, *, num: int = 512, probes: int = 8
+def evaluate_run(
+    name: str, model: Model, run: str | PathLike, *, num: int = 512, probes: int = 8
 ) -> None:
     """Score errors, and log-likelihoods by both routes on `num` fields, for the model of a run."""
     path = Path(run) / "results.json"
-    if results.found(results.read(path), "gaps", this.name) is None:
-        results.update(path, ("gaps", this.name), field_score_errors(model, this))
+    problem = problem_for(name)
+    if results.found(results.read(path), "gaps", name) is None:
+        results.update(path, ("gaps", name), field_score_errors(model, problem))
     for route in ("conditional", "joint"):
-        if results.found(results.read(path), "scores", this.name, route) is None:
+        if results.found(results.read(path), "scores", name, route) is None:
             kept = Path(run) / "blocks" / route
-            found = score(model, this, num=num, probes=probes, route=route, directory=kept)
-            results.update(path, ("scores", this.name, route), found)
+            options = {"num": num, "probes": probes, "route": route, "directory": kept}
+            found = evaluate_on(model, problem, **options)
+            results.update(path, ("scores", name, route), found)
 
 
 def measure(
+    name: str,
     model: Model,
-    this: FieldExperiment,
     path: str | PathLike,
     *,
     num: int = 128,
@@ -50,13 +52,14 @@ def measure(
 
     Further options are those of `unseen_grids`.
     """
-    if results.found(results.read(path), "physics", this.name) is None:
-        found = sample_physics(model, this, num=samples, key=jr.key(0))
-        results.update(path, ("physics", this.name), found)
-    for name in options.pop("names", None) or ELSEWHERE:
-        if results.found(results.read(path), "elsewhere", this.name, name) is None:
-            found = unseen_grids(model, this, num=num, names=(name,), **options)
-            results.update(path, ("elsewhere", this.name, name), found[name])
+    problem = problem_for(name)
+    if results.found(results.read(path), "physics", name) is None:
+        found = sample_physics(model, problem, num=samples, key=jr.key(0))
+        results.update(path, ("physics", name), found)
+    for grid in options.pop("names", None) or ELSEWHERE:
+        if results.found(results.read(path), "elsewhere", name, grid) is None:
+            found = unseen_grids(model, problem, num=num, names=(grid,), **options)
+            results.update(path, ("elsewhere", name, grid), found[grid])
 
 
 def add_efficiency(run: str | PathLike, path: str | PathLike) -> None:
@@ -94,10 +97,9 @@ def main() -> None:
             add_efficiency(run, options.out)
             continue
         path = Path(run) / "model"
-        this = experiment(_pretrained.metadata(path)["experiment"])
-        model = load(path)
-        score_run(model, this, run, num=options.fields)
-        measure(model, this, options.out, num=options.num, samples=options.samples)
+        name, model = _pretrained.metadata(path)["experiment"], load(path)
+        evaluate_run(name, model, run, num=options.fields)
+        measure(name, model, options.out, num=options.num, samples=options.samples)
 
 
 if __name__ == "__main__":

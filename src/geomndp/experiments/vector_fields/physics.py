@@ -7,8 +7,8 @@ import jax.random as jr
 import numpy as np
 
 from geomndp._types import Float, PRNGKeyArray
+from geomndp.data import FieldProblem
 from geomndp.evaluate import field_physics
-from geomndp.experiments.vector_fields.experiment import FieldExperiment
 from geomndp.model import Model
 from geomndp.samplers import AbstractSampler, Amortised
 
@@ -17,11 +17,11 @@ SAMPLER = Amortised(100)
 
 
 def sample_physics(
-    model: Model, this: FieldExperiment, *, num: int = 512, key: PRNGKeyArray, **options
+    model: Model, problem: FieldProblem, *, num: int = 512, key: PRNGKeyArray, **options
 ) -> dict:
     """Draw fields and measure them as `field_physics` does; options as those of `drawn`."""
-    samples = drawn(model, this.problem.grid, num=num, key=key, **options)
-    return field_physics(this.problem, samples)
+    samples = drawn(model, problem.grid, num=num, key=key, **options)
+    return field_physics(problem, samples)
 
 
 def drawn(

@@ -1,16 +1,21 @@
-"""Tables of what was measured of the vector-field models, from the file of results; no JAX."""
+"""Tables of the vector-field models, from their cards and from stored results; no JAX."""
 
 from __future__ import annotations
 
-from geomndp.experiments.regression1d.report import gaps
-from geomndp.experiments.table import Table, pair
+from geomndp.experiments.table import Table, pair, score_errors
+from geomndp.experiments.vector_fields.likelihood_table import tables as likelihood_tables
+
+
+def report(results: dict) -> list[Table]:
+    """Likelihoods, then every table for which there are results."""
+    return [*likelihood_tables(), *tables(results)]
 
 
 def tables(results: dict) -> list[Table]:
     """Every table for which there are results."""
     made = [efficiency(results.get("efficiency", {})), physics(results.get("physics", {}))]
     made += [elsewhere(results.get("elsewhere", {})), densities(results.get("densities", {}))]
-    made.append(gaps(results.get("gaps", {})))
+    made.append(score_errors(results.get("gaps", {})))
     made.append(step_times(results.get("step_times", [])))
     return [table for table in made if table.rows]
 

@@ -15,8 +15,7 @@ from geomndp._types import Float
 from geomndp.data import FieldProblem, disc
 from geomndp.equivariance import random_transform
 from geomndp.evaluate import summarise, whitened
-from geomndp.experiments.vector_fields.evaluate import field_score_errors, score
-from geomndp.experiments.vector_fields.experiment import FieldExperiment
+from geomndp.experiments.vector_fields.evaluate import evaluate_on, field_score_errors
 from geomndp.experiments.vector_fields.physics import SAMPLER
 from geomndp.model import Model
 from geomndp.nets import graph_nets, num_dropped_edges, with_capacity
@@ -53,7 +52,7 @@ def places(name: str, problem: FieldProblem, seed: int = 0) -> Float[np.ndarray,
 
 def unseen_grids(
     model: Model,
-    this: FieldExperiment,
+    problem: FieldProblem,
     *,
     num: int = 128,
     fields: int = 64,
@@ -68,23 +67,22 @@ def unseen_grids(
 
     `gaps` are distances from the exact score on `fields` fields, cheap. `whitened` is the mean
     square of whitened posterior samples, mean and standard error over `tasks` fields: one for the
-    exact posterior. With `num` fields, all that `score` gives; further options are its own.
+    exact posterior. With `num` fields, all that `evaluate_on` gives; further options are its own.
     """
     rows = {}
     for name in names:
-        problem = this.problem._replace(grid=places(name, this.problem))
-        roomy = with_capacity(model, np.asarray(problem.grid, np.float32))
-        there = this._replace(problem=problem)
+        there = problem._replace(grid=places(name, problem))
+        roomy = with_capacity(model, np.asarray(there.grid, np.float32))
         gaps = field_score_errors(roomy, there, num=fields, batches=2, cells=max(fields // 4, 2))
-        spread = posterior_spread(roomy, problem, tasks=tasks, samples=samples, sampler=sampler)
+        spread = posterior_spread(roomy, there, tasks=tasks, samples=samples, sampler=sampler)
         rows[name] = {
-            "points": len(problem.grid),
-            "missed_neighbours": _missed(roomy, problem.grid),
+            "points": len(there.grid),
+            "missed_neighbours": _missed(roomy, there.grid),
             "gaps": {kind: gaps[kind]["gap"] for kind in gaps},
             "whitened": spread,
         }
         if num:
-            rows[name] |= score(roomy, there, num=num, probes=probes, **options)
+            rows[name] |= evaluate_on(roomy, there, num=num, probes=probes, **options)
     return rows
 
 

@@ -11,9 +11,10 @@ from numpy.testing import assert_allclose
 
 from geomndp import baselines
 from geomndp.data import ibtracs
-from geomndp.experiments.cyclones import protocol, table
-from geomndp.experiments.cyclones.protocol import Measures
 from geomndp.geometry.geodesy import EARTH_RADIUS_KM, to_unit
+from geomndp.experiments.cyclones import baselines as track_baselines, protocol, rows as rows_of
+from geomndp.experiments.cyclones.experiment import EXPERIMENT
+from geomndp.experiments.cyclones.rows import Measures
 
 
 def synthetic(count, seed):
@@ -56,24 +57,24 @@ def test_measures_are_in_kilometres():
 def test_rows_there_and_back():
     part = ibtracs.Split(synthetic(200, 0), synthetic(6, 1))
     names = ("persistence of the last velocity", "linear-Gaussian, local frame")
-    rows = table.baseline_rows([part, part], names=names, num_samples=4)
-    assert [row.task for row in rows] == ["extrapolation", *table.TASKS]
-    assert table.from_json(json.loads(json.dumps(table.to_json(rows)))) == rows
+    rows = track_baselines.baseline_rows([part, part], names=names, num_samples=4)
+    assert [row.task for row in rows] == ["extrapolation", *rows_of.TASKS]
+    assert rows_of.from_json(json.loads(json.dumps(rows_of.to_json(rows)))) == rows
     mean, spread = rows[0].summary("mean_error")
     assert mean > 0 and spread == 0
     assert rows[0].summary("log_prob") is None
 
 
 def test_measured_rows_lie_in_the_package():
-    rows = table.measured()
-    assert {row.label for row in rows} >= set(table.BASELINES)
-    assert all(len(row.measures) == 5 for row in rows if row.label in table.BASELINES)
+    rows = rows_of.stored_rows("storms", EXPERIMENT.results)
+    assert {row.label for row in rows} >= set(track_baselines.BASELINES)
+    assert all(len(row.measures) == 5 for row in rows if row.label in track_baselines.BASELINES)
     (linear,) = (
         row for row in rows if (row.label, row.task) == ("linear-Gaussian, local frame", "joint")
     )
     assert_allclose(linear.summary("log_prob")[0], 460, atol=3)
     with pytest.raises(ValueError, match="one of 'storms', 'seasons', got 'months'"):
-        table.measured("months")
+        rows_of.stored_rows("months", EXPERIMENT.results)
 
 
 def test_a_single_track_has_no_coverage():

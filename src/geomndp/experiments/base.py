@@ -1,0 +1,122 @@
+"""What an experiment is: one table, the models it trains, and how they are judged. No JAX."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from geomndp import _pretrained
+from geomndp.experiments import results
+from geomndp.experiments.metric_columns import MetricColumns
+from geomndp.experiments.table import Table
+
+if TYPE_CHECKING:
+    from geomndp.model import Model
+
+
+class Unavailable(Exception):
+    """Figures that cannot be drawn, and why."""
+
+
+class Deferred(NamedTuple):
+    """A function by its module and name, imported when it is called.
+
+    With it, experiments are listed and their tables printed without JAX.
+    """
+
+    module: str
+    name: str
+
+    def resolve(self) -> Callable[..., Any]:
+        """Import the function."""
+        return getattr(import_module(self.module), self.name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.resolve()(*args, **kwargs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """One table of results: the models it trains, their evaluation, its report and figures.
+
+    Args:
+        name: name of the table, as in `geomndp reproduce NAME`.
+        models: names of its models, as in `geomndp train NAME`.
+        model: (name, *, key, compute_dtype=None, **network options) -> untrained model.
+        generator: (name, batch_size, **data options) -> generator of training functions, or
+            several that take turns.
+        loss: () -> training loss.
+        optimiser: (name, steps) -> optax optimiser.
+        evaluate: (model, name, *, num, region, route, probes, seed, directory, **data options) ->
+            metrics of a trained model on `num` test functions, JSON-serialisable.
+        report: (results) -> tables, from stored results and the cards of shipped models.
+        figures: (results, folder, data) -> paths of figures, drawn one by one; `data` is an archive
+            or None. Raises `Unavailable` where something is missing.
+        results: stored results that come with the package; only ever read.
+        columns: how `geomndp list` shows metrics.
+        title: heading of the tables.
+        steps: default number of training steps.
+        batch_size: default number of functions per step.
+        regions: names of the test sets of `evaluate`, the default first.
+        data_options: options of the data with their defaults, such as {"split": 0}.
+        quick_options: options of `evaluate` when shipped models are measured anew.
+    """
+
+    name: str
+    models: tuple[str, ...]
+    model: Callable[..., Model]
+    generator: Callable[..., Any]
+    loss: Callable[[], Any]
+    optimiser: Callable[[str, int], Any]
+    evaluate: Callable[..., dict[str, Any]]
+    report: Callable[[dict], list[Table]]
+    figures: Callable[[dict, Path, str | None], Iterable[Path]]
+    results: Path
+    columns: MetricColumns
+    title: str
+    steps: int
+    batch_size: int
+    regions: tuple[str, ...] = ("interpolation",)
+    data_options: Mapping[str, Any] = field(default_factory=dict)
+    quick_options: Mapping[str, Any] = field(default_factory=dict)
+
+    def read_results(self, path: str | Path | None = None) -> dict:
+        """Results of a file; those that come with the package without a path."""
+        return results.read(self.results if path is None else path)
+
+    def options(self, **given: Any) -> dict[str, Any]:
+        """Data options with defaults; None stands for what was not given.
+
+        Raises:
+            ValueError: for an option that this experiment does not have.
+        """
+        given = {name: value for name, value in given.items() if value is not None}
+        if unknown := [name for name in given if name not in self.data_options]:
+            known = ", ".join(f"--{name}" for name in self.data_options) or "none"
+            raise ValueError(
+                f"expected options of the data of {self.name} ({known}), "
+                f"got --{unknown[0]} {given[unknown[0]]}"
+            )
+        return {**self.data_options, **given}
+
+    def shipped(self) -> list[str]:
+        """Names of its models that come with the package."""
+        names = _pretrained.names()
+        return [name for name in self.models if name in names]
+
+    def measure_shipped(self, num: int, **options: Any) -> dict[str, dict[str, dict]]:
+        """Metrics of all its shipped models on `num` test functions: model -> region -> metrics."""
+        from geomndp.model import load
+
+        asked = {"route": "conditional", "probes": None, "seed": 1234, "directory": None}
+        asked |= {**self.quick_options, **options}
+        return {
+            name: {
+                region: self.evaluate(load(name), name, num=num, region=region, **asked)
+                for region in self.regions
+            }
+            for name in self.shipped()
+        }

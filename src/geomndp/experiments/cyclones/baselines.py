@@ -1,0 +1,96 @@
+"""Simple forecasts of the cyclone table: fitted and measured on every split."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+
+from geomndp.baselines import (
+    AbstractBaseline,
+    ChartGP,
+    GreatCircle,
+    Hermite,
+    LatLon,
+    LinearGaussian,
+    Persistence,
+    Stereographic,
+)
+from geomndp.data.ibtracs import SEEDS, Split, cyclones, split_by_season, split_by_storm
+from geomndp.experiments import results
+from geomndp.experiments.cyclones.protocol import score_baseline, task
+from geomndp.experiments.cyclones.rows import TASKS, Measures, Row, to_json
+
+Fit = Callable[..., AbstractBaseline]
+
+
+BASELINES: dict[str, tuple[Fit, tuple[str, ...]]] = {
+    "persistence of the last velocity": (Persistence.fit, ("extrapolation",)),
+    "straight great circle": (GreatCircle.fit, ("interpolation",)),
+    "great-circle Hermite curve": (Hermite.fit, ("interpolation",)),
+    "the same, velocities of 6 hours": (
+        lambda x, y: Hermite.fit(x, y, steps=2),
+        ("interpolation",),
+    ),
+    "linear-Gaussian, local frame": (LinearGaussian.fit, TASKS),
+    "linear, scales for every storm": (
+        lambda x, y: LinearGaussian.fit(x, y, heavy_tailed=True),
+        TASKS,
+    ),
+    "GP in latitude and longitude": (lambda x, y: ChartGP.fit(x, y, chart=LatLon()), TASKS),
+    "GP in stereographic plane": (lambda x, y: ChartGP.fit(x, y, chart=Stereographic()), TASKS),
+}
+
+
+def baseline_rows(
+    parts: Sequence[Split],
+    *,
+    names: Sequence[str] | None = None,
+    num_samples: int = 50,
+    report: Callable[[str], None] = lambda line: None,
+) -> list[Row]:
+    """Measure the baselines: fitted to each split's training storms, scored on those held out."""
+    found: dict[tuple[str, str], list[Measures]] = {}
+    for number, split in enumerate(parts):
+        x, y = jnp.asarray(split.train.x), jnp.asarray(split.train.y)
+        truth = jnp.asarray(split.test.y)
+        for name in BASELINES if names is None else names:
+            fit, tasks = BASELINES[name]
+            baseline = fit(x, y)
+            for which in tasks:
+                key = jr.key(number)
+                measured = score_baseline(
+                    baseline, task(which), x[0], truth, key=key, num_samples=num_samples
+                )
+                found.setdefault((name, which), []).append(measured)
+                report(f"split {number}, {name}, {which}: {measured}")
+    return [Row(name, which, tuple(values)) for (name, which), values in found.items()]
+
+
+def measure_baselines(
+    path: str | os.PathLike | None = None,
+    *,
+    out: str | os.PathLike,
+    seeds: Sequence[int] = SEEDS,
+    num_samples: int = 50,
+    report: Callable[[str], None] = print,
+) -> dict[str, list[Row]]:
+    """Measure all baselines on the archive at `path` and write their rows to a JSON file.
+
+    `storms`: random splits, one a seed; `seasons`: the newest tenth of all storms held out.
+    """
+    with jax.enable_x64(True):
+        tracks = cyclones(path)
+        parts = {
+            "storms": [split_by_storm(tracks, seed) for seed in seeds],
+            "seasons": [split_by_season(tracks)],
+        }
+        tables = {
+            name: baseline_rows(splits, num_samples=num_samples, report=report)
+            for name, splits in parts.items()
+        }
+    results.write(out, {name: to_json(rows) for name, rows in tables.items()})
+    return tables
