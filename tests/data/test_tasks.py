@@ -68,8 +68,8 @@ def test_out_of_range_moves_the_inputs():
 
 def test_old_names_of_regions_warn():
     problem = data.regression1d("paper", "sawtooth")
-    with pytest.warns(DeprecationWarning, match="'out-of-range' is deprecated.*'out-of-range'"):
-        batch = problem.tasks(2, region="out-of-range")
+    with pytest.warns(DeprecationWarning, match="'generalisation' is deprecated.*'out-of-range'"):
+        batch = problem.tasks(2, region="generalisation")
     assert_array_equal(batch.x, problem.tasks(2, region="out-of-range").x)
 
 

@@ -21,7 +21,7 @@ from geomndp.kernels import Matern52, Periodic, SquaredExponential, White
 NOISE = 0.05**2
 REGIONS = {"in-range": (-2.0, 2.0), "out-of-range": (2.0, 6.0)}
 """Ranges of the test inputs; training inputs lie on [-2, 2]."""
-_OLD_REGIONS = {"in-range": "in-range", "out-of-range": "out-of-range"}
+_OLD_REGIONS = {"interpolation": "in-range", "generalisation": "out-of-range"}
 
 
 def _weakly_periodic(lengthscale: float, period: float) -> Gaussian:
