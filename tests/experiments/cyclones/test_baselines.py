@@ -11,10 +11,10 @@ from numpy.testing import assert_allclose
 
 from geomndp import baselines
 from geomndp.data import ibtracs
-from geomndp.geometry.geodesy import EARTH_RADIUS_KM, to_unit
 from geomndp.experiments.cyclones import baselines as track_baselines, protocol, rows as rows_of
 from geomndp.experiments.cyclones.experiment import EXPERIMENT
 from geomndp.experiments.cyclones.rows import Measures
+from geomndp.geometry.geodesy import EARTH_RADIUS_KM, to_unit
 
 
 def synthetic(count, seed):
