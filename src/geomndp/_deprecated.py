@@ -160,7 +160,8 @@ class _RenamedModules:
         package = sys.modules[parent].__name__  # the new one, where the parent was renamed
         if package == parent and ":" in NAMES.get(package, {}).get(child, ":"):
             return None
-        return ModuleSpec(fullname, self)
+        loader: Any = self
+        return ModuleSpec(fullname, loader)
 
     def create_module(self, spec: ModuleSpec) -> None:
         """Let Python make an empty module, to be replaced."""
