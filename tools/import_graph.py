@@ -75,8 +75,9 @@ def heights(edges: Graph) -> dict[str, int]:
             found[layer] = max(steps, default=0)
         return found[layer]
 
-    for layer, target in edges:
-        height(layer), height(target)
+    for edge in edges:
+        for layer in edge:
+            height(layer)
     return found
 
 
@@ -94,7 +95,7 @@ def surprising(edges: Graph) -> list[tuple[str, str, str]]:
 
 def main() -> None:
     """Print the layers from the bottom up, each with what it imports."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--source", type=Path, default=Path(__file__).parents[1] / "src")
     parser.add_argument("--surprising", action="store_true", help="print only surprising edges")
     options = parser.parse_args()

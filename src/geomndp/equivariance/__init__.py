@@ -1,8 +1,13 @@
 """Rigid transforms of flat space, and their action on the values of fields over it."""
 
 from geomndp._deprecated import deprecated_names
-from geomndp.equivariance.circular import ORDERS, circular_basis
-from geomndp.equivariance.field_type import REPRESENTATIONS, FieldType, symmetric_basis
+from geomndp.equivariance.field_type import (
+    ORDERS,
+    REPRESENTATIONS,
+    FieldType,
+    circular_basis,
+    symmetric_basis,
+)
 from geomndp.equivariance.spherical import irreps_of, spherical_basis
 from geomndp.equivariance.transforms import RigidTransform, random_transform
 

@@ -1,4 +1,4 @@
-r"""What the values of a field are, and how they turn when space is turned.
+r"""Types of fields: how their values transform when space is rotated or reflected.
 
 An orthogonal matrix R acts on a value of p components by an orthogonal matrix D(R):
 
@@ -13,6 +13,19 @@ An orthogonal matrix R acts on a value of p components by an orthogonal matrix D
 
 Symmetric tensors are written in an orthonormal basis (Mandel 1965): the diagonal, then the other
 entries times $\sqrt 2$. Only so is D(R) orthogonal, and white noise on the components invariant.
+
+Over the plane a value is also a set of complex channels of angular orders 0, 1 and 2. A rotation by
+$\phi$ multiplies a channel of order m by $e^{i m \phi}$, and the reflection $x_2 \to -x_2$
+conjugates it: irreducible representations of O(2), where order 0 holds two of them, scalars (real)
+and pseudo-scalars (imaginary).
+
+| value | channels |
+|---|---|
+| scalar s, pseudo-scalar q | order 0: s, i q |
+| vector v | order 1: v_1 + i v_2 |
+| pseudo-vector w | order 1: -w_2 + i w_1 |
+| tensor T | order 0: (T_11 + T_22 + i (T_21 - T_12)) / sqrt 2 |
+| | order 2: (T_11 - T_22 + i (T_12 + T_21)) / sqrt 2 |
 """
 
 from __future__ import annotations
@@ -28,11 +41,20 @@ from geomndp import _validation
 from geomndp._deprecated import renamed_attribute
 from geomndp._types import Array, Float
 
+ORDERS = (0, 1, 2)
+"""Angular orders of the channels of a planar field."""
 REPRESENTATIONS = ("scalar", "pseudoscalar", "vector", "pseudovector", "tensor", "symmetric")
 
 
 def symmetric_basis(dim: int) -> np.ndarray:
-    """Orthonormal basis of the symmetric matrices: (d, d, d (d + 1) / 2), the diagonal first."""
+    """Orthonormal basis of the symmetric matrices, the diagonal first.
+
+    Args:
+        dim: Dimension d of space.
+
+    Returns:
+        One matrix per column, shape (d, d, d (d + 1) / 2).
+    """
     pairs = [(i, i) for i in range(dim)] + list(itertools.combinations(range(dim), 2))
     basis = np.zeros((dim, dim, len(pairs)))
     for column, (i, j) in enumerate(pairs):
@@ -41,14 +63,25 @@ def symmetric_basis(dim: int) -> np.ndarray:
 
 
 class FieldType(eqx.Module):
-    """Values of a field over R^dim: parts of the given representations, one after the other."""
+    """Values of a field over R^dim: parts of the given representations, one after the other.
+
+    Args:
+        dim: Dimension of space, 2 or 3.
+        *representations: Those of the parts: "scalar", "pseudoscalar", "vector", "pseudovector",
+            "tensor" or "symmetric".
+
+    Raises:
+        ValueError: If there is no part, or an unknown one.
+
+    Example:
+        `FieldType(2, "scalar", "vector")`: pressure and wind.
+    """
 
     dim: int = eqx.field(static=True)
     representations: tuple[str, ...] = eqx.field(static=True)
     kinds = renamed_attribute("representations")
 
     def __init__(self, dim: int, *representations: str):
-        """List the parts of a value, such as `FieldType(2, "scalar", "vector")`."""
         _validation.one_of("dim", dim, (2, 3))
         if not representations:
             raise ValueError("expected at least one representation, got none")
@@ -70,7 +103,14 @@ class FieldType(eqx.Module):
         return sum(self.sizes)
 
     def action(self, matrix: Float[Array, "d d"]) -> Float[Array, "p p"]:
-        """D(R), with one block a part."""
+        """Matrix D(R) by which values transform, block-diagonal with one block per part.
+
+        Args:
+            matrix: Orthogonal matrix R, shape (d, d).
+
+        Returns:
+            Shape (p, p).
+        """
         _validation.shape("matrix", matrix, (self.dim, self.dim))
         rows, start = [], 0
         for representation, size in zip(self.representations, self.sizes, strict=True):
@@ -97,3 +137,57 @@ def _block(representation: str, matrix: Array) -> Array:
         return both
     basis = jnp.asarray(symmetric_basis(len(matrix)).reshape(len(both), -1), matrix.dtype)
     return jnp.linalg.multi_dot([basis.T, both, basis], precision="highest")
+
+
+def _tensor() -> list[tuple[int, np.ndarray]]:
+    parts = {
+        0: ([[1, 0], [0, 1]], [[0, -1], [1, 0]]),
+        2: ([[1, 0], [0, -1]], [[0, 1], [1, 0]]),
+    }
+    return [(m, math.sqrt(0.5) * np.reshape(p, (2, 4))) for m, p in parts.items()]
+
+
+def _channels(representation: str) -> list[tuple[int, np.ndarray]]:
+    """Order of every channel of a value, and the (2, size) matrix that gives its two parts."""
+    known = {
+        "scalar": [(0, np.array([[1.0], [0.0]]))],
+        "pseudoscalar": [(0, np.array([[0.0], [1.0]]))],
+        "vector": [(1, np.eye(2))],
+        "pseudovector": [(1, np.array([[0.0, -1.0], [1.0, 0.0]]))],
+        "tensor": _tensor(),
+    }
+    if representation == "symmetric":
+        basis = symmetric_basis(2).reshape(4, 3)
+        return [(m, matrix @ basis) for m, matrix in _tensor()]
+    return known[representation]
+
+
+def circular_basis(field_type: FieldType) -> np.ndarray:
+    """Coefficients of the complex channels of planar values in their components.
+
+    Channels that an order does not need are zero. The basis is orthonormal: the same coefficients
+    lead back to the components.
+
+    Args:
+        field_type: A field type over the plane, with p components.
+
+    Returns:
+        Coefficients of real and imaginary parts, shape (orders, 2, channels, p).
+
+    Raises:
+        ValueError: If the field is not over the plane.
+    """
+    if field_type.dim != 2:
+        raise ValueError(f"expected values over the plane, got dimension {field_type.dim}")
+    by_order: list[list[np.ndarray]] = [[] for _ in ORDERS]
+    start = 0
+    for representation, size in zip(field_type.representations, field_type.sizes, strict=True):
+        for order, matrix in _channels(representation):
+            wide = np.zeros((2, field_type.size))
+            wide[:, start : start + size] = matrix
+            by_order[order].append(wide)
+        start += size
+    most = max(map(len, by_order))
+    empty = np.zeros((2, field_type.size))
+    padded = [group + [empty] * (most - len(group)) for group in by_order]
+    return np.stack([np.stack(group, axis=1) for group in padded])

@@ -18,20 +18,37 @@ _IRREPS = {
 }
 
 
-def irreps_of(codomain: FieldType) -> str:
-    """Representations of the parts in their order, such as "0e+2e" for a symmetric tensor."""
-    if codomain.dim != 3:
-        raise ValueError(f"expected values over R^3, got dimension {codomain.dim}")
+def irreps_of(field_type: FieldType) -> str:
+    """Irreducible representations of the parts in e3nn's notation, in their order.
+
+    Args:
+        field_type: A field type over R^3.
+
+    Returns:
+        For example "0e+2e" for a symmetric tensor.
+
+    Raises:
+        ValueError: If the field is not over R^3.
+    """
+    if field_type.dim != 3:
+        raise ValueError(f"expected values over R^3, got dimension {field_type.dim}")
     return "+".join(
-        irrep for representation in codomain.representations for irrep in _IRREPS[representation]
+        irrep for representation in field_type.representations for irrep in _IRREPS[representation]
     )
 
 
-def spherical_basis(codomain: FieldType) -> np.ndarray:
-    """Orthogonal (p, p) matrix from the components of a value to those of `irreps_of`."""
-    total = np.zeros((codomain.size, codomain.size))
+def spherical_basis(field_type: FieldType) -> np.ndarray:
+    """Orthogonal matrix from the components of a value to those of `irreps_of`.
+
+    Args:
+        field_type: A field type over R^3 with p components.
+
+    Returns:
+        Shape (p, p).
+    """
+    total = np.zeros((field_type.size, field_type.size))
     start = 0
-    for representation, size in zip(codomain.representations, codomain.sizes, strict=True):
+    for representation, size in zip(field_type.representations, field_type.sizes, strict=True):
         total[start : start + size, start : start + size] = _block(representation, size)
         start += size
     return total

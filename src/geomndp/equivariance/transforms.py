@@ -14,7 +14,12 @@ from geomndp.linalg import matmul
 
 
 class RigidTransform(eqx.Module):
-    """x -> R x + b with an orthogonal matrix R; values are rotated by R and not shifted."""
+    """Rigid transform x -> R x + b; values of fields are rotated by R and not shifted.
+
+    Args:
+        matrix: Orthogonal matrix R, shape (d, d).
+        shift: Translation b, shape (d,).
+    """
 
     matrix: Float[Array, "d d"]
     shift: Float[Array, " d"]
@@ -28,19 +33,32 @@ class RigidTransform(eqx.Module):
         return len(self.shift)
 
     def act_on_inputs(self, x: Inputs) -> Inputs:
-        """Move the locations, the first d columns; further columns are invariant inputs."""
+        """Transform locations, the first d columns; further columns are invariant inputs.
+
+        Args:
+            x: Inputs, shape (n, d) or with further columns.
+        """
         locations, invariant = x[:, : self.dim], x[:, self.dim :]
         _validation.shape("locations", locations, (len(x), self.dim))
         moved = matmul(locations, self.matrix.T) + self.shift[None, :]
         return jnp.concatenate([moved, invariant], axis=1)
 
     def act_on_outputs(self, y: Outputs, field_type: FieldType) -> Outputs:
-        """Rotate the values."""
+        """Rotate the values of a field.
+
+        Args:
+            y: Values, shape (n, p).
+            field_type: What the p components are.
+        """
         _validation.shape("y", y, (len(y), field_type.size))
         return matmul(y, field_type.action(self.matrix).T)
 
     def compose(self, other: RigidTransform) -> RigidTransform:
-        """The transform that applies `other` first."""
+        """The transform that applies `other` first, then this one.
+
+        Args:
+            other: Another transform of the same space.
+        """
         moved = matmul(self.matrix, other.shift[:, None])[:, 0]
         return RigidTransform(matmul(self.matrix, other.matrix), moved + self.shift)
 
@@ -53,9 +71,17 @@ class RigidTransform(eqx.Module):
 def random_transform(
     dim: int, *, key: PRNGKeyArray, reflect: bool | None = None, scale: float = 1.0, dtype=None
 ) -> RigidTransform:
-    """Draw a transform: R uniform on O(d), on SO(d) or on its complement, a shift of `scale`.
+    """Draw a transform, R uniform on O(d), on SO(d) or on its complement.
 
-    `reflect` says whether R reflects; None leaves it to chance.
+    Args:
+        dim: Dimension d of space.
+        key: Random key.
+        reflect: Whether R reflects; None leaves it to chance.
+        scale: Standard deviation of every component of the shift.
+        dtype: Floating-point type, JAX's default without.
+
+    Returns:
+        The transform.
     """
     turn_key, shift_key = jr.split(key)
     dtype = jnp.dtype(dtype or jnp.result_type(float))

@@ -24,7 +24,12 @@ Coordinates = Float[Array, "*n k"]
 
 
 class AbstractManifold(RenamedMethods, eqx.Module):
-    """Smooth subset of R^p, p = `ambient_dim`, of dimension `dim`."""
+    """Smooth subset of R^p, p = `ambient_dim`, of dimension `dim`, with the metric of R^p.
+
+    Subclass it for a manifold of your own: the abstract methods are needed, `heat_kernel` makes
+    training exact where there is one in closed form, and `geomndp.register` names the class in
+    model files.
+    """
 
     onto = renamed_attribute("retract")
     embed = renamed_attribute("from_tangent_coords")
@@ -57,43 +62,89 @@ class AbstractManifold(RenamedMethods, eqx.Module):
 
     @abc.abstractmethod
     def exp(self, y: Points, v: Points) -> Points:
-        """End of the geodesic that leaves y with velocity v, after unit time."""
+        """End (..., p) of the geodesic that leaves y with velocity v, after unit time.
+
+        Args:
+            y: Points, shape (..., p).
+            v: Tangent vectors there, shape (..., p).
+        """
 
     @abc.abstractmethod
     def log(self, y: Points, z: Points) -> Points:
-        """Velocity at y of the shortest geodesic to z; one of them where there are several."""
+        """Velocity (..., p) at y of the shortest geodesic to z; of one of them at the cut locus.
+
+        Args:
+            y: Points, shape (..., p).
+            z: Points, shape (..., p).
+        """
 
     @abc.abstractmethod
     def distance(self, y: Points, z: Points) -> Lengths:
-        """Length of the shortest geodesic."""
+        """Length (...) of the shortest geodesic; radians on the unit sphere.
+
+        Args:
+            y: Points, shape (..., p).
+            z: Points, shape (..., p).
+        """
 
     @abc.abstractmethod
     def project(self, y: Points, v: Points) -> Points:
-        """Tangent part at y of a vector of R^p."""
+        """Orthogonal projection of v onto the tangent space at y, shape (..., p).
+
+        Args:
+            y: Points, shape (..., p).
+            v: Vectors of R^p, shape (..., p).
+        """
 
     @abc.abstractmethod
     def retract(self, y: Points) -> Points:
-        """Move a vector of R^p to the manifold: smooth, and the identity on the manifold itself.
+        """Map vectors to points (..., p), smoothly; the identity on the manifold itself.
 
         White noise in R^p becomes a uniform draw; zero becomes some point.
+
+        Args:
+            y: Vectors of R^p, shape (..., p).
         """
 
     @abc.abstractmethod
     def from_tangent_coords(self, y: Points, c: Coordinates) -> Points:
-        """Tangent vector at y with coordinates c in an orthonormal basis."""
+        """Tangent vector (..., p) of given coordinates in an orthonormal basis at y.
+
+        Args:
+            y: Points, shape (..., p).
+            c: Coordinates, shape (..., dim).
+        """
 
     @abc.abstractmethod
     def to_tangent_coords(self, y: Points, v: Points) -> Coordinates:
-        """Coordinates of the tangent part of v in that basis."""
+        """Coordinates (..., dim) of the tangent part of v in that basis.
+
+        Args:
+            y: Points, shape (..., p).
+            v: Vectors of R^p, shape (..., p).
+        """
 
     def basis(self, y: Points) -> Float[Array, "*n k p"]:
-        """Orthonormal basis of the tangent space at y, one vector a row."""
+        """Orthonormal basis of the tangent space at y, as rows: shape (..., dim, p).
+
+        Args:
+            y: Points, shape (..., p).
+        """
         c = jnp.broadcast_to(jnp.eye(self.dim, dtype=y.dtype), (*y.shape[:-1], self.dim, self.dim))
         points = jnp.broadcast_to(y[..., None, :], (*c.shape[:-1], y.shape[-1]))
         return self.from_tangent_coords(points, c)
 
     def uniform(self, n: int, *, key: PRNGKeyArray, dtype=None) -> Float[Array, "n p"]:
-        """Draw n points from the uniform law."""
+        """Draw n points from the uniform law, shape (n, p).
+
+        Args:
+            n: Number of points.
+            key: Random key.
+            dtype: Floating-point type, JAX's default without.
+
+        Raises:
+            ValueError: If the manifold is not compact.
+        """
         if not math.isfinite(self.log_volume):
             raise ValueError("expected a compact manifold for a uniform law, got an unbounded one")
         return self.retract(jr.normal(key, (n, self.ambient_dim), dtype=dtype))
@@ -108,7 +159,16 @@ class AbstractManifold(RenamedMethods, eqx.Module):
         return None
 
     def check(self, name: str, y, mask=None) -> None:
-        """Refuse points that are off the manifold by more than rounding, naming the rows."""
+        """Raise ValueError unless points lie on the manifold, up to the rounding of float32.
+
+        Args:
+            name: What the points are called in the message.
+            y: Points, shape (n, p); nothing is checked while JAX traces them.
+            mask: 1 for rows that count, shape (n,).
+
+        Raises:
+            ValueError: With the rows that are off the manifold.
+        """
         if self.flat or not (_validation.concrete(y) and _validation.concrete(mask)):
             return
         rows = np.asarray(y)[np.minimum(np.arange(bucket(len(y))), len(y) - 1)]  # few shapes
@@ -118,12 +178,16 @@ class AbstractManifold(RenamedMethods, eqx.Module):
         bad = np.flatnonzero(wrong if mask is None else wrong & (np.asarray(mask) > 0))
         if bad.size:
             rows = ", ".join(map(str, bad[:8])) + (", ..." if bad.size > 8 else "")
-            kind = type(self).__name__
-            raise ValueError(f"expected {name} on {kind}, got points off it in rows {rows}")
+            manifold = type(self).__name__
+            raise ValueError(f"expected {name} on {manifold}, got points off it in rows {rows}")
 
 
 class AbstractFamily(AbstractManifold):
-    """A manifold for every d = 1, 2, ..., its dimension."""
+    """Manifolds that exist in every dimension d = 1, 2, ...
+
+    Args:
+        d: Dimension.
+    """
 
     d: int = eqx.field(static=True)
 
@@ -137,7 +201,11 @@ class AbstractFamily(AbstractManifold):
 
 @_registry.tagged("manifold/euclidean")
 class Euclidean(AbstractFamily):
-    """R^d."""
+    """Flat space R^d.
+
+    Args:
+        d: Dimension.
+    """
 
     @property
     def ambient_dim(self) -> int:
@@ -178,20 +246,3 @@ class Euclidean(AbstractFamily):
 
     def heat_kernel(self):
         return Flat()
-
-
-def divide(a: Array, b: Array, otherwise: float) -> Array:
-    """a / b, and `otherwise` where b is zero, without NaN in gradients."""
-    return jnp.where(b > 0, a / jnp.where(b > 0, b, 1.0), otherwise)
-
-
-def unit(v: Points, axis: int = 0) -> Points:
-    """Direction of v; that of a coordinate axis where v is zero."""
-    length = norm(v)
-    fallback = jnp.zeros_like(v).at[..., axis].set(1.0)
-    return jnp.where(length > 0, v / jnp.where(length > 0, length, 1.0), fallback)
-
-
-def sinc(x: Array) -> Array:
-    """sin(x) / x."""
-    return jnp.sinc(x / math.pi)

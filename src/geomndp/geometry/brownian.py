@@ -10,12 +10,26 @@ from geomndp.geometry.heat.kernel import AbstractHeatKernel, HeatTimes, Points
 
 
 def has_heat_kernel(manifold: AbstractManifold) -> bool:
-    """Whether the manifold has a heat kernel in closed form."""
+    """Whether a manifold has a heat kernel in closed form.
+
+    Args:
+        manifold: Any manifold.
+    """
     return manifold.heat_kernel() is not None
 
 
 def heat_kernel(manifold: AbstractManifold) -> AbstractHeatKernel:
-    """Heat kernel in closed form: R^d, circle, S^2, tori, SO(3), and products of these."""
+    """Heat kernel in closed form: R^d, circle, S^2, tori, SO(3), and products of these.
+
+    Args:
+        manifold: One of these, or one of your own whose method `heat_kernel` gives it.
+
+    Returns:
+        The law of Brownian motion, with density, score and exact draws.
+
+    Raises:
+        ValueError: If there is no closed form.
+    """
     kernel = manifold.heat_kernel()
     if kernel is None:
         raise ValueError(
@@ -31,6 +45,16 @@ def random_walk(
     """Position at time s by a geodesic random walk (Jorgensen 1975), on any manifold.
 
     The law's error falls like the size of a step, s / steps.
+
+    Args:
+        manifold: Where to walk.
+        s: Times of the heat kernel, shape (...).
+        y: Starting points, shape (..., p).
+        key: Random key.
+        steps: Number of steps.
+
+    Returns:
+        End points, shape (..., p).
     """
 
     def step(y, key):

@@ -18,13 +18,14 @@ import jax.numpy as jnp
 import jax.random as jr
 
 from geomndp import _validation
+from geomndp._deprecated import renamed_arguments, renamed_attribute
 from geomndp._types import Array, Float, Mask, Outputs, PRNGKeyArray, Scalar
 from geomndp.geometry.base import AbstractManifold, Euclidean
 
 VectorField = Callable[[Outputs], Outputs]
 Directions = Float[Array, "k n p"]
 Estimates = Float[Array, " k"]
-KINDS = {"rademacher": jr.rademacher, "gaussian": jr.normal}
+DISTRIBUTIONS = {"rademacher": jr.rademacher, "gaussian": jr.normal}
 
 
 def _kept(y: Outputs, mask: Mask | None) -> Outputs:
@@ -44,7 +45,16 @@ class AbstractDivergence(eqx.Module):
 
     @abc.abstractmethod
     def prepare(self, y: Outputs, mask: Mask | None, *, key: PRNGKeyArray | None) -> Directions:
-        """Directions for values shaped like y, drawn once and then fixed along a path."""
+        """Directions of the derivatives, drawn once and then fixed along a path.
+
+        Args:
+            y: Values, shape (n, p); only the shape counts.
+            mask: 1 for rows that count, shape (n,).
+            key: Random key, for rules that draw.
+
+        Returns:
+            Directions, shape (k, n, p).
+        """
 
     @abc.abstractmethod
     def __call__(
@@ -54,15 +64,33 @@ class AbstractDivergence(eqx.Module):
         directions: Directions,
         manifold: AbstractManifold | None = None,
     ) -> tuple[Outputs, Estimates]:
-        """Return f(y) and the estimates of its divergence there; no manifold means R^p."""
+        """Value of a field and estimates of its divergence.
+
+        Args:
+            f: Tangent field, from (n, p) to (n, p).
+            y: Where, shape (n, p).
+            directions: Those of `prepare`.
+            manifold: Where the rows of y lie; None is R^p.
+
+        Returns:
+            f(y), shape (n, p), and the estimates, shape (k,).
+        """
 
     @abc.abstractmethod
     def standard_error(self, estimates: Estimates) -> Scalar:
-        """Standard error of the mean of the estimates, or of their integrals along a path."""
+        """Standard error of the mean of the estimates, or of their integrals along a path.
+
+        Args:
+            estimates: Shape (k,).
+        """
 
 
 class Exact(AbstractDivergence):
-    """All basis vectors by forward mode, `chunk` at a time: one estimate."""
+    """Exact divergence, by forward mode along all basis vectors.
+
+    Args:
+        chunk: Derivatives taken at a time: more are faster and take more memory.
+    """
 
     chunk: int = eqx.field(default=64, static=True)
 
@@ -89,26 +117,32 @@ class Exact(AbstractDivergence):
         return jnp.zeros((), dtype=estimates.dtype)
 
 
+@renamed_arguments(kind="distribution")
 class Hutchinson(AbstractDivergence):
-    r"""$v^\top J v$ for random v with $E[v v^\top] = I$ (Hutchinson 1990), one estimate a probe.
+    r"""$v^\top J v$ for random v with $E[v v^\top] = I$ (Hutchinson 1990), one estimate per probe.
 
-    On a manifold v is projected to the tangent space of wherever the path has come to. The row of a
-    point depends on the key, the probe and the point's number alone: padding changes none.
-    Derivatives are taken along `chunk` probes at a time.
+    On a manifold v is projected to the tangent space at the current point of the path. The row of
+    a point depends on the key, the probe and the point's index alone: padding changes none.
+
+    Args:
+        probes: Number of random vectors.
+        distribution: Their law, "rademacher" or "gaussian".
+        chunk: Derivatives taken at a time.
     """
 
     probes: int = eqx.field(default=8, static=True)
-    kind: str = eqx.field(default="rademacher", static=True)
+    distribution: str = eqx.field(default="rademacher", static=True)
+    kind = renamed_attribute("distribution")
     chunk: int = eqx.field(default=64, static=True)
 
     def __check_init__(self):
         _validation.at_least(1, probes=self.probes, chunk=self.chunk)
-        _validation.one_of("kind", self.kind, tuple(KINDS))
+        _validation.one_of("distribution", self.distribution, tuple(DISTRIBUTIONS))
 
     def prepare(self, y, mask, *, key):
         if key is None:
             raise ValueError("expected a key for Hutchinson's probes, got None")
-        draw, (n, dim) = KINDS[self.kind], y.shape
+        draw, (n, dim) = DISTRIBUTIONS[self.distribution], y.shape
         probes, points = (jnp.arange(size, dtype=jnp.int32) for size in (self.probes, n))
 
         def row(probe, point):
@@ -128,6 +162,6 @@ class Hutchinson(AbstractDivergence):
         return value, _each(estimate, directions, self.chunk)
 
     def standard_error(self, estimates):
-        if self.probes == 1:  # nothing is known of the spread
+        if self.probes == 1:  # one estimate has no spread
             return jnp.full((), jnp.inf, dtype=estimates.dtype)
         return jnp.std(estimates, ddof=1) / math.sqrt(self.probes)

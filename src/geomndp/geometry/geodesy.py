@@ -21,7 +21,18 @@ def _namespace(*values):
 
 
 def to_unit(lat, lon):
-    """Unit vectors (..., 3) of latitudes and longitudes; longitudes may run past 180."""
+    """Unit vectors of latitudes and longitudes.
+
+    Args:
+        lat: Latitudes in degrees, from -90 to 90, shape (...).
+        lon: Longitudes in degrees, of any range, shape (...).
+
+    Returns:
+        Unit vectors, shape (..., 3).
+
+    Raises:
+        ValueError: If a latitude is beyond a pole.
+    """
     xp = _namespace(lat, lon)
     if _validation.concrete(lat) and np.any(np.abs(lat) > 90 + 1e-6):
         raise ValueError(f"expected latitudes from -90 to 90, got {np.max(np.abs(lat))}")
@@ -31,7 +42,17 @@ def to_unit(lat, lon):
 
 
 def to_latlon(y):
-    """Latitudes and longitudes in [-180, 180) of unit vectors (..., 3)."""
+    """Latitudes and longitudes of unit vectors.
+
+    Args:
+        y: Unit vectors, shape (..., 3).
+
+    Returns:
+        Latitudes and longitudes in degrees, the latter in [-180, 180), each of shape (...).
+
+    Raises:
+        ValueError: If the last axis has another length than 3.
+    """
     xp = _namespace(y)
     y = xp.asarray(y)
     if y.shape[-1:] != (3,):
@@ -41,7 +62,11 @@ def to_latlon(y):
 
 
 def wrap_longitude(lon):
-    """Longitudes in [-180, 180)."""
+    """Longitudes in [-180, 180).
+
+    Args:
+        lon: Longitudes in degrees, of any range.
+    """
     xp = _namespace(lon)
     lon = xp.asarray(lon)
     # Untouched where it is in range already: the remainder would round it.
@@ -49,9 +74,15 @@ def wrap_longitude(lon):
 
 
 def east_and_north(y):
-    """Orthonormal frame (..., 2, 3) of the tangent planes: a row to the east, one to the north.
+    """Orthonormal frame of the tangent planes.
 
     At the poles, where every direction is the same, east is that of the meridian of Greenwich.
+
+    Args:
+        y: Unit vectors, shape (..., 3).
+
+    Returns:
+        Frames of shape (..., 2, 3): a row to the east, one to the north.
     """
     xp = _namespace(y)
     level = xp.hypot(y[..., 0], y[..., 1])

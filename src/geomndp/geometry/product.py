@@ -16,7 +16,14 @@ CIRCLE = Sphere(1)
 
 @_registry.tagged("manifold/product")
 class ProductManifold(AbstractManifold):
-    """Points of the factors one after the other."""
+    """Product of manifolds; a point is the points of the factors one after the other.
+
+    Args:
+        factors: The manifolds, at least one.
+
+    Example:
+        `ProductManifold((Sphere(2), Euclidean(1)))`: locations on the Earth with a height.
+    """
 
     factors: tuple[AbstractManifold, ...]
 
@@ -41,7 +48,14 @@ class ProductManifold(AbstractManifold):
         return sum(factor.log_volume for factor in self.factors)
 
     def split(self, y: Array) -> list[Array]:
-        """Coordinates of every factor."""
+        """Coordinates of every factor.
+
+        Args:
+            y: Points or vectors, shape (..., p).
+
+        Returns:
+            One array per factor, each with the factor's own last axis.
+        """
         sizes = [factor.ambient_dim for factor in self.factors]
         return jnp.split(y, np.cumsum(sizes)[:-1], axis=-1)
 
@@ -83,7 +97,11 @@ class ProductManifold(AbstractManifold):
 
 @_registry.tagged("manifold/torus")
 class Torus(AbstractFamily):
-    """T^d, points (..., 2 d): cosine and sine of the first angle, of the second, and so on."""
+    """Flat torus T^d, points (..., 2 d): cosine and sine of the first angle, then of the second...
+
+    Args:
+        d: Number of angles.
+    """
 
     @property
     def ambient_dim(self) -> int:

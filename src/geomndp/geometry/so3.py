@@ -11,9 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from geomndp import _registry
-from geomndp.geometry.base import AbstractManifold, Array, divide, sinc, unit
+from geomndp._types import Array
+from geomndp.geometry.base import AbstractManifold
 from geomndp.geometry.heat import densities
 from geomndp.geometry.heat.radial import Radial
+from geomndp.geometry.sphere import divide, sinc, unit
 from geomndp.linalg import matmul, norm
 
 ROOT2 = math.sqrt(2)
@@ -21,7 +23,7 @@ ROOT2 = math.sqrt(2)
 
 @_registry.tagged("manifold/so3")
 class SO3(AbstractManifold):
-    """SO(3), points (..., 9): the rows of a rotation matrix one after the other."""
+    """Rotations of space, points (..., 9): the rows of a rotation matrix one after the other."""
 
     @property
     def dim(self) -> int:
@@ -54,7 +56,15 @@ class SO3(AbstractManifold):
         return ROOT2 * self.angle(y, z)
 
     def angle(self, y, z):
-        """Angle of the rotation from y to z, between 0 and pi."""
+        """Angle of the rotation from y to z, between 0 and pi.
+
+        Args:
+            y: Rotations, shape (..., 9).
+            z: Rotations, shape (..., 9).
+
+        Returns:
+            Radians, shape (...).
+        """
         q = _quaternion(matmul(jnp.swapaxes(square(y), -1, -2), square(z)))
         return 2 * jnp.arctan2(norm(q[..., 1:])[..., 0], q[..., 0])
 

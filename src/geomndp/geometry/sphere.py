@@ -11,15 +11,21 @@ import jax.numpy as jnp
 import numpy as np
 
 from geomndp import _registry
-from geomndp.geometry.base import AbstractFamily, divide, sinc, unit
+from geomndp._types import Array
+from geomndp.geometry.base import AbstractFamily
 from geomndp.geometry.heat import densities
+from geomndp.geometry.heat.kernel import Points
 from geomndp.geometry.heat.radial import Radial
 from geomndp.linalg import norm
 
 
 @_registry.tagged("manifold/sphere")
 class Sphere(AbstractFamily):
-    """S^d, points (..., d + 1) of length one; `Sphere(1)` is the circle."""
+    """Unit sphere S^d, points (..., d + 1) of length one; `Sphere(1)` is the circle.
+
+    Args:
+        d: Dimension: 2 for the surface of the Earth.
+    """
 
     @property
     def ambient_dim(self) -> int:
@@ -90,3 +96,20 @@ class Sphere(AbstractFamily):
 def circle_area(r: np.ndarray) -> np.ndarray:
     """Log-circumference of a circle of radius r on the sphere."""
     return np.log(2 * math.pi * np.sin(r))
+
+
+def divide(a: Array, b: Array, otherwise: float) -> Array:
+    """a / b, and `otherwise` where b is zero, without NaN in gradients."""
+    return jnp.where(b > 0, a / jnp.where(b > 0, b, 1.0), otherwise)
+
+
+def unit(v: Points, axis: int = 0) -> Points:
+    """Direction of v; that of a coordinate axis where v is zero."""
+    length = norm(v)
+    fallback = jnp.zeros_like(v).at[..., axis].set(1.0)
+    return jnp.where(length > 0, v / jnp.where(length > 0, length, 1.0), fallback)
+
+
+def sinc(x: Array) -> Array:
+    """sin(x) / x."""
+    return jnp.sinc(x / math.pi)

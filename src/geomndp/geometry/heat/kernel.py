@@ -25,18 +25,54 @@ class AbstractHeatKernel(eqx.Module):
 
     @abc.abstractmethod
     def log_prob(self, s: HeatTimes, centre: Points, y: Points) -> Lengths:
-        """Log-density with respect to volume, one a point."""
+        """Log-density with respect to volume, point by point.
+
+        Args:
+            s: Times, shape (...).
+            centre: Starting points, shape (..., p).
+            y: Points, shape (..., p).
+
+        Returns:
+            Nats, shape (...).
+        """
 
     @abc.abstractmethod
     def score(self, s: HeatTimes, centre: Points, y: Points) -> Points:
-        """Gradient of the log-density in y: a tangent vector there."""
+        """Gradient of the log-density in y.
+
+        Args:
+            s: Times, shape (...).
+            centre: Starting points, shape (..., p).
+            y: Points, shape (..., p).
+
+        Returns:
+            Tangent vectors at y, shape (..., p).
+        """
 
     @abc.abstractmethod
     def displace(self, s: HeatTimes, centre: Points, z: Points) -> Points:
-        """Draw from the law, as a function of white noise z in R^p."""
+        """Draw from the law, as a function of white noise.
+
+        Args:
+            s: Times, shape (...).
+            centre: Starting points, shape (..., p).
+            z: White noise in R^p, shape (..., p).
+
+        Returns:
+            Points, shape (..., p).
+        """
 
     def sample(self, s: HeatTimes, centre: Points, *, key: PRNGKeyArray) -> Points:
-        """Draw from the law."""
+        """Draw from the law.
+
+        Args:
+            s: Times, shape (...).
+            centre: Starting points, shape (..., p).
+            key: Random key.
+
+        Returns:
+            Points, shape (..., p).
+        """
         return self.displace(s, centre, jr.normal(key, centre.shape, dtype=centre.dtype))
 
 
@@ -55,7 +91,12 @@ class Flat(AbstractHeatKernel):
 
 
 class Independent(AbstractHeatKernel):
-    """Product of heat kernels on parts of the coordinates, `sizes` of them."""
+    """Product of independent heat kernels.
+
+    Args:
+        kernels: Those of the factors.
+        sizes: Number of coordinates of each.
+    """
 
     kernels: tuple[AbstractHeatKernel, ...]
     sizes: tuple[int, ...] = eqx.field(static=True)

@@ -31,7 +31,12 @@ class Radial(AbstractHeatKernel):
 
     @eqx.filter_jit
     def slope(self, s: HeatTimes, r: Lengths) -> Lengths:
-        """Derivative of the log-density in the distance."""
+        """Derivative of the log-density in the distance.
+
+        Args:
+            s: Times, shape (...).
+            r: Distances, shape (...).
+        """
         return jax.jvp(lambda r: self.log_density(s, r), (r,), (jnp.ones_like(r),))[1]
 
     @eqx.filter_jit
