@@ -45,7 +45,7 @@ def cost(model: Model, side: int) -> tuple[str, ...]:
     memory = compiled.memory_analysis()
     scratch = 0.0 if memory is None else memory.temp_size_in_bytes / 2**20
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
-    cells = (len(x), net.max_neighbours, f"{scratch:.0f} MiB", f"{peak:.0f} MiB")
+    cells = (len(x), net.config.max_neighbours, f"{scratch:.0f} MiB", f"{peak:.0f} MiB")
     return (f"{side} x {side}", *map(str, cells), f"{seconds:.1f} s")
 
 

@@ -23,9 +23,9 @@ from geomndp import nets
 from geomndp.experiments.vector_fields import training as vector_fields
 from geomndp.score import NetworkScore
 
-PAPER = {"channels": 8, "num_scales": 0}
+PAPER = {"channels": 8, "num_pooling_widths": 0}
 HALF = {"compute_dtype": "bfloat16"}
-NEAR = {"num_scales": 0}
+NEAR = {"num_pooling_widths": 0}
 CASES = {
     "e3nn in 3D, paper's size": ("e3nn", {}),
     "O(2), paper's size": ("plane", PAPER),
@@ -36,7 +36,7 @@ CASES = {
     "O(2), 24 channels, bfloat16, averages": ("plane", HALF),
     "O(2), 24 channels, bfloat16, attention": ("plane", HALF | NEAR | {"num_heads": 8}),
     "NDP*, bfloat16": ("ndp", HALF),
-    "NDP*, bfloat16, cudnn": ("ndp", HALF | {"implementation": "cudnn"}),
+    "NDP*, bfloat16, cudnn": ("ndp", HALF | {"attention_backend": "cudnn"}),
 }
 
 

@@ -42,7 +42,7 @@ def step_flops(net, batch: int, points: int) -> float:
     bias = getattr(net, "bias", None)
     shared = sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(bias, eqx.is_array)))
     tokens, pairs = (points + 1) / 2, (points + 1) * (2 * points + 1) / 6
-    of_token, of_pair = parameters - shared, 2 * net.width * net.num_layers + shared
+    of_token, of_pair = parameters - shared, 2 * net.config.width * net.config.num_layers + shared
     return 3 * 2 * batch * (tokens * of_token + pairs * of_pair)
 
 

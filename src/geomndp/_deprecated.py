@@ -188,7 +188,8 @@ def _warn(old: str, new: str) -> None:
     frame, level = sys._getframe(), 1
     while frame.f_back is not None:
         name, file = frame.f_globals.get("__name__", ""), frame.f_code.co_filename
-        inside = name == __name__ or name.partition(".")[0] in _MACHINERY or "beartype" in file
+        inside = name == __name__ or name.startswith("geomndp.nets.") or "beartype" in file
+        inside = inside or name.partition(".")[0] in _MACHINERY
         if not inside:
             break
         if "importlib._bootstrap" not in file:  # `warnings` leaves these out itself

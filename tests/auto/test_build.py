@@ -93,12 +93,20 @@ def test_densities_of_a_built_model_are_in_the_units_of_the_data(days):
 def test_tracks(storms):
     plan = build(storms, "translation", "sphere", **TINY)
     net = plan.model.score.net
-    assert isinstance(net, SphericalAttention) and net.absolute == 0 and net.input_dim == 1
+    assert (
+        isinstance(net, SphericalAttention)
+        and net.config.absolute_min_wavelength == 0
+        and net.input_dim == 1
+    )
     assert plan.model.variables.input_names == ("time",)
     norms = jnp.linalg.norm(plan.data.functions.y, axis=-1)
     assert_allclose(norms, 1.0)
-    assert_allclose(np.median(storms.lat.diff("step")), np.degrees(net.resolution / 0.3), rtol=0.6)
-    assert build(storms, "none", "sphere", **TINY).model.score.net.absolute > 0
+    assert_allclose(
+        np.median(storms.lat.diff("step")), np.degrees(net.config.resolution / 0.3), rtol=0.6
+    )
+    assert (
+        build(storms, "none", "sphere", **TINY).model.score.net.config.absolute_min_wavelength > 0
+    )
 
 
 @pytest.mark.slow
@@ -116,7 +124,7 @@ def test_every_kind_trains(days, storms, winds):
 def test_fields_keep_the_symmetries_of_the_plane(winds):
     plan = build(winds, "E(2)", inputs=("x", "y"), kinds=("vector", "scalar"), **SMALL)
     units, net = plan.model.normaliser, plan.model.score.net
-    assert isinstance(net, Steerable2) and net.kinds == ("vector", "scalar")
+    assert isinstance(net, Steerable2) and net.config.representations == ("vector", "scalar")
     assert int(num_dropped_edges(net, plan.data.x)) == 0
     assert len(units.x_scale) == 1
     assert units.y_shift[:2] == (0.0, 0.0) and abs(units.y_shift[2] - 1000) < 1
@@ -129,8 +137,8 @@ def test_without_symmetry_every_input_has_its_scale(winds):
     plan = build(winds.assign_coords(y=("y", np.arange(5.0), {"units": "m"})), "none", **TINY)
     net = plan.model.score.net
     # Inputs differ in kind: their order must matter.
-    assert isinstance(net, BiDimensionalAttention) and net.tokens == "points"
-    assert net.num_frequencies >= 8 and "min_wavelength" in str(plan)
+    assert isinstance(net, BiDimensionalAttention) and net.config.token_axis == "points"
+    assert net.config.num_frequencies >= 8 and "min_wavelength" in str(plan)
     assert len(plan.model.normaliser.x_scale) == 2 == len(set(plan.model.normaliser.x_scale))
     assert len(plan.model.normaliser.y_scale) == 3
     y = jnp.asarray(plan.data.functions.y)
@@ -146,4 +154,4 @@ def test_waves_of_absolute_inputs_reach_over_all_functions():
     assert_allclose((spaced.extent, spaced.reach), (10.0, 1010.0))
     table = xr.Dataset({"f": (("function", "i"), np.sin(x))}, {"t": (("function", "i"), x)})
     net = build(table, "none", inputs="t", **TINY).model.score.net
-    assert net.max_wavelength > 4 * np.ptp(start) / x.std()
+    assert net.config.max_wavelength > 4 * np.ptp(start) / x.std()

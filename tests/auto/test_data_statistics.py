@@ -56,7 +56,7 @@ def test_fourier_features_resolve_the_spacing_and_span_the_inputs(symmetry):
     data = xr.Dataset({"y": (("function", "hour"), values)}, {"hour": hours})
     model = build(data, symmetry, **TINY).model
     net, (scale,) = model.score.net, model.normaliser.x_scale
-    assert_allclose(scale * net.min_wavelength, 2 * 3.0, rtol=0.05)
-    assert_allclose(scale * net.max_wavelength, 4 * np.ptp(hours), rtol=0.05)
-    octaves = np.log2(net.max_wavelength / net.min_wavelength)
-    assert net.num_frequencies >= 2 * octaves
+    assert_allclose(scale * net.config.min_wavelength, 2 * 3.0, rtol=0.05)
+    assert_allclose(scale * net.config.max_wavelength, 4 * np.ptp(hours), rtol=0.05)
+    octaves = np.log2(net.config.max_wavelength / net.config.min_wavelength)
+    assert net.config.num_frequencies >= 2 * octaves

@@ -100,9 +100,17 @@ def test_which_inputs_are_relative():
         "relative": (nets.RelativeAttention(2, 1, **SIZES, key=jr.key(0)), 2),
         "centred": (nets.BiDimensionalAttention(2, 1, inputs="centred", **SIZES, key=jr.key(0)), 2),
         "absolute": (nets.BiDimensionalAttention(2, 1, **SIZES, key=jr.key(0)), 0),
-        "side": (nets.Steerable2(side_dim=1, width=8, channels=2, num_layers=1, key=jr.key(0)), 2),
+        "side": (
+            nets.Steerable2(
+                num_invariant_inputs=1, width=8, channels=2, num_layers=1, key=jr.key(0)
+            ),
+            2,
+        ),
         "tracks": (nets.SphericalAttention(**SIZES, key=jr.key(0)), 1),
-        "tracks-absolute": (nets.SphericalAttention(absolute=0.5, **SIZES, key=jr.key(0)), 0),
+        "tracks-absolute": (
+            nets.SphericalAttention(absolute_min_wavelength=0.5, **SIZES, key=jr.key(0)),
+            0,
+        ),
     }
     for net, columns in relative.values():
         if isinstance(net, nets.SphericalAttention):

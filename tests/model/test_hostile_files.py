@@ -131,7 +131,7 @@ def test_every_changed_field_is_refused_or_harmless(name, version, valid, tmp_pa
     assert not [place for place in accepted if not allowed(place)]
 
 
-NULLABLE = ("mean", "compute_dtype", "implementation", "normaliser", "variables", "support")
+NULLABLE = ("mean", "compute_dtype", "attention_backend", "normaliser", "variables", "support")
 NULLABLE += ("dtype", "stored_dtype", "noise")
 SIGNED = ("noising.mean.value", "normaliser.x_shift.0", "normaliser.y_shift.0")
 SIGNED += ("support.inputs.0.0", "support.inputs.0.1", "support.outputs.0.0")

@@ -1,6 +1,6 @@
 """Classes of one's own in model files: registered by a tag, refused without."""
 
-from typing import ClassVar
+import dataclasses
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -13,18 +13,19 @@ from geomndp.model.registered import ROLES
 from geomndp.nets import with_config
 
 
-class Pointwise(gn.nets.AbstractNet):
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PointwiseConfig(gn.nets.NetConfig):
+    scales: tuple[float, ...] = (1.0,)
+
+
+class Pointwise(gn.nets.AbstractNet[PointwiseConfig]):
     """A network that is defined outside the package."""
 
     layer: eqx.nn.Linear
-    input_dim: int = eqx.field(static=True)
-    output_dim: int = eqx.field(static=True)
-    scales: tuple[float, ...] = eqx.field(static=True)
-    kind: ClassVar[str] = "pointwise"
 
-    def __init__(self, input_dim, output_dim, *, scales=(1.0,), key):
-        self.input_dim, self.output_dim, self.scales = input_dim, output_dim, scales
-        self.layer = eqx.nn.Linear(output_dim, output_dim, key=key)
+    def __init__(self, *args, key, **options):
+        self.config = PointwiseConfig(*args, **options)
+        self.layer = eqx.nn.Linear(self.output_dim, self.output_dim, key=key)
 
     def __call__(self, t, x, y, mask=None):
         return y @ self.layer.weight.T
@@ -122,7 +123,7 @@ def test_every_part_of_the_package_that_can_be_saved_has_a_tag():
                 assert issubclass(cls, ROLES[tag.split("/")[0]])
 
 
-def test_networks_that_are_not_registered_can_be_reconfigured():
+def test_networks_that_are_not_registered_can_be_configured_anew():
     net = Pointwise(1, 1, key=jr.key(0))
-    assert with_config(net, scales=(3.0,)).scales == (3.0,)
-    assert gn.nets.extend_network(net, key=jr.key(1), scales=(3.0,)).scales == (3.0,)
+    assert with_config(net, scales=(3.0,)).config.scales == (3.0,)
+    assert gn.nets.extend_network(net, key=jr.key(1), scales=(3.0,)).config.scales == (3.0,)

@@ -70,7 +70,7 @@ def test_half_precision_is_stored_and_the_networks_dtype_comes_back(dtype, learn
     learnt.save(tmp_path / "whole")
     learnt.save(tmp_path / "half", dtype=dtype)
     sizes = {name: len(_data(tmp_path / f"{name}.safetensors")) for name in ("whole", "half")}
-    assert sizes["half"] * np.dtype(learnt.score.net.dtype).itemsize == sizes["whole"] * 2
+    assert sizes["half"] * np.dtype(learnt.score.net.config.dtype).itemsize == sizes["whole"] * 2
     old, new = (jax.tree.leaves(model.score.net) for model in (learnt, load(tmp_path / "half")))
     for a, b in zip(old, new, strict=True):
         assert b.dtype == a.dtype

@@ -120,7 +120,7 @@ def test_nothing_is_said_without_a_record_or_while_tracing(relative):
 def test_local_networks_take_any_extent_and_number():
     small = {"channels": 4, "width": 8, "num_layers": 1, "key": jr.key(0)}
     net = Steerable2(**small)
-    assert net.local and not Steerable2(num_scales=2, **small).local
+    assert net.local and not Steerable2(num_pooling_widths=2, **small).local
     noising = OrnsteinUhlenbeck(
         gn.kernels.Diagonal(gn.kernels.White(), 2), LinearSchedule(0.0, 1.0)
     )

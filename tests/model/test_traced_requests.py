@@ -31,7 +31,7 @@ def model():
 
 @pytest.mark.parametrize("noise", [0.0, 0.01])
 def test_crowded_observations_are_all_seen_inside_jit(model, noise):
-    most = model.score.net.max_neighbours
+    most = model.score.net.config.max_neighbours
     x = np.zeros((most + 9, 2), np.float32)
     y = np.asarray(jr.normal(jr.key(1), x.shape), np.float32)
     posterior = model.condition(x, y, noise=noise)

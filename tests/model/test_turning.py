@@ -37,7 +37,7 @@ CASES = [
 
 def places(net, dtype):
     """A small regular grid, observed points first."""
-    d = net.codomain.dim
+    d = net.field_type.dim
     axis = 0.6 * np.arange(3 if d == 2 else 2)
     x = np.stack(np.meshgrid(*[axis] * d), axis=-1).reshape(-1, d)
     return jnp.asarray(np.random.default_rng(0).permutation(x), dtype)
@@ -60,7 +60,7 @@ def test_samples_and_likelihoods_turn(name, dtype, getkey):
     x = places(net, dtype)
     y = jr.normal(getkey(), (len(x), net.output_dim), dtype)
     probe = jr.rademacher(getkey(), (1, *y[M:].shape), dtype)
-    g = random_transform(net.codomain.dim, key=getkey(), dtype=dtype)
+    g = random_transform(net.field_type.dim, key=getkey(), dtype=dtype)
     sampler = SAMPLERS["amortised" if name.startswith("plane") else "langevin"]
 
     def problem(x, y, observed):
@@ -84,19 +84,19 @@ def test_samples_and_likelihoods_turn(name, dtype, getkey):
     plain = hurried(run, x, y, noises, probe)
 
     def turn(v):
-        return jax.vmap(lambda v: g.act_on_outputs(v, net.codomain))(v.reshape(-1, *v.shape[-2:]))
+        return jax.vmap(lambda v: g.act_on_outputs(v, net.field_type))(v.reshape(-1, *v.shape[-2:]))
 
     turned = jax.tree.map(lambda z: turn(z).reshape(z.shape), noises)
     moved = hurried(
         run,
         g.act_on_inputs(x),
-        g.act_on_outputs(y, net.codomain),
+        g.act_on_outputs(y, net.field_type),
         turned,
         turn(probe).reshape(probe.shape),
     )
     for found, expected in zip(moved[:2], plain[:2], strict=True):
         assert bool(jnp.all(jnp.isfinite(expected)))
-        assert relative(found, g.act_on_outputs(expected, net.codomain)) < BOUNDS[dtype]
+        assert relative(found, g.act_on_outputs(expected, net.field_type)) < BOUNDS[dtype]
     assert relative(moved[2], plain[2]) < BOUNDS[dtype]
 
 

@@ -17,7 +17,7 @@ NETS = {
     "absolute": (nets.BiDimensionalAttention, {}),
     "points": (
         nets.BiDimensionalAttention,
-        {"tokens": "points", "num_frequencies": 2, "normalised": True},
+        {"token_axis": "points", "num_frequencies": 2, "pre_norm": True},
     ),
     "centred": (nets.BiDimensionalAttention, {"inputs": "centred"}),
     "relative": (nets.RelativeAttention, {"bias_width": 8, "num_frequencies": 4}),

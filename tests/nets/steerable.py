@@ -21,15 +21,24 @@ SPACE = {
 }
 STEERABLE = {
     "plane-vector": (nets.Steerable2, {**PLANE}),
-    "plane-tensor": (nets.Steerable2, {**PLANE, "kinds": ("scalar", "tensor"), "num_scales": 2}),
+    "plane-tensor": (
+        nets.Steerable2,
+        {**PLANE, "representations": ("scalar", "tensor"), "num_pooling_widths": 2},
+    ),
     "plane-attention": (
         nets.Steerable2,
-        {**PLANE, "kinds": ("symmetric", "pseudoscalar", "vector"), "num_heads": 2},
+        {**PLANE, "representations": ("symmetric", "pseudoscalar", "vector"), "num_heads": 2},
     ),
-    "plane-side": (nets.Steerable2, {**PLANE, "kinds": ("pseudovector",), "side_dim": 1}),
+    "plane-side": (
+        nets.Steerable2,
+        {**PLANE, "representations": ("pseudovector",), "num_invariant_inputs": 1},
+    ),
     "space-vector": (nets.Steerable3, {**SPACE}),
-    "space-tensor": (nets.Steerable3, {**SPACE, "kinds": ("pseudoscalar", "symmetric")}),
-    "embedded-plane": (nets.Steerable3, {**SPACE, "kinds": ("scalar", "vector"), "space": 2}),
+    "space-tensor": (nets.Steerable3, {**SPACE, "representations": ("pseudoscalar", "symmetric")}),
+    "embedded-plane": (
+        nets.Steerable3,
+        {**SPACE, "representations": ("scalar", "vector"), "space": 2},
+    ),
 }
 
 
@@ -51,7 +60,7 @@ def awake(name, *, key, **options):
 
 def draw(net, *, key, grid=False, masked=2, n=27):
     """Values at n random places within reach of each other, or on a regular grid."""
-    rng, d = random(key), net.codomain.dim
+    rng, d = random(key), net.field_type.dim
     if grid:
         axis = np.arange(round(n ** (1 / d)) + 1e-9) * 0.6
         x = np.stack(np.meshgrid(*[axis] * d), axis=-1).reshape(-1, d)
@@ -61,4 +70,4 @@ def draw(net, *, key, grid=False, masked=2, n=27):
     x = np.concatenate([x, rng.standard_normal((n, net.input_dim - d))], axis=1)
     t, y = np.append(0.0, rng.uniform(size=n - 1)), rng.standard_normal((n, net.output_dim))
     mask = np.arange(n) < n - masked
-    return Function(*(jnp.asarray(value, net.dtype) for value in (t, x, y, mask)))
+    return Function(*(jnp.asarray(value, net.config.dtype) for value in (t, x, y, mask)))

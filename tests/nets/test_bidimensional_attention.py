@@ -11,7 +11,7 @@ WAVES = {"num_frequencies": 2}
 
 @pytest.mark.parametrize(
     ("name", "options"),
-    [("absolute", {}), ("absolute", WAVES), ("absolute", {"normalised": True}), ("centred", {})],
+    [("absolute", {}), ("absolute", WAVES), ("absolute", {"pre_norm": True}), ("centred", {})],
 )
 def test_order_of_input_dimensions(name, options, getkey):
     net = awake(name, key=getkey(), **options)
@@ -35,7 +35,7 @@ def test_absolute_inputs_are_seen(name, getkey):
     assert float(jnp.max(jnp.abs(moved - run(net, *function)))) > 1e-3
 
 
-@pytest.mark.parametrize("options", [{"tokens": "points"}, {"tokens": "points", **WAVES}])
+@pytest.mark.parametrize("options", [{"token_axis": "points"}, {"token_axis": "points", **WAVES}])
 def test_centred_tokens_of_points_do_not_change_with_translations(options, getkey):
     net = awake("centred", key=getkey(), **options)
     function = draw(key=getkey())
@@ -45,5 +45,5 @@ def test_centred_tokens_of_points_do_not_change_with_translations(options, getke
 
 def test_normalised_tokens_compute_something_else(getkey):
     key, function = getkey(), draw(key=getkey())
-    plain, scaled = (awake("absolute", key=key, normalised=flag) for flag in (False, True))
+    plain, scaled = (awake("absolute", key=key, pre_norm=flag) for flag in (False, True))
     assert float(jnp.max(jnp.abs(run(plain, *function) - run(scaled, *function)))) > 1e-3

@@ -70,29 +70,29 @@ def test_sizes_are_few_and_never_smaller_than_the_networks_own():
     own = net(max_neighbours=50)
     for name in ("coincident", "none"):
         assert with_capacity(own, POINTS[name]) is own
-    assert with_capacity(own, POINTS["cluster"]).max_neighbours == 192
+    assert with_capacity(own, POINTS["cluster"]).config.max_neighbours == 192
 
 
 def test_padding_does_not_count():
     x = np.concatenate([POINTS["coincident"], np.full((500, 2), np.nan)])
     mask = np.arange(530) < 30
-    assert with_capacity(net(), x, masks=(mask,)).max_neighbours == 32
+    assert with_capacity(net(), x, masks=(mask,)).config.max_neighbours == 32
 
 
 def test_networks_inside_other_things_are_found():
     tree = {"nets": [net(), 3.0], "other": None}
     found = with_capacity(tree, POINTS["cluster"])
-    assert found["nets"][0].max_neighbours == 192 and found["nets"][1] == 3.0
+    assert found["nets"][0].config.max_neighbours == 192 and found["nets"][1] == 3.0
     assert with_capacity({"no": 1.0}, POINTS["cluster"]) == {"no": 1.0}
 
 
 def test_parameters_stay_and_traced_points_may_all_be_neighbours():
     whole = quick(lambda: fresh("plane-vector"))()
     roomy = with_capacity(whole, POINTS["cluster"])
-    assert roomy.max_neighbours == 192
+    assert roomy.config.max_neighbours == 192
     assert bool(eqx.tree_equal(jax.tree.leaves(whole), jax.tree.leaves(roomy)))
     sizes = []
-    jax.jit(lambda x: sizes.append(with_capacity(whole, x).max_neighbours) or x)(
+    jax.jit(lambda x: sizes.append(with_capacity(whole, x).config.max_neighbours) or x)(
         jnp.asarray(POINTS["cluster"])
     )
     assert sizes == [neighbour_bucket(len(POINTS["cluster"]) - 1)]
@@ -100,6 +100,6 @@ def test_parameters_stay_and_traced_points_may_all_be_neighbours():
 
 def test_space_and_side_information():
     side = np.concatenate([POINTS["cluster"], 100 * RANDOM.normal(size=(160, 1))], axis=1)
-    assert with_capacity(net(side_dim=1), side).max_neighbours == 192
+    assert with_capacity(net(num_invariant_inputs=1), side).config.max_neighbours == 192
     space = eqx.filter_eval_shape(fresh, "space-vector")
-    assert with_capacity(space, np.zeros((60, 3))).max_neighbours == 64
+    assert with_capacity(space, np.zeros((60, 3))).config.max_neighbours == 64

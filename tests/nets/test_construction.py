@@ -1,5 +1,7 @@
 """What networks refuse, and their smaller parts."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -21,8 +23,8 @@ from .helper import NETS, TINY, awake, draw
         ({"num_heads": 0}, "expected num_heads to be a whole number >= 1, got 0"),
         ({"num_layers": 0}, "expected num_layers"),
         ({"compute_dtype": "float16"}, "expected compute_dtype to be one of"),
-        ({"implementation": "magic"}, "expected implementation to be one of"),
-        ({"implementation": "cudnn"}, "expected compute_dtype 'bfloat16' with cudnn, got None"),
+        ({"attention_backend": "magic"}, "expected attention_backend to be one of"),
+        ({"attention_backend": "cudnn"}, "expected compute_dtype 'bfloat16' with cudnn, got None"),
         ({"dtype": "int32"}, "expected dtype to be one of"),
     ],
 )
@@ -42,7 +44,10 @@ def test_bad_options(name, options, message):
             "expected 0 < min_wavelength < max_wavelength, got 20.0, 16.0",
         ),
         (lambda key: nets.BiDimensionalAttention(1, 1, inputs="far", key=key), "expected inputs"),
-        (lambda key: nets.BiDimensionalAttention(1, 1, tokens="far", key=key), "expected tokens"),
+        (
+            lambda key: nets.BiDimensionalAttention(1, 1, token_axis="far", key=key),
+            "expected token_axis",
+        ),
         (
             lambda key: nets.BiDimensionalAttention(
                 1, 1, num_frequencies=2, min_wavelength=20.0, key=key
@@ -83,10 +88,10 @@ def test_scalar_time_and_no_mask(getkey):
     assert all(bool(jnp.all(a == b)) for a, b in zip(short, full, strict=True))
 
 
-def test_reconfigure_keeps_the_parameters(getkey):
+def test_with_config_keeps_the_parameters(getkey):
     net = awake("relative", key=getkey())
-    other = nets.with_config(net, implementation="xla")
-    assert other.config() == net.config() | {"implementation": "xla"}
+    other = nets.with_config(net, attention_backend="xla")
+    assert other.config == dataclasses.replace(net.config, attention_backend="xla")
     assert all(a is b for a, b in zip(jax.tree.leaves(net), jax.tree.leaves(other), strict=True))
     with pytest.raises(ValueError, match="expected changes that keep"):
         nets.with_config(net, width=16)

@@ -11,6 +11,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from geomndp import nets
+from geomndp._registry import tag_of
 
 from .helper import DTYPES, INVARIANT, NETS, TOLERANCE, awake, draw, fresh, gradients, quick, run
 
@@ -175,10 +176,10 @@ def test_bfloat16_is_close_to_float32(name, getkey):
 @every
 def test_configuration_round_trip(name):
     net = fresh(name, p=2, dtype="float32", compute_dtype="bfloat16")
-    config = json.loads(json.dumps(net.config()))
+    config = json.loads(json.dumps({"kind": tag_of(type(net)), **net.config.to_dict()}))
     again = nets.build(config, key=jr.key(0))
     assert bool(eqx.tree_equal(net, again))
-    assert again.config() == net.config()
+    assert again.config == net.config
 
 
 @every

@@ -51,7 +51,7 @@ def test_output_turns_with_the_axis_and_is_tangent(dtype, tolerance, getkey):
 
 
 def test_absolute_features_see_longitude_and_age(getkey):
-    net = awake(getkey(), absolute=0.5)
+    net = awake(getkey(), absolute_min_wavelength=0.5)
     t, x, y = track(getkey())
     rotation = turn(0.4)
     out = run(net, t, x, y)
@@ -107,6 +107,7 @@ def test_bad_options_are_refused(getkey):
         nets.SphericalAttention(1, 2, key=getkey())
     with pytest.raises(ValueError, match="expected a width divisible"):
         nets.SphericalAttention(width=10, num_heads=4, key=getkey())
-    config = awake(getkey(), absolute=0.5).config()
+    config = awake(getkey(), absolute_min_wavelength=0.5).config.to_dict()
+    config["kind"] = "net/track-attention"
     built = eqx.filter_eval_shape(nets.build, config, key=getkey())
-    assert built.config()["absolute"] == 0.5
+    assert built.config.absolute_min_wavelength == 0.5

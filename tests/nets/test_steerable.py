@@ -11,6 +11,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from geomndp import nets
+from geomndp._registry import tag_of
 from geomndp.equivariance import random_transform
 from geomndp.nets import chunking
 from geomndp.nets.steerable_2d import global_pooling
@@ -40,10 +41,10 @@ def test_equivariance(name, dtype, getkey):
         plain = run(net, *function)
         assert float(jnp.std(plain)) > 1e-4
         for reflect in (False, True):
-            g = random_transform(net.codomain.dim, key=getkey(), reflect=reflect, dtype=dtype)
-            x, y = g.act_on_inputs(function.x), g.act_on_outputs(function.y, net.codomain)
+            g = random_transform(net.field_type.dim, key=getkey(), reflect=reflect, dtype=dtype)
+            x, y = g.act_on_inputs(function.x), g.act_on_outputs(function.y, net.field_type)
             moved = run(net, *function._replace(x=x, y=y))
-            assert relative(moved, g.act_on_outputs(plain, net.codomain)) < BOUNDS[dtype]
+            assert relative(moved, g.act_on_outputs(plain, net.field_type)) < BOUNDS[dtype]
 
 
 @every
@@ -68,7 +69,7 @@ def test_masks_permutations_and_packing(name, getkey):
 def test_output_starts_at_zero_and_config_rebuilds(name, getkey):
     net = quick(lambda: fresh(name, dtype="float32"))()
     assert_allclose(run(net, *draw(net, key=getkey())), 0.0, atol=0)
-    config = json.loads(json.dumps(net.config()))
+    config = json.loads(json.dumps({"kind": tag_of(type(net)), **net.config.to_dict()}))
     again = quick(lambda: nets.build(config, key=jr.key(0)))()
     assert bool(eqx.tree_equal(net, again))
 
@@ -146,21 +147,19 @@ def test_blocks_change_nothing(name, edges, getkey, monkeypatch):
         assert_allclose(a, b, atol=1e-10, rtol=1e-10)
 
 
-def test_growing_changes_nothing_at_first(getkey):
+def test_extending_changes_nothing_at_first(getkey):
     net = awake("plane-vector", key=getkey())
-    config = {name: value for name, value in net.config().items() if name != "num_scales"}
-    assert nets.build(config, key=getkey()).num_scales == 0  # files from before there was one
-    grown = nets.extend_network(net, num_scales=2, key=getkey())
+    extended = nets.extend_network(net, num_pooling_widths=2, key=getkey())
     function = draw(net, key=getkey())
-    assert len(jax.tree.leaves(grown)) > len(jax.tree.leaves(net))
-    assert_allclose(run(grown, *function), run(net, *function), atol=1e-12)
+    assert len(jax.tree.leaves(extended)) > len(jax.tree.leaves(net))
+    assert_allclose(run(extended, *function), run(net, *function), atol=1e-12)
     with pytest.raises(ValueError, match="expected changes that only add parameters"):
         nets.extend_network(net, channels=6, key=getkey())
 
 
 @pytest.mark.parametrize("scales", [0, 2])
 def test_memory_is_linear(scales):
-    net = eqx.filter_eval_shape(fresh, "plane-vector", max_neighbours=24, num_scales=scales)
+    net = eqx.filter_eval_shape(fresh, "plane-vector", max_neighbours=24, num_pooling_widths=scales)
     sizes = []
     for n in (10_000, 20_000):
         x = jnp.asarray(np.random.default_rng(0).uniform(0, 0.2 * n**0.5, (n, 2)))
@@ -172,9 +171,9 @@ def test_memory_of_many_neighbours_is_bounded():
     """Also for few points: nothing is larger than the matrices of the edges of one block."""
     net = eqx.filter_eval_shape(fresh, "plane-vector", max_neighbours=256)
     x = jnp.asarray(np.random.default_rng(0).uniform(0, 1, (1000, 2)))
-    bound = chunking.EDGES * 36 * net.channels
+    bound = chunking.EDGES * 36 * net.config.channels
     assert largest(lambda net, *f: net(*f), net, jnp.zeros(1000), x, x) <= bound
-    assert 1000 * net.max_neighbours * 36 * net.channels > 3 * bound
+    assert 1000 * net.config.max_neighbours * 36 * net.config.channels > 3 * bound
 
 
 def test_side_information_is_seen_and_softens(getkey):
@@ -196,10 +195,13 @@ def test_bfloat16_is_near(getkey):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda key: nets.Steerable2(("spinor",), key=key), "expected kind to be one of"),
+        (lambda key: nets.Steerable2(("spinor",), key=key), "expected representation to be one of"),
         (lambda key: nets.Steerable2(radius=0.0, key=key), "expected radius > 0"),
         (lambda key: nets.Steerable2(num_heads=5, key=key), "expected channels divisible by"),
-        (lambda key: nets.Steerable2(num_scales=5, key=key), "expected channels divisible by"),
+        (
+            lambda key: nets.Steerable2(num_pooling_widths=5, key=key),
+            "expected channels divisible by",
+        ),
         (lambda key: nets.Steerable2(max_neighbours=0, key=key), "expected max_neighbours"),
         (lambda key: nets.Steerable3(space=4, key=key), "expected space to be one of 2, 3"),
         (

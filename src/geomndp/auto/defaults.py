@@ -99,7 +99,7 @@ def network(
     if functions.variables.codomain == "sphere":
         sizes |= {"width": 128, "num_layers": 6} if points > MANY else {}
         sizes |= wavelengths(spaced.gap, spaced.extent)
-        sizes["absolute"] = 0.0 if symmetry == "translation" else 0.5
+        sizes["absolute_min_wavelength"] = 0.0 if symmetry == "translation" else 0.5
         sizes["noise_rate"] = math.sqrt(DEFAULT_SCHEDULE.beta1 / 2)
         sizes["resolution"] = _round(0.3 * step_length(*functions[:3]))
         return _made(SphericalAttention, (d,), sizes, options, common)
@@ -110,13 +110,14 @@ def network(
     if symmetry == "translation":
         sizes |= wavelengths(spaced.gap, spaced.extent)
         return _made(RelativeAttention, (d, p), sizes, options, common)
-    sizes |= wavelengths(spaced.gap, spaced.reach) | {"tokens": "points", "normalised": True}
+    sizes |= wavelengths(spaced.gap, spaced.reach) | {"token_axis": "points", "pre_norm": True}
     return _made(BiDimensionalAttention, (d, p), sizes, options, common)
 
 
-def _made(kind: type, dims: tuple, sizes: dict, options: dict, common: dict) -> Any:
+def _made(kind: type[AbstractNet], dims: tuple, sizes: dict, options: dict, common: dict) -> Any:
     """Network with a user's options, refused in a sentence where they do not fit."""
-    known = inspect.signature(kind).parameters
+    known = inspect.signature(kind.config_type).parameters
+    options = kind.config_type.current_names(options)
     if unknown := [name for name in options if name not in known]:
         listed = ", ".join(name for name in known if name not in common)
         raise ValueError(f"expected options of {kind.__name__} ({listed}), got {unknown[0]!r}")

@@ -14,8 +14,16 @@ SYMMETRY = {
     "E(3)": "the law does not change under shifts, turns and mirrors of space",
     "none": "the law may depend on the inputs in any way",
 }
-SHOWN = ("kinds", "tokens", "width", "num_layers", "radius", "max_neighbours", "num_frequencies")
-SHOWN += ("min_wavelength", "max_wavelength", "resolution", "absolute")
+SHOWN = (
+    "representations",
+    "token_axis",
+    "width",
+    "num_layers",
+    "radius",
+    "max_neighbours",
+    "num_frequencies",
+)
+SHOWN += ("min_wavelength", "max_wavelength", "resolution", "absolute_min_wavelength")
 
 
 def choices(
@@ -31,7 +39,7 @@ def choices(
     about, counts = functions.variables, functions.mask.sum(axis=1)
     sizes = f"{counts.min()}" if counts.min() == counts.max() else f"{counts.min()}-{counts.max()}"
     sphere = about.codomain == "sphere"
-    config = net.config()
+    config = net.config.to_dict()
     waves = ("wavelength",) if config.get("num_frequencies") == 0 else ()
     names = (name for name in SHOWN if name in config and not name.endswith(waves))
     shown = ", ".join(f"{name} {config[name]}" for name in names)
@@ -40,7 +48,8 @@ def choices(
     found = {
         "functions": f"{len(counts)} with {sizes} points each",
         "inputs": ", ".join(map(_about, about.inputs)),
-        "outputs": ", ".join(map(_about, about.outputs)) + _what(about, config.get("kinds")),
+        "outputs": ", ".join(map(_about, about.outputs))
+        + _what(about, config.get("representations")),
         "symmetry": f"{symmetry}: {SYMMETRY[symmetry]}" + (turning if sphere else ""),
         "network": f"{type(net).__name__}, {weights} parameters: {shown}",
         "kernel": _noising(model, sphere),

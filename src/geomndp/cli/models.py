@@ -68,10 +68,10 @@ def _started(model: Any, start: str, key: Any) -> Any:
     score = model.score
     if old.noising != model.noising:
         raise ValueError(f"expected a start with the same noising and limiting law, got {start!r}")
-    config = {name: value for name, value in score.net.config().items() if name != "kind"}
-    if old.score.net.kind != score.net.kind:
-        raise ValueError(f"expected a start of kind {score.net.kind!r}, got {old.score.net.kind!r}")
-    net = extend_network(old.score.net, key=key, **config)
+    own, other = type(score.net), type(old.score.net)
+    if own is not other:
+        raise ValueError(f"expected a start with a {own.__name__}, got a {other.__name__}")
+    net = extend_network(old.score.net, key=key, **score.net.config.to_dict())
     return dataclasses.replace(model, score=dataclasses.replace(score, net=net))
 
 

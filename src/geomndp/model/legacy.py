@@ -48,6 +48,20 @@ _MANIFOLDS = ("manifold", "factors")
 DOCUMENT = "document"
 FIELD_RENAMES: dict[str, dict[str, str]] = {
     DOCUMENT: {"eps": "t_min"},
+    "net/bidimensional-attention": {
+        "tokens": "token_axis",
+        "normalised": "pre_norm",
+        "implementation": "attention_backend",
+    },
+    "net/relative-attention": {"implementation": "attention_backend"},
+    "net/steerable-2d": {
+        "kinds": "representations",
+        "side_dim": "num_invariant_inputs",
+        "num_scales": "num_pooling_widths",
+        "implementation": "attention_backend",
+    },
+    "net/steerable-3d": {"kinds": "representations"},
+    "net/track-attention": {"absolute": "absolute_min_wavelength"},
 }
 """Fields of version 2 and their names in version 3, by the tag of their class.
 

@@ -34,7 +34,8 @@ def describe(part: eqx.Module) -> dict[str, Any]:
         raise ValueError(
             f"expected registered classes to save, got {name}: gn.register('role/name', {name})"
         )
-    fields = {name: getattr(part, name) for name in arguments(type(part))}
+    holder = part.config if isinstance(part, AbstractNet) else part
+    fields = {name: getattr(holder, name) for name in arguments(type(part))}
     return {"kind": tag, **{name: _plain(name, value) for name, value in fields.items()}}
 
 
@@ -49,11 +50,14 @@ def _plain(name: str, value: Any) -> Any:
 
 
 def arguments(cls: type) -> dict[str, Any]:
-    """Type of each argument that a part is made from; those of a network are its static fields."""
-    fields = [f for f in dataclasses.fields(cls) if f.init or issubclass(cls, AbstractNet)]
-    if issubclass(cls, AbstractNet):
-        fields = [f for f in fields if f.metadata.get("static", False)]
-    return {f.name: _annotation(cls, f.name) for f in fields}
+    """Type of each argument that a part is made from; of a network, its configuration's."""
+    holder = _holder(cls)
+    return {f.name: _annotation(holder, f.name) for f in dataclasses.fields(holder) if f.init}
+
+
+def _holder(cls: type) -> type:
+    """The class whose constructor has the arguments of a part."""
+    return cls.config_type if issubclass(cls, AbstractNet) else cls
 
 
 def _annotation(cls: type, name: str) -> Any:
@@ -180,7 +184,7 @@ def _role(hint: Any) -> str | None:
 
 def _required(cls: type) -> list[str]:
     """Arguments without a default."""
-    known = inspect.signature(cls).parameters.values()
+    known = inspect.signature(_holder(cls)).parameters.values()
     return [parameter.name for parameter in known if parameter.default is parameter.empty]
 
 

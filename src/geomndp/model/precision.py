@@ -12,6 +12,6 @@ def in_full_precision(model: Model) -> Model:
     score = model.score
     if not isinstance(score, NetworkScore) or not isinstance(score.net, AbstractNet):
         raise ValueError("expected a model with a NetworkScore of geomndp.nets")
-    fast = {"compute_dtype", "implementation"} & set(score.net.config())
+    fast = {"compute_dtype", "attention_backend"} & set(score.net.config.to_dict())
     net = with_config(score.net, **dict.fromkeys(fast))
     return dataclasses.replace(model, score=dataclasses.replace(score, net=net))

@@ -75,7 +75,7 @@ def _variable(variable: Variable) -> str:
 
 def _network(net: AbstractNet) -> str:
     leaves = jax.tree.leaves(eqx.filter(net, eqx.is_array))
-    config = net.config()
+    config = net.config.to_dict()
     sizes = [f"{name} {config[name]}" for name in SIZES if name in config]
     count = sum(leaf.size for leaf in leaves)
     return ", ".join([_name(net), *sizes, f"{count:,} parameters"])

@@ -1,8 +1,11 @@
 """Networks that see one function at a time: net(t, x, y, mask) -> (n, p)."""
 
 from geomndp._deprecated import deprecated_names
-from geomndp.nets.base import AbstractNet
-from geomndp.nets.bidimensional_attention import BiDimensionalAttention
+from geomndp.nets.base import AbstractNet, NetConfig
+from geomndp.nets.bidimensional_attention import (
+    BiDimensionalAttention,
+    BiDimensionalAttentionConfig,
+)
 from geomndp.nets.build import build, extend_network, with_config
 from geomndp.nets.capacity import (
     graph_nets,
@@ -10,18 +13,33 @@ from geomndp.nets.capacity import (
     num_dropped_edges,
     with_capacity,
 )
-from geomndp.nets.relative_attention import RelativeAttention
-from geomndp.nets.spherical_attention import SphericalAttention
-from geomndp.nets.steerable_2d import Steerable2
-from geomndp.nets.steerable_3d import Steerable3
+from geomndp.nets.graph_network import AbstractGraphNet, GraphNetConfig
+from geomndp.nets.relative_attention import (
+    RelativeAttention,
+    RelativeAttentionConfig,
+)
+from geomndp.nets.spherical_attention import (
+    SphericalAttention,
+    SphericalAttentionConfig,
+)
+from geomndp.nets.steerable_2d import Steerable2, Steerable2Config
+from geomndp.nets.steerable_3d import Steerable3, Steerable3Config
 
 __all__ = [
+    "AbstractGraphNet",
     "AbstractNet",
     "BiDimensionalAttention",
+    "BiDimensionalAttentionConfig",
+    "GraphNetConfig",
+    "NetConfig",
     "RelativeAttention",
+    "RelativeAttentionConfig",
     "SphericalAttention",
+    "SphericalAttentionConfig",
     "Steerable2",
+    "Steerable2Config",
     "Steerable3",
+    "Steerable3Config",
     "build",
     "extend_network",
     "graph_nets",

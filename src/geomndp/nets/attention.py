@@ -10,7 +10,6 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 
-from geomndp import _validation
 from geomndp._types import Array, Float, Mask, PRNGKeyArray
 from geomndp.nets.layers import linear, same_function
 
@@ -22,23 +21,30 @@ def attend(
     *,
     bias: Float[Array, "h n n"] | None = None,
     mask: Mask | None = None,
-    implementation: str | None = None,
+    backend: str | None = None,
 ) -> Float[Array, "b n h c"]:
     """Softmax attention; masked keys get no weight (equal weights where all are masked).
 
-    Points whose masks differ belong to different functions and do not see each other.
+    Args:
+        query: Queries of b sets of n tokens.
+        key: Keys.
+        value: Values.
+        bias: Added to the logits of all sets.
+        mask: (n,). Points whose masks differ belong to different functions and do not see each
+            other.
+        backend: `implementation` of jax.nn.dot_product_attention; not used in float64.
     """
     keep = None if mask is None else same_function(mask)[None, None]
     bias = None if bias is None else bias[None]
     if query.dtype == jnp.float64:
         return _attend_in_float64(query, key, value, bias, keep)
-    if implementation == "cudnn":  # wants full shapes and one dtype
+    if backend == "cudnn":  # wants full shapes and one dtype
         sets, n, heads, _ = query.shape
         shape = (sets, heads, n, n)
         keep = None if keep is None else jnp.broadcast_to(keep, shape)
         bias = None if bias is None else jnp.broadcast_to(bias, shape).astype(query.dtype)
     with jax.numpy_dtype_promotion("standard"):  # bfloat16 inputs, float32 logits
-        options: Any = {"implementation": implementation}
+        options: Any = {"implementation": backend}
         return jax.nn.dot_product_attention(query, key, value, bias, keep, **options)
 
 
@@ -52,17 +58,21 @@ def _attend_in_float64(query, key, value, bias, keep):
 
 
 class SelfAttention(eqx.Module):
-    """Attention of n tokens to each other, each of b sets on its own."""
+    """Attention of n tokens to each other, each of b sets on its own.
+
+    Args:
+        width: Channels of the tokens.
+        inner: Channels of queries, keys, values and outputs, divided among the heads.
+        heads: Number of heads.
+        dtype: Dtype of the parameters.
+        key: Random key.
+    """
 
     project: eqx.nn.Linear
     merge: eqx.nn.Linear
     num_heads: int = eqx.field(static=True)
 
     def __init__(self, width: int, inner: int, heads: int, *, dtype: str, key: PRNGKeyArray):
-        """Take tokens of `width` channels to `inner` channels, split over `heads` heads."""
-        _validation.at_least(1, num_heads=heads, width=width)
-        if width % heads or inner % heads:
-            raise ValueError(f"expected a width divisible by num_heads={heads}, got {width}")
         project_key, merge_key = jr.split(key)
         self.project = eqx.nn.Linear(width, 3 * inner, use_bias=False, dtype=dtype, key=project_key)
         self.merge = eqx.nn.Linear(inner, inner, use_bias=False, dtype=dtype, key=merge_key)
@@ -74,11 +84,11 @@ class SelfAttention(eqx.Module):
         *,
         bias: Float[Array, "h n n"] | None = None,
         mask: Mask | None = None,
-        implementation: str | None = None,
+        backend: str | None = None,
     ) -> Float[Array, "b n o"]:
-        """Return one vector a token."""
+        """Return one vector per token; arguments as those of `attend`."""
         sets, n, _ = tokens.shape
-        parts = jnp.split(linear(self.project, tokens), 3, axis=-1)
-        query, key, value = (part.reshape(sets, n, self.num_heads, -1) for part in parts)
-        mixed = attend(query, key, value, bias=bias, mask=mask, implementation=implementation)
+        split = jnp.split(linear(self.project, tokens), 3, axis=-1)
+        query, key, value = (part.reshape(sets, n, self.num_heads, -1) for part in split)
+        mixed = attend(query, key, value, bias=bias, mask=mask, backend=backend)
         return linear(self.merge, mixed.reshape(sets, n, -1))

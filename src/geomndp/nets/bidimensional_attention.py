@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from typing import ClassVar
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -11,41 +12,99 @@ import jax.numpy as jnp
 import jax.random as jr
 
 from geomndp import _validation
+from geomndp._deprecated import renamed_arguments
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray, Times
 from geomndp.linalg import zero_masked
 from geomndp.nets.attention import SelfAttention
-from geomndp.nets.base import AbstractNet, check_compute, clean, float_name
-from geomndp.nets.embeddings import TimeEmbedding, centred
+from geomndp.nets.base import AbstractNet, NetConfig, check_compute, check_heads, clean
+from geomndp.nets.embeddings import FourierFeatures, TimeEmbedding, centred
 from geomndp.nets.layers import linear, rms_norm, zeroed
-from geomndp.nets.relative_position_bias import Scales
+
+
+@renamed_arguments(tokens="token_axis", normalised="pre_norm", implementation="attention_backend")
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class BiDimensionalAttentionConfig(NetConfig):
+    """Hyperparameters of `BiDimensionalAttention`.
+
+    Args:
+        input_dim: Number of input coordinates d.
+        output_dim: Number of output components p.
+        inputs: "absolute" (NDP*), or "centred": relative to the centre of mass of the real points,
+            so that translations change nothing.
+        token_axis: "dims" for one token (x_ia, y_i) per point and input dimension; "points" for one
+            token (x_i, y_i) per point, as in the code of Mathieu et al. (2023) for vector fields.
+        num_frequencies: Number of Fourier features that replace each coordinate in a token; zero
+            keeps the coordinate.
+        min_wavelength: The shortest wavelength, in units of the inputs.
+        max_wavelength: The longest wavelength.
+        width: Channels of a token, divisible by `num_heads`.
+        num_layers: Number of blocks.
+        num_heads: Number of attention heads.
+        pre_norm: Whether tokens are normalised before attention, which allows a higher learning
+            rate.
+        compute_dtype: "bfloat16" for matrix products with float32 parameters and residuals; None
+            follows y.
+        attention_backend: `implementation` of jax.nn.dot_product_attention over points; "cudnn" has
+            no forward-mode derivative.
+        dtype: Dtype of the parameters.
+    """
+
+    inputs: str = "absolute"
+    token_axis: str = "dims"
+    num_frequencies: int = 0
+    min_wavelength: float = 0.1
+    max_wavelength: float = 16.0
+    width: int = 64
+    num_layers: int = 5
+    num_heads: int = 8
+    pre_norm: bool = False
+    compute_dtype: str | None = None
+    attention_backend: str | None = None
+
+    def __post_init__(self):
+        super().__post_init__()
+        _validation.at_least(1, num_layers=self.num_layers)
+        _validation.at_least(0, num_frequencies=self.num_frequencies)
+        _validation.one_of("inputs", self.inputs, ("absolute", "centred"))
+        _validation.one_of("token_axis", self.token_axis, ("dims", "points"))
+        check_heads(self.width, self.num_heads)
+        check_compute(self.compute_dtype, self.attention_backend)
+        _ = self.features  # refuses wavelengths that are none
+
+    @property
+    def features(self) -> FourierFeatures | None:
+        """Fourier features of the inputs, None where tokens hold the coordinates themselves."""
+        if not self.num_frequencies:
+            return None
+        return FourierFeatures(self.num_frequencies, self.min_wavelength, self.max_wavelength)
 
 
 class BiDimensionalBlock(eqx.Module):
     r"""Attention over points plus attention over dimensions, split into residual and skip.
 
     $[r, q] = Att_n(s + W t) + Att_d(s + W t)$, $s' = (s + gelu(r)) / \sqrt 2$, skip gelu(q);
-    `normalised` tokens s + W t have mean square one.
+    with `pre_norm` tokens s + W t have mean square one.
     One dimension attends to itself only, which is a linear map: for d = 1 it is just that.
     """
 
     time: eqx.nn.Linear
     over_points: SelfAttention
     over_dims: SelfAttention | eqx.nn.Linear
-    normalised: bool = eqx.field(static=True)
+    pre_norm: bool = eqx.field(static=True)
 
     def __init__(
         self,
         dim: int,
         width: int,
         heads: int,
-        normalised: bool = False,
+        pre_norm: bool = False,
         *,
         dtype: str,
         key: PRNGKeyArray,
     ):
         time_key, points_key, dims_key = jr.split(key, 3)
         sizes = (width, 2 * width)
-        self.normalised = normalised
+        self.pre_norm = pre_norm
         self.time = eqx.nn.Linear(width, width, dtype=dtype, key=time_key)
         self.over_points = SelfAttention(*sizes, heads, dtype=dtype, key=points_key)
         if dim == 1:
@@ -59,13 +118,13 @@ class BiDimensionalBlock(eqx.Module):
         t: Float[Array, "n c"],
         mask: Mask | None,
         dtype: jnp.dtype,
-        implementation: str | None,
+        backend: str | None,
     ) -> tuple[Float[Array, "n d c"], Float[Array, "n d c"]]:
         """Return the new state and the skip connection."""
         tokens = s + linear(self.time, t)[:, None, :]
-        tokens = (rms_norm(tokens) if self.normalised else tokens).astype(dtype)
+        tokens = (rms_norm(tokens) if self.pre_norm else tokens).astype(dtype)
         per_dim = jnp.swapaxes(tokens, 0, 1)
-        over_points = self.over_points(per_dim, mask=mask, implementation=implementation)
+        over_points = self.over_points(per_dim, mask=mask, backend=backend)
         if isinstance(self.over_dims, SelfAttention):
             over_dims = self.over_dims(tokens)
         else:
@@ -75,14 +134,14 @@ class BiDimensionalBlock(eqx.Module):
         return (s + residual) / math.sqrt(2.0), skip
 
 
-class BiDimensionalAttention(AbstractNet):
-    """Tokens (x_ia, y_i), one a point and input dimension, averaged over dimensions at the end.
+class BiDimensionalAttention(
+    AbstractNet[BiDimensionalAttentionConfig], tag="net/bidimensional-attention"
+):
+    """Tokens (x_ia, y_i), one per point and input dimension, averaged over dimensions at the end.
 
     So the order of the input dimensions does not matter, which is wrong where outputs have
-    directions or inputs differ in kind: `tokens` "points" makes one token (x_i, y_i) a point, as in
-    the code of Mathieu et al. (2023) for vector fields. `inputs` is "absolute" (NDP*), or
-    "centred": relative to the centre of mass of the real points, so that translations change
-    nothing.
+    directions or inputs differ in type: `token_axis="points"` makes one token (x_i, y_i) per point.
+    Arguments are those of `BiDimensionalAttentionConfig`.
     """
 
     embed: eqx.nn.Linear
@@ -90,108 +149,47 @@ class BiDimensionalAttention(AbstractNet):
     blocks: list[BiDimensionalBlock]
     gather: eqx.nn.Linear
     head: eqx.nn.Linear
-    input_dim: int = eqx.field(static=True)
-    output_dim: int = eqx.field(static=True)
-    inputs: str = eqx.field(static=True)
-    tokens: str = eqx.field(static=True)
-    num_frequencies: int = eqx.field(static=True)
-    min_wavelength: float = eqx.field(static=True)
-    max_wavelength: float = eqx.field(static=True)
-    width: int = eqx.field(static=True)
-    num_layers: int = eqx.field(static=True)
-    num_heads: int = eqx.field(static=True)
-    normalised: bool = eqx.field(static=True)
-    compute_dtype: str | None = eqx.field(static=True)
-    implementation: str | None = eqx.field(static=True)
-    dtype: str = eqx.field(static=True)
-    kind: ClassVar[str] = "bidimensional"
 
-    def __init__(
-        self,
-        input_dim: int,
-        output_dim: int,
-        *,
-        inputs: str = "absolute",
-        tokens: str = "dims",
-        num_frequencies: int = 0,
-        min_wavelength: float = 0.1,
-        max_wavelength: float = 16.0,
-        width: int = 64,
-        num_layers: int = 5,
-        num_heads: int = 8,
-        normalised: bool = False,
-        compute_dtype: str | None = None,
-        implementation: str | None = None,
-        dtype: str | None = None,
-        key: PRNGKeyArray,
-    ):
-        """Make a network; `normalised` tokens before attention bear a higher rate of learning.
-
-        With `num_frequencies` tokens carry sines and cosines of so many wavelengths instead of x.
-        `compute_dtype` "bfloat16" keeps float32 parameters and residuals; None follows y.
-        `implementation` is that of jax.nn.dot_product_attention over points; "cudnn" has no
-        forward-mode derivative.
-        """
-        _validation.at_least(1, input_dim=input_dim, output_dim=output_dim, num_layers=num_layers)
-        _validation.at_least(1, width=width)
-        _validation.at_least(0, num_frequencies=num_frequencies)
-        self.input_dim, self.output_dim = input_dim, output_dim
-        self.inputs, self.tokens, self.num_frequencies = inputs, tokens, num_frequencies
-        self.min_wavelength, self.max_wavelength = min_wavelength, max_wavelength
-        self.width, self.num_layers, self.num_heads = width, num_layers, num_heads
-        self.normalised = normalised
-        self.compute_dtype, self.implementation = compute_dtype, implementation
-        self.dtype = dtype = float_name(dtype)
-
+    def __init__(self, *args: Any, key: PRNGKeyArray, **options: Any):
+        self.config = c = BiDimensionalAttentionConfig(*args, **options)
         embed_key, time_key, block_key, gather_key, head_key = jr.split(key, 5)
-        dims, per_token = (input_dim, 1) if tokens == "dims" else (1, input_dim)
-        token_size = per_token * (2 * num_frequencies or 1) + output_dim
-        self.embed = eqx.nn.Linear(token_size, width, dtype=dtype, key=embed_key)
-        self.time = TimeEmbedding(width, dtype=dtype, key=time_key)
+        dims, per_token = (c.input_dim, 1) if c.token_axis == "dims" else (1, c.input_dim)
+        token_size = per_token * (2 * c.num_frequencies or 1) + c.output_dim
+        self.embed = eqx.nn.Linear(token_size, c.width, dtype=c.dtype, key=embed_key)
+        self.time = TimeEmbedding(c.width, dtype=c.dtype, key=time_key)
         self.blocks = [
-            BiDimensionalBlock(dims, width, num_heads, normalised, dtype=dtype, key=key)
-            for key in jr.split(block_key, num_layers)
+            BiDimensionalBlock(dims, c.width, c.num_heads, c.pre_norm, dtype=c.dtype, key=key)
+            for key in jr.split(block_key, c.num_layers)
         ]
-        self.gather = eqx.nn.Linear(width, width, dtype=dtype, key=gather_key)
-        self.head = zeroed(eqx.nn.Linear(width, output_dim, dtype=dtype, key=head_key))
-
-    def __check_init__(self):
-        _validation.one_of("inputs", self.inputs, ("absolute", "centred"))
-        _validation.one_of("tokens", self.tokens, ("dims", "points"))
-        check_compute(self.compute_dtype, self.implementation)
-        if self.num_frequencies:
-            self._scales()  # refuses wavelengths that are none
+        self.gather = eqx.nn.Linear(c.width, c.width, dtype=c.dtype, key=gather_key)
+        self.head = zeroed(eqx.nn.Linear(c.width, c.output_dim, dtype=c.dtype, key=head_key))
 
     @property
     def num_relative_inputs(self) -> int:
         """All inputs where they are centred, none where they are absolute."""
-        return self.input_dim if self.inputs == "centred" else 0
+        return self.input_dim if self.config.inputs == "centred" else 0
 
     def __call__(self, t: Times, x: Inputs, y: Outputs, mask: Mask | None = None) -> Outputs:
-        """Return the outputs at the points, in the dtype of y."""
-        masked = mask is not None
+        c, masked = self.config, mask is not None
         t, x, y, mask = clean(self, t, x, y, mask)
-        if self.inputs == "centred":
+        if c.inputs == "centred":
             x = centred(x, mask)
-        places = self._places(x)
-        everywhere = jnp.broadcast_to(y[:, None, :], (*places.shape[:2], self.output_dim))
-        s = jax.nn.gelu(linear(self.embed, jnp.concatenate([places, everywhere], axis=2)))
-        time, dtype = self.time(t), jnp.dtype(self.compute_dtype or y.dtype)
+        inputs = self._input_features(x)
+        values = jnp.broadcast_to(y[:, None, :], (*inputs.shape[:2], self.output_dim))
+        s = jax.nn.gelu(linear(self.embed, jnp.concatenate([inputs, values], axis=2)))
+        time, dtype = self.time(t), jnp.dtype(c.compute_dtype or y.dtype)
         total = jnp.zeros_like(s)
         for block in self.blocks:
-            s, skip = block(s, time, mask if masked else None, dtype, self.implementation)
+            s, skip = block(s, time, mask if masked else None, dtype, c.attention_backend)
             total = total + skip
-        features = jnp.mean(total, axis=1) / math.sqrt(self.num_layers)
+        features = jnp.mean(total, axis=1) / math.sqrt(c.num_layers)
         return zero_masked(linear(self.head, jax.nn.gelu(linear(self.gather, features))), mask)
 
-    def _scales(self) -> Scales:
-        return Scales(self.num_frequencies, self.min_wavelength, self.max_wavelength)
-
-    def _places(self, x: Inputs) -> Float[Array, "n m f"]:
-        """What the tokens of a point know of its place."""
+    def _input_features(self, x: Inputs) -> Float[Array, "n m f"]:
+        """What each of the m tokens of a point holds of its input."""
         features = x[None]
-        if self.num_frequencies:
-            angles = self._scales().angles(features)
+        if self.config.features is not None:
+            angles = self.config.features.angles(features)
             features = jnp.concatenate([jnp.sin(angles), jnp.cos(angles)])
-        places = jnp.moveaxis(features, 0, 2)
-        return places if self.tokens == "dims" else places.reshape(len(x), 1, -1)
+        features = jnp.moveaxis(features, 0, 2)
+        return features if self.config.token_axis == "dims" else features.reshape(len(x), 1, -1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import equinox as eqx
 import jax
@@ -12,50 +12,49 @@ import jax.random as jr
 from geomndp import _registry, _validation
 from geomndp._types import PRNGKeyArray
 from geomndp.nets.base import AbstractNet
-from geomndp.nets.bidimensional_attention import BiDimensionalAttention
-from geomndp.nets.relative_attention import RelativeAttention
-from geomndp.nets.spherical_attention import SphericalAttention
-from geomndp.nets.steerable_2d import Steerable2
-from geomndp.nets.steerable_3d import Steerable3
 
-_NETS = {
-    "net/bidimensional-attention": BiDimensionalAttention,
-    "net/relative-attention": RelativeAttention,
-    "net/steerable-2d": Steerable2,
-    "net/steerable-3d": Steerable3,
-    "net/track-attention": SphericalAttention,
-}
-for _tag, _net in _NETS.items():
-    _registry.add(_tag, _net)
+Net = TypeVar("Net", bound=AbstractNet)
 
 
 def build(config: Mapping[str, Any], *, key: PRNGKeyArray) -> AbstractNet:
-    """Make the network that `config` describes, with new parameters.
+    """Make the network that a mapping describes, with new parameters.
 
-    Its `kind` is a registered tag such as "net/relative-attention", or that of
-    `AbstractNet.config`.
+    Args:
+        config: The tag of its class as `kind`, such as "net/relative-attention", and the arguments
+            of its configuration (`net.config.to_dict()`).
+        key: Random key of the parameters.
+
+    Raises:
+        ValueError: If no network has the tag, or its configuration refuses an argument.
+
+    Example:
+        `build({"kind": "net/relative-attention", "input_dim": 1, "output_dim": 1}, key=key)`
     """
     options = dict(config)
     kind = options.pop("kind", None)
-    known: dict[str, Callable[..., AbstractNet]] = {net.kind: net for net in _NETS.values()}
-    for tag in _registry.tags("net"):
-        known[tag] = cast(Callable[..., AbstractNet], _registry.class_of(tag))
-    _validation.one_of("kind", kind, tuple(known))
-    return known[kind](**options, key=key)
-
-
-def _remake(net: AbstractNet, changes: Mapping[str, Any], *, key: PRNGKeyArray) -> AbstractNet:
-    """A new network of the same class, registered or not, with other options."""
-    options = {**net.config(), **changes}
-    del options["kind"]
-    make = cast(Callable[..., AbstractNet], type(net))
+    _validation.one_of("kind", kind, tuple(_registry.tags("net")))
+    make = cast(Callable[..., AbstractNet], _registry.class_of(kind))
     return make(**options, key=key)
 
 
-def extend_network(net: AbstractNet, *, key: PRNGKeyArray, **changes: Any) -> AbstractNet:
-    """Make a network with more parts, such as `num_scales=4`; those that both have are kept.
+def _remake(net: Net, changes: Mapping[str, Any], *, key: PRNGKeyArray) -> Net:
+    """A new network of the same class, registered or not, with other options."""
+    make = cast(Callable[..., Net], type(net))
+    return make(**net.config.replace(**changes).to_dict(), key=key)
+
+
+def extend_network(net: Net, *, key: PRNGKeyArray, **changes: Any) -> Net:
+    """Extend a network, copying the parameters it shares with the old one.
 
     Parts that start at zero change nothing before they are trained.
+
+    Args:
+        net: A network.
+        key: Random key of the new parameters.
+        **changes: Arguments of its configuration that add parts, such as `num_pooling_widths=4`.
+
+    Raises:
+        ValueError: If the changes alter the shape of a parameter.
     """
     new = _remake(net, changes, key=key)
     old = {jax.tree_util.keystr(path): leaf for path, leaf in jax.tree.leaves_with_path(net)}
@@ -69,11 +68,16 @@ def extend_network(net: AbstractNet, *, key: PRNGKeyArray, **changes: Any) -> Ab
     return jax.tree.map_with_path(kept, new)
 
 
-def with_config(net: AbstractNet, **changes: Any) -> AbstractNet:
-    """Return a network with the same parameters that computes differently.
+def with_config(net: Net, **changes: Any) -> Net:
+    """Return a network with the same parameters under another configuration.
 
-    For example `compute_dtype=None, implementation=None` for likelihoods by forward mode, after
-    training in bfloat16.
+    Args:
+        net: A network.
+        **changes: Arguments of its configuration, for example `compute_dtype=None,
+            attention_backend=None` for likelihoods by forward mode, after training in bfloat16.
+
+    Raises:
+        ValueError: If the changes alter the shape of a parameter.
     """
     shapes = eqx.filter_eval_shape(_remake, net, changes, key=jr.key(0))
     old, new = jax.tree.leaves(net), jax.tree.leaves(shapes)

@@ -20,10 +20,8 @@ from geomndp.linalg import zero_masked
 from geomndp.nets.build import with_config
 from geomndp.nets.cell_list import MARGIN
 from geomndp.nets.graph import CANDIDATES
-from geomndp.nets.steerable_2d import Steerable2
-from geomndp.nets.steerable_3d import Steerable3
+from geomndp.nets.graph_network import AbstractGraphNet
 
-GRAPH_NETS = (Steerable2, Steerable3)
 MOST_TRACED = 1024
 ROUNDING = 1e-5  # of the radius: the device compares rounded distances
 Tree = TypeVar("Tree")
@@ -55,10 +53,10 @@ def with_capacity(tree: Tree, *parts: Any, masks: tuple | None = None) -> Tree:
     points = [np.asarray(x, float)[... if m is None else np.asarray(m) > 0] for x, m in pairs]
 
     def roomy(node):
-        if not isinstance(node, GRAPH_NETS):
+        if not isinstance(node, AbstractGraphNet):
             return node
         needed = _needed(node, points)
-        if needed <= node.max_neighbours:
+        if needed <= node.config.max_neighbours:
             return node
         return with_config(node, max_neighbours=neighbour_bucket(needed))
 
@@ -74,17 +72,17 @@ def _with_all(tree: Tree, points: int) -> Tree:
         )
 
     def roomy(node):
-        if not isinstance(node, GRAPH_NETS) or points - 1 <= node.max_neighbours:
+        if not isinstance(node, AbstractGraphNet) or points - 1 <= node.config.max_neighbours:
             return node
         return with_config(node, max_neighbours=neighbour_bucket(points - 1))
 
     return jax.tree.map(roomy, tree, is_leaf=_is_graph_net)
 
 
-def graph_nets(tree: Any) -> list[Steerable2 | Steerable3]:
+def graph_nets(tree: Any) -> list[AbstractGraphNet]:
     """All graph networks inside a tree, such as a score or a model."""
     leaves = jax.tree.leaves(tree, is_leaf=_is_graph_net)
-    return [leaf for leaf in leaves if isinstance(leaf, GRAPH_NETS)]
+    return [leaf for leaf in leaves if isinstance(leaf, AbstractGraphNet)]
 
 
 def num_dropped_edges(net, x: Inputs, mask: Mask | None = None) -> Array:
@@ -112,19 +110,19 @@ def neighbour_bucket(count: int) -> int:
 
 
 def _is_graph_net(node: Any) -> bool:
-    return isinstance(node, GRAPH_NETS)
+    return isinstance(node, AbstractGraphNet)
 
 
-def _needed(net: Steerable2 | Steerable3, parts: list[np.ndarray]) -> int:
+def _needed(net: AbstractGraphNet, parts: list[np.ndarray]) -> int:
     """Slots with which the network's graph of these points is complete, padded or not.
 
     Many rows are searched by cells, where a stretch has room for `CANDIDATES` times the slots. The
     cells start at the least coordinates: those of a part are not cells of the whole.
     """
-    together = np.concatenate(parts)[:, : net.codomain.dim]
-    most = int(np.max(neighbour_counts(together, net.radius), initial=0))
-    searched = [together, *(part[:, : net.codomain.dim] for part in parts if len(parts) > 1)]
-    stretch = max(_longest_stretch(points, net.radius) for points in searched)
+    together = np.concatenate(parts)[:, : net.field_type.dim]
+    most = int(np.max(neighbour_counts(together, net.config.radius), initial=0))
+    searched = [together, *(part[:, : net.field_type.dim] for part in parts if len(parts) > 1)]
+    stretch = max(_longest_stretch(points, net.config.radius) for points in searched)
     return max(most, -(-stretch // CANDIDATES))
 
 

@@ -22,6 +22,12 @@ class TimeEmbedding(eqx.Module):
 
     The noise level is about proportional to t near zero, so equal steps in log t matter equally;
     below the scale s the warp is linear, so that t = 0 (a context) is a regular point of its own.
+
+    Args:
+        width: Number of channels of the embedding.
+        scale: The time s below which the warp is linear.
+        dtype: Dtype of the parameters.
+        key: Random key.
     """
 
     inner: eqx.nn.Linear
@@ -48,13 +54,34 @@ class TimeEmbedding(eqx.Module):
         return linear(self.outer, jax.nn.gelu(linear(self.inner, self.features(t))))
 
 
-def fourier_angles(
-    x: Float[Array, "d *m"], num: int, shortest: float, longest: float
-) -> Float[Array, "k *m"]:
-    r"""Angles $2 \pi x_a / \lambda_k$ of each coordinate, wavelengths in geometric progression."""
-    w = jnp.asarray(2 * np.pi / np.geomspace(longest, shortest, num), dtype=x.dtype)
-    angles = jnp.expand_dims(x, 1) * jnp.expand_dims(w, (0, *range(2, x.ndim + 1)))
-    return angles.reshape(-1, *x.shape[1:])
+class FourierFeatures(eqx.Module):
+    r"""Angles $2 \pi x_a / \lambda_k$, whose sines and cosines are features of the inputs.
+
+    Args:
+        num: Number of wavelengths, in geometric progression.
+        min_wavelength: The shortest, in units of the inputs.
+        max_wavelength: The longest.
+
+    Raises:
+        ValueError: Unless 0 < min_wavelength < max_wavelength.
+    """
+
+    num: int = eqx.field(static=True)
+    min_wavelength: float = eqx.field(static=True)
+    max_wavelength: float = eqx.field(static=True)
+
+    def __check_init__(self):
+        _validation.at_least(1, num_frequencies=self.num)
+        if not 0 < self.min_wavelength < self.max_wavelength:
+            got = f"{self.min_wavelength}, {self.max_wavelength}"
+            raise ValueError(f"expected 0 < min_wavelength < max_wavelength, got {got}")
+
+    def angles(self, x: Float[Array, "d *m"]) -> Float[Array, "k *m"]:
+        """Angles of each coordinate at each wavelength, the k = d num of them first."""
+        wavelengths = np.geomspace(self.max_wavelength, self.min_wavelength, self.num)
+        w = jnp.asarray(2 * np.pi / wavelengths, dtype=x.dtype)
+        angles = jnp.expand_dims(x, 1) * jnp.expand_dims(w, (0, *range(2, x.ndim + 1)))
+        return angles.reshape(-1, *x.shape[1:])
 
 
 def centred(x: Inputs, mask: Mask) -> Inputs:

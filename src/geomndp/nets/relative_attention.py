@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+import dataclasses
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -10,13 +11,55 @@ import jax.numpy as jnp
 import jax.random as jr
 
 from geomndp import _validation
+from geomndp._deprecated import renamed_arguments
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray, Times
 from geomndp.linalg import zero_masked
 from geomndp.nets.attention import SelfAttention
-from geomndp.nets.base import AbstractNet, check_compute, clean, float_name
-from geomndp.nets.embeddings import TimeEmbedding
+from geomndp.nets.base import AbstractNet, NetConfig, check_compute, check_heads, clean
+from geomndp.nets.embeddings import FourierFeatures, TimeEmbedding
 from geomndp.nets.layers import linear, rms_norm, zeroed
-from geomndp.nets.relative_position_bias import RelativeBias, Scales
+from geomndp.nets.relative_position_bias import RelativeBias
+
+
+@renamed_arguments(implementation="attention_backend")
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RelativeAttentionConfig(NetConfig):
+    """Hyperparameters of `RelativeAttention`.
+
+    Args:
+        input_dim: Number of input coordinates d.
+        output_dim: Number of output components p.
+        width: Channels of a token, divisible by `num_heads`.
+        num_layers: Number of transformer blocks.
+        num_heads: Number of attention heads.
+        expansion: Width of a block's MLP over that of a token.
+        bias_width: Width of the MLP of the attention bias.
+        num_frequencies: Number of Fourier features of each relative coordinate.
+        min_wavelength: The shortest wavelength, in units of the inputs.
+        max_wavelength: The longest wavelength.
+        compute_dtype: "bfloat16" for matrix products with float32 parameters and residuals; None
+            follows y.
+        attention_backend: `implementation` of jax.nn.dot_product_attention; "cudnn" has no
+            forward-mode derivative.
+        dtype: Dtype of the parameters.
+    """
+
+    width: int = 64
+    num_layers: int = 5
+    num_heads: int = 8
+    expansion: int = 2
+    bias_width: int = 32
+    num_frequencies: int = 16
+    min_wavelength: float = 0.1
+    max_wavelength: float = 16.0
+    compute_dtype: str | None = None
+    attention_backend: str | None = None
+
+    def __post_init__(self):
+        super().__post_init__()
+        _validation.at_least(1, num_layers=self.num_layers, expansion=self.expansion)
+        check_heads(self.width, self.num_heads)
+        check_compute(self.compute_dtype, self.attention_backend)
 
 
 class TransformerBlock(eqx.Module):
@@ -39,20 +82,24 @@ class TransformerBlock(eqx.Module):
         bias: Float[Array, "h n n"],
         mask: Mask,
         dtype: jnp.dtype,
-        implementation: str | None,
+        backend: str | None,
     ) -> Float[Array, "n c"]:
         """Attend, then transform each token, with matrix products in `dtype`."""
         tokens = rms_norm(h).astype(dtype)[None]
-        mixed = self.attention(tokens, bias=bias, mask=mask, implementation=implementation)
+        mixed = self.attention(tokens, bias=bias, mask=mask, backend=backend)
         h = h + mixed[0].astype(h.dtype)
         inner = jax.nn.gelu(linear(self.widen, rms_norm(h).astype(dtype)))
         return h + linear(self.narrow, inner).astype(h.dtype)
 
 
-class RelativeAttention(AbstractNet):
+class RelativeAttention(AbstractNet[RelativeAttentionConfig], tag="net/relative-attention"):
     """Tokens of outputs and times; inputs enter through a bias of x_i - x_j in each layer and head.
 
     Unlike inputs relative to the centre of mass, nothing moves when points are added or masked.
+    Arguments are those of `RelativeAttentionConfig`.
+
+    Example:
+        `net = gn.nets.RelativeAttention(1, 1, width=64, key=jr.key(0))`
     """
 
     embed: eqx.nn.Linear
@@ -60,67 +107,20 @@ class RelativeAttention(AbstractNet):
     bias: RelativeBias
     blocks: list[TransformerBlock]
     head: eqx.nn.Linear
-    input_dim: int = eqx.field(static=True)
-    output_dim: int = eqx.field(static=True)
-    width: int = eqx.field(static=True)
-    num_layers: int = eqx.field(static=True)
-    num_heads: int = eqx.field(static=True)
-    expansion: int = eqx.field(static=True)
-    bias_width: int = eqx.field(static=True)
-    num_frequencies: int = eqx.field(static=True)
-    min_wavelength: float = eqx.field(static=True)
-    max_wavelength: float = eqx.field(static=True)
-    compute_dtype: str | None = eqx.field(static=True)
-    implementation: str | None = eqx.field(static=True)
-    dtype: str = eqx.field(static=True)
-    kind: ClassVar[str] = "relative"
 
-    def __init__(
-        self,
-        input_dim: int,
-        output_dim: int,
-        *,
-        width: int = 64,
-        num_layers: int = 5,
-        num_heads: int = 8,
-        expansion: int = 2,
-        bias_width: int = 32,
-        num_frequencies: int = 16,
-        min_wavelength: float = 0.1,
-        max_wavelength: float = 16.0,
-        compute_dtype: str | None = None,
-        implementation: str | None = None,
-        dtype: str | None = None,
-        key: PRNGKeyArray,
-    ):
-        """Make a network; wavelengths are in units of the inputs.
-
-        `compute_dtype` "bfloat16" keeps float32 parameters and residuals; None follows y.
-        `implementation` is that of jax.nn.dot_product_attention; "cudnn" has no forward-mode
-        derivative.
-        """
-        _validation.at_least(1, input_dim=input_dim, output_dim=output_dim)
-        _validation.at_least(1, num_layers=num_layers, expansion=expansion, width=width)
-        check_compute(compute_dtype, implementation)
-        self.input_dim, self.output_dim = input_dim, output_dim
-        self.width, self.num_layers, self.num_heads = width, num_layers, num_heads
-        self.expansion, self.bias_width = expansion, bias_width
-        self.num_frequencies = num_frequencies
-        self.min_wavelength, self.max_wavelength = min_wavelength, max_wavelength
-        self.compute_dtype, self.implementation = compute_dtype, implementation
-        self.dtype = dtype = float_name(dtype)
-
+    def __init__(self, *args: Any, key: PRNGKeyArray, **options: Any):
+        self.config = c = RelativeAttentionConfig(*args, **options)
         embed_key, time_key, bias_key, block_key, head_key = jr.split(key, 5)
-        self.embed = eqx.nn.Linear(output_dim, width, dtype=dtype, key=embed_key)
-        self.time = TimeEmbedding(width, dtype=dtype, key=time_key)
+        self.embed = eqx.nn.Linear(c.output_dim, c.width, dtype=c.dtype, key=embed_key)
+        self.time = TimeEmbedding(c.width, dtype=c.dtype, key=time_key)
         self.blocks = [
-            TransformerBlock(width, num_heads, expansion, dtype=dtype, key=key)
-            for key in jr.split(block_key, num_layers)
+            TransformerBlock(c.width, c.num_heads, c.expansion, dtype=c.dtype, key=key)
+            for key in jr.split(block_key, c.num_layers)
         ]
-        scales = Scales(num_frequencies, min_wavelength, max_wavelength)
-        sizes = (input_dim, num_layers, num_heads, bias_width)
-        self.bias = RelativeBias(*sizes, scales, dtype=dtype, key=bias_key)
-        self.head = zeroed(eqx.nn.Linear(width, output_dim, dtype=dtype, key=head_key))
+        features = FourierFeatures(c.num_frequencies, c.min_wavelength, c.max_wavelength)
+        sizes = (c.input_dim, c.num_layers, c.num_heads, c.bias_width)
+        self.bias = RelativeBias(*sizes, features, dtype=c.dtype, key=bias_key)
+        self.head = zeroed(eqx.nn.Linear(c.width, c.output_dim, dtype=c.dtype, key=head_key))
 
     @property
     def num_relative_inputs(self) -> int:
@@ -128,11 +128,10 @@ class RelativeAttention(AbstractNet):
         return self.input_dim
 
     def __call__(self, t: Times, x: Inputs, y: Outputs, mask: Mask | None = None) -> Outputs:
-        """Return the outputs at the points, in the dtype of y."""
         t, x, y, mask = clean(self, t, x, y, mask)
-        dtype = jnp.dtype(self.compute_dtype or y.dtype)
+        dtype = jnp.dtype(self.config.compute_dtype or y.dtype)
         h = linear(self.embed, y) + self.time(t)
         biases = self.bias(x, dtype)
         for block, bias in zip(self.blocks, biases, strict=True):
-            h = block(h, bias, mask, dtype, self.implementation)
+            h = block(h, bias, mask, dtype, self.config.attention_backend)
         return zero_masked(linear(self.head, rms_norm(h)), mask)

@@ -1,16 +1,17 @@
 """Transformer for functions with values on the sphere S^2, in the local frames of its points.
 
 A point sees where the others are as displacements towards east and north of itself: each head's
-weighted mean of the positions, less its own, in units of its own noise. Nothing then depends on
-longitude or on the origin of the inputs, and a track of a few kilometres' roughness on a sphere of
-radius one is told as precisely as a track across an ocean. Displacements are float32 (or float64)
-whatever the rest is computed in.
+weighted mean of the positions, minus its own, in units of its own noise. Nothing then depends on
+longitude or on the origin of the inputs, and a track that is rough over a few kilometres is
+resolved as precisely as one across an ocean. Displacements are float32 (or float64) whatever the
+rest is computed in.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from typing import ClassVar
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -18,14 +19,73 @@ import jax.numpy as jnp
 import jax.random as jr
 
 from geomndp import _validation
+from geomndp._deprecated import renamed_arguments
 from geomndp._types import Array, Bool, Float, Inputs, Mask, Outputs, PRNGKeyArray, Times
 from geomndp.linalg import zero_masked
-from geomndp.nets.base import AbstractNet, check_compute, clean, float_name
-from geomndp.nets.embeddings import TimeEmbedding, fourier_angles
+from geomndp.nets.base import AbstractNet, NetConfig, check_compute, check_heads, clean
+from geomndp.nets.embeddings import FourierFeatures, TimeEmbedding
 from geomndp.nets.layers import linear, rms_norm, same_function, zeroed
-from geomndp.nets.relative_position_bias import RelativeBias, Scales
+from geomndp.nets.relative_position_bias import RelativeBias
 
-_PLACE_FREQUENCIES = 6
+NUM_POSITION_FREQUENCIES = 6
+
+
+@renamed_arguments(absolute="absolute_min_wavelength")
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SphericalAttentionConfig(NetConfig):
+    """Hyperparameters of `SphericalAttention`.
+
+    Args:
+        input_dim: Number of input coordinates d.
+        output_dim: 3, the coordinates of R^3.
+        width: Channels of a token, divisible by `num_heads`.
+        num_layers: Number of transformer blocks.
+        num_heads: Number of attention heads.
+        expansion: Width of a block's MLP over that of a token.
+        bias_width: Width of the MLP of the attention bias.
+        num_frequencies: Number of Fourier features of each relative coordinate.
+        min_wavelength: The shortest wavelength, in units of the inputs.
+        max_wavelength: The longest wavelength.
+        noise_rate: Times t, about the noise's standard deviation on the unit sphere.
+        resolution: The smallest length that matters, in radians. A point's unit of length is the
+            hypotenuse of the two.
+        absolute_min_wavelength: Shortest wavelength of Fourier features of position (longitude
+            included) and input, which break the symmetry; zero for none, which keeps it.
+        compute_dtype: "bfloat16" for matrix products with float32 parameters and residuals; None
+            follows y.
+        dtype: Dtype of the parameters.
+    """
+
+    input_dim: int = dataclasses.field(default=1, kw_only=False)
+    output_dim: int = dataclasses.field(default=3, kw_only=False)
+    width: int = 128
+    num_layers: int = 6
+    num_heads: int = 8
+    expansion: int = 4
+    bias_width: int = 32
+    num_frequencies: int = 16
+    min_wavelength: float = 0.25
+    max_wavelength: float = 24.0
+    noise_rate: float = 2.7
+    resolution: float = 3e-3
+    absolute_min_wavelength: float = 0.0
+    compute_dtype: str | None = None
+
+    def __post_init__(self):
+        super().__post_init__()
+        _validation.at_least(1, num_layers=self.num_layers, expansion=self.expansion)
+        _validation.one_of("output_dim", self.output_dim, (3,))
+        _validation.positive(noise_rate=self.noise_rate, resolution=self.resolution)
+        _validation.not_negative(absolute_min_wavelength=self.absolute_min_wavelength)
+        check_heads(self.width, self.num_heads)
+        check_compute(self.compute_dtype)
+        if self.absolute_min_wavelength:
+            self.position_features(self.absolute_min_wavelength)
+
+    @staticmethod
+    def position_features(min_wavelength: float) -> FourierFeatures:
+        """Fourier features of a coordinate on the unit sphere."""
+        return FourierFeatures(NUM_POSITION_FREQUENCIES, min_wavelength, 4.0)
 
 
 class LocalFrames(eqx.Module):
@@ -42,10 +102,10 @@ class LocalFrames(eqx.Module):
         self.y, self.unit = y, unit
         self.axes = jnp.stack([east, jnp.cross(y, east), y], axis=1)
 
-    def local(self, place: Float[Array, "n h 3"]) -> Float[Array, "n k"]:
-        """East, north and up of `place` as seen from each point; long vectors on a log scale."""
-        away = place - self.y[:, None, :]
-        vector = jnp.einsum("nac,nhc->nha", self.axes, away, precision="highest")
+    def local(self, position: Float[Array, "n h 3"]) -> Float[Array, "n k"]:
+        """East, north and up of positions as seen from each point; long vectors on a log scale."""
+        offset = position - self.y[:, None, :]
+        vector = jnp.einsum("nac,nhc->nha", self.axes, offset, precision="highest")
         vector = vector / self.unit[:, None, None]
         length = jnp.sqrt(jnp.sum(vector**2, axis=2, keepdims=True) + 1e-12)
         return (vector * (jnp.arcsinh(length) / length)).reshape(len(self.y), -1)
@@ -56,7 +116,7 @@ class LocalFrames(eqx.Module):
 
 
 class SphericalBlock(eqx.Module):
-    """Attention over points, whose weights also average their places; then an MLP a point."""
+    """Attention over points, whose weights also average their positions; then an MLP per point."""
 
     project: eqx.nn.Linear
     merge: eqx.nn.Linear
@@ -82,26 +142,24 @@ class SphericalBlock(eqx.Module):
         dtype: jnp.dtype,
     ) -> Float[Array, "n c"]:
         """Attend, then transform each token, with matrix products in `dtype`."""
-        parts = jnp.split(linear(self.project, rms_norm(h).astype(dtype)), 3, axis=-1)
-        query, key, value = (part.reshape(len(h), self.num_heads, -1) for part in parts)
+        split = jnp.split(linear(self.project, rms_norm(h).astype(dtype)), 3, axis=-1)
+        query, key, value = (part.reshape(len(h), self.num_heads, -1) for part in split)
         logits = jnp.einsum("ihc,jhc->hij", query, key) / math.sqrt(query.shape[-1])
         logits = (logits + bias).astype(h.dtype)
         lowest = 0.5 * jnp.finfo(h.dtype).min
         weights = jax.nn.softmax(jnp.where(keep[None], logits, lowest), axis=-1)
         mixed = jnp.einsum("hij,jhc->ihc", weights.astype(dtype), value).reshape(len(h), -1)
-        places = jnp.einsum("hij,jc->ihc", weights, frames.y, precision="highest")
-        seen = jnp.concatenate([mixed, frames.local(places).astype(dtype)], axis=1)
-        h = h + linear(self.merge, seen).astype(h.dtype)
+        positions = jnp.einsum("hij,jc->ihc", weights, frames.y, precision="highest")
+        message = jnp.concatenate([mixed, frames.local(positions).astype(dtype)], axis=1)
+        h = h + linear(self.merge, message).astype(h.dtype)
         inner = jax.nn.gelu(linear(self.widen, rms_norm(h).astype(dtype)))
         return h + linear(self.narrow, inner).astype(h.dtype)
 
 
-class SphericalAttention(AbstractNet):
-    """Tangent vectors at points of S^2, turning with rotations about the axis.
+class SphericalAttention(AbstractNet[SphericalAttentionConfig], tag="net/track-attention"):
+    """Tangent vectors at points of S^2, equivariant under rotations about the axis.
 
-    `noise_rate` times t is about the noise's standard deviation, `resolution` the smallest length
-    that matters: a point's unit of length is their hypotenuse. `absolute` features of longitude and
-    of the input (wavelengths from `absolute`) soften the symmetry; zero keeps it.
+    Arguments are those of `SphericalAttentionConfig`.
     """
 
     embed: eqx.nn.Linear
@@ -109,92 +167,45 @@ class SphericalAttention(AbstractNet):
     bias: RelativeBias
     blocks: list[SphericalBlock]
     head: eqx.nn.Linear
-    input_dim: int = eqx.field(static=True)
-    output_dim: int = eqx.field(static=True)
-    width: int = eqx.field(static=True)
-    num_layers: int = eqx.field(static=True)
-    num_heads: int = eqx.field(static=True)
-    expansion: int = eqx.field(static=True)
-    bias_width: int = eqx.field(static=True)
-    num_frequencies: int = eqx.field(static=True)
-    min_wavelength: float = eqx.field(static=True)
-    max_wavelength: float = eqx.field(static=True)
-    noise_rate: float = eqx.field(static=True)
-    resolution: float = eqx.field(static=True)
-    absolute: float = eqx.field(static=True)
-    compute_dtype: str | None = eqx.field(static=True)
-    dtype: str = eqx.field(static=True)
-    kind: ClassVar[str] = "tracks"
 
-    def __init__(
-        self,
-        input_dim: int = 1,
-        output_dim: int = 3,
-        *,
-        width: int = 128,
-        num_layers: int = 6,
-        num_heads: int = 8,
-        expansion: int = 4,
-        bias_width: int = 32,
-        num_frequencies: int = 16,
-        min_wavelength: float = 0.25,
-        max_wavelength: float = 24.0,
-        noise_rate: float = 2.7,
-        resolution: float = 3e-3,
-        absolute: float = 0.0,
-        compute_dtype: str | None = None,
-        dtype: str | None = None,
-        key: PRNGKeyArray,
-    ):
-        """Make a network; wavelengths are in units of the inputs."""
-        _validation.at_least(1, input_dim=input_dim, num_layers=num_layers, expansion=expansion)
-        _validation.one_of("output_dim", output_dim, (3,))
-        _validation.positive(noise_rate=noise_rate, resolution=resolution)
-        _validation.not_negative(absolute=absolute)
-        check_compute(compute_dtype, None)
-        if width % num_heads:
-            raise ValueError(f"expected a width divisible by num_heads={num_heads}, got {width}")
-        self.input_dim, self.output_dim = input_dim, output_dim
-        self.width, self.num_layers, self.num_heads = width, num_layers, num_heads
-        self.expansion, self.bias_width = expansion, bias_width
-        self.num_frequencies = num_frequencies
-        self.min_wavelength, self.max_wavelength = min_wavelength, max_wavelength
-        self.noise_rate, self.resolution, self.absolute = noise_rate, resolution, absolute
-        self.compute_dtype, self.dtype = compute_dtype, float_name(dtype)
-        dtype = self.dtype
+    def __init__(self, *args: Any, key: PRNGKeyArray, **options: Any):
+        self.config = c = SphericalAttentionConfig(*args, **options)
         embed_key, time_key, bias_key, block_key, head_key = jr.split(key, 5)
-        size = 2 * _PLACE_FREQUENCIES * (4 + input_dim if absolute else 1)
-        self.embed = eqx.nn.Linear(size, width, dtype=dtype, key=embed_key)
-        self.time = TimeEmbedding(width, dtype=dtype, key=time_key)
-        scales = Scales(num_frequencies, min_wavelength, max_wavelength)
-        sizes = (input_dim, num_layers, num_heads, bias_width)
-        self.bias = RelativeBias(*sizes, scales, dtype=dtype, key=bias_key)
+        absolute = c.absolute_min_wavelength > 0
+        size = 2 * NUM_POSITION_FREQUENCIES * (4 + c.input_dim if absolute else 1)
+        self.embed = eqx.nn.Linear(size, c.width, dtype=c.dtype, key=embed_key)
+        self.time = TimeEmbedding(c.width, dtype=c.dtype, key=time_key)
+        features = FourierFeatures(c.num_frequencies, c.min_wavelength, c.max_wavelength)
+        sizes = (c.input_dim, c.num_layers, c.num_heads, c.bias_width)
+        self.bias = RelativeBias(*sizes, features, dtype=c.dtype, key=bias_key)
         self.blocks = [
-            SphericalBlock(width, num_heads, expansion, dtype=dtype, key=key)
-            for key in jr.split(block_key, num_layers)
+            SphericalBlock(c.width, c.num_heads, c.expansion, dtype=c.dtype, key=key)
+            for key in jr.split(block_key, c.num_layers)
         ]
-        self.head = zeroed(eqx.nn.Linear(width, 2, dtype=dtype, key=head_key))
+        self.head = zeroed(eqx.nn.Linear(c.width, 2, dtype=c.dtype, key=head_key))
 
-    def _places(self, x: Inputs, y: Outputs) -> Float[Array, "n f"]:
-        """Sinusoids of the height above the equator and, if asked for, of place and input."""
-        angles = fourier_angles(y[:, 2:].T, _PLACE_FREQUENCIES, 0.25, 4.0)
-        if self.absolute:
-            place = fourier_angles(y.T, _PLACE_FREQUENCIES, self.absolute, 4.0)
-            when = fourier_angles(x.T, _PLACE_FREQUENCIES, self.min_wavelength, self.max_wavelength)
-            angles = jnp.concatenate([angles, place, when])
+    def _position_features(self, x: Inputs, y: Outputs) -> Float[Array, "n f"]:
+        """Fourier features of the height above the equator, with absolute ones if asked for."""
+        c = self.config
+        angles = c.position_features(0.25).angles(y[:, 2:].T)
+        if c.absolute_min_wavelength:
+            position = c.position_features(c.absolute_min_wavelength).angles(y.T)
+            wavelengths = (c.min_wavelength, c.max_wavelength)
+            inputs = FourierFeatures(NUM_POSITION_FREQUENCIES, *wavelengths).angles(x.T)
+            angles = jnp.concatenate([angles, position, inputs])
         return jnp.concatenate([jnp.cos(angles), jnp.sin(angles)]).T
 
     @property
     def num_relative_inputs(self) -> int:
         """All inputs unless absolute features are asked for."""
-        return 0 if self.absolute else self.input_dim
+        return 0 if self.config.absolute_min_wavelength else self.input_dim
 
     def __call__(self, t: Times, x: Inputs, y: Outputs, mask: Mask | None = None) -> Outputs:
-        """Return tangent vectors at the points, in the dtype of y."""
+        c = self.config
         t, x, y, mask = clean(self, t, x, y, mask)
-        dtype = jnp.dtype(self.compute_dtype or y.dtype)
-        frames = LocalFrames(y, jnp.hypot(self.noise_rate * t, self.resolution))
-        h = linear(self.embed, self._places(x, y)) + self.time(t)
+        dtype = jnp.dtype(c.compute_dtype or y.dtype)
+        frames = LocalFrames(y, jnp.hypot(c.noise_rate * t, c.resolution))
+        h = linear(self.embed, self._position_features(x, y)) + self.time(t)
         keep = same_function(mask)
         for block, bias in zip(self.blocks, self.bias(x, dtype), strict=True):
             h = block(h, frames, bias, keep, dtype)

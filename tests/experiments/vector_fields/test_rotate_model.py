@@ -64,8 +64,8 @@ def test_a_model_is_turned_on_disk(tmp_path, monkeypatch, getkey):
     for pair in (paths[:2], paths[1:]):
         monkeypatch.setattr(sys, "argv", ["rotate_model", *pair])
         rotate_model.main()
-    assert load(paths[1]).score.net.kinds == ("pseudovector",)
-    assert load(paths[2]).score.net.kinds == ("vector",)
+    assert load(paths[1]).score.net.config.representations == ("pseudovector",)
+    assert load(paths[2]).score.net.config.representations == ("vector",)
     notes = _pretrained.metadata(paths[1])
     assert notes["experiment"] == "vector-fields/div-free"
     assert notes["metrics"] == {}
@@ -77,7 +77,10 @@ def test_the_shipped_models_are_partners():
         for n in ("curl", "div")
     )
     assert curl["sha256"] == div["sha256"]
-    assert (curl["net"]["kinds"], div["net"]["kinds"]) == (["vector"], ["pseudovector"])
+    assert (curl["net"]["representations"], div["net"]["representations"]) == (
+        ["vector"],
+        ["pseudovector"],
+    )
     assert div["net"]["odd"]
     ndp, turned = (load(f"vector-fields/{n}-free-ndp").score.net for n in ("curl", "div"))
     expected = partner(load("vector-fields/curl-free-ndp")).score.net

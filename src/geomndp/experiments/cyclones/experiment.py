@@ -20,7 +20,7 @@ class ModelSpec(NamedTuple):
     """Where tracks lie, and the shortest wavelength of absolute features (zero: none)."""
 
     on_sphere: bool
-    absolute: float = 0.0
+    absolute_min_wavelength: float = 0.0
 
 
 MODELS = {

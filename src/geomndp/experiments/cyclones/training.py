@@ -30,7 +30,7 @@ def make_model(
     if not MODELS[name].on_sphere:
         return latlon.make_latlon(key=key, compute_dtype=compute_dtype, **options)
     net = SphericalAttention(
-        absolute=MODELS[name].absolute,
+        absolute_min_wavelength=MODELS[name].absolute_min_wavelength,
         noise_rate=math.sqrt(SCHEDULE.beta1 / 2),  # sigma^2 = B(t), about beta1 t^2 / 2
         compute_dtype=compute_dtype,
         dtype="float32",

@@ -103,7 +103,7 @@ def regret_at(
     problem = base._replace(grid=made.x, contexts=made.fixed + made.drawn)
     roomy = with_capacity(model, made.x.astype(np.float32))
     nets = graph_nets(model)
-    counts = neighbour_counts(made.x, nets[0].radius) if nets else np.zeros(1)
+    counts = neighbour_counts(made.x, nets[0].config.radius) if nets else np.zeros(1)
     found: dict[str, Any] = {"points": len(made.x), "contexts": problem.contexts}
     found |= {"neighbours": float(np.mean(counts)), "most_neighbours": int(np.max(counts))}
     if fields:

@@ -39,8 +39,13 @@ def partner(model: Model) -> Model:
     if not isinstance(score, NetworkScore):
         raise ValueError(f"expected a model with a network, got {type(score).__name__}")
     net = score.net
-    if isinstance(net, Steerable2) and net.kinds in (("vector",), ("pseudovector",)):
-        turned = with_config(net, kinds=(_TURNED[net.kinds[0]],), odd=True)
+    if isinstance(net, Steerable2) and net.config.representations in (
+        ("vector",),
+        ("pseudovector",),
+    ):
+        turned = with_config(
+            net, representations=(_TURNED[net.config.representations[0]],), odd=True
+        )
     elif isinstance(net, BiDimensionalAttention) and net.output_dim == 2:
         turned = _turn_weights(net)
     else:

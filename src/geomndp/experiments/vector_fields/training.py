@@ -36,8 +36,8 @@ RADIUS = 1.95
 # All 20 on the grid. Of scattered or denser places the nearest, whose weights are the largest.
 NEIGHBOURS = 24
 NDP = {
-    "tokens": "points",  # components of a vector go with input dimensions: no exchange of these
-    "normalised": True,
+    "token_axis": "points",  # components of a vector go with input dimensions: no exchange of these
+    "pre_norm": True,
     "num_frequencies": 6,
     "min_wavelength": 2.5,
     "max_wavelength": 40.0,
@@ -77,18 +77,18 @@ def make_model(
     *,
     key: PRNGKeyArray,
     compute_dtype: str | None = None,
-    implementation: str | None = None,
+    attention_backend: str | None = None,
     **options,
 ) -> Model:
     """Untrained model: white limit with the data's variance, beta from 1e-4 to 15.
 
-    Options go to the network, such as `num_scales=0` for neighbours only.
+    Options go to the network, such as `num_pooling_widths=0` for neighbours only.
     """
     problem = problem_for(name)
-    options |= {"compute_dtype": compute_dtype, "implementation": implementation}
+    options |= {"compute_dtype": compute_dtype, "attention_backend": attention_backend}
     net: AbstractNet
     if MODELS[name].equivariant:
-        sizes = {"radius": RADIUS, "max_neighbours": NEIGHBOURS, "num_scales": SCALES}
+        sizes = {"radius": RADIUS, "max_neighbours": NEIGHBOURS, "num_pooling_widths": SCALES}
         net = Steerable2(
             problem.codomain.representations, **sizes | options, dtype="float32", key=key
         )

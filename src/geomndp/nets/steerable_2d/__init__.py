@@ -1,5 +1,5 @@
 """O(2)-equivariant message passing for fields over the plane."""
 
-from geomndp.nets.steerable_2d.network import Steerable2
+from geomndp.nets.steerable_2d.network import Steerable2, Steerable2Config
 
-__all__ = ["Steerable2"]
+__all__ = ["Steerable2", "Steerable2Config"]

@@ -1,13 +1,13 @@
-r"""Averages over all points of a planar field: what lies beyond the neighbours, cheaply.
+r"""Averages over all points of a planar field, which extend the receptive field cheaply.
 
-Channels are parted among H widths $s_h$, and each is averaged with Gaussian weights of its width,
+Channels are divided among H widths $s_h$, and each is averaged with Gaussian weights of its width,
 
 $(S_h f)_i = \sum_j w_{ij} f_j / \sum_j w_{ij}, \quad w_{ij} = e^{-|x_i - x_j|^2 / 2 s_h^2}.$
 
-The weights are invariant scalars that depend on the places alone, so that vectors and tensors turn
-as they should, functions at the same places share them, and all that is left to do is one matrix
-product. Layers of neighbours before and after make derivatives of it: $\nabla S\, \nabla\cdot y$ is
-the long-range part of a gradient field's law.
+The weights are invariant scalars that depend on the inputs alone, so that vectors and tensors
+transform as they should, functions at common inputs share them, and what is left to do is one
+matrix product. Layers of neighbours before and after make derivatives of it: $\nabla S\,
+\nabla\cdot y$ is the long-range part of a gradient field's law.
 """
 
 from __future__ import annotations
@@ -27,59 +27,77 @@ from geomndp.nets.steerable_2d.o2_layers import KINDS, PARTS, EquivariantLinear,
 PAIRS = 2**20  # up to so many pairs of points the weights are kept, 1024 points
 BLOCK = 2**22  # pairs of points in one block where there are more: memory linear in the points
 NARROWEST, WIDEST = 0.75, 3.0  # widths over the radius of the neighbours
-Smooth = Callable[[Float[Array, "n f h c"]], Float[Array, "n f h c"]]
+Pool = Callable[[Float[Array, "n f h c"]], Float[Array, "n f h c"]]
 
 
 def gaussian_pooling(
-    place: Inputs, mask: Mask, radius: float, num_scales: int, dtype: jnp.dtype
-) -> Smooth:
-    """The function that averages over all points of one function (equal positive masks)."""
-    widths = jnp.asarray(radius * np.geomspace(NARROWEST, WIDEST, num_scales), place.dtype)
+    x: Inputs, mask: Mask, radius: float, num_widths: int, dtype: jnp.dtype
+) -> Pool:
+    """The function that averages over all points of one function (equal positive masks).
 
-    def weights(at: Float[Array, "m d"], its: Float[Array, " m"]) -> Float[Array, "h m n"]:
-        square = jnp.sum((at[:, None] - place[None]) ** 2, axis=-1)
-        seen = (its[:, None] == mask[None]) & (mask > 0)[None]
+    Args:
+        x: Locations (n, 2).
+        mask: (n,), zero where a row is padding.
+        radius: That of the neighbours, of which the widths are multiples.
+        num_widths: Number H of widths.
+        dtype: Dtype of the weights.
+
+    Returns:
+        A map of features (n, f, H, c) to their averages.
+    """
+    widths = jnp.asarray(radius * np.geomspace(NARROWEST, WIDEST, num_widths), x.dtype)
+
+    def weights(rows: Float[Array, "m d"], row_mask: Float[Array, " m"]) -> Float[Array, "h m n"]:
+        square = jnp.sum((rows[:, None] - x[None]) ** 2, axis=-1)
+        same = (row_mask[:, None] == mask[None]) & (mask > 0)[None]
         raw = jnp.exp(-0.5 * square[None] / widths[:, None, None] ** 2)
-        raw = jnp.where(seen[None], raw, 0.0)
+        raw = jnp.where(same[None], raw, 0.0)
         total = jnp.sum(raw, axis=2, keepdims=True)
         return (raw / jnp.maximum(total, 1e-6)).astype(dtype)
 
-    n = len(place)
+    n = len(x)
     if n**2 <= PAIRS:
-        whole = weights(place, mask)
-        return lambda parts: jnp.einsum("hij,jfhc->ifhc", whole, parts)
+        all_weights = weights(x, mask)
+        return lambda features: jnp.einsum("hij,jfhc->ifhc", all_weights, features)
 
-    def smooth(parts):
+    def pool(features):
         def averaged(rows):
-            return jnp.einsum("hij,jfhc->ifhc", weights(*rows), parts)
+            return jnp.einsum("hij,jfhc->ifhc", weights(*rows), features)
 
-        return map_in_chunks(averaged, (place, mask), max(BLOCK // n, 1))
+        return map_in_chunks(averaged, (x, mask), max(BLOCK // n, 1))
 
-    return smooth
+    return pool
 
 
 class GlobalPooling(eqx.Module):
-    """What a point learns from averages over all: nothing before it is trained.
+    """Update of each point from averages over all points, zero before it is trained.
 
-    Times act on what is sent, as they do for neighbours: observations are heard among noise.
+    Times act on what is sent, as they do for neighbours: clean observations count among noise.
+
+    Args:
+        channels: Channels of every angular order.
+        width: Width of the time embedding.
+        num_widths: Number of pooling widths, which divides `channels`.
+        dtype: Dtype of the parameters.
+        key: Random key.
     """
 
     condition: eqx.nn.Linear
     project: EquivariantLinear
     merge: EquivariantLinear
-    num_scales: int = eqx.field(static=True)
+    num_widths: int = eqx.field(static=True)
 
     def __init__(
-        self, channels: int, width: int, num_scales: int, *, dtype: str, key: PRNGKeyArray
+        self, channels: int, width: int, num_widths: int, *, dtype: str, key: PRNGKeyArray
     ):
         condition_key, project_key, merge_key = jr.split(key, 3)
         self.condition = eqx.nn.Linear(width, KINDS * channels, dtype=dtype, key=condition_key)
         self.project = EquivariantLinear(channels, channels, dtype=dtype, key=project_key)
         self.merge = zeroed(EquivariantLinear(channels, channels, dtype=dtype, key=merge_key))
-        self.num_scales = num_scales
+        self.num_widths = num_widths
 
-    def __call__(self, h: Features, time: Float[Array, "n w"], smooth: Smooth) -> Features:
+    def __call__(self, h: Features, time: Float[Array, "n w"], pool: Pool) -> Features:
         """Send, average, receive."""
         sent = self.project(h) * (1 + per_part(linear(self.condition, time)))
-        parts = smooth(sent.reshape(len(h), PARTS, self.num_scales, -1))
-        return self.merge(parts.reshape(len(h), -1))
+        pooled = pool(sent.reshape(len(h), PARTS, self.num_widths, -1))
+        return self.merge(pooled.reshape(len(h), -1))

@@ -14,7 +14,7 @@ from geomndp.nets.chunking import map_in_chunks, points_per_chunk
 from geomndp.nets.graph import Graph
 from geomndp.nets.layers import linear
 from geomndp.nets.neighbour_gather import neighbour_values
-from geomndp.nets.relative_position_bias import Scales
+from geomndp.nets.relative_position_bias import distance_decay
 from geomndp.nets.steerable_2d.edges import WEIGHTS, EdgeEmbedding, edge_matrices, messages
 from geomndp.nets.steerable_2d.o2_layers import (
     KINDS,
@@ -95,8 +95,8 @@ class SteerableLayer2D(eqx.Module):
     def __call__(self, h: Features, time: Float[Array, "n w"], send: Send) -> Features:
         """Send, receive, transform."""
         sent = self.outgoing(h) * (1 + per_part(linear(self.condition, time)))
-        seen = self.own(h) + self.incoming(send(self.radial, sent))
-        return self.merge(self.gated(seen, time))
+        update = self.own(h) + self.incoming(send(self.radial, sent))
+        return self.merge(self.gated(update, time))
 
 
 class Attention(eqx.Module):
@@ -113,15 +113,15 @@ class Attention(eqx.Module):
         self.num_heads = heads
 
     def __call__(
-        self, h: Features, place: Inputs, radius: float, mask: Mask, implementation: str | None
+        self, h: Features, x: Inputs, radius: float, mask: Mask, backend: str | None
     ) -> Features:
-        """Return what each point sees; heads start at ranges between one radius and ten."""
+        """Features that each point attends to; heads start at ranges from one radius to ten."""
         n = len(h)
-        parts = self.project(h).reshape(n, PARTS, 3, self.num_heads, -1)
+        split = self.project(h).reshape(n, PARTS, 3, self.num_heads, -1)
         query, key, value = (
-            jnp.swapaxes(parts[:, :, i], 1, 2).reshape(1, n, self.num_heads, -1) for i in range(3)
+            jnp.swapaxes(split[:, :, i], 1, 2).reshape(1, n, self.num_heads, -1) for i in range(3)
         )
-        bias = -Scales(1, radius, 10 * radius).decay(place, self.num_heads).astype(h.dtype)
-        seen = attend(query, key, value, bias=bias, mask=mask, implementation=implementation)
-        seen = jnp.swapaxes(seen.reshape(n, self.num_heads, PARTS, -1), 1, 2)
-        return self.merge(seen.reshape(n, -1))
+        bias = -distance_decay(x, self.num_heads, radius, 10 * radius).astype(h.dtype)
+        attended = attend(query, key, value, bias=bias, mask=mask, backend=backend)
+        attended = jnp.swapaxes(attended.reshape(n, self.num_heads, PARTS, -1), 1, 2)
+        return self.merge(attended.reshape(n, -1))

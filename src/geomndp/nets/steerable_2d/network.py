@@ -3,7 +3,8 @@ r"""O(2)-equivariant message passing for fields over the plane, native in circul
 from __future__ import annotations
 
 import contextlib
-from typing import Any, ClassVar
+import dataclasses
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -11,12 +12,13 @@ import jax.numpy as jnp
 import jax.random as jr
 
 from geomndp import _validation
+from geomndp._deprecated import renamed_arguments
 from geomndp._types import Inputs, Mask, Outputs, PRNGKeyArray, Times
 from geomndp.equivariance import FieldType, circular_basis
 from geomndp.linalg import zero_masked
-from geomndp.nets.base import AbstractNet, check_compute, clean, float_name
+from geomndp.nets.base import check_compute, clean
 from geomndp.nets.embeddings import TimeEmbedding
-from geomndp.nets.graph import Graph, radius_graph
+from geomndp.nets.graph_network import AbstractGraphNet, GraphNetConfig
 from geomndp.nets.layers import linear, rms_norm, zeroed
 from geomndp.nets.steerable_2d.edges import EdgeEmbedding
 from geomndp.nets.steerable_2d.global_pooling import GlobalPooling, gaussian_pooling
@@ -24,14 +26,82 @@ from geomndp.nets.steerable_2d.layer import Attention, SteerableLayer2D, message
 from geomndp.nets.steerable_2d.o2_layers import KINDS, EquivariantLinear, add_scalars, per_part
 
 
-class Steerable2(AbstractNet):
-    r"""Complex channels of angular orders 0, 1, 2 on a radius graph, for values of any `kinds`.
+@renamed_arguments(
+    kinds="representations",
+    side_dim="num_invariant_inputs",
+    num_scales="num_pooling_widths",
+    implementation="attention_backend",
+)
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Steerable2Config(GraphNetConfig):
+    """Hyperparameters of `Steerable2`.
+
+    Args:
+        representations: What the values are, such as ("scalar", "vector"): see
+            `equivariance.FieldType`.
+        num_invariant_inputs: Further columns of x, after the two of the plane, that do not rotate
+            with it (height, land or sea, or the location itself); they break the symmetry softly.
+        channels: Channels of every angular order, divisible by `num_heads` and
+            `num_pooling_widths` where these are not zero.
+        width: Width of the MLPs of times and non-linearities.
+        num_layers: Number of message-passing layers.
+        radius: Points nearer than this are neighbours, in units of the inputs.
+        max_neighbours: Neighbours per point for which there is room.
+        num_radial: Number of radial basis functions.
+        num_heads: Attention heads over all points, in time and memory quadratic in the points; zero
+            for none.
+        num_pooling_widths: Widths of Gaussian averages over all points in every layer, in time
+            quadratic in the points; zero for none.
+        odd: Whether to take the odd part in y, (f(y) - f(-y)) / 2, in twice the time: for laws that
+            are symmetric under y -> -y, whose scores are odd. Vectors and pseudo-vectors are then
+            one.
+        compute_dtype: "bfloat16" for matrix products with float32 parameters and residuals; None
+            follows y.
+        attention_backend: `implementation` of jax.nn.dot_product_attention.
+        dtype: Dtype of the parameters.
+    """
+
+    num_invariant_inputs: int = 0
+    channels: int = 24
+    num_heads: int = 0
+    num_pooling_widths: int = 0
+    odd: bool = False
+    compute_dtype: str | None = None
+    attention_backend: str | None = None
+
+    def __post_init__(self):
+        _validation.at_least(0, num_invariant_inputs=self.num_invariant_inputs)
+        _validation.at_least(1, channels=self.channels)
+        super().__post_init__()
+        for name in ("num_heads", "num_pooling_widths"):
+            number = getattr(self, name)
+            _validation.at_least(0, **{name: number})
+            if number and self.channels % number:
+                got = self.channels
+                raise ValueError(f"expected channels divisible by {name}={number}, got {got}")
+        check_compute(self.compute_dtype, self.attention_backend)
+
+    @property
+    def field_type(self) -> FieldType:
+        """Values over the plane."""
+        return FieldType(2, *self.representations)
+
+    @property
+    def num_other_inputs(self) -> int:
+        """Those that are invariant."""
+        return self.num_invariant_inputs
+
+
+class Steerable2(AbstractGraphNet[Steerable2Config], tag="net/steerable-2d"):
+    r"""Complex channels of angular orders 0, 1, 2 on a radius graph, for values of any type.
 
     Rotations multiply channels of order m by a phase, reflections conjugate them, and every layer
-    commutes with both. Inputs are a place in the plane and, with `side_dim`, further columns that
-    do not turn with it (height, land or sea, or the place itself): invariant side information,
-    which softens the symmetry. Everything that depends on the inputs alone (graph, angles, radial
-    weights) is computed once for all functions that share them under `vmap`.
+    commutes with both. Everything that depends on the inputs alone (graph, angles, radial weights)
+    is computed once for all functions that share them under `vmap`. Arguments are those of
+    `Steerable2Config`.
+
+    Example:
+        `net = gn.nets.Steerable2(("scalar", "vector"), radius=2.0, key=jr.key(0))`
     """
 
     embed: EquivariantLinear
@@ -41,144 +111,67 @@ class Steerable2(AbstractNet):
     edge: EdgeEmbedding
     layers: list[SteerableLayer2D]
     attentions: list[Attention]
-    smoothings: list[GlobalPooling]
+    smoothings: list[GlobalPooling]  # the name of its tensors in model files
     head: EquivariantLinear
-    kinds: tuple[str, ...] = eqx.field(static=True)
-    side_dim: int = eqx.field(static=True)
-    channels: int = eqx.field(static=True)
-    width: int = eqx.field(static=True)
-    num_layers: int = eqx.field(static=True)
-    radius: float = eqx.field(static=True)
-    max_neighbours: int = eqx.field(static=True)
-    num_radial: int = eqx.field(static=True)
-    num_heads: int = eqx.field(static=True)
-    num_scales: int = eqx.field(static=True)
-    odd: bool = eqx.field(static=True)
-    compute_dtype: str | None = eqx.field(static=True)
-    implementation: str | None = eqx.field(static=True)
-    dtype: str = eqx.field(static=True)
-    kind: ClassVar[str] = "steerable2"
 
-    def __init__(
-        self,
-        kinds=("vector",),
-        *,
-        side_dim: int = 0,
-        channels: int = 24,
-        width: int = 64,
-        num_layers: int = 5,
-        radius: float = 2.0,
-        max_neighbours: int = 24,
-        num_radial: int = 12,
-        num_heads: int = 0,
-        num_scales: int = 0,
-        odd: bool = False,
-        compute_dtype: str | None = None,
-        implementation: str | None = None,
-        dtype: str | None = None,
-        key: PRNGKeyArray,
-    ):
-        """Make a network; `radius` in units of the inputs.
-
-        `channels` of every order; `width` of the times' and the non-linearities' MLPs. Two ways to
-        see beyond the radius, both in time quadratic in the points: `num_scales` adds averages over
-        all points of so many widths to every layer, `num_heads` attention (memory quadratic too).
-        `odd` takes the odd part in y, (f(y) - f(-y)) / 2, in twice the time: for laws that are
-        those of their negatives, whose scores are odd. Vectors and pseudo-vectors are then one.
-        `compute_dtype` "bfloat16" keeps float32 parameters and residuals; None follows y.
-        """
-        _validation.at_least(0, side_dim=side_dim, num_heads=num_heads, num_scales=num_scales)
-        _validation.at_least(1, channels=channels, width=width, num_layers=num_layers)
-        _validation.at_least(1, max_neighbours=max_neighbours)
-        _validation.at_least(2, num_radial=num_radial)
-        _validation.positive(radius=radius)
-        check_compute(compute_dtype, implementation)
-        for name, number in (("num_heads", num_heads), ("num_scales", num_scales)):
-            if number and channels % number:
-                raise ValueError(f"expected channels divisible by {name}={number}, got {channels}")
-        self.kinds, self.side_dim = tuple(kinds), side_dim
-        self.channels, self.width, self.num_layers = channels, width, num_layers
-        self.radius, self.max_neighbours, self.num_radial = radius, max_neighbours, num_radial
-        self.num_heads, self.num_scales, self.dtype = num_heads, num_scales, float_name(dtype)
-        self.odd = bool(odd)
-        self.compute_dtype, self.implementation = compute_dtype, implementation
-        self._make(key)
-
-    def _make(self, key: PRNGKeyArray) -> None:
-        keys = jr.split(key, 8)
-        c, w, half = self.channels, self.width, max(self.width // 2, 1)
-        options: dict[str, Any] = {"dtype": self.dtype}
-        own = circular_basis(self.codomain).shape[2]
-        self.embed = EquivariantLinear(own, c, **options, key=keys[0])
-        self.side = eqx.nn.Linear(1 + self.side_dim + w, c, **options, key=keys[1])
-        self.time = TimeEmbedding(w, **options, key=keys[2])
-        self.gate = eqx.nn.Linear(w, KINDS * c, **options, key=keys[3])
-        self.edge = EdgeEmbedding(self.radius, self.num_radial, half, **options, key=keys[4])
-        layer_keys, attention_keys = (jr.split(k, self.num_layers) for k in keys[5:7])
-        self.layers = [SteerableLayer2D(c, w, half, **options, key=k) for k in layer_keys]
-        heads = self.num_heads
-        self.attentions = [Attention(c, heads, **options, key=k) for k in attention_keys if heads]
-        far, scales = jr.split(jr.fold_in(key, 8), self.num_layers), self.num_scales
-        self.smoothings = [GlobalPooling(c, w, scales, **options, key=k) for k in far if scales]
-        self.head = zeroed(EquivariantLinear(c, own, **options, key=keys[7]))
-
-    @property
-    def codomain(self) -> FieldType:
-        """What the values are."""
-        return FieldType(2, *self.kinds)
-
-    @property
-    def input_dim(self) -> int:
-        return 2 + self.side_dim
+    def __init__(self, *args: Any, key: PRNGKeyArray, **options: Any):
+        self.config = config = Steerable2Config(*args, **options)
+        c, w, half = config.channels, config.width, max(config.width // 2, 1)
+        keys, dtype = jr.split(key, 8), config.dtype
+        own = circular_basis(self.field_type).shape[2]
+        self.embed = EquivariantLinear(own, c, dtype=dtype, key=keys[0])
+        self.side = eqx.nn.Linear(1 + config.num_invariant_inputs + w, c, dtype=dtype, key=keys[1])
+        self.time = TimeEmbedding(w, dtype=dtype, key=keys[2])
+        self.gate = eqx.nn.Linear(w, KINDS * c, dtype=dtype, key=keys[3])
+        self.edge = EdgeEmbedding(config.radius, config.num_radial, half, dtype=dtype, key=keys[4])
+        layer_keys, attention_keys = (jr.split(k, config.num_layers) for k in keys[5:7])
+        self.layers = [SteerableLayer2D(c, w, half, dtype=dtype, key=k) for k in layer_keys]
+        heads = config.num_heads
+        self.attentions = [Attention(c, heads, dtype=dtype, key=k) for k in attention_keys if heads]
+        pooling_keys = jr.split(jr.fold_in(key, 8), config.num_layers)
+        widths = config.num_pooling_widths
+        self.smoothings = [
+            GlobalPooling(c, w, widths, dtype=dtype, key=k) for k in pooling_keys if widths
+        ]
+        self.head = zeroed(EquivariantLinear(c, own, dtype=dtype, key=keys[7]))
 
     @property
     def local(self) -> bool:
-        return not (self.num_heads or self.num_scales)
-
-    @property
-    def output_dim(self) -> int:
-        return self.codomain.size
-
-    def graph(self, x: Inputs, mask: Mask) -> Graph:
-        """Neighbours of every point."""
-        return radius_graph(x[:, :2], mask, self.radius, self.max_neighbours)
-
-    @property
-    def num_relative_inputs(self) -> int:
-        """The place in the plane; side information is absolute."""
-        return 2
+        """Whether there is neither attention nor pooling over all points."""
+        return not (self.config.num_heads or self.config.num_pooling_widths)
 
     def __call__(self, t: Times, x: Inputs, y: Outputs, mask: Mask | None = None) -> Outputs:
-        """Return the outputs at the points, in the dtype of y."""
         t, x, y, mask = clean(self, t, x, y, mask)
-        dtype = jnp.dtype(self.compute_dtype or y.dtype)
+        dtype = jnp.dtype(self.config.compute_dtype or y.dtype)
         exact = jax.default_matmul_precision("highest")
         with exact if dtype != jnp.bfloat16 else contextlib.nullcontext():
             return zero_masked(self._odd_part(t, x, y, mask, dtype), mask)
 
     def _odd_part(self, t, x, y, mask, dtype) -> Outputs:
-        if not self.odd:
+        if not self.config.odd:
             return self._outputs(t, x, y, mask, dtype)
         both = jax.vmap(lambda y: self._outputs(t, x, y, mask, dtype))(jnp.stack([y, -y]))
         return 0.5 * (both[0] - both[1])
 
     def _outputs(self, t, x, y, mask, dtype) -> Outputs:
-        graph = self.graph(x, mask)
+        config, graph = self.config, self.graph(x, mask)
         share, send = message_passing(self.edge, graph, dtype)
-        basis = jnp.asarray(circular_basis(self.codomain).reshape(-1, self.output_dim), y.dtype)
+        basis = jnp.asarray(circular_basis(self.field_type).reshape(-1, self.output_dim), y.dtype)
         time = self.time(t)
         h = self.embed(jnp.matmul(y, basis.T)) * (1 + per_part(linear(self.gate, time)))
         h = add_scalars(h, linear(self.side, jnp.concatenate([share, x[:, 2:], time], axis=1)))
         time = time.astype(dtype)
-        scales = (self.radius, self.num_scales, dtype)
-        smooth = gaussian_pooling(x[:, :2], mask, *scales) if self.smoothings else None
+        pool = None
+        if self.smoothings:
+            widths = (config.radius, config.num_pooling_widths)
+            pool = gaussian_pooling(x[:, :2], mask, *widths, dtype)
         for i, layer in enumerate(self.layers):
             h = h + layer(rms_norm(h).astype(dtype), time, send).astype(h.dtype)
-            if smooth is not None:
-                seen = self.smoothings[i](rms_norm(h).astype(dtype), time, smooth)
-                h = h + seen.astype(h.dtype)
+            if pool is not None:
+                pooled = self.smoothings[i](rms_norm(h).astype(dtype), time, pool)
+                h = h + pooled.astype(h.dtype)
             if self.attentions:
-                tokens = rms_norm(h).astype(dtype)
-                seen = self.attentions[i](tokens, x[:, :2], self.radius, mask, self.implementation)
-                h = h + seen.astype(h.dtype)
+                tokens, backend = rms_norm(h).astype(dtype), config.attention_backend
+                attended = self.attentions[i](tokens, x[:, :2], config.radius, mask, backend)
+                h = h + attended.astype(h.dtype)
         return jnp.matmul(self.head(rms_norm(h)), basis)
