@@ -1,4 +1,4 @@
-"""Time grids, integrators and the fields that they integrate."""
+"""Time grids, integrators, reverse steps, and the dynamics that they follow."""
 
 from geomndp._deprecated import deprecated_names
 from geomndp.solve.dynamics import AbstractDynamics, ConditionalDynamics, Context

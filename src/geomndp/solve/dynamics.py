@@ -1,4 +1,4 @@
-r"""The score of one function's free points at one time, any context held at its own times.
+r"""Reverse-time dynamics of the free points of one function, given a context or none.
 
 With the context at time zero (or, for noisy observations, at the small time whose noise is the
 observation's) the score of the free points is that of their conditional law: $u_* = -E[\xi_* | Y]$
@@ -24,7 +24,14 @@ else:
 
 
 class Context(eqx.Module):
-    """Observed points that stay as they are, each at its own diffusion time."""
+    """Context points, fixed, each at its own diffusion time.
+
+    Attributes:
+        x: Inputs (n, d).
+        y: Values (n, p), noised up to the times `t`.
+        t: Diffusion times (n,), zero for values without noise.
+        mask: 1 for a real point, 0 for padding, shape (n,); None where all are real.
+    """
 
     x: Inputs
     y: Outputs
@@ -33,7 +40,15 @@ class Context(eqx.Module):
 
 
 class AbstractDynamics(eqx.Module):
-    """Free points x of one function, and the score u of their noised law."""
+    r"""Free points of one function, and the score of their noised law.
+
+    The score is $u = \sigma K \nabla \log p_t$. Reverse steps and the probability flow follow it.
+
+    Attributes:
+        noising: Forward process.
+        x: Inputs (n, d) of the free points.
+        mask: 1 for a real point, 0 for padding, shape (n,); None where all are real.
+    """
 
     noising: AbstractVar[AbstractNoising]
     x: AbstractVar[Inputs]
@@ -41,40 +56,75 @@ class AbstractDynamics(eqx.Module):
 
     @abc.abstractmethod
     def u(self, t: Scalar, y: Outputs) -> Outputs:
-        """Score u of the free points at time t."""
+        """Score u of the free points.
+
+        Args:
+            t: Diffusion time.
+            y: Noised values (n, p) at that time.
+
+        Returns:
+            Score, shape (n, p).
+        """
 
     def clean(self, t: Scalar, y: Outputs, u: Outputs) -> Outputs:
         r"""Tweedie's mean of the clean values, $m + (y - m + \sigma u) / a$.
 
         On a manifold that is $\exp_y(\sigma u)$, right to first order in $\sigma^2$.
+
+        Args:
+            t: Diffusion time.
+            y: Noised values (n, p).
+            u: Score there, shape (n, p).
+
+        Returns:
+            Estimate of the clean values, shape (n, p).
         """
-        a, sigma, pull = self.noising.alpha(t), self.noising.sigma(t), self.pull(y)
-        return self.noising.manifold.exp(y, (sigma * u - (1 - a) * pull) / a)
+        a, sigma = self.noising.alpha(t), self.noising.sigma(t)
+        v = (sigma * u - (1 - a) * self.mean_reversion(y)) / a
+        return self.noising.manifold.exp(y, v)
 
     def flow(self, t: Scalar, y: Outputs) -> Outputs:
-        r"""Probability flow, $\frac12 \beta (m - y - u / \sigma)$; on a manifold without m - y."""
-        drift = self.pull(y) - self.u(t, y) / self.noising.sigma(t)
+        r"""Velocity of the probability flow, $\frac12 \beta (m - y - u / \sigma)$.
+
+        On a manifold it is without m - y.
+
+        Args:
+            t: Diffusion time.
+            y: Noised values (n, p).
+
+        Returns:
+            Velocity dy/dt, shape (n, p), zero at masked points.
+        """
+        drift = self.mean_reversion(y) - self.u(t, y) / self.noising.sigma(t)
         return zero_masked(0.5 * self.noising.schedule.beta(t) * drift, self.mask)
 
-    def pull(self, y: Outputs) -> Outputs:
-        """Direction in which values decay, m - y in flat space."""
+    def mean_reversion(self, y: Outputs) -> Outputs:
+        """Direction (n, p) in which values decay: m - y in flat space."""
         return self.noising.mean_reversion(self.x, y)
 
     def mean(self) -> Outputs:
-        """Mean of the limiting law at the free points."""
+        """Mean (n, p) of the limiting law at the free points."""
         return self.noising.mean_at(self.x)
 
     def gram(self) -> AbstractGram:
-        """Covariance of the limiting law at the free points."""
+        """Covariance operator of the limiting law at the free points."""
         return self.noising.gram(self.x, self.mask)
 
     def norm(self) -> Norm | None:
-        """Norm that does not count masked points, None where there are none."""
+        """Norm for error control that does not count masked points, None where there are none."""
         return None if self.mask is None else masked_rms(self.mask)
 
 
 class ConditionalDynamics(AbstractDynamics):
-    """The law that a score describes, given a context or none."""
+    """Dynamics of the free points under a score, given a context or none.
+
+    Attributes:
+        noising: Forward process.
+        score: Score of all points, each at its own time.
+        x: Inputs (n, d) of the free points.
+        mask: 1 for a real point, 0 for padding, shape (n,); None where all are real.
+        context: Fixed points; None for the unconditional law.
+    """
 
     noising: AbstractNoising
     score: AbstractScore

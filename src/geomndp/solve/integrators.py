@@ -1,8 +1,8 @@
-"""Solvers of dy/dt = f(t, y) over a fixed grid, as one scan; y may be any pytree of arrays.
+"""Solvers of dy/dt = f(t, y) over a time grid, as one scan; y may be any pytree of arrays.
 
-On a manifold the field is extended to all of R^p as f(t, retract(y)), and every step ends with
-`retract`: the flow of that field stays on the manifold, so a method keeps its order (Hairer, Lubich
-and Wanner 2006, IV.4).
+On a manifold the vector field is extended to all of R^p as f(t, retract(y)), and every step ends
+with `retract`: the flow of that field stays on the manifold, so a method keeps its order (Hairer,
+Lubich and Wanner 2006, IV.4).
 """
 
 import abc
@@ -23,14 +23,18 @@ else:
 
 State = Any
 VectorField = Callable[[Array, State], State]
-Onto = Callable[[State], State]
+Retraction = Callable[[State], State]
 Norm = Callable[[State], Scalar]
 
 
 def masked_rms(mask: Mask) -> Norm:
-    """Root mean square over a state's coordinates, those of points only where they are real.
+    """Root mean square over a state's coordinates, without those of masked points.
 
-    Values at points are matrices (point, output); other arrays count whole.
+    Args:
+        mask: 1 for a real point, 0 for padding, shape (n,).
+
+    Returns:
+        Norm of a state. Its matrices are values (point, output); other arrays count in full.
     """
 
     def norm(state: State) -> Scalar:
@@ -52,7 +56,7 @@ def _axpy(y: State, *terms: tuple[Any, State]) -> State:
 
 
 class AbstractSolver(eqx.Module):
-    """Integrator over a grid of times, in either direction."""
+    """Integrator over a time grid, in either direction."""
 
     @abc.abstractmethod
     def integrate(
@@ -60,24 +64,41 @@ class AbstractSolver(eqx.Module):
         field: VectorField,
         times: Float[Array, " m"],
         y: State,
-        retract: Onto | None = None,
+        retract: Retraction | None = None,
         norm: Norm | None = None,
     ) -> tuple[State, Array]:
-        """Value at the last time, and how often the field was evaluated.
+        """Solve dy/dt = field(t, y) from the first time to the last.
 
-        `retract` brings a state back to its manifold. `norm` is that of errors, by default the root
-        mean square over all coordinates.
+        Args:
+            field: Vector field (t, y) -> dy/dt.
+            times: Time grid (m,), increasing or decreasing.
+            y: State at the first time, any pytree of arrays.
+            retract: Map of a state back to its manifold; None in flat space.
+            norm: Norm of errors, by default the root mean square over all coordinates.
+
+        Returns:
+            State at the last time, and the number of evaluations of the field.
         """
 
 
 class AbstractFixedStepSolver(AbstractSolver):
-    """One-step method with a fixed cost a step."""
+    """One-step method with a fixed cost, `evaluations`, per step."""
 
     evaluations: AbstractVar[int]
 
     @abc.abstractmethod
     def step(self, field: VectorField, t0: Array, t1: Array, y: State) -> State:
-        """Advance from t0 to t1."""
+        """Advance a state.
+
+        Args:
+            field: Vector field (t, y) -> dy/dt.
+            t0: Time of the state.
+            t1: Time of the result.
+            y: State, any pytree of arrays.
+
+        Returns:
+            State at t1.
+        """
 
     def integrate(self, field, times, y, retract=None, norm=None):
         def body(y, interval):
@@ -87,15 +108,23 @@ class AbstractFixedStepSolver(AbstractSolver):
         return y, jnp.asarray(self.evaluations * (len(times) - 1))
 
 
-def on_manifold(step: Callable, retract: Onto | None) -> Callable:
-    """The same step for a field that is known on a manifold only."""
+def on_manifold(step: Callable, retract: Retraction | None) -> Callable:
+    """Step for a vector field that is defined on a manifold only.
+
+    Args:
+        step: Step (field, t0, t1, y) -> y of a method for flat space.
+        retract: Map of a state back to its manifold; None in flat space.
+
+    Returns:
+        The same step, which evaluates the field on the manifold and ends on it.
+    """
     if retract is None:
         return step
     return lambda field, t0, t1, y: retract(step(lambda t, y: field(t, retract(y)), t0, t1, y))
 
 
 class Euler(AbstractFixedStepSolver):
-    """Order 1."""
+    """Euler's method, order 1."""
 
     evaluations = 1
 
@@ -104,7 +133,7 @@ class Euler(AbstractFixedStepSolver):
 
 
 class Heun(AbstractFixedStepSolver):
-    """Order 2, the explicit trapezium."""
+    """Heun's method (explicit trapezium), order 2."""
 
     evaluations = 2
 
@@ -116,7 +145,7 @@ class Heun(AbstractFixedStepSolver):
 
 
 class RK4(AbstractFixedStepSolver):
-    """Order 4, the classical method."""
+    """The classical Runge-Kutta method, order 4."""
 
     evaluations = 4
 
@@ -131,7 +160,13 @@ class RK4(AbstractFixedStepSolver):
 
 
 class Adaptive(AbstractSolver):
-    """Tsit5 with a PID step controller, by diffrax; only the grid's two ends are used."""
+    """Tsit5 with a PID step controller, by diffrax; only the ends of the time grid are used.
+
+    Attributes:
+        rtol: Relative tolerance of a step.
+        atol: Absolute tolerance of a step.
+        max_steps: Largest number of steps, after which the solve fails.
+    """
 
     rtol: float = 1e-5
     atol: float = 1e-6
@@ -153,6 +188,5 @@ class Adaptive(AbstractSolver):
             max_steps=self.max_steps,
         )
         y = retract(jax.tree.map(lambda leaf: leaf[-1], solution.ys))
-        return y, 6 * solution.stats[
-            "num_steps"
-        ] + 1  # the first of seven stages is the last before
+        # Seven stages, the first of which is the last of the step before.
+        return y, 6 * solution.stats["num_steps"] + 1

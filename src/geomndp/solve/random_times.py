@@ -33,9 +33,9 @@ def stratified_uniform(num: int, dtype, *, key: PRNGKeyArray) -> Float[Array, " 
 
 
 def times_from_uniform(
-    u: Float[Array, " b"], time_grid: AbstractTimeGrid, schedule: AbstractSchedule, eps: float
+    u: Float[Array, " b"], time_grid: AbstractTimeGrid, schedule: AbstractSchedule, t_min: float
 ) -> Float[Array, " b"]:
-    """Map uniform numbers to times on [eps, 1] as dense as the points of a time grid.
+    """Map uniform numbers to times on [t_min, 1] as dense as the points of a time grid.
 
     With `UniformTimeGrid` the times are uniform; with `LogSnrTimeGrid` the logarithm of the
     noise-to-signal ratio is, above a floor.
@@ -44,12 +44,12 @@ def times_from_uniform(
         u: Numbers in [0, 1), shape (b,).
         time_grid: Where times are dense.
         schedule: Schedule of the noising process.
-        eps: Smallest time.
+        t_min: Smallest time.
 
     Returns:
         Diffusion times, shape (b,).
     """
-    knots = time_grid(schedule, CELLS, eps, u.dtype)
+    knots = time_grid(schedule, CELLS, t_min, u.dtype)
     cell = jnp.minimum(jnp.floor(u * CELLS), CELLS - 1.0)
     index = cell.astype(jnp.int32)
     left, right = knots[index], knots[index + 1]

@@ -1,9 +1,9 @@
 r"""One step of the reversed noising, from time t to an earlier time s.
 
-Every rule takes its noise xi, a draw from the centred limiting law N(0, K), as an argument: a step
-is a deterministic map of (state, xi), the root of K is found once outside the loop, and the law of
+Every step takes its noise xi, a draw from the centred limiting law N(0, K), as an argument: it is a
+deterministic map of (state, xi), the root of K is found once outside the loop, and the law of
 a sampler can be propagated exactly. Below, $\Delta B = B(t) - B(s)$ and $\hat y_0$ is Tweedie's
-mean. Formulae are those of flat space; every rule writes its step as a vector at y and ends with
+mean. Formulae are those of flat space; every step is a vector at y and ends with
 the manifold's `exp`, so that on a manifold it is a geodesic random walk (De Bortoli et al. 2022).
 """
 
@@ -24,14 +24,19 @@ else:
 
 
 class ReverseState(NamedTuple):
-    """Values, and the previous estimate of the clean values, for methods with a memory."""
+    """State of a reverse process.
+
+    Attributes:
+        y: Values (n, p).
+        clean: Estimate (n, p) of the clean values at the step before, for multistep methods.
+    """
 
     y: Outputs
     clean: Outputs
 
 
 class AbstractReverseStep(eqx.Module):
-    """A rule for one reverse step; costs `evaluations` of the score."""
+    """A reverse step, at a cost of `evaluations` of the score."""
 
     evaluations: AbstractVar[int]
 
@@ -45,7 +50,19 @@ class AbstractReverseStep(eqx.Module):
         state: ReverseState,
         xi: Outputs,
     ) -> ReverseState:
-        """Move from t to s < t; `before` is the time of the step before (t itself at the start)."""
+        """Move from time t to s < t.
+
+        Args:
+            dynamics: Free points and their score.
+            before: Time at which the step before set out; t itself at the first step.
+            t: Time of the state.
+            s: Time of the result.
+            state: Values (n, p), with the memory of multistep methods.
+            xi: Draw (n, p) from N(0, K), which deterministic steps leave alone.
+
+        Returns:
+            State at time s.
+        """
 
 
 class EulerMaruyama(AbstractReverseStep):
@@ -62,7 +79,7 @@ class EulerMaruyama(AbstractReverseStep):
         y, u = state.y, dynamics.u(t, state.y)
         root_t, root_s = (jnp.sqrt(dynamics.noising.schedule.integral(w)) for w in (t, s))
         delta = 2 * root_t * (root_t - root_s)
-        drift = 0.5 * dynamics.pull(y) - u / dynamics.noising.sigma(t)
+        drift = 0.5 * dynamics.mean_reversion(y) - u / dynamics.noising.sigma(t)
         return ReverseState(
             geodesic_step(dynamics, y, jnp.sqrt(delta) * xi - delta * drift), state.clean
         )
@@ -74,6 +91,9 @@ class Exponential(AbstractReverseStep):
     $m + a_s (\hat y_0 - m) - \sqrt{\sigma_s^2 - v} u + \sqrt v \xi$ with
     $v = \eta^2 \sigma_s^2 (1 - a_t^2 / a_s^2) / \sigma_t^2$: the flow at `eta` 0, the reverse SDE
     at 1.
+
+    Attributes:
+        eta: Share of noise, 0 <= eta <= 1.
     """
 
     eta: float = 1.0
@@ -87,18 +107,23 @@ class Exponential(AbstractReverseStep):
         u = dynamics.u(t, state.y)
         a_s, kept, fresh = ancestral(dynamics.noising, t, s, self.eta)
         grown = a_s / dynamics.noising.alpha(t)
-        v = (1 - grown) * dynamics.pull(state.y) + (grown * dynamics.noising.sigma(t) - kept) * u
+        v = (1 - grown) * dynamics.mean_reversion(state.y) + (
+            grown * dynamics.noising.sigma(t) - kept
+        ) * u
         if self.eta > 0:
             v = v + fresh * xi
         return ReverseState(geodesic_step(dynamics, state.y, v), dynamics.clean(t, state.y, u))
 
 
 class Multistep(AbstractReverseStep):
-    r"""DPM-Solver++(2M) and its SDE form (Lu et al. 2022): second order, one evaluation a step.
+    r"""DPM-Solver++(2M) and its SDE form (Lu et al. 2022): second order, one evaluation per step.
 
     The estimate of the clean values is extrapolated linearly in $\lambda = \log(a / \sigma)$ from
     the last two times (the first step has no memory, and a last one to time zero uses none); the
-    SDE form (`stochastic`) is exact in the linear part.
+    SDE form is exact in the linear part.
+
+    Attributes:
+        stochastic: The reverse SDE if true, else the probability flow.
     """
 
     stochastic: bool = eqx.field(default=True, static=True)
@@ -117,7 +142,7 @@ class Multistep(AbstractReverseStep):
         ratio = jnp.where(remember, h / jnp.where(remember, 2 * h_before, 1.0), 0.0)
         change = manifold.log(y, clean) - manifold.log(y, state.clean)
         share = -jnp.expm1(-(2 * h if self.stochastic else h))
-        v = (1 - grown) * dynamics.pull(y) + grown * share * sigma_t * u
+        v = (1 - grown) * dynamics.mean_reversion(y) + grown * share * sigma_t * u
         v = v + noising.alpha(s) * share * ratio * change
         if self.stochastic:
             v = v + sigma_s * jnp.sqrt(share) * xi
@@ -125,7 +150,11 @@ class Multistep(AbstractReverseStep):
 
 
 class Ode(AbstractReverseStep):
-    """Probability flow by a fixed-step solver."""
+    """Step of the probability flow.
+
+    Attributes:
+        solver: Fixed-step method.
+    """
 
     solver: AbstractFixedStepSolver = RK4()
 
@@ -139,7 +168,16 @@ class Ode(AbstractReverseStep):
 
 
 def geodesic_step(dynamics: AbstractDynamics, y: Outputs, v: Outputs) -> Outputs:
-    """End of the geodesic that leaves y along the tangent part of v: y + v in flat space."""
+    """End of the geodesic that leaves y along the tangent part of v: y + v in flat space.
+
+    Args:
+        dynamics: Free points, whose noising knows the manifold.
+        y: Values (n, p).
+        v: Step (n, p), in the coordinates of the ambient space.
+
+    Returns:
+        Values (n, p).
+    """
     manifold = dynamics.noising.manifold
     return manifold.exp(y, manifold.project(y, v))
 
@@ -150,6 +188,15 @@ def ancestral(noising, t, s, eta=1.0):
     $(a_s, \sqrt{\sigma_s^2 - v}, \sqrt v)$, where the difference is written without cancellation:
     $\sigma_s^2 - v = \sigma_s^2 (1 - \eta^2 + \eta^2 q^2)$ with
     $q = \sigma_s a_t / (\sigma_t a_s)$.
+
+    Args:
+        noising: Forward process.
+        t: Time of the given values.
+        s: Earlier time.
+        eta: Share of noise; 1 is the law of the noising.
+
+    Returns:
+        Coefficients of the clean values, of the noise in $y_t$, and of fresh noise.
     """
     sigma_s, sigma_t = noising.sigma(s), noising.sigma(t)
     gap = noising.schedule.integral(t) - noising.schedule.integral(s)

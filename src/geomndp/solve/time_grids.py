@@ -1,4 +1,4 @@
-"""Time grids: where a solver's few steps go.
+"""Time discretisations for the solvers.
 
 Uniform time wastes nearly all its steps, since the noised law changes fastest near time zero.
 """
@@ -16,13 +16,26 @@ from geomndp.noising import AbstractSchedule
 
 
 class AbstractTimeGrid(eqx.Module):
-    """Rule that places `steps` + 1 increasing times from t_min to 1."""
+    """Rule that places diffusion times between t_min and 1."""
 
     @abc.abstractmethod
     def __call__(
         self, schedule: AbstractSchedule, steps: int, t_min: float, dtype
     ) -> Float[Array, " m"]:
-        """Return the times."""
+        """Place the times.
+
+        Args:
+            schedule: Schedule of the noising process.
+            steps: Number of intervals.
+            t_min: Smallest time, 0 <= t_min < 1.
+            dtype: Floating-point type of the times.
+
+        Returns:
+            Increasing times from t_min to 1, shape (steps + 1,).
+
+        Raises:
+            ValueError: If `steps` or `t_min` is out of its range.
+        """
 
 
 def _unit(steps: int, t_min: float, dtype) -> Array:
@@ -33,12 +46,12 @@ def _unit(steps: int, t_min: float, dtype) -> Array:
 
 
 def _pinned(times: Array, t_min: float) -> Array:
-    """Put the ends where they belong, whatever rounding did."""
+    """Set the ends exactly, whatever rounding did."""
     return times.at[0].set(t_min).at[-1].set(1.0)
 
 
 class UniformTimeGrid(AbstractTimeGrid):
-    """Equal steps of time: for comparison only."""
+    """Equal steps of time, for comparison."""
 
     def __call__(self, schedule, steps, t_min, dtype=jnp.float32):
         return _pinned(t_min + (1 - t_min) * _unit(steps, t_min, dtype), t_min)
@@ -47,7 +60,10 @@ class UniformTimeGrid(AbstractTimeGrid):
 class PowerTimeGrid(AbstractTimeGrid):
     r"""$t = (\epsilon^{1/\rho} + w (1 - \epsilon^{1/\rho}))^\rho$, w uniform on [0, 1].
 
-    Karras et al. (2022), with time in the place of their noise level.
+    Karras et al. (2022), with time instead of their noise level.
+
+    Attributes:
+        exponent: $\rho > 0$; the larger, the more of the times are near t_min.
     """
 
     exponent: float = 3.0
@@ -65,6 +81,9 @@ class LogSnrTimeGrid(AbstractTimeGrid):
 
     The floor, relative to the limiting variance, stands for the smallest variance in the data:
     below it the noised law no longer changes, so no steps are spent there.
+
+    Attributes:
+        floor: Floor, positive.
     """
 
     floor: float = 1e-3
