@@ -14,6 +14,8 @@ from geomndp.linalg import gaussian_kl, solve_lower
 from geomndp.samplers import AbstractProgramSampler, AbstractSampler, Problem, Program
 from geomndp.samplers.noise import zeros
 
+__all__ = ["Gaussian", "gaussian_kl", "posterior_kl", "propagate", "sampler_law", "whiten"]
+
 Gaussian = tuple[Float[Array, " k"], Float[Array, "k k"]]
 
 
@@ -23,6 +25,9 @@ def sampler_law(sampler: AbstractSampler, problem: Problem) -> Gaussian:
     Args:
         sampler: A sampler with affine steps, such as `Amortised` or `Langevin`.
         problem: Targets and observations, with the score of a Gaussian process.
+
+    Returns:
+        Mean and covariance.
 
     Raises:
         ValueError: If the sampler's steps are not affine, as those of `TwistedSMC`.
@@ -35,7 +40,15 @@ def sampler_law(sampler: AbstractSampler, problem: Problem) -> Gaussian:
 
 
 def propagate(program: Program, dtype) -> Gaussian:
-    """Push N(0, I) noise through a program of affine steps."""
+    """Push N(0, I) noise through a program of affine steps.
+
+    Args:
+        program: Program whose steps are affine in state and noise.
+        dtype: Floating-point type.
+
+    Returns:
+        Mean (k,) and covariance (k, k) of the result, flattened (point, output).
+    """
     silence = zeros(program.init_noise, dtype)
     state, unravel = ravel_pytree(program.init(silence))
 
@@ -87,21 +100,41 @@ def _affine(phase, inputs, unravel, size: int, dtype):
 
 
 def _push(step, law: Gaussian) -> Gaussian:
-    matrix, offset, spread = step
+    matrix, offset, noise = step
     mean, covariance = law
-    return matrix @ mean + offset, matrix @ covariance @ matrix.T + spread
+    return matrix @ mean + offset, matrix @ covariance @ matrix.T + noise
 
 
 def posterior_kl(
     sampler: AbstractSampler, problem: Problem, truth: tuple[Outputs, Array]
 ) -> Scalar:
-    """KL(truth || sampler), truth from `GP.condition(...).mean_and_covariance(x)`."""
+    """Kullback-Leibler divergence KL(truth || sampler) of a sampler's law, in nats.
+
+    Args:
+        sampler: A sampler with affine steps.
+        problem: Targets (n, d) and observations, with the score of a Gaussian process.
+        truth: Mean (n, p) and covariance (n p, n p), `GP.condition(...).mean_and_covariance(x)`.
+
+    Returns:
+        The divergence, without Monte Carlo error.
+
+    Raises:
+        ValueError: If the sampler's steps are not affine.
+    """
     mean, covariance = truth
     return gaussian_kl((mean.reshape(-1), covariance), sampler_law(sampler, problem))
 
 
 def whiten(law: Gaussian, samples: Float[Array, "s k"]) -> Float[Array, "s k"]:
-    """Samples in the law's own units: standard normal if they follow it."""
+    """Whiten samples by a Gaussian law: standard normal if they follow it.
+
+    Args:
+        law: Mean (k,) and covariance (k, k).
+        samples: Samples (s, k).
+
+    Returns:
+        Whitened samples (s, k).
+    """
     mean, covariance = law
     factor = jnp.linalg.cholesky(covariance)
     return solve_lower(factor, (samples - mean[None]).T).T

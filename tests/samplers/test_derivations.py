@@ -11,8 +11,8 @@ from geomndp import law, samplers
 from geomndp.samplers.conditional_langevin import TiltedScore, conditional_force, kriging_map
 from geomndp.samplers.context_noising import SCHEMES, context_noising
 from geomndp.samplers.guidance import guided_dynamics
+from geomndp.samplers.particles import Particle, advance
 from geomndp.samplers.reverse_pass import start
-from geomndp.samplers.twisted_smc import Particle, advance
 
 from .helper import EPS, SAMPLERS, case, hurried, shift
 

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from geomndp import noising, samplers, score
 from geomndp.gp import GP
-from geomndp.samplers.twisted_smc import Weighted, effective, resample
+from geomndp.samplers.particles import WeightedParticles, effective, resample
 
 from .helper import SE, White, case, hurried
 
@@ -60,7 +60,7 @@ def test_draws_are_picked_by_weight_from_runs():
 
 def test_resampling_keeps_averages():
     values, log_weights = jnp.arange(8.0), jnp.log(jnp.arange(1.0, 9.0) ** 4)
-    state = Weighted((values, 2 * values), log_weights)
+    state = WeightedParticles((values, 2 * values), log_weights)
     kept = resample(state._replace(log_weights=log_weights / 100), jr.uniform(jr.key(0)))
     assert_allclose(kept.particles[0], values)  # enough are effective
     assert float(effective(log_weights)) < 4

@@ -6,14 +6,14 @@ the conditional law, and so is the density: one solve.
 
 The error of the solve is estimated from a second, coarser one. With fixed steps of order q the
 coarse error is $2^q$ times the fine one, so their difference is $2^q - 1$ times the latter
-(Richardson 1911). The end law and the integral are compared apart: their errors often cancel in
-the sum, at a rate that the two solves do not share, and a small difference would then mean nothing.
+(Richardson 1911). The terminal density and the integral are compared apart: their errors often
+cancel in the sum, at a rate that the two solves do not share, and a small difference would then
+mean nothing.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from typing import TypeVar
 
 import equinox as eqx
@@ -22,10 +22,11 @@ import jax.numpy as jnp
 
 from geomndp import _validation
 from geomndp._deprecated import renamed_arguments
-from geomndp._types import Array, Float, Outputs, PRNGKeyArray, Scalar
+from geomndp._types import Array, Float, Outputs, PRNGKeyArray
 from geomndp.geometry import AbstractDivergence, Exact
 from geomndp.likelihood.stepwise import FlowEquation, Solution, SteppedSolve
-from geomndp.linalg import join_masks, zero_masked
+from geomndp.likelihood.terminal import exact_log_density, prior_log_density
+from geomndp.linalg import zero_masked
 from geomndp.predictive import LogProb
 from geomndp.solve import (
     RK4,
@@ -34,15 +35,13 @@ from geomndp.solve import (
     AbstractSolver,
     AbstractTimeGrid,
     Adaptive,
-    ConditionalDynamics,
     Euler,
     Heun,
     PowerTimeGrid,
 )
 
-TERMINALS = ("prior", "exact")
+TERMINALS = {"prior": prior_log_density, "exact": exact_log_density}
 Directions = Float[Array, "k n p"]
-TerminalLogDensity = Callable[[Outputs], Scalar]
 AnyDynamics = TypeVar("AnyDynamics", bound=AbstractDynamics)
 # A fixed-step solver that is not listed counts as first order, which never understates its error.
 ORDERS = {Euler: 1, Heun: 2, RK4: 4}
@@ -50,10 +49,19 @@ ORDERS = {Euler: 1, Heun: 2, RK4: 4}
 
 @renamed_arguments(grid="time_grid")
 class Flow(eqx.Module):
-    """How a log-density is computed.
+    """Log-densities by the probability flow. The defaults cost 64 score evaluations and 32 more
+    for the error estimate.
 
-    `terminal` is the law at time 1: "prior", the limiting law, or "exact", the true noised law,
-    which only exact scores know. The defaults cost 64 evaluations and 32 for the error estimate.
+    Attributes:
+        solver: Method that integrates the flow and its divergence.
+        steps: Number of steps, at least 2; those of the error estimate are half as many.
+        time_grid: Where the diffusion times lie.
+        divergence: Exact, or estimated by random probes.
+        terminal: Law at time 1: "prior", the limiting law, or "exact", the true noised law, which
+            exact scores alone know.
+
+    Example:
+        >>> model.log_prob_info(x, y, flow=Flow(steps=32))  # doctest: +SKIP
     """
 
     solver: AbstractSolver = RK4()
@@ -74,7 +82,21 @@ class Flow(eqx.Module):
         *,
         key: PRNGKeyArray | None = None,
     ) -> LogProb:
-        """Log-density of the free points at time t_min, given the context if there is one."""
+        """Log-density of the free points at time t_min, given the context if there is one.
+
+        Args:
+            dynamics: Free points (n, d) and their score.
+            y: Values (n, p).
+            t_min: Smallest diffusion time, where the density is taken.
+            key: Random key of the probes; not used by an exact divergence.
+
+        Returns:
+            Log-density in nats, with its errors.
+
+        Raises:
+            ValueError: If shapes do not fit, `t_min` is out of (0, 1), or there is no exact
+                terminal law.
+        """
         _validation.function(dynamics.x, y, dim=dynamics.noising.dim, mask=dynamics.mask)
         directions = self.divergence.prepare(y, dynamics.mask, key=key)
         return self.summary(self.solve(dynamics, y, t_min, directions))
@@ -82,7 +104,17 @@ class Flow(eqx.Module):
     def solve(
         self, dynamics: AbstractDynamics, y: Outputs, t_min: float, directions: Directions
     ) -> Solution:
-        """Both solves, with the integral of every estimate of the divergence."""
+        """Solve the flow twice, the second time more coarsely.
+
+        Args:
+            dynamics: Free points and their score.
+            y: Values (n, p).
+            t_min: Smallest diffusion time.
+            directions: Probes (k, n, p) of the divergence.
+
+        Returns:
+            Terminal log-densities and integrals of the divergence of both solves.
+        """
         walk = self.stepwise(dynamics, y, t_min, directions)
         if walk is not None:
             steps = jnp.arange(walk.total, dtype=jnp.int32)
@@ -92,21 +124,31 @@ class Flow(eqx.Module):
         _, _, law, start, norm = equation = self._equation(dynamics, y, t_min, directions)
         solver, steps, _ = self._coarser()
         (fine, first), (coarse, second) = (
-            rule.integrate(
+            method.integrate(
                 equation.velocity,
                 self._times(dynamics, count, t_min),
                 start,
                 equation.retract,
                 norm,
             )
-            for rule, count in ((self.solver, self.steps), (solver, steps))
+            for method, count in ((self.solver, self.steps), (solver, steps))
         )
         return Solution(law(fine[0]), fine[1], law(coarse[0]), coarse[1], first + second)
 
     def stepwise(
         self, dynamics: AbstractDynamics, y: Outputs, t_min: float, directions: Directions
     ) -> SteppedSolve | None:
-        """The same as a loop of steps, None if the solver chooses them on the way."""
+        """The same as a loop of steps, which can be split.
+
+        Args:
+            dynamics: Free points and their score.
+            y: Values (n, p).
+            t_min: Smallest diffusion time.
+            directions: Probes (k, n, p) of the divergence.
+
+        Returns:
+            The loop; None if the solver chooses its steps itself.
+        """
         if not isinstance(self.solver, AbstractFixedStepSolver):
             return None
         fine, coarse = (self._times(dynamics, n, t_min) for n in (self.steps, self._coarser()[1]))
@@ -115,7 +157,7 @@ class Flow(eqx.Module):
         )
 
     def num_steps(self) -> int:
-        """Steps of both solves together, of a fixed-step solver."""
+        """Number of steps of both solves together, of a fixed-step solver."""
         return self.steps + self._coarser()[1]
 
     def _times(self, dynamics: AbstractDynamics, steps: int, t_min: float) -> Float[Array, " m"]:
@@ -124,8 +166,10 @@ class Flow(eqx.Module):
         return self.time_grid(dynamics.noising.schedule, steps, t_min, dynamics.x.dtype)
 
     def _equation(self, dynamics, y, t_min, directions) -> FlowEquation:
-        dynamics, y = _blank(dynamics, y)
-        law = _prior(dynamics) if self.terminal == "prior" else _exact(dynamics)
+        dynamics, y = _zero_padding(dynamics, y)
+        law = (
+            prior_log_density(dynamics) if self.terminal == "prior" else exact_log_density(dynamics)
+        )
         manifold = dynamics.noising.manifold
 
         def retract(state):
@@ -138,18 +182,28 @@ class Flow(eqx.Module):
         start = (y, jnp.zeros(len(directions), dtype=y.dtype))
         return FlowEquation(velocity, retract, law, start, dynamics.norm())
 
-    def summary(self, whole: Solution, part: Solution | None = None) -> LogProb:
-        """Log-density with its errors, less that of a part which has the same probes.
+    def summary(self, joint: Solution, context: Solution | None = None) -> LogProb:
+        """Log-density with its errors, from one solve or as the difference of two.
 
-        The standard error is that of the differences probe by probe: what both solves make of a
-        probe is much the same, and cancels.
+        The standard error of a difference is that of the differences per probe: what both solves
+        make of a probe is much the same, and cancels.
+
+        Args:
+            joint: Solve of all points.
+            context: Solve of the context points with the same probes; None if it is not needed.
+
+        Returns:
+            Log-density in nats.
         """
         multiple = self._coarser()[2]
-        error, evaluations = whole.change() / multiple, whole.evaluations
-        end, volumes = whole.end, whole.volumes
-        if part is not None:
-            end, volumes = end - part.end, volumes - part.volumes
-            error, evaluations = error + part.change() / multiple, evaluations + part.evaluations
+        error, evaluations = joint.change() / multiple, joint.evaluations
+        end, volumes = joint.end, joint.volumes
+        if context is not None:
+            end, volumes = end - context.end, volumes - context.volumes
+            error, evaluations = (
+                error + context.change() / multiple,
+                evaluations + context.evaluations,
+            )
         probe_error = self.divergence.standard_error(volumes)
         return LogProb(end + jnp.mean(volumes), error, probe_error, evaluations)
 
@@ -163,35 +217,7 @@ class Flow(eqx.Module):
         return self.solver, steps, (self.steps / steps) ** ORDERS.get(type(self.solver), 1) - 1
 
 
-def _blank(dynamics: AnyDynamics, y: Outputs) -> tuple[AnyDynamics, Outputs]:
+def _zero_padding(dynamics: AnyDynamics, y: Outputs) -> tuple[AnyDynamics, Outputs]:
     """Zeros in masked rows: whatever stands there reaches neither values nor gradients."""
     mask = dynamics.mask
     return dataclasses.replace(dynamics, x=zero_masked(dynamics.x, mask)), zero_masked(y, mask)
-
-
-def _prior(dynamics: AbstractDynamics) -> TerminalLogDensity:
-    return lambda y: dynamics.noising.prior_log_prob(dynamics.x, y, dynamics.mask)
-
-
-def _exact(dynamics: AbstractDynamics) -> TerminalLogDensity:
-    """Noised law at time 1; given a context, a quotient of two joint densities."""
-    if not isinstance(dynamics, ConditionalDynamics):
-        name = type(dynamics).__name__
-        raise ValueError(f"expected plain ConditionalDynamics for terminal 'exact', got {name}")
-    log_prob = getattr(dynamics.score, "log_prob", None)
-    if log_prob is None:
-        name = type(dynamics.score).__name__
-        raise ValueError(f"expected a score with a log_prob for terminal 'exact', got {name}")
-    noising, x, mask, context = dynamics.noising, dynamics.x, dynamics.mask, dynamics.context
-    one = jnp.ones(len(x), dtype=x.dtype)
-    if context is None or len(context.x) == 0:
-        return lambda y: log_prob(noising, one, x, y, mask)
-    times = jnp.concatenate([context.t, one])
-    all_x = jnp.concatenate([context.x, x])
-    all_mask = join_masks(context.mask, mask, len(context.x), len(x), x.dtype)
-
-    def conditional(y):
-        joint = log_prob(noising, times, all_x, jnp.concatenate([context.y, y]), all_mask)
-        return joint - log_prob(noising, context.t, context.x, context.y, context.mask)
-
-    return conditional

@@ -20,9 +20,14 @@ State = tuple[Array, Array]
 
 
 class Solution(NamedTuple):
-    """Log-density of the end law, and the integral of each estimate of the divergence.
+    """Results of a solve and of a coarser one.
 
-    Both of the solve proper and of the coarser one; score evaluations of the two together.
+    Attributes:
+        end: Terminal log-density.
+        volumes: Integral (k,) of every estimate of the divergence.
+        coarse_end: Terminal log-density of the coarser solve.
+        coarse_volumes: Its integrals (k,).
+        evaluations: Score evaluations of both solves.
     """
 
     end: Scalar
@@ -32,13 +37,21 @@ class Solution(NamedTuple):
     evaluations: Int[Array, ""]
 
     def change(self) -> Scalar:
-        """How far the two solves are apart."""
+        """Difference between the two solves."""
         volume = jnp.mean(self.volumes) - jnp.mean(self.coarse_volumes)
         return jnp.abs(self.end - self.coarse_end) + jnp.abs(volume)
 
 
 class FlowEquation(NamedTuple):
-    """What is solved, from `start`, and what the end is worth."""
+    """Initial value problem of a log-density.
+
+    Attributes:
+        velocity: Derivative of the state by time.
+        retract: Map of a state back to the manifold.
+        law: Terminal log-density of values (n, p).
+        start: Initial state.
+        norm: Norm of errors, or None.
+    """
 
     velocity: Callable[[Scalar, Any], Any]
     retract: Callable[[State], State]
@@ -48,14 +61,26 @@ class FlowEquation(NamedTuple):
 
 
 class SolveState(NamedTuple):
-    """Where the present solve has come to, and the end of the one before."""
+    """State of the two solves.
+
+    Attributes:
+        now: State of the present solve.
+        before: Final state of the solve before.
+    """
 
     now: State
     before: State
 
 
 class SteppedSolve(NamedTuple):
-    """A fixed-step solver over two grids of times."""
+    """Fixed-step solves over a time grid and a coarser one, as one loop.
+
+    Attributes:
+        solver: Fixed-step method.
+        equation: Initial value problem.
+        fine: Time grid (a,).
+        coarse: Coarser time grid (b,).
+    """
 
     solver: AbstractFixedStepSolver
     equation: FlowEquation
@@ -64,15 +89,15 @@ class SteppedSolve(NamedTuple):
 
     @property
     def total(self) -> int:
-        """Steps of both solves."""
+        """Number of steps of both solves."""
         return len(self.fine) + len(self.coarse) - 2
 
     def begin(self) -> SolveState:
-        """Before the first step."""
+        """State before the first step."""
         return SolveState(self.equation.start, self.equation.start)
 
     def step(self, walk: SolveState, k: Int[Array, ""]) -> SolveState:
-        """The k-th step; the first of the coarser solve sets out from the start again."""
+        """State after step k; the first step of the coarser solve starts from the initial state."""
         t0 = jnp.concatenate([self.fine[:-1], self.coarse[:-1]])[k]
         t1 = jnp.concatenate([self.fine[1:], self.coarse[1:]])[k]
         again = k == len(self.fine) - 1
@@ -82,7 +107,7 @@ class SteppedSolve(NamedTuple):
         return SolveState(move(self.equation.velocity, t0, t1, now), before)
 
     def end(self, walk: SolveState) -> Solution:
-        """After the last step."""
+        """Results, from the state after the last step."""
         (y, volumes), (coarse_y, coarse_volumes) = walk.before, walk.now
         end, coarse_end = jax.vmap(self.equation.law)(jnp.stack([y, coarse_y]))
         evaluations = jnp.asarray(self.solver.evaluations * self.total)

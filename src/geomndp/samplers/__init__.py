@@ -1,4 +1,4 @@
-"""Ways to draw functions, given observations or none, behind one interface."""
+"""Samplers: draw functions given observations or none, behind one interface."""
 
 from geomndp._deprecated import deprecated_names
 from geomndp.samplers.amortised import (
@@ -8,22 +8,16 @@ from geomndp.samplers.amortised import (
     conditional_dynamics,
     flow,
 )
-from geomndp.samplers.base import (
-    AbstractProgramSampler,
-    AbstractSampler,
-    Observations,
-    Problem,
-    Samples,
-    sample_keys,
-)
+from geomndp.samplers.base import AbstractProgramSampler, AbstractSampler, Samples, sample_keys
 from geomndp.samplers.langevin import KineticLangevin, Langevin
 from geomndp.samplers.moment_matching import MomentMatching
-from geomndp.samplers.noise import Rows
+from geomndp.samplers.noise import PointNoise
 from geomndp.samplers.padding import pad_mask, pad_problem, pad_rows
+from geomndp.samplers.problem import Observations, Problem
 from geomndp.samplers.program import Info, Phase, Program, run
 from geomndp.samplers.registry import by_name, from_text, sampler_names, sampler_options
 from geomndp.samplers.repaint import RePaint, Replacement
-from geomndp.samplers.twisted_smc import Runs, TwistedSMC
+from geomndp.samplers.twisted_smc import SMCRuns, TwistedSMC
 
 __all__ = [
     "AbstractProgramSampler",
@@ -36,12 +30,12 @@ __all__ = [
     "MomentMatching",
     "Observations",
     "Phase",
+    "PointNoise",
     "Problem",
     "Program",
     "RePaint",
     "Replacement",
-    "Rows",
-    "Runs",
+    "SMCRuns",
     "Samples",
     "TwistedSMC",
     "by_name",
@@ -61,6 +55,8 @@ __all__ = [
 deprecated_names(
     __name__,
     {
+        "Rows": "PointNoise",
+        "Runs": "SMCRuns",
         "conditional_field": "conditional_dynamics",
         "held": "conditional_langevin",
         "context": "context_noising",

@@ -1,4 +1,4 @@
-"""Sampling by one reverse pass, observations held at their own times.
+"""Sampling by one reverse pass given the context, whose points stay at their own times.
 
 With no observations this draws from the model itself, whatever its score.
 """
@@ -10,8 +10,9 @@ import jax.numpy as jnp
 from geomndp import _validation
 from geomndp._arrays import bucket
 from geomndp._deprecated import renamed_arguments
-from geomndp.samplers.base import AbstractProgramSampler, Problem
+from geomndp.samplers.base import AbstractProgramSampler
 from geomndp.samplers.padding import pad_observations
+from geomndp.samplers.problem import Problem
 from geomndp.samplers.program import Phase, Program
 from geomndp.samplers.reverse_pass import reverse_pass, start, start_evaluations
 from geomndp.solve import (
@@ -28,7 +29,19 @@ from geomndp.solve import (
 
 @renamed_arguments(rule="step", grid="time_grid")
 class Amortised(AbstractProgramSampler):
-    """Reverse SDE or flow of the conditional law, whose score the model gives directly."""
+    """Reverse SDE, or probability flow, of the conditional law: the default sampler.
+
+    Needs a score trained with contexts, which gives the conditional score directly; exact for any
+    data as the steps grow.
+
+    Attributes:
+        steps: Reverse steps.
+        step: Reverse step.
+        time_grid: Where the diffusion times lie.
+
+    Example:
+        >>> posterior.sample(x, key=key, sampler=Amortised(100))  # doctest: +SKIP
+    """
 
     steps: int = eqx.field(default=50, static=True)
     step: AbstractReverseStep = Multistep()
@@ -52,13 +65,29 @@ def flow(
     solver: AbstractFixedStepSolver | None = None,
     time_grid: AbstractTimeGrid | None = None,
 ) -> Amortised:
-    """Deterministic sampling by the probability flow (RK4 unless another solver is given)."""
+    """Sampler that maps noise to functions by the probability flow, deterministically.
+
+    Args:
+        steps: Steps of the solver.
+        solver: Fixed-step method, by default RK4.
+        time_grid: Where the diffusion times lie, by default `PowerTimeGrid(7.0)`.
+
+    Returns:
+        The sampler.
+    """
     step = Ode() if solver is None else Ode(solver)
     return Amortised(steps, step, PowerTimeGrid(7.0) if time_grid is None else time_grid)
 
 
 def conditional_dynamics(problem: Problem) -> ConditionalDynamics:
-    """Field of the targets given the observations at their own times."""
+    """Dynamics of the targets given the observations.
+
+    Args:
+        problem: Model, targets (n, d) and observations.
+
+    Returns:
+        Dynamics of the n targets, with the observations as context at their own diffusion times.
+    """
     context = None
     if problem.num_observed:
         context = problem.observations.as_context(problem.noising)
@@ -66,7 +95,15 @@ def conditional_dynamics(problem: Problem) -> ConditionalDynamics:
 
 
 def check_amortised(problem: Problem) -> None:
-    """Refuse what one conditional pass cannot treat."""
+    """Check that a score can be conditioned by one pass.
+
+    Args:
+        problem: Model, targets and observations.
+
+    Raises:
+        ValueError: If the score was not trained with contexts; if observations are noisy and the
+            limiting kernel is not white, or there is more noise than the noising process has.
+    """
     if not problem.num_observed:
         return
     if not problem.score.conditional:
@@ -100,7 +137,13 @@ def check_amortised(problem: Problem) -> None:
 
 @renamed_arguments(grid="time_grid")
 class AdaptiveFlow(AbstractProgramSampler):
-    """Probability flow by an adaptive solver; its steps are chosen on the way."""
+    """Probability flow by an adaptive solver, which chooses its steps by their error.
+
+    Attributes:
+        solver: Adaptive method and its tolerances.
+        steps: Intervals of diffusion time that are solved one after another.
+        time_grid: Where their ends lie.
+    """
 
     solver: Adaptive = Adaptive()
     steps: int = eqx.field(default=1, static=True)

@@ -1,8 +1,8 @@
 r"""Langevin dynamics of the targets while the context values stay fixed.
 
-All in block form, as limiting kernels that are not white demand: what a change of the observed
-values means for the targets is $K_{*c} K_{cc}^{-1}$ times it, and noise of the targets has the
-covariance $K_{**} - K_{*c} K_{cc}^{-1} K_{c*}$.
+All in block form, as limiting kernels that are not white need it: a change of the context values
+moves the targets by $K_{*c} K_{cc}^{-1}$ times it, and noise of the targets has the covariance
+$K_{**} - K_{*c} K_{cc}^{-1} K_{c*}$.
 """
 
 from collections.abc import Callable
@@ -15,59 +15,83 @@ from geomndp._types import Outputs, Scalar
 from geomndp.geometry import heat_kernel
 from geomndp.gp import GP
 from geomndp.linalg import zero_masked
-from geomndp.samplers.base import Observations, Problem
 from geomndp.samplers.context_noising import context_noising
+from geomndp.samplers.problem import Observations, Problem
 from geomndp.samplers.program import Phase
 from geomndp.score import AbstractScore
 from geomndp.solve import AbstractReverseStep, ReverseState
 
 
 class ContextTargetState(NamedTuple):
-    """Observed values at the present noise level, and targets."""
+    """Values of all points at one diffusion time.
+
+    Attributes:
+        observed: Context values (m, p).
+        y: Target values (n, p).
+    """
 
     observed: Outputs
     y: Outputs
 
 
 class LangevinForce(NamedTuple):
-    """Drift and noise of a Langevin step of the targets."""
+    """Drift and noise of a Langevin step of the targets.
+
+    Attributes:
+        drift: (t, observed, y) -> drift (n, p).
+        noise: White noise (n, p) -> noise of the targets given the context values.
+    """
 
     drift: Callable[[Scalar, Outputs, Outputs], Outputs]
     noise: Callable[[Outputs], Outputs]
 
 
 def kriging_map(problem: Problem) -> Callable[[Outputs], Outputs]:
-    r"""The map $K_{*c} K_{cc}^{-1}$ from observed points to targets, factorised once."""
+    r"""Simple kriging under the limiting kernel, factorised once.
+
+    Args:
+        problem: Targets and observations.
+
+    Returns:
+        The linear map $K_{*c} K_{cc}^{-1}$ from values (m, p) at context points to targets (n, p).
+    """
     observed, limit = problem.observations, GP(problem.noising.kernel)
 
-    def carry(v):
+    def krige(v):
         return limit.condition(observed.x, v, mask=observed.mask).mean_at(problem.x)
 
-    return jax.linearize(carry, jnp.zeros_like(observed.y))[1]
+    return jax.linearize(krige, jnp.zeros_like(observed.y))[1]
 
 
 def conditional_force(problem: Problem) -> LangevinForce:
-    r"""Drift $g_* - K_{*c} K_{cc}^{-1} g_c$ at (t, observed, y), and noise from white noise."""
-    dynamics, carry, m = problem.joint(), kriging_map(problem), problem.num_observed
+    r"""Force on the targets: drift $g_* - K_{*c} K_{cc}^{-1} g_c$, noise $N(0, K_{**|c})$."""
+    dynamics, krige, m = problem.joint(), kriging_map(problem), problem.num_observed
     observed, limit = problem.observations, GP(problem.noising.kernel)
-    seen = limit.condition(observed.x, jnp.zeros_like(observed.y), mask=observed.mask)
-    root = seen.gram(problem.x, problem.mask).root()
+    conditioned = limit.condition(observed.x, jnp.zeros_like(observed.y), mask=observed.mask)
+    root = conditioned.gram(problem.x, problem.mask).root()
 
     def drift(t, observed, y):
         g = dynamics.u(t, jnp.concatenate([observed, y])) / problem.noising.sigma(t)
-        return g[m:] - carry(g[:m])
+        return g[m:] - krige(g[:m])
 
     return LangevinForce(drift, root.mv)
 
 
 def replacement(problem: Problem, scheme: str, step: AbstractReverseStep, *, coupled: bool):
-    """Start, and the phase of a joint reverse step after which the observed values are put back.
+    """Joint reverse steps after which the context values are replaced by noised observations.
 
-    `coupled`: the targets follow what was put back, by Matheron's rule, which makes them a draw of
-    the reverse step given it. White noise has nothing to follow; else it is needed, unless the
-    values put back are unrelated to those before and Langevin steps come after.
+    Args:
+        problem: Model, targets and observations.
+        scheme: How the context values are noised, one of `SCHEMES`.
+        step: Reverse step of all points.
+        coupled: Whether the targets follow the replacement, by Matheron's rule, which makes them a
+            draw of the reverse step given it. White noise has nothing to follow; other kernels need
+            it, unless the values replaced are unrelated to those before and Langevin steps follow.
+
+    Returns:
+        Initial state from noise, and the phase of one step.
     """
-    dynamics, carry, m = problem.joint(), kriging_map(problem), problem.num_observed
+    dynamics, krige, m = problem.joint(), kriging_map(problem), problem.num_observed
     context, root = context_noising(problem, scheme), dynamics.gram().root()
 
     def init(noise):
@@ -82,7 +106,7 @@ def replacement(problem: Problem, scheme: str, step: AbstractReverseStep, *, cou
         y = jnp.concatenate([state.observed, state.y])
         y = step(dynamics, before, t, s, ReverseState(y, y), root.mv(noise[0])).y
         observed = context.back(t, s, state.observed, context.xi(noise[1]))
-        return ContextTargetState(observed, y[m:] + carry(observed - y[:m]) if coupled else y[m:])
+        return ContextTargetState(observed, y[m:] + krige(observed - y[:m]) if coupled else y[m:])
 
     return init, Phase(predict, (problem.joint_noise(), problem.context_noise()))
 
@@ -90,9 +114,13 @@ def replacement(problem: Problem, scheme: str, step: AbstractReverseStep, *, cou
 class TiltedScore(AbstractScore):
     r"""Score of all points, tilted by noisy observations of the first of them.
 
-    The noised values at the observed points tell of the observations as
+    The likelihood of the observations given noised values at their points is taken as
     $N(y; m + (y_c - m) / a, R + (\sigma / a)^2 K_{cc})$, which becomes exact as t goes to zero; on
     a manifold as the heat kernel at the time $R + \sigma^2$ around the observation.
+
+    Attributes:
+        score: Joint score of all points.
+        observations: Noisy observations of the first points.
     """
 
     score: AbstractScore
@@ -100,28 +128,35 @@ class TiltedScore(AbstractScore):
     conditional = False
 
     def __call__(self, noising, t, x, y, mask=None):
-        seen = self.observations
+        observed = self.observations
         if not noising.manifold.flat:
             sigma = noising.sigma(t)
             heat = heat_kernel(noising.manifold).score(
-                seen.noise + sigma**2, seen.y, y[: len(seen.y)]
+                observed.noise + sigma**2, observed.y, y[: len(observed.y)]
             )
-            heat = zero_masked(heat, seen.mask)
-            return self.score(noising, t, x, y, mask).at[: len(seen.y)].add(sigma * heat)
-        a, sigma, m = noising.alpha(t), noising.sigma(t), noising.mean_at(seen.x)
-        spread = ((sigma / a) ** 2 * noising.gram(seen.x)).add_diagonal(seen.noise)
-        spread = spread.masked(seen.mask)
-        residual = zero_masked(seen.y - m - (y[: len(m)] - m) / a, seen.mask)
-        pull = jnp.zeros_like(y).at[: len(m)].set(spread.solve(residual) / a)
-        return self.score(noising, t, x, y, mask) + sigma * noising.gram(x, mask).mv(pull)
+            heat = zero_masked(heat, observed.mask)
+            return self.score(noising, t, x, y, mask).at[: len(observed.y)].add(sigma * heat)
+        a, sigma, m = noising.alpha(t), noising.sigma(t), noising.mean_at(observed.x)
+        covariance = ((sigma / a) ** 2 * noising.gram(observed.x)).add_diagonal(observed.noise)
+        covariance = covariance.masked(observed.mask)
+        residual = zero_masked(observed.y - m - (y[: len(m)] - m) / a, observed.mask)
+        tilt = jnp.zeros_like(y).at[: len(m)].set(covariance.solve(residual) / a)
+        return self.score(noising, t, x, y, mask) + sigma * noising.gram(x, mask).mv(tilt)
 
 
-def latent(problem: Problem) -> Problem:
-    """Values observed with noise are unknown: move them as targets, under the tilted score."""
-    seen = problem.observations
-    if not seen.noisy:
+def with_latent_context(problem: Problem) -> Problem:
+    """Problem in which noisy context values are latent: further targets, under a tilted score.
+
+    Args:
+        problem: Model, targets and observations.
+
+    Returns:
+        A problem without observations, context points first; the same one if there is no noise.
+    """
+    observed = problem.observations
+    if not observed.noisy:
         return problem
-    none = Observations(seen.x[:0], seen.y[:0], seen.noise[:0], False)
-    pulled, joint = TiltedScore(problem.score, seen), problem.joint()
+    none = Observations(observed.x[:0], observed.y[:0], observed.noise[:0], False)
+    tilted, joint = TiltedScore(problem.score, observed), problem.joint()
     labels = problem.joint_noise().labels
-    return Problem(problem.noising, pulled, joint.x, none, problem.t_min, joint.mask, labels)
+    return Problem(problem.noising, tilted, joint.x, none, problem.t_min, joint.mask, labels)

@@ -1,7 +1,7 @@
-"""How the observed values follow the noise level: the paper's four schemes.
+"""Noising of the context values during sampling: the paper's four schemes.
 
-"inner" draws fresh noise at every corrector step, "outer" once a time, "path" follows one noising
-trajectory backwards, "none" leaves the values clean.
+"inner" draws fresh noise at every corrector step, "outer" once per diffusion time, "path"
+follows one noising trajectory backwards, "none" leaves the values clean.
 """
 
 import equinox as eqx
@@ -10,14 +10,23 @@ from geomndp import _validation
 from geomndp._types import Inputs, Outputs, Scalar
 from geomndp.linalg import AbstractGram
 from geomndp.noising import AbstractNoising
-from geomndp.samplers.base import Problem
+from geomndp.samplers.problem import Problem
 from geomndp.solve import ancestral
 
 SCHEMES = ("inner", "outer", "path", "none")
 
 
 class ContextNoising(eqx.Module):
-    """Observed values at a noise level, from noise xi that is given, a draw from N(0, K_cc)."""
+    """Context values at a noise level, from given noise xi, a draw from N(0, K_cc).
+
+    Attributes:
+        noising: Forward process.
+        x: Context inputs (m, d).
+        y: Observed values (m, p).
+        mean: Mean (m, p) of the limiting law.
+        root: Root of K_cc.
+        scheme: One of `SCHEMES`.
+    """
 
     noising: AbstractNoising
     x: Inputs
@@ -27,17 +36,17 @@ class ContextNoising(eqx.Module):
     scheme: str = eqx.field(static=True)
 
     def xi(self, z: Outputs) -> Outputs:
-        """Noise from white noise."""
+        """Noise xi (m, p) from white noise z (m, p)."""
         return self.root.mv(z)
 
     def fresh(self, t: Scalar, xi: Outputs) -> Outputs:
-        """Draw from the noised law at time t."""
+        """Values (m, p) drawn from the noised law at time t."""
         if self.scheme == "none":
             return self.y
         return self.noising.transition(self.noising.schedule.integral(t), self.x, self.y, xi)
 
     def back(self, t: Scalar, s: Scalar, y_t: Outputs, xi: Outputs) -> Outputs:
-        """Values at s < t given those at t: the bridge to the clean values, or fresh noise."""
+        """Values (m, p) at s < t given those at t: bridge to the clean values, or fresh noise."""
         if self.scheme != "path":
             return self.fresh(s, xi)
         clean = self.y - self.mean
@@ -46,12 +55,23 @@ class ContextNoising(eqx.Module):
         return self.mean + a_s * clean + kept * present + fresh * xi
 
     def again(self, t: Scalar, y_t: Outputs, xi: Outputs) -> Outputs:
-        """Values for another corrector step at the same time."""
+        """Values (m, p) for another corrector step at the same time."""
         return self.fresh(t, xi) if self.scheme == "inner" else y_t
 
 
 def context_noising(problem: Problem, scheme: str) -> ContextNoising:
-    """Rule for a problem's observations."""
+    """Noising of a problem's context values.
+
+    Args:
+        problem: Model and observations.
+        scheme: One of `SCHEMES`.
+
+    Returns:
+        Context values as a function of diffusion time and noise.
+
+    Raises:
+        ValueError: If there is no such scheme, or for "path" on a manifold.
+    """
     _validation.one_of("context", scheme, SCHEMES)
     x, mask = problem.observations.x, problem.observations.mask
     noising = problem.noising

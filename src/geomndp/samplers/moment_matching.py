@@ -12,7 +12,19 @@ from geomndp.solve import AbstractReverseStep, AbstractTimeGrid, Multistep, Powe
 
 @renamed_arguments(rule="step", grid="time_grid", most_dense="max_dense")
 class MomentMatching(AbstractProgramSampler):
-    """Exact for Gaussian data as the steps grow; an approximation for other data."""
+    """Reverse pass of all points under moment-matching guidance (Rozet et al. 2024).
+
+    Needs the joint score and its derivatives. Exact for Gaussian data as the steps grow, an
+    approximation for other data.
+
+    Attributes:
+        steps: Reverse steps.
+        step: Reverse step.
+        time_grid: Where the diffusion times lie.
+        max_dense: Number of context coordinates above which linear systems are solved by conjugate
+            gradients.
+        iterations: Largest number of their iterations.
+    """
 
     steps: int = eqx.field(default=50, static=True)
     step: AbstractReverseStep = Multistep()

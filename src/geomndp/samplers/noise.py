@@ -1,4 +1,4 @@
-"""White noise that belongs to points: neither padding nor the other points change it.
+"""White noise by point: neither padding nor the other points change that of a point.
 
 Row i is drawn from the key folded with the label of its point. Context and target points have
 labels of their own, 2 i and 2 i + 1, so that padding one side leaves the draws of the other alone.
@@ -16,8 +16,14 @@ from geomndp._types import Array, Int, PRNGKeyArray
 Labels = Int[Array, " n"]
 
 
-class Rows(eqx.Module):
-    """Shape (n, dim) of noise with one row per point, or (copies, n, dim)."""
+class PointNoise(eqx.Module):
+    """Request for white noise with one row per point, shape (n, dim) or (copies, n, dim).
+
+    Attributes:
+        labels: Numbers (n,) by which the rows are drawn.
+        dim: Number of outputs.
+        copies: Number of independent copies, None for one without a further axis.
+    """
 
     labels: Labels
     dim: int = eqx.field(static=True)
@@ -30,7 +36,7 @@ class Rows(eqx.Module):
         return rows if self.copies is None else (self.copies, *rows)
 
 
-Spec = tuple[int, ...] | Rows
+Spec = tuple[int, ...] | PointNoise
 """Noise of one step: rows of labelled points, or a plain shape whose rows are labelled 0, 1, ..."""
 Shapes = tuple[Spec, ...]
 Noise = tuple[Array, ...]
@@ -47,28 +53,45 @@ def target_labels(n: int) -> Labels:
 
 
 def shape_of(spec: Spec) -> tuple[int, ...]:
-    """Shape of the noise that is asked for."""
-    return spec.shape if isinstance(spec, Rows) else spec
+    """Shape of requested noise."""
+    return spec.shape if isinstance(spec, PointNoise) else spec
 
 
 def each_key(key: PRNGKeyArray, labels: Labels) -> Array:
-    """One key per label; that of a label does not depend on the others."""
+    """One key per label, which does not depend on the other labels.
+
+    Args:
+        key: Random key.
+        labels: Whole numbers (n,).
+
+    Returns:
+        Keys (n,).
+    """
     return jax.vmap(lambda label: jr.fold_in(key, label))(labels)
 
 
 def normals(shapes: Shapes, dtype, *, key: PRNGKeyArray) -> Noise:
-    """White noise of several shapes."""
+    """White noise of several shapes.
+
+    Args:
+        shapes: Requests, rows of labelled points or plain shapes.
+        dtype: Floating-point type.
+        key: Random key.
+
+    Returns:
+        One array per request.
+    """
     keys = each_key(key, jnp.arange(max(len(shapes), 1), dtype=jnp.int32))
     return tuple(_normal(spec, dtype, key=k) for k, spec in zip(keys, shapes, strict=False))
 
 
 def zeros(shapes: Shapes, dtype) -> Noise:
-    """Arrays of zeros in the place of noise."""
+    """Zeros instead of noise."""
     return tuple(jnp.zeros(shape_of(spec), dtype=dtype) for spec in shapes)
 
 
 def _normal(spec: Spec, dtype, *, key: PRNGKeyArray) -> Array:
-    if isinstance(spec, Rows):
+    if isinstance(spec, PointNoise):
         if spec.copies is None:
             return _rows(spec.labels, (spec.dim,), dtype, key=key)
         keys = each_key(key, jnp.arange(spec.copies, dtype=jnp.int32))

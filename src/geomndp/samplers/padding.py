@@ -1,7 +1,7 @@
-"""Problems filled up with points that change nothing, to one of few sizes.
+"""Padding of problems to one of few sizes.
 
 Padding repeats the last real row, so that values on a manifold stay on it, with a mask of zero.
-The arrays are made by NumPy and put on the device as they are: no size that comes is compiled for.
+The arrays are made by NumPy and put on the device as they are: no new size compiles anything.
 """
 
 from __future__ import annotations
@@ -12,11 +12,19 @@ import numpy as np
 
 from geomndp._arrays import put
 from geomndp._types import Array, Mask
-from geomndp.samplers.base import Observations, Problem
+from geomndp.samplers.problem import Observations, Problem
 
 
 def pad_rows(values: Array, size: int) -> Array:
-    """Rows repeated at the end up to `size`, of concrete values."""
+    """Repeat the last row.
+
+    Args:
+        values: Concrete array (n, ...).
+        size: Number of rows, at least n.
+
+    Returns:
+        Array (size, ...).
+    """
     if len(values) == size:
         return values
     rows = np.minimum(np.arange(size), len(values) - 1)
@@ -24,9 +32,18 @@ def pad_rows(values: Array, size: int) -> Array:
 
 
 def pad_mask(mask: Mask | None, n: int, size: int, dtype) -> Array:
-    """Mask of n points and padding up to `size`.
+    """Mask of n points and padding.
 
     There is one also where nothing is padded: a full bucket takes the program of the others.
+
+    Args:
+        mask: Mask (n,) of the points, or None.
+        n: Number of points.
+        size: Number of rows, at least n.
+        dtype: Floating-point type.
+
+    Returns:
+        Mask (size,).
     """
     padded = np.zeros(size, dtype=dtype)
     padded[:n] = 1.0 if mask is None else np.asarray(mask)
@@ -34,7 +51,15 @@ def pad_mask(mask: Mask | None, n: int, size: int, dtype) -> Array:
 
 
 def pad_observations(observations: Observations, size: int) -> Observations:
-    """Observations with padding up to `size` rows; none stay none."""
+    """Pad observations.
+
+    Args:
+        observations: m context points.
+        size: Number of rows, at least m; none stay none.
+
+    Returns:
+        Observations with a mask.
+    """
     m = len(observations.x)
     if size == 0:
         return observations
@@ -48,7 +73,16 @@ def pad_observations(observations: Observations, size: int) -> Observations:
 
 
 def pad_problem(problem: Problem, contexts: int, targets: int) -> Problem:
-    """The problem with so many context and target points, its own ones first."""
+    """Pad a problem.
+
+    Args:
+        problem: Model, targets and observations.
+        contexts: Number of context points of the result.
+        targets: Number of target points of the result.
+
+    Returns:
+        Problem with masks, its own points first.
+    """
     n = len(problem.x)
     return dataclasses.replace(
         problem,

@@ -1,4 +1,4 @@
-"""A sampler as a program: explicit state, explicit noise, one loop.
+"""Samplers as programs: explicit state, explicit noise, one loop.
 
 Every step is a deterministic function of (state, white noise). Running a program draws that noise;
 `geomndp.law` pushes a Gaussian law through the very same functions instead. The noise of a step
@@ -21,7 +21,13 @@ State = Any
 
 
 class Phase(NamedTuple):
-    """A step that is repeated, with fresh noise of the given shapes each time."""
+    """A step that is repeated with fresh noise.
+
+    Attributes:
+        step: (state, inputs, noise) -> state.
+        noise: Shapes of the white noise of every repetition.
+        repeats: Number of repetitions.
+    """
 
     step: Callable[[State, Any, Noise], State]
     noise: Shapes
@@ -75,12 +81,23 @@ class Info(NamedTuple):
 
 
 def begin(program: Program, dtype, *, key: PRNGKeyArray) -> State:
-    """State before the first step."""
+    """State before the first step, with noise drawn by the key."""
     return program.init(normals(program.init_noise, dtype, key=jr.fold_in(key, 0)))
 
 
 def outer_step(program: Program, state: State, i, dtype, *, key: PRNGKeyArray):
-    """State after the outer step of number i, and the root mean square of its result."""
+    """One outer step.
+
+    Args:
+        program: Steps of a sampler.
+        state: State before it.
+        i: Number of the step.
+        dtype: Floating-point type of the noise.
+        key: Random key of the sample.
+
+    Returns:
+        State after it, and the root mean square of its result.
+    """
     inputs = jax.tree.map(lambda rows: rows[i], program.inputs)
     state = _through(program.phases, state, inputs, dtype, key=jr.fold_in(key, i + 1))
     return state, root_mean_square(program.finish(state), program.mask)

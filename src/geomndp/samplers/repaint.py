@@ -1,4 +1,4 @@
-"""Replacement and RePaint: joint reverse steps, the observed values put back after each."""
+"""Replacement and RePaint: joint reverse steps, after each of which context values are replaced."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -13,7 +13,14 @@ from geomndp.solve import AbstractReverseStep, AbstractTimeGrid, Exponential, Po
 
 @renamed_arguments(inner="num_resamplings", rule="step", grid="time_grid")
 class RePaint(AbstractProgramSampler):
-    """Lugmayr et al. 2022: `num_resamplings` runs of every reverse step, noised again between."""
+    """RePaint (Lugmayr et al. 2022): replacement with resampling; biased.
+
+    Attributes:
+        steps: Reverse steps.
+        num_resamplings: How often each of them is made, noised again in between.
+        step: Reverse step.
+        time_grid: Where the diffusion times lie.
+    """
 
     steps: int = eqx.field(default=100, static=True)
     num_resamplings: int = eqx.field(default=5, static=True)
@@ -35,8 +42,8 @@ class RePaint(AbstractProgramSampler):
         def again(state, times, noise):
             _, t, s = times
             y = jnp.concatenate(reverse(state, times, noise[:2]))
-            gap = noising.schedule.integral(t) - noising.schedule.integral(s)
-            y = noising.transition(gap, dynamics.x, y, root.mv(noise[2]))
+            integrated_time = noising.schedule.integral(t) - noising.schedule.integral(s)
+            y = noising.transition(integrated_time, dynamics.x, y, root.mv(noise[2]))
             return ContextTargetState(y[:m], y[m:])
 
         repeats = Phase(again, (*reverse_noise, rows), self.num_resamplings - 1)
@@ -53,7 +60,13 @@ class RePaint(AbstractProgramSampler):
 
 @renamed_arguments(rule="step", grid="time_grid")
 class Replacement(AbstractProgramSampler):
-    """Song et al. 2021: no correction at all; biased, and here for comparison."""
+    """Replacement (Song et al. 2021): no correction at all; biased, for comparison.
+
+    Attributes:
+        steps: Reverse steps.
+        step: Reverse step.
+        time_grid: Where the diffusion times lie.
+    """
 
     steps: int = eqx.field(default=500, static=True)
     step: AbstractReverseStep = Exponential()

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 
 from geomndp._types import Outputs
 from geomndp.linalg import AbstractGram
-from geomndp.samplers.base import Problem
+from geomndp.samplers.problem import Problem
 from geomndp.samplers.program import Phase, Program
 from geomndp.solve import AbstractDynamics, AbstractReverseStep, AbstractTimeGrid, ReverseState
 
@@ -13,8 +13,16 @@ def start(dynamics: AbstractDynamics, root: AbstractGram, z: Outputs) -> Outputs
     r"""Draw from about the law at time one, N(m + sigma u(m), K).
 
     The limiting law lacks the mean $a (E[y_0] - m)$ that is left at time one. Tweedie's formula at
-    y = m restores it, for one evaluation that all samples share; a flow never forgets the lack.
+    y = m restores it, for one evaluation; a flow never forgets the lack.
     On a manifold the limiting law, which is uniform, is reached far better.
+
+    Args:
+        dynamics: Free points and their score.
+        root: Root of the limiting covariance there.
+        z: White noise (n, p).
+
+    Returns:
+        Values (n, p).
     """
     if not dynamics.noising.manifold.flat:
         return dynamics.noising.limit_from_noise(dynamics.x, root.mv(z))
@@ -36,9 +44,18 @@ def reverse_pass(
     steps: int,
     cost: int = 1,
 ) -> Program:
-    """Program from time one to t_min; `cost` is that of one score of the dynamics.
+    """Program of reverse steps from time one to t_min.
 
-    The result is the last rows of the dynamics, those of the problem's targets.
+    Args:
+        problem: Targets and observations.
+        dynamics: Points that move: the targets, or all points, context first.
+        reverse_step: Reverse step.
+        time_grid: Where the diffusion times lie.
+        steps: Number of steps.
+        cost: Score evaluations of one score of the dynamics.
+
+    Returns:
+        The program, whose result is the values (n, p) of the targets.
     """
     root = dynamics.gram().root()
     first = len(dynamics.x) - len(problem.x)

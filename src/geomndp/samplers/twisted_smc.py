@@ -1,9 +1,9 @@
-r"""Twisted sequential Monte Carlo (Wu et al. 2023): the checker of all other samplers.
+r"""Twisted sequential Monte Carlo (Wu et al. 2023): the reference for all other samplers.
 
 Particles of all points follow the guided reverse kernel and are weighted by
 $\frac{p(y_s | y_t)}{q(y_s | y_t)} \frac{\psi_s(y_s)}{\psi_t(y_t)}$, where the twist $\psi$ is the
-moment-matched density of the observations; at the last time the twist stands for the likelihood
-(so noise may be zero). Exact as particles and steps grow. One run gives one sample: samples are
+moment-matched density of the observations; at the last time the twist replaces the likelihood, so
+that noise may be zero. Exact as particles and steps grow. One run gives one sample: samples are
 independent, and standard errors are between runs.
 """
 
@@ -17,51 +17,41 @@ from jax.scipy.special import ndtr
 
 from geomndp import _validation
 from geomndp._deprecated import renamed_arguments
-from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray, Scalar
-from geomndp.linalg import AbstractGram
-from geomndp.noising import AbstractNoising
-from geomndp.samplers.base import AbstractProgramSampler, Problem, require_flat, sample_keys
-from geomndp.samplers.guidance import GuidanceTerms, GuidedDynamics, guided_dynamics
+from geomndp._types import Array, Float, PRNGKeyArray, Scalar
+from geomndp.samplers.base import AbstractProgramSampler, require_flat, sample_keys
+from geomndp.samplers.guidance import guided_dynamics
+from geomndp.samplers.particles import Particle, WeightedParticles, advance, effective, resample
+from geomndp.samplers.problem import Problem
 from geomndp.samplers.program import Phase, Program, begin, outer_step, root_mean_square
 from geomndp.solve import (
-    AbstractDynamics,
     AbstractTimeGrid,
-    Multistep,
     PowerTimeGrid,
-    ReverseState,
-    ancestral,
 )
 
 MAX_OBSERVED = 256
+"""Largest number of context coordinates."""
 
 
-class Particle(NamedTuple):
-    """Values, what is known of them at their time, and the last estimates of the clean values."""
+class SMCRun(NamedTuple):
+    """State of a run.
 
-    y: Outputs
-    terms: GuidanceTerms
-    clean: Outputs
-    guided_clean: Outputs
+    Attributes:
+        state: Particles with their weights.
+        pick: Uniform number by which one of them is picked at the end.
+    """
 
-
-class Weighted(NamedTuple):
-    """Particles of one run."""
-
-    particles: Particle
-    log_weights: Float[Array, " k"]
-
-
-class Run(NamedTuple):
-    """One run: its particles, and the uniform number by which one of them is picked at the end."""
-
-    state: Weighted
+    state: WeightedParticles
     pick: Scalar
 
 
-class Runs(NamedTuple):
-    """Final particles of the targets, of several independent runs.
+class SMCRuns(NamedTuple):
+    """Weighted particles of independent runs.
 
-    `effective` is the number of effective particles after every step, `rms` their size.
+    Attributes:
+        y: Final values (r, k, n, p) of the targets, k particles of r runs.
+        weights: Normalised weights (r, k).
+        effective: Effective number of particles after every step, shape (r, steps).
+        rms: Root mean square of the values after every step, shape (r, steps).
     """
 
     y: Float[Array, "r k n p"]
@@ -72,7 +62,16 @@ class Runs(NamedTuple):
 
 @renamed_arguments(grid="time_grid", runs_at_once="batch_size")
 class TwistedSMC(AbstractProgramSampler):
-    """`particles` a run; `steps` of at least 100 are advised."""
+    """Twisted sequential Monte Carlo: asymptotically exact for any data, expensive.
+
+    One run of many particles gives one sample. Flat space only.
+
+    Attributes:
+        steps: Reverse steps, 100 or more.
+        particles: Particles per run.
+        time_grid: Where the diffusion times lie.
+        batch_size: Runs that `runs` computes at a time.
+    """
 
     steps: int = eqx.field(default=100, static=True)
     particles: int = eqx.field(default=64, static=True)
@@ -101,13 +100,15 @@ class TwistedSMC(AbstractProgramSampler):
             y = mean[None] + jax.vmap(root.mv)(noise[0])
             terms = jax.vmap(lambda y: dynamics.guidance_terms(jnp.ones((), dtype=y.dtype), y))(y)
             # The twist at time one is the weight of a draw from the limiting law.
-            return Run(Weighted(Particle(y, terms, y, y), terms.log_twist), ndtr(noise[1]))
+            return SMCRun(
+                WeightedParticles(Particle(y, terms, y, y), terms.log_twist), ndtr(noise[1])
+            )
 
         def step(run, times, noise):
             particles, log_weights = resample(run.state, ndtr(noise[0]))
             move = jax.vmap(lambda particle, z: advance(dynamics, root, times, particle, z))
-            particles, gain = move(particles, noise[1])
-            return run._replace(state=Weighted(particles, log_weights + gain))
+            particles, increment = move(particles, noise[1])
+            return run._replace(state=WeightedParticles(particles, log_weights + increment))
 
         def picked(run):
             cumulative = jnp.cumsum(jax.nn.softmax(run.state.log_weights))
@@ -126,8 +127,17 @@ class TwistedSMC(AbstractProgramSampler):
             affine=False,  # particles interact
         )
 
-    def runs(self, problem: Problem, *, key: PRNGKeyArray, num_runs: int) -> Runs:
-        """Weighted particles of independent runs: averages over them are the best estimates."""
+    def runs(self, problem: Problem, *, key: PRNGKeyArray, num_runs: int) -> SMCRuns:
+        """Weighted particles of independent runs: averages over them are the best estimates.
+
+        Args:
+            problem: Model, targets (n, d) and observations.
+            key: Random key.
+            num_runs: Number of runs r.
+
+        Returns:
+            Particles and weights of every run.
+        """
         program, dtype, m = self.program(problem), problem.x.dtype, problem.num_observed
 
         def one(key):
@@ -142,55 +152,4 @@ class TwistedSMC(AbstractProgramSampler):
         keys = sample_keys(key, num_runs)
         run, (sizes, rms) = jax.lax.map(one, keys, batch_size=min(self.batch_size, num_runs))
         weights = jax.nn.softmax(run.state.log_weights, axis=-1)
-        return Runs(run.state.particles.y[:, :, m:], weights, sizes, rms)
-
-
-def effective(log_weights: Float[Array, " k"]) -> Scalar:
-    """Number of equally weighted particles that would be as good."""
-    return 1 / jnp.sum(jax.nn.softmax(log_weights) ** 2)
-
-
-def resample(state: Weighted, uniform: Scalar) -> Weighted:
-    """Systematic resampling when fewer than half of the particles are effective."""
-    count, dtype = len(state.log_weights), state.log_weights.dtype
-    offsets = (jnp.arange(count, dtype=dtype) + uniform) / count
-    cumulative = jnp.cumsum(jax.nn.softmax(state.log_weights))
-    picks = jnp.clip(jnp.searchsorted(cumulative, offsets), 0, count - 1)
-    chosen = jax.tree.map(lambda leaf: leaf[picks], state.particles)
-    chosen = Weighted(chosen, jnp.zeros_like(state.log_weights))
-    few = effective(state.log_weights) < count / 2
-    return jax.tree.map(lambda a, b: jnp.where(few, a, b), chosen, state)
-
-
-class FrozenScore(AbstractDynamics):
-    """A dynamics whose score at the present values is known."""
-
-    noising: AbstractNoising
-    x: Inputs
-    mask: Mask | None
-    value: Outputs
-
-    def u(self, t, y):
-        return self.value
-
-
-def advance(dynamics: GuidedDynamics, root: AbstractGram, times, particle: Particle, z: Outputs):
-    """Guided step of a particle, and the logarithm of the factor of its weight.
-
-    The kernels p and q of the multistep rule, without and with guidance, have one covariance.
-    """
-    (before, t, s), y, terms = times, particle.y, particle.terms
-
-    def centre(u, last):
-        known = FrozenScore(dynamics.noising, dynamics.x, dynamics.mask, u)
-        return Multistep()(known, before, t, s, ReverseState(y, last), jnp.zeros_like(y))
-
-    plain = centre(terms.u, particle.clean)
-    pulled = centre(terms.guided, particle.guided_clean)
-    _, _, fresh = ancestral(dynamics.noising, t, s)
-    shift = root.solve((pulled.y - plain.y) / fresh)
-    log_ratio = 0.5 * (jnp.sum(z**2) - jnp.sum((z + shift) ** 2))
-    y = pulled.y + fresh * root.mv(z)
-    following = dynamics.guidance_terms(s, y)
-    gain = log_ratio + following.log_twist - terms.log_twist
-    return Particle(y, following, plain.clean, pulled.clean), gain
+        return SMCRuns(run.state.particles.y[:, :, m:], weights, sizes, rms)

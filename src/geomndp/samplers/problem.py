@@ -1,0 +1,117 @@
+"""What samplers are asked for: values at target points given observations."""
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from geomndp._deprecated import renamed_arguments, renamed_attribute
+from geomndp._types import Array, Float, Inputs, Mask, Outputs
+from geomndp.linalg import join_masks
+from geomndp.noising import AbstractNoising
+from geomndp.samplers.noise import Labels, PointNoise, context_labels, target_labels
+from geomndp.score import AbstractScore
+from geomndp.solve import AbstractTimeGrid, ConditionalDynamics, Context
+
+
+class Observations(eqx.Module):
+    """Context points of a problem.
+
+    Attributes:
+        x: Inputs (m, d).
+        y: Observed values (m, p).
+        noise: Variance of the observation noise per point, shape (m,).
+        noisy: Whether any of it is not zero.
+        mask: 1 for a real point, 0 for padding, shape (m,); None where all are real.
+    """
+
+    x: Inputs
+    y: Outputs
+    noise: Float[Array, " m"]
+    noisy: bool = eqx.field(static=True)
+    mask: Mask | None = None
+
+    def as_context(self, noising: AbstractNoising) -> Context:
+        r"""The observations as context points at their own diffusion times.
+
+        Noise of variance r on top of white limiting variance v is what noising does up to the time
+        with $\sigma^2 / a^2 = r / v$, where the value is $m + a (y - m)$. On a manifold it is the
+        heat kernel's own time, and the value stays.
+
+        Args:
+            noising: Forward process, with a white limiting kernel where there is noise.
+
+        Returns:
+            Context, at time zero where there is no noise.
+        """
+        zeros = jnp.zeros(len(self.x), dtype=self.x.dtype)
+        if not self.noisy:
+            return Context(self.x, self.y, zeros, self.mask)
+        t = noising.schedule.inverse(noising.integrated_time_of_noise(self.x, self.noise))
+        v = (1 - noising.alpha(t)[:, None]) * noising.mean_reversion(self.x, self.y)
+        return Context(self.x, noising.manifold.exp(self.y, v), t, self.mask)
+
+
+@renamed_arguments(eps="t_min")
+class Problem(eqx.Module):
+    """What is to be sampled: the values at target points given observations, or none.
+
+    Attributes:
+        noising: Forward process.
+        score: Score of the model.
+        x: Target inputs (n, d).
+        observations: Context points; there may be none.
+        t_min: Diffusion time at which sampling ends.
+        mask: 1 for a real target, 0 for padding, shape (n,); None where all are real.
+        labels: Numbers (n,) by which the noise of a target is drawn; its index by default.
+    """
+
+    noising: AbstractNoising
+    score: AbstractScore
+    x: Inputs
+    observations: Observations
+    t_min: float = eqx.field(static=True)
+    mask: Mask | None = None
+    labels: Labels | None = None
+
+    eps = renamed_attribute("t_min")
+
+    @property
+    def num_observed(self) -> int:
+        """Number of observed points."""
+        return len(self.observations.x)
+
+    def joint(self) -> ConditionalDynamics:
+        """Dynamics of all points, context first, at one diffusion time: that of the joint score."""
+        observed = self.observations
+        sizes = len(observed.x), len(self.x), self.x.dtype
+        mask = join_masks(observed.mask, self.mask, *sizes)
+        return ConditionalDynamics(
+            self.noising, self.score, jnp.concatenate([observed.x, self.x]), mask, None
+        )
+
+    def context_noise(self) -> PointNoise:
+        """White noise of the context points."""
+        return PointNoise(context_labels(self.num_observed), self.noising.dim)
+
+    def target_noise(self) -> PointNoise:
+        """White noise of the targets."""
+        labels = target_labels(len(self.x)) if self.labels is None else self.labels
+        return PointNoise(labels, self.noising.dim)
+
+    def joint_noise(self) -> PointNoise:
+        """White noise of all points, context first."""
+        parts = self.context_noise().labels, self.target_noise().labels
+        return PointNoise(jnp.concatenate(parts), self.noising.dim)
+
+    def times(self, time_grid: AbstractTimeGrid, steps: int) -> tuple[Array, Array, Array]:
+        """Diffusion times of every step, decreasing.
+
+        Args:
+            time_grid: Where the times lie.
+            steps: Number of steps.
+
+        Returns:
+            Start of the step before (at the first step its own), start, and end; shape (steps,).
+        """
+        t = time_grid(self.noising.schedule, steps, self.t_min, self.x.dtype)[::-1]
+        before = jnp.concatenate([t[:1], t[:-2]]) if steps > 1 else t[:1]
+        return before, t[:-1], t[1:]
