@@ -46,4 +46,14 @@ def score_errors(part: dict) -> Table:
         for name, found in part.items()
     ]
     header = ("model", "joint", "conditional")
-    return Table("Distance from the exact score, nats per target", header, rows)
+    return Table("Error of the score, nats per target", header, rows)
+
+
+def noise_table(name: str, rows: Sequence[dict]) -> Table:
+    """Posteriors of a model by the size of observation noise (`noise_levels.noise_rows`)."""
+    header = ("noise over limiting variance", "KL of samples", "KL of exact samples", "regret")
+    lines = [
+        (f"{row['ratio']:.3g}", pair(row["kl"], 2), pair(row["floor"], 2), pair(row["regret"], 3))
+        for row in rows
+    ]
+    return Table(f"Posteriors by observation noise, {name}", header, lines)

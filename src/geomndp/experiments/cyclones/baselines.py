@@ -31,12 +31,12 @@ BASELINES: dict[str, tuple[Fit, tuple[str, ...]]] = {
     "persistence of the last velocity": (Persistence.fit, ("extrapolation",)),
     "straight great circle": (GreatCircle.fit, ("interpolation",)),
     "great-circle Hermite curve": (Hermite.fit, ("interpolation",)),
-    "the same, velocities of 6 hours": (
+    "Hermite curve, 6-hour velocities": (
         lambda x, y: Hermite.fit(x, y, steps=2),
         ("interpolation",),
     ),
     "linear-Gaussian, local frame": (LinearGaussian.fit, TASKS),
-    "linear, scales for every storm": (
+    "linear, per-storm scales": (
         lambda x, y: LinearGaussian.fit(x, y, heavy_tailed=True),
         TASKS,
     ),

@@ -52,6 +52,19 @@ def _own(suite: str, region: str, label: str, *, regret: bool) -> list[TableRow]
     return table
 
 
+def summary() -> Table:
+    """Both models of the suite `paper`, in and out of range, in a few rows."""
+    lines = []
+    for label, invariant in LABELS.items():
+        for region in REGIONS:
+            cells = _measured("paper", region, invariant, "log_prob")
+            lines.append((f"{label}, {region}", *cells))
+            if invariant and region == REGIONS[0]:
+                regret = _measured("paper", region, True, "regret")
+                lines.append((f"regret of {label}, {region}", *regret))
+    return Table("Summary: log-likelihood, nats per target", ("", *DATASETS), lines)
+
+
 def rows(suite: str, region: str) -> list[TableRow]:
     """All rows of one region of one suite; an empty cell was not measured."""
     exact = TableRow("GP, exact", _measured(suite, region, True, "gp"))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from geomndp.experiments.regression1d.experiment import SUITES
-from geomndp.experiments.regression1d.likelihood_table import tables as likelihood_tables
-from geomndp.experiments.table import Table, pair, score_errors
+from geomndp.experiments.regression1d.likelihood_table import summary, tables as likelihood_tables
+from geomndp.experiments.table import Table, noise_table, pair, score_errors
 
 
 def report(results: dict) -> list[Table]:
-    """Likelihoods of both suites, then every table for which there are results."""
+    """Summary, likelihoods of both suites, then every table for which there are results."""
     likelihoods = [table for suite in SUITES for table in likelihood_tables(suite)]
-    return [*likelihoods, *tables(results)]
+    return [summary(), *likelihoods, *tables(results)]
 
 
 def tables(results: dict) -> list[Table]:
@@ -19,6 +19,7 @@ def tables(results: dict) -> list[Table]:
     made += [ablation(name, rows) for name, rows in results.get("ablation", {}).items()]
     made += [samplers(name, part) for name, part in results.get("samplers", {}).items()]
     made.append(curve(results.get("curve", {})))
+    made += [noise_table(name, rows) for name, rows in results.get("noise", {}).items()]
     return [table for table in made if table.rows]
 
 
@@ -33,8 +34,8 @@ def calibration(part: dict) -> Table:
                 cells += [pair(found["model"][level], 3), pair(exact, 3)]
             worst = max(abs(density - 1) for density in found["model"]["pit"])
             rows.append((name, region, *cells, f"{worst:.3f}"))
-    header = ("model", "region", "CRPS", "lost to the GP", "50% interval covers", "GP's")
-    header += ("90% interval covers", "GP's", "PIT density, furthest from 1")
+    header = ("model", "region", "CRPS", "CRPS regret", "50% coverage", "exact GP")
+    header += ("90% coverage", "exact GP", "largest deviation of the PIT density from 1")
     return Table("Calibration of posterior samples", header, rows)
 
 

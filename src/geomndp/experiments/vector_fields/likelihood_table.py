@@ -55,6 +55,19 @@ def likelihoods() -> Table:
     return Table("Log-likelihood, nats per point", ("", *columns()), rows)
 
 
+def summary() -> Table:
+    """The paper's data sets: exact process, both models, and what these lose to it."""
+    exact, *_ = PAPER.values()
+    rows = [("exact GP", *(_process(field, "gp") for field in DATASETS))]
+    for label, equivariant in LABELS.items():
+        measured = [metrics(NAMES[ModelSpec(field, equivariant)]) for field in DATASETS]
+        rows.append((label, *(pair(part.get("log_prob"), 3) for part in measured)))
+        rows.append((f"regret of {label}", *(pair(part.get("regret")) for part in measured)))
+        lost = [gp - value for gp, value in zip(exact, PAPER[f"{label}, paper"], strict=True)]
+        rows.append((f"regret of {label}, paper (± 0.01)", *(f"{value:.2f}" for value in lost)))
+    return Table("Summary: log-likelihood, nats per point", ("", *DATASETS), rows)
+
+
 def _process(field: str, key: str) -> str:
     """A number of the exact process, which all models of a data set share."""
     for equivariant in LABELS.values():

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from geomndp.experiments.table import Table, pair, score_errors
-from geomndp.experiments.vector_fields.likelihood_table import tables as likelihood_tables
+from geomndp.experiments.table import Table, noise_table, pair, score_errors
+from geomndp.experiments.vector_fields.likelihood_table import summary, tables as likelihood_tables
 
 
 def report(results: dict) -> list[Table]:
-    """Likelihoods, then every table for which there are results."""
-    return [*likelihood_tables(), *tables(results)]
+    """Summary, likelihoods, then every table for which there are results."""
+    return [summary(), *likelihood_tables(), *tables(results)]
 
 
 def tables(results: dict) -> list[Table]:
     """Every table for which there are results."""
     made = [efficiency(results.get("efficiency", {})), physics(results.get("physics", {}))]
-    made += [elsewhere(results.get("elsewhere", {})), densities(results.get("densities", {}))]
+    made += [
+        unseen_locations(results.get("elsewhere", {})),
+        densities(results.get("densities", {})),
+    ]
     made.append(score_errors(results.get("gaps", {})))
     made.append(step_times(results.get("step_times", [])))
+    made += [noise_table(name, rows) for name, rows in results.get("noise", {}).items()]
     return [table for table in made if table.rows]
 
 
@@ -45,13 +49,13 @@ def physics(part: dict[str, dict]) -> Table:
             entry = found.get(key)
             cells += ["", ""] if entry is None else [pair(entry[value]), f"{entry['exact']:.4f}"]
         rows.append(tuple(cells))
-    header = ("model", "samples", "divergence, rms", "GP's", "curl, rms", "GP's")
-    header += ("energy of the gradient part", "GP's")
+    header = ("model", "samples", "divergence, rms", "exact GP", "curl, rms", "exact GP")
+    header += ("energy of the gradient part", "exact GP")
     return Table("Divergence and curl of samples", header, rows)
 
 
-def elsewhere(part: dict[str, dict[str, dict]]) -> Table:
-    """Other places than the grid."""
+def unseen_locations(part: dict[str, dict[str, dict]]) -> Table:
+    """Locations off the training grid."""
     rows = []
     for name, grids in part.items():
         for grid, found in grids.items():
@@ -59,9 +63,9 @@ def elsewhere(part: dict[str, dict[str, dict]]) -> Table:
             cells = [pair(gaps.get(kind)) for kind in ("joint", "conditional")]
             cells += [pair(found.get("whitened"), 3), pair(found.get("regret"))]
             rows.append((name, grid, str(found["points"]), *cells))
-    header = ("model", "places", "points", "score error, joint", "conditional")
+    header = ("model", "locations", "points", "score error, joint", "conditional")
     header += ("mean square of whitened posterior samples", "regret")
-    return Table("Other places than the grid, nats per point", header, rows)
+    return Table("Locations off the training grid, nats per point", header, rows)
 
 
 def densities(part: dict[str, dict[str, dict]]) -> Table:

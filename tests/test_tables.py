@@ -1,0 +1,58 @@
+"""Tables of README and docs are those of the stored results."""
+
+import runpy
+import shutil
+import sys
+
+import pytest
+
+from geomndp import _pretrained
+from geomndp.experiments import registry, results
+
+from .commands import ROOT
+
+TOOL = runpy.run_path(str(ROOT / "tools" / "tables.py"))
+PAGES = {path.relative_to(ROOT).as_posix(): path for path in TOOL["pages"]()}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_tables_of_pages_are_those_of_the_results(name):
+    text = PAGES[name].read_text(encoding="utf-8")
+    assert TOOL["updated"](text) == text, "python tools/tables.py writes them"
+
+
+def test_every_experiment_has_tables_on_its_page_and_in_the_readme():
+    for name in registry.EXPERIMENTS:
+        page = f"docs/{name.replace('-', '_')}.md"
+        for place in ("README.md", page):
+            assert f"<!-- table: {name} / " in PAGES[place].read_text(encoding="utf-8")
+
+
+def test_another_number_is_seen():
+    text = PAGES["README.md"].read_text(encoding="utf-8")
+    assert TOOL["updated"](text.replace("0.728", "0.729")) == text
+    with pytest.raises(ValueError, match=r"expected a table of cyclones .*Nothing"):
+        TOOL["updated"]("<!-- table: cyclones / Nothing -->\n<!-- end of table -->")
+
+
+def test_results_and_models_are_shipped_by_one_call(tmp_path, monkeypatch):
+    """Into a copy of the folder of models and of the results."""
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    tool = runpy.run_path(str(ROOT / "tools" / "ship.py"))
+    name, models = "regression1d/se", tmp_path / "models"
+    (models / "regression1d").mkdir(parents=True)
+    run = tmp_path / "run"
+    run.mkdir()
+    shutil.copy(_pretrained.weights(_pretrained.folder() / name), run / "model.safetensors")
+    monkeypatch.setattr(_pretrained, "folder", lambda: models)
+    tool["ship_model"](name, str(run))
+    assert _pretrained.names() == [name] and _pretrained.metadata(name)["metrics"] == {}
+    metrics = {"log_prob": [0.5, 0.1], "num": 8}
+    path, target = tmp_path / "results.json", tmp_path / "target.json"
+    results.write(path, {"scores": {name: {"in-range": {"conditional": metrics}}}, "noise": {}})
+    sizes = {"results": target}
+    monkeypatch.setattr(registry, "experiment", lambda _: type("Fake", (), sizes))
+    tool["ship_results"]("regression1d", str(path))
+    assert _pretrained.metadata(name)["metrics"] == {"in-range": metrics}
+    assert results.read(target) == {"noise": {}}
+    assert "tables" in sys.modules

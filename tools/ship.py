@@ -1,0 +1,49 @@
+"""Put trained models and measured results into the source tree, and write the tables anew.
+
+    python tools/ship.py results regression1d results.json  # metrics go to cards
+    python tools/ship.py model regression1d/se runs/se  # in place of the shipped one
+
+For maintainers: users never write into the package. Commit what changed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+
+import tables
+
+from geomndp import _pretrained
+from geomndp.experiments import registry, results
+
+
+def ship_results(experiment: str, path: str) -> None:
+    """Metrics to the cards of models, everything else to the experiment's results."""
+    results.ship(path, registry.experiment(experiment).results)
+
+
+def ship_model(name: str, run: str) -> None:
+    """Weights and metadata of a training; the old card goes, and its metrics with it."""
+    registry.find(name)
+    source, target = _pretrained.find(run), _pretrained.folder() / name
+    metadata = _pretrained.document(source)["metadata"]
+    shutil.copyfile(_pretrained.weights(source), _pretrained.sibling(target, ".safetensors"))
+    _pretrained.sibling(target, ".json").unlink(missing_ok=True)
+    _pretrained.write_metadata(target, {**metadata, "metrics": {}})
+
+
+def main() -> int:
+    """Ship, then write the tables of README and docs."""
+    parser = argparse.ArgumentParser(description="Ship models or results.")
+    parser.add_argument("what", choices=("results", "model"))
+    parser.add_argument("name", help="experiment of the results, or name of the shipped model")
+    parser.add_argument("path", help="file of results, or folder of a training")
+    options = parser.parse_args()
+    {"results": ship_results, "model": ship_model}[options.what](options.name, options.path)
+    sys.argv = sys.argv[:1]
+    return tables.main()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,73 @@
+"""Tables of README and docs, written from the results that come with the package.
+
+    python tools/tables.py            # write them
+    python tools/tables.py --check    # exit code 1 where a page differs
+
+A page marks a table by the experiment and the table's title, as `geomndp reproduce` prints it:
+
+    <!-- table: regression1d / Calibration of posterior samples -->
+    <!-- end of table -->
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import re
+import sys
+from pathlib import Path
+
+from geomndp.experiments import registry
+
+ROOT = Path(__file__).resolve().parents[1]
+BLOCK = re.compile(
+    r"(<!-- table: (?P<experiment>[\w-]+) / (?P<title>[^\n]+?) -->\n).*?(<!-- end of table -->)",
+    re.DOTALL,
+)
+
+
+@functools.cache
+def tables(experiment: str) -> dict[str, str]:
+    """Markdown of an experiment's tables by title."""
+    found = registry.experiment(experiment)
+    return {table.title: table.markdown() for table in found.report(found.read_results())}
+
+
+def updated(text: str) -> str:
+    """A page with its marked tables as they should be."""
+
+    def block(match: re.Match) -> str:
+        known = tables(match["experiment"])
+        if match["title"] not in known:
+            listed = "; ".join(known)
+            raise ValueError(
+                f"expected a table of {match['experiment']} ({listed}), got {match[0]}"
+            )
+        return f"{match[1]}\n{known[match['title']]}\n{match[4]}"
+
+    return BLOCK.sub(block, text)
+
+
+def pages() -> list[Path]:
+    """Pages that have marked tables."""
+    found = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
+    return sorted(path for path in found if BLOCK.search(path.read_text(encoding="utf-8")))
+
+
+def main() -> int:
+    """Write all tables, or check them."""
+    parser = argparse.ArgumentParser(description="Write the tables of README and docs.")
+    parser.add_argument("--check", action="store_true", help="write nothing, tell what differs")
+    check, code = parser.parse_args().check, 0
+    for path in pages():
+        text = path.read_text(encoding="utf-8")
+        if (new := updated(text)) != text:
+            print(f"{'differs' if check else 'written'}: {path.relative_to(ROOT)}")
+            code = int(check)
+            if not check:
+                path.write_text(new, encoding="utf-8")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
