@@ -27,6 +27,13 @@ def not_negative(**values) -> None:
             raise ValueError(f"expected {name} >= 0, got {brief(value)}")
 
 
+def share(**values) -> None:
+    """Raise ValueError unless every value lies between 0 and 1."""
+    for name, value in values.items():
+        if not 0 <= value <= 1:
+            raise ValueError(f"expected 0 <= {name} <= 1, got {value}")
+
+
 def is_finite(value) -> bool:
     """Whether this is made of finite real numbers."""
     try:

@@ -129,7 +129,7 @@ def test_fields_keep_the_symmetries_of_the_plane(winds):
     assert len(units.x_scale) == 1
     assert units.y_shift[:2] == (0.0, 0.0) and abs(units.y_shift[2] - 1000) < 1
     assert units.y_scale[0] == units.y_scale[1] != units.y_scale[2]
-    assert plan.data.shared and "vector, scalar, along x, y" in str(plan)
+    assert plan.data.batching.common_inputs and "vector, scalar, along x, y" in str(plan)
     assert kinds_of(read_functions(winds[["p"]]), "E(2)", None).representations == ("scalar",)
 
 

@@ -35,31 +35,33 @@ def test_the_paper_grid():
 @pytest.mark.parametrize("name", CASES)
 def test_draws_have_the_law_of_the_process(name):
     gp, grid = CASES[name], disc(4, 2.0)
-    sampler = CholeskyGenerator(gp, grid)
-    generator = GridGenerator(sampler=sampler, batch_size=4000, contexts=None)
+    gp_generator = CholeskyGenerator(gp, grid)
+    generator = GridGenerator(gp_generator=gp_generator, batch_size=4000, contexts=None)
     batch = eqx.filter_jit(generator.draw)(jr.key(0))
     y = np.asarray(batch.y).reshape(4000, -1)
     truth = np.asarray(gp.gram(jnp.asarray(grid)).dense())
     spread = np.sqrt(truth**2 + np.outer(np.diag(truth), np.diag(truth)))
     assert np.abs((y.T @ y / 4000 - truth) / spread).max() * 4000**0.5 < 5
     assert generator.batching == Batching(common_inputs=True, padded=False)
-    assert bool(jnp.all(batch.x == sampler.grid[None]))
-    assert covariance(gp, grid).shape == sampler.factor.shape
+    assert bool(jnp.all(batch.x == gp_generator.grid[None]))
+    assert covariance(gp, grid).shape == gp_generator.factor.shape
 
 
 def test_a_finite_set_repeats_and_an_endless_one_does_not():
-    sampler = CholeskyGenerator(CASES["shared"], disc(4, 2.0))
-    finite = GridGenerator(sampler=sampler, batch_size=64, num_functions=3)
+    gp_generator = CholeskyGenerator(CASES["shared"], disc(4, 2.0))
+    finite = GridGenerator(gp_generator=gp_generator, batch_size=64, num_functions=3)
     fields = [np.asarray(eqx.filter_jit(finite.draw)(jr.key(k)).y).round(9) for k in (0, 1)]
     assert len(np.unique(np.concatenate(fields).reshape(128, -1), axis=0)) == 3
-    endless = GridGenerator(sampler=sampler, batch_size=64)
+    endless = GridGenerator(gp_generator=gp_generator, batch_size=64)
     fields = np.asarray(eqx.filter_jit(endless.draw)(jr.key(0)).y)
     assert len(np.unique(fields.reshape(64, -1), axis=0)) == 64
 
 
 def test_contexts_are_random_places():
-    sampler = CholeskyGenerator(CASES["shared"], disc(6, 2.0))
-    generator = GridGenerator(sampler=sampler, batch_size=512, contexts=ContextSampler(1.0, few=6))
+    gp_generator = CholeskyGenerator(CASES["shared"], disc(6, 2.0))
+    generator = GridGenerator(
+        gp_generator=gp_generator, batch_size=512, contexts=ContextSampler(1.0, few=6)
+    )
     marks = np.asarray(generator.draw(jr.key(0)).context)
     assert (marks.sum(axis=1) < marks.shape[1]).all()
     share = marks.mean(axis=0)

@@ -111,7 +111,7 @@ def _numbered(b=6, n=9):
 
 
 def test_thinned_functions_have_any_number_of_points(getkey):
-    generator = data.ResampledGenerator(functions=_numbered(), batch_size=2000, thinned=0.5)
+    generator = data.ResampledGenerator(functions=_numbered(), batch_size=2000, thinned_share=0.5)
     batch = eqx.filter_jit(generator.draw)(getkey())
     counts = np.asarray(jnp.sum(batch.mask, axis=1)).astype(int)
     shares = np.bincount(counts, minlength=10) / len(counts)
@@ -122,7 +122,7 @@ def test_thinned_functions_have_any_number_of_points(getkey):
 
 
 def test_at_most_so_many_points(getkey):
-    generator = data.ResampledGenerator(functions=_numbered(), batch_size=400, most=6)
+    generator = data.ResampledGenerator(functions=_numbered(), batch_size=400, max_points=6)
     batch = eqx.filter_jit(generator.draw)(getkey())
     assert batch.x.shape == (400, 6, 1) and batch.mask.shape == (400, 6)
     assert set(np.asarray(jnp.sum(batch.mask, axis=1)).tolist()) == {5.0, 6.0}
@@ -131,7 +131,7 @@ def test_at_most_so_many_points(getkey):
 
 def test_contexts_ahead_come_first(getkey):
     generator = data.ResampledGenerator(
-        functions=_numbered(), batch_size=400, ahead=0.5, thinned=0.5
+        functions=_numbered(), batch_size=400, forecast_share=0.5, thinned_share=0.5
     )
     batch = eqx.filter_jit(generator.draw)(getkey())
     first = np.asarray(jnp.max(jnp.where(batch.context > 0, batch.x[..., 0], -1.0), axis=1))

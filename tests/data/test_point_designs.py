@@ -75,18 +75,18 @@ def test_clusters_are_tight_and_leave_most_points_alone():
 @pytest.mark.parametrize("name", ["se", "curl-free"])
 def test_factors_are_those_of_the_process(name):
     gp, sets = field_problem(name).gp, sets_like_the_grid(2)
-    samplers = stacked_generators(gp, sets, "float64")
+    gp_generators = stacked_generators(gp, sets, "float64")
     for i, places in enumerate(sets):
-        factor = samplers.factor[i]
+        factor = gp_generators.factor[i]
         assert_allclose(factor @ factor.T, covariance(gp, places), atol=1e-12)
-    assert_allclose(samplers.grid, np.stack(sets))
+    assert_allclose(gp_generators.grid, np.stack(sets))
 
 
 def test_batches_share_places_and_hide_some():
     gp, sets = field_problem("curl-free").gp, sets_like_the_grid(3)
-    samplers = stacked_generators(gp, sets, "float64")
+    gp_generators = stacked_generators(gp, sets, "float64")
     generator = MultiDesignGenerator(
-        samplers=samplers, batch_size=4, contexts=ContextSampler(share=1.0, few=6)
+        gp_generators=gp_generators, batch_size=4, contexts=ContextSampler(share=1.0, few=6)
     )
     assert generator.batching == Batching(common_inputs=True)
     assert generator.conditional
@@ -105,20 +105,26 @@ def test_batches_share_places_and_hide_some():
     assert abs(whole.mean() - 0.5) < 5 * math.sqrt(0.25 / whole.size)
     assert math.ceil(0.35 * n) <= counts.min() < 0.5 * n
     # The values are the process's at their places: white when its factor is undone.
-    which = jnp.argmin(jnp.abs(batches.x[:, 0, 0, 0, None] - samplers.grid[None, :, 0, 0]), axis=1)
+    which = jnp.argmin(
+        jnp.abs(batches.x[:, 0, 0, 0, None] - gp_generators.grid[None, :, 0, 0]), axis=1
+    )
     values = batches.y.reshape(400, 4, -1, 1)
-    factors = jnp.broadcast_to(samplers.factor[which][:, None], (400, 4, 2 * n, 2 * n))
+    factors = jnp.broadcast_to(gp_generators.factor[which][:, None], (400, 4, 2 * n, 2 * n))
     noise = jax.scipy.linalg.solve_triangular(factors, values, lower=True)
     assert abs(float(jnp.mean(noise**2)) - 1) < 5 * math.sqrt(2 / noise.size)
 
 
-@pytest.mark.parametrize("wrong", [{"first": 0.0}, {"least": 1.5}, {"batch_size": 0}])
+@pytest.mark.parametrize(
+    "wrong", [{"first_share": 0.0}, {"min_kept_share": 1.5}, {"batch_size": 0}]
+)
 def test_wrong_settings_are_refused(wrong):
-    samplers = stacked_generators(field_problem("se").gp, sets_like_the_grid(1), "float64")
+    gp_generators = stacked_generators(field_problem("se").gp, sets_like_the_grid(1), "float64")
     with pytest.raises(ValueError, match="expected"):
-        MultiDesignGenerator(samplers=samplers, **wrong)
+        MultiDesignGenerator(gp_generators=gp_generators, **wrong)
 
 
 def test_one_set_is_not_many():
     with pytest.raises(ValueError, match="sets"):
-        MultiDesignGenerator(samplers=stacked_generators(field_problem("se").gp, [GRID], "float64"))
+        MultiDesignGenerator(
+            gp_generators=stacked_generators(field_problem("se").gp, [GRID], "float64")
+        )

@@ -20,7 +20,7 @@ def generator(**options):
 
 
 def test_four_kinds_of_context():
-    batch = generator(batch_size=400, thinned=0.0).draw(jr.key(0))
+    batch = generator(batch_size=400, thinned_share=0.0).draw(jr.key(0))
     joint, start, ends, some = (np.asarray(batch.context[k::4]) for k in range(4))
     assert joint.sum() == 0
     assert (
@@ -66,7 +66,7 @@ def test_contexts_say_how_many_points_are_few():
 
 
 def test_thinned_functions_keep_some_points():
-    mask = np.asarray(generator(batch_size=400, thinned=0.5).draw(jr.key(1)).mask)
+    mask = np.asarray(generator(batch_size=400, thinned_share=0.5).draw(jr.key(1)).mask)
     whole = (mask == 1).all(1)
     assert abs(whole.mean() - 0.5) < 0.15
     assert len(np.unique(mask[~whole].sum(1))) > 20
@@ -74,6 +74,6 @@ def test_thinned_functions_keep_some_points():
 
 def test_bad_settings_are_refused():
     with pytest.raises(ValueError, match="expected fixed contexts shorter than 50"):
-        generator(fixed=(50, 10))
-    with pytest.raises(ValueError, match="expected 0 <= thinned <= 1"):
-        generator(thinned=2.0)
+        generator(fixed_lengths=(50, 10))
+    with pytest.raises(ValueError, match="expected 0 <= thinned_share <= 1"):
+        generator(thinned_share=2.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from geomndp.data import AbstractGenerator, Normaliser
+from geomndp.data import AbstractGenerator, Normaliser, ResampledGenerator
 from geomndp.model import Model
 from geomndp.nets import AbstractNet
 from geomndp.noising import LinearSchedule
@@ -63,7 +63,7 @@ def choices(
 
 
 def _most(data: AbstractGenerator) -> str:
-    most = getattr(data, "most", None)
+    most = data.max_points if isinstance(data, ResampledGenerator) else None
     return f" at {most} random points each" if most else ""
 
 

@@ -24,9 +24,7 @@ class ContextSampler(eqx.Module):
 
     def __check_init__(self):
         _validation.at_least(0, few=self.few)
-        for name, value in (("share", self.share), ("few_share", self.few_share)):
-            if not 0 <= value <= 1:
-                raise ValueError(f"expected 0 <= {name} <= 1, got {value}")
+        _validation.share(share=self.share, few_share=self.few_share)
 
     def conditional(self, num: int) -> Bool[Array, " num"]:
         """Which of so many functions have a context."""

@@ -36,18 +36,20 @@ class FieldProblem(NamedTuple):
     variance: float
     """Mean variance of a component, noise included."""
 
-    def sampler(self, dtype=None) -> CholeskyGenerator:
+    def gp_generator(self, dtype=None) -> CholeskyGenerator:
         """What draws fields on the grid; factorises a matrix."""
         return CholeskyGenerator(self.gp, self.grid, dtype)
 
     def generator(self, batch_size: int = 32, *, dtype=None, **options) -> GridGenerator:
         """Fresh training fields, or those of a finite set; options as those of `GridGenerator`."""
-        return GridGenerator(sampler=self.sampler(dtype), batch_size=batch_size, **options)
+        return GridGenerator(
+            gp_generator=self.gp_generator(dtype), batch_size=batch_size, **options
+        )
 
     def tasks(self, num: int, *, seed: int = 1234, dtype=None) -> Batch:
         """Fixed test fields with their contexts marked, all in the order of the grid."""
-        sampler = self.sampler(dtype)
-        return grid_tasks(sampler, num=num, contexts=self.contexts, seed=seed)
+        gp_generator = self.gp_generator(dtype)
+        return grid_tasks(gp_generator, num=num, contexts=self.contexts, seed=seed)
 
 
 def field_problem(name: str, dim: int = 2, *, contexts: int = 25) -> FieldProblem:

@@ -134,29 +134,25 @@ class ProcessGenerator(AbstractGenerator):
         return jnp.stack([first, n + 1 - first], axis=1).reshape(b)
 
 
+@renamed_arguments(thinned="thinned_share", ahead="forecast_share", most="max_points")
 class ResampledGenerator(AbstractGenerator):
     """Functions drawn at random from a finite data set, points in random order.
 
-    `functions.context` is not read: `contexts` marks new ones in every batch. Of a share `thinned`
-    of the functions only a random number of points is kept, so that a model also learns the law at
-    few places; at most `most` (a random set) of any. A share `ahead` has as its context what comes
-    first in the order of the first input: there the model learns to forecast.
+    `functions.context` is not read: `contexts` draws new ones for every batch.
     """
 
     functions: Batch
     batch_size: int = eqx.field(default=256, static=True)
     contexts: ContextSampler | None = ContextSampler()
-    thinned: float = eqx.field(default=0.0, static=True)
-    ahead: float = eqx.field(default=0.0, static=True)
-    most: int | None = eqx.field(default=None, static=True)
+    thinned_share: float = eqx.field(default=0.0, static=True)
+    forecast_share: float = eqx.field(default=0.0, static=True)
+    max_points: int | None = eqx.field(default=None, static=True)
 
     def __check_init__(self):
         _validation.at_least(1, batch_size=self.batch_size)
-        if self.most is not None:
-            _validation.at_least(1, most=self.most)
-        for name, value in (("thinned", self.thinned), ("ahead", self.ahead)):
-            if not 0 <= value <= 1:
-                raise ValueError(f"expected 0 <= {name} <= 1, got {value}")
+        if self.max_points is not None:
+            _validation.at_least(1, max_points=self.max_points)
+        _validation.share(thinned_share=self.thinned_share, forecast_share=self.forecast_share)
         if not len(self.functions.x):
             raise ValueError("expected at least one function, got none")
 
@@ -167,16 +163,16 @@ class ResampledGenerator(AbstractGenerator):
         x, y, mask = (values[rows] for values in self.functions[:3])
         # Real points first, in random order; padding last.
         ranks = jr.uniform(order_key, mask.shape, mask.dtype) - mask
-        order = jnp.argsort(ranks, axis=1)[:, : self.most]
+        order = jnp.argsort(ranks, axis=1)[:, : self.max_points]
         x, y = (jnp.take_along_axis(v, order[:, :, None], axis=1) for v in (x, y))
         mask = jnp.take_along_axis(mask, order, axis=1)
         points = jnp.sum(mask > 0, axis=1, dtype=jnp.int32)
-        if self.thinned:
+        if self.thinned_share:
             points = self._thin(points, key=jr.fold_in(order_key, 1))
         mask, context = context_mask(
             points, mask.shape[1], self.contexts, mask.dtype, key=context_key
         )
-        if self.ahead:
+        if self.forecast_share:
             x, y = self._in_order(x, y, mask, key=jr.fold_in(order_key, 2))
         return Batch(x, y, mask, context)
 
@@ -184,11 +180,11 @@ class ResampledGenerator(AbstractGenerator):
         """Keep U{1..n} points of some functions."""
         which_key, number_key = jr.split(key)
         fewer = jr.randint(number_key, points.shape, 1, points + 1, jnp.int32)
-        return jnp.where(jr.bernoulli(which_key, self.thinned, points.shape), fewer, points)
+        return jnp.where(jr.bernoulli(which_key, self.thinned_share, points.shape), fewer, points)
 
     def _in_order(self, x, y, mask, *, key: PRNGKeyArray):
         """Sort the kept points of some functions by their first input."""
-        sort = jr.bernoulli(key, self.ahead, (len(x), 1)) & (mask > 0)
+        sort = jr.bernoulli(key, self.forecast_share, (len(x), 1)) & (mask > 0)
         # Padding stays where it is, at the end.
         place = jnp.broadcast_to(jnp.arange(x.shape[1], dtype=x.dtype)[None], mask.shape)
         ranks = jnp.where(mask > 0, jnp.where(sort, x[:, :, 0], place), jnp.inf)

@@ -9,6 +9,7 @@ import jax.random as jr
 import numpy as np
 
 from geomndp import _validation
+from geomndp._deprecated import renamed_arguments
 from geomndp._types import Array, Batch, Float, Inputs, PRNGKeyArray
 from geomndp.data.context_sampling import ContextSampler, random_mask
 from geomndp.data.generators import AbstractGenerator, Batching, common_inputs_batch
@@ -62,6 +63,7 @@ def noisy_covariance(gp: GP, x: Inputs) -> Float[Array, "m m"]:
     return matrix + gp.noise * jnp.eye(len(matrix), dtype=x.dtype)
 
 
+@renamed_arguments(sampler="gp_generator")
 class GridGenerator(AbstractGenerator):
     """Training fields on a grid, the context a random part of it.
 
@@ -69,7 +71,7 @@ class GridGenerator(AbstractGenerator):
     noise, so that nothing needs to be stored.
     """
 
-    sampler: CholeskyGenerator
+    gp_generator: CholeskyGenerator
     batch_size: int = eqx.field(default=32, static=True)
     contexts: ContextSampler | None = ContextSampler(few=50)
     num_functions: int | None = eqx.field(default=None, static=True)
@@ -86,12 +88,12 @@ class GridGenerator(AbstractGenerator):
 
     @property
     def locations(self):
-        return self.sampler.grid[None]
+        return self.gp_generator.grid[None]
 
     def draw(self, key):
         """Make a batch; all its functions have the same inputs."""
         function_key, mask_key, count_key = jr.split(key, 3)
-        grid = self.sampler.grid
+        grid = self.gp_generator.grid
         mask = jnp.ones(len(grid), grid.dtype)
         return common_inputs_batch(
             grid, self._fields(function_key), mask, self.contexts, mask_key, count_key
@@ -103,23 +105,25 @@ class GridGenerator(AbstractGenerator):
         else:
             rows = jr.randint(key, (self.batch_size,), 0, self.num_functions, jnp.int32)
             keys = jax.vmap(lambda row: jr.fold_in(jr.key(self.seed), row))(rows)
-        return self.sampler(white_noise(self.sampler, keys))
+        return self.gp_generator(white_noise(self.gp_generator, keys))
 
 
-def white_noise(sampler: CholeskyGenerator, keys) -> Float[Array, "b n p"]:
+def white_noise(gp_generator: CholeskyGenerator, keys) -> Float[Array, "b n p"]:
     """White noise for one field a key."""
-    shape = (len(sampler.grid), sampler.dim)
-    return jax.vmap(lambda key: jr.normal(key, shape, sampler.grid.dtype))(keys)
+    shape = (len(gp_generator.grid), gp_generator.dim)
+    return jax.vmap(lambda key: jr.normal(key, shape, gp_generator.grid.dtype))(keys)
 
 
-def grid_tasks(sampler: CholeskyGenerator, *, num: int, contexts: int, seed: int) -> Batch:
+def grid_tasks(gp_generator: CholeskyGenerator, *, num: int, contexts: int, seed: int) -> Batch:
     """Fixed test fields, each with `contexts` random places marked as observed."""
     _validation.at_least(1, num=num)
     _validation.at_least(0, contexts=contexts)
-    _validation.at_least(contexts + 1, points=len(sampler.grid))
+    _validation.at_least(contexts + 1, points=len(gp_generator.grid))
     field_key, mask_key = jr.split(jr.key(seed))
-    y = jax.jit(lambda keys: sampler(white_noise(sampler, keys)))(jr.split(field_key, num))
-    n, dtype = len(sampler.grid), sampler.grid.dtype
+    y = jax.jit(lambda keys: gp_generator(white_noise(gp_generator, keys)))(
+        jr.split(field_key, num)
+    )
+    n, dtype = len(gp_generator.grid), gp_generator.grid.dtype
     marks = random_mask(jnp.full((num,), contexts, jnp.int32), n, dtype, key=mask_key)
-    x = jnp.broadcast_to(sampler.grid[None], (num, *sampler.grid.shape))
+    x = jnp.broadcast_to(gp_generator.grid[None], (num, *gp_generator.grid.shape))
     return Batch(x, y, jnp.ones((num, n), dtype), marks)

@@ -18,6 +18,7 @@ import jax.random as jr
 import numpy as np
 
 from geomndp import _validation
+from geomndp._deprecated import renamed_arguments
 from geomndp._types import Array, Float, Int, Mask, PRNGKeyArray
 from geomndp.data.context_sampling import ContextSampler, random_mask
 from geomndp.data.generators import AbstractGenerator, Batching, common_inputs_batch
@@ -92,7 +93,7 @@ def designs(
 
 
 def stacked_generators(gp: GP, sets: list[np.ndarray], dtype=None) -> CholeskyGenerator:
-    """One sampler whose arrays have a first axis over sets of equally many places.
+    """One generator whose arrays have a first axis over sets of equally many places.
 
     Factorised on the device, in double precision whatever JAX's own.
     """
@@ -102,10 +103,11 @@ def stacked_generators(gp: GP, sets: list[np.ndarray], dtype=None) -> CholeskyGe
         factors = [jnp.linalg.cholesky(matrix).astype(dtype) for matrix in matrices]
     first = CholeskyGenerator(gp, sets[0][:1], dtype)
     grids = jnp.asarray(np.stack(sets), dtype)
-    where = lambda sampler: (sampler.grid, sampler.factor)  # noqa: E731
+    where = lambda stacked: (stacked.grid, stacked.factor)  # noqa: E731
     return eqx.tree_at(where, first, (grids, jnp.stack(factors)))
 
 
+@renamed_arguments(samplers="gp_generators", first="first_share", least="min_kept_share")
 class MultiDesignGenerator(AbstractGenerator):
     """Training fields, all of a batch at the same set of places.
 
@@ -113,16 +115,19 @@ class MultiDesignGenerator(AbstractGenerator):
     times only a random part is there, a share of the points that is log-uniform from `least` to 1.
     """
 
-    samplers: CholeskyGenerator
+    gp_generators: CholeskyGenerator
     batch_size: int = eqx.field(default=32, static=True)
     contexts: ContextSampler | None = ContextSampler(few=50)
-    first: float = eqx.field(default=0.5, static=True)
-    least: float = eqx.field(default=0.35, static=True)
+    first_share: float = eqx.field(default=0.5, static=True)
+    min_kept_share: float = eqx.field(default=0.35, static=True)
 
     def __check_init__(self):
         _validation.at_least(1, batch_size=self.batch_size)
-        _validation.at_least(2, sets=len(self.samplers.grid))
-        for name, share in (("first", self.first), ("least", self.least)):
+        _validation.at_least(2, sets=len(self.gp_generators.grid))
+        for name, share in (
+            ("first_share", self.first_share),
+            ("min_kept_share", self.min_kept_share),
+        ):
             if not 0 < share <= 1:
                 raise ValueError(f"expected 0 < {name} <= 1, got {share}")
 
@@ -132,22 +137,24 @@ class MultiDesignGenerator(AbstractGenerator):
 
     @property
     def locations(self):
-        return self.samplers.grid
+        return self.gp_generators.grid
 
     def draw(self, key):
         """Make a batch; all its functions have the same inputs and the same mask."""
         place_key, function_key, context_key, count_key = jr.split(key, 4)
-        sampler, mask = self._places(place_key)
-        y = sampler(white_noise(sampler, jr.split(function_key, self.batch_size)))
-        return common_inputs_batch(sampler.grid, y, mask, self.contexts, context_key, count_key)
+        gp_generator, mask = self._places(place_key)
+        y = gp_generator(white_noise(gp_generator, jr.split(function_key, self.batch_size)))
+        return common_inputs_batch(
+            gp_generator.grid, y, mask, self.contexts, context_key, count_key
+        )
 
     def _places(self, key: PRNGKeyArray) -> tuple[CholeskyGenerator, Mask]:
         first_key, set_key, thin_key, part_key, mask_key = jr.split(key, 5)
-        sets, n, _ = self.samplers.grid.shape
+        sets, n, _ = self.gp_generators.grid.shape
         other = jr.randint(set_key, (), 1, sets, jnp.int32)
-        which = jnp.where(jr.bernoulli(first_key, self.first), 0, other)
-        sampler = jax.tree.map(lambda leaf: leaf[which], self.samplers)
-        part = self.least ** jr.uniform(part_key, (), jnp.float32)
+        which = jnp.where(jr.bernoulli(first_key, self.first_share), 0, other)
+        gp_generator = jax.tree.map(lambda leaf: leaf[which], self.gp_generators)
+        part = self.min_kept_share ** jr.uniform(part_key, (), jnp.float32)
         whole = (which == 0) | jr.bernoulli(thin_key)
         count: Int[Array, ""] = jnp.where(whole, n, jnp.ceil(part * n).astype(jnp.int32))
-        return sampler, random_mask(count[None], n, sampler.grid.dtype, key=mask_key)[0]
+        return gp_generator, random_mask(count[None], n, gp_generator.grid.dtype, key=mask_key)[0]

@@ -28,8 +28,8 @@ class SequenceGenerator(AbstractGenerator):
     x: Float[Array, "s n d"]
     y: Float[Array, "s n p"]
     batch_size: int = eqx.field(default=512, static=True)
-    fixed: tuple[int, int] = eqx.field(default=(20, 10), static=True)
-    thinned: float = eqx.field(default=0.25, static=True)
+    fixed_lengths: tuple[int, int] = eqx.field(default=(20, 10), static=True)
+    thinned_share: float = eqx.field(default=0.25, static=True)
     contexts: ContextSampler | None = ContextSampler(share=0.75, few_share=0.0)
 
     def __check_init__(self):
@@ -37,24 +37,27 @@ class SequenceGenerator(AbstractGenerator):
         n = self.x.shape[1]
         if len(self.x) == 0 or self.x.shape[:2] != self.y.shape[:2]:
             raise ValueError(f"expected functions, got x {self.x.shape} and y {self.y.shape}")
-        if not (0 < self.fixed[0] < n and 0 < 2 * self.fixed[1] < n):
-            raise ValueError(f"expected fixed contexts shorter than {n} points, got {self.fixed}")
-        if not 0 <= self.thinned <= 1:
-            raise ValueError(f"expected 0 <= thinned <= 1, got {self.thinned}")
+        if not (0 < self.fixed_lengths[0] < n and 0 < 2 * self.fixed_lengths[1] < n):
+            raise ValueError(
+                f"expected fixed contexts shorter than {n} points, got {self.fixed_lengths}"
+            )
+        _validation.share(thinned_share=self.thinned_share)
 
     def draw(self, key):
         """Make a batch of functions from the set, with replacement."""
         row_key, known_key, thin_key = jr.split(key, 3)
         rows = jr.randint(row_key, (self.batch_size,), 0, len(self.x), jnp.int32)
         x, y = self.x[rows], self.y[rows]
-        context = self.known((len(x), x.shape[1]), x.dtype, key=known_key)
+        context = self.draw_context((len(x), x.shape[1]), x.dtype, key=known_key)
         share_key, point_key, kept_key = jr.split(thin_key, 3)
         keep = jr.uniform(kept_key, (len(x), 1), x.dtype, 0.1, 1.0)
         kept = jr.uniform(point_key, context.shape, x.dtype) < keep
-        whole = jr.uniform(share_key, (len(x), 1), x.dtype) >= self.thinned
+        whole = jr.uniform(share_key, (len(x), 1), x.dtype) >= self.thinned_share
         return Batch(x, y, (kept | whole).astype(x.dtype), context)
 
-    def known(self, shape: tuple[int, int], dtype, *, key: PRNGKeyArray) -> Float[Array, "b n"]:
+    def draw_context(
+        self, shape: tuple[int, int], dtype, *, key: PRNGKeyArray
+    ) -> Float[Array, "b n"]:
         """1 for context points."""
         b, n = shape
         if self.contexts is None:
@@ -64,9 +67,9 @@ class SequenceGenerator(AbstractGenerator):
         kind = ((jnp.cumsum(conditional, dtype=jnp.int32) - 1) % 3)[:, None]
         index = jnp.arange(n, dtype=jnp.int32)[None, :]
         fix = jr.bernoulli(fix_key, 0.5, (b, 1))
-        start = jnp.where(fix, self.fixed[0], _up_to(n - 1, b, start_key))
-        first = jnp.where(fix, self.fixed[1], _up_to(n // 2 - 1, b, first_key))
-        last = jnp.where(fix, self.fixed[1], _up_to(n // 2 - 1, b, last_key))
+        start = jnp.where(fix, self.fixed_lengths[0], _up_to(n - 1, b, start_key))
+        first = jnp.where(fix, self.fixed_lengths[1], _up_to(n // 2 - 1, b, first_key))
+        last = jnp.where(fix, self.fixed_lengths[1], _up_to(n // 2 - 1, b, last_key))
         counts = self.contexts.counts(jnp.full(b, n, jnp.int32), key=count_key)
         order = jr.permutation(any_key, jnp.broadcast_to(index, shape), axis=1, independent=True)
         chosen = [index < start, (index < first) | (index >= n - last), order < counts[:, None]]

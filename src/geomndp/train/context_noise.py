@@ -37,9 +37,7 @@ class ContextNoiseLevels(eqx.Module):
         _validation.positive(low=self.low)
         if self.high is not None:
             _validation.positive(high=self.high)
-        for name, value in (("clean_share", self.clean_share), ("common_share", self.common_share)):
-            if not 0 <= value <= 1:
-                raise ValueError(f"expected 0 <= {name} <= 1, got {value}")
+        _validation.share(clean_share=self.clean_share, common_share=self.common_share)
         if self.high is not None and self.low > self.high:
             raise ValueError(f"expected low <= high, got {self.low} and {self.high}")
 

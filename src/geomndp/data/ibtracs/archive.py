@@ -13,7 +13,7 @@ from geomndp.data.ibtracs.clean import clean
 from geomndp.data.ibtracs.layout import NUMBERS
 from geomndp.data.ibtracs.locate import locate
 from geomndp.data.ibtracs.netcdf import read_netcdf
-from geomndp.data.ibtracs.report import Problem, ReadReport
+from geomndp.data.ibtracs.report import ReadProblem, ReadReport
 from geomndp.data.ibtracs.text import read_text
 
 if TYPE_CHECKING:
@@ -100,7 +100,9 @@ def read(
     for more, further in parts[1:]:
         twice = more["SID"].isin(frame["SID"]).to_numpy()
         again = [
-            Problem(f"row {i} of {further.sources[0]}", sid, "storm of an earlier file", "", True)
+            ReadProblem(
+                f"row {i} of {further.sources[0]}", sid, "storm of an earlier file", "", True
+            )
             for i, sid in zip(np.flatnonzero(twice), more["SID"][twice], strict=True)
         ]
         kept = further.kept - len(again)

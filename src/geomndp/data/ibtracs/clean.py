@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from geomndp.data.ibtracs.layout import NUMBERS
-from geomndp.data.ibtracs.report import Problem, ReadReport
+from geomndp.data.ibtracs.report import ReadProblem, ReadReport
 from geomndp.data.ibtracs.text import RawTable
 from geomndp.geometry.geodesy import wrap_longitude
 
@@ -30,7 +30,7 @@ class _Ledger:
 
     def _note(self, wrong, reason, values, dropped):
         for i in np.flatnonzero(wrong):
-            problem = Problem(self.rows[i], str(self.sids[i]), reason, str(values[i]), dropped)
+            problem = ReadProblem(self.rows[i], str(self.sids[i]), reason, str(values[i]), dropped)
             self.problems.append(problem)
 
 

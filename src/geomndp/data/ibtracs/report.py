@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 
-class Problem(NamedTuple):
+class ReadProblem(NamedTuple):
     """One row (or one of its cells) that could not be read, or was left out."""
 
     row: str
@@ -27,7 +27,7 @@ class ReadReport:
     rows: int
     """Rows of data in the files, readable or not."""
     kept: int
-    problems: tuple[Problem, ...] = field(repr=False)
+    problems: tuple[ReadProblem, ...] = field(repr=False)
 
     def __post_init__(self):
         dropped = sum(problem.dropped for problem in self.problems)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from geomndp.data.ibtracs.layout import UNITS, position_columns, wanted_columns
-from geomndp.data.ibtracs.report import Problem
+from geomndp.data.ibtracs.report import ReadProblem
 
 
 class RawTable(NamedTuple):
@@ -21,7 +21,7 @@ class RawTable(NamedTuple):
     columns: dict[str, np.ndarray]
     rows: np.ndarray
     position: tuple[str, str]
-    problems: list[Problem]
+    problems: list[ReadProblem]
 
 
 def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
@@ -88,7 +88,7 @@ def read_text(path: Path, *, agency: str | None, extra: tuple[str, ...]) -> RawT
             continue
         sid = cells[storm].strip() if storm < len(cells) else ""
         counted = f"{len(cells)} cells for {len(names)} columns"
-        problems.append(Problem(f"line {line}", sid, "wrong number of cells", counted, True))
+        problems.append(ReadProblem(f"line {line}", sid, "wrong number of cells", counted, True))
     if len(cells) < len(names) and not _ends_in_line_end(path):
         raise ValueError(f"expected a whole file, got {path.name}, which ends within line {line}")
     table = np.array(kept, dtype=object).reshape(len(kept), len(wanted))

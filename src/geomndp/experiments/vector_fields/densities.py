@@ -79,15 +79,15 @@ def design(name: str, problem: FieldProblem, seed: int = 0) -> Design:
 
 def design_tasks(made: Design, problem: FieldProblem, num: int, seed: int = 1234) -> Batch:
     """Fields of the process at the points of a design, their contexts marked."""
-    sampler = problem._replace(grid=made.x).sampler("float32")
+    gp_generator = problem._replace(grid=made.x).gp_generator("float32")
     field_key, mark_key = jr.split(jr.key(seed))
-    y = sampler(white_noise(sampler, jr.split(field_key, num)))
+    y = gp_generator(white_noise(gp_generator, jr.split(field_key, num)))
     n, first = len(made.x), jnp.arange(len(made.x)) < made.fixed
     counts = jnp.full((num,), made.drawn, jnp.int32)
     others = (~first).astype(jnp.float32)
     marks = random_mask(counts, n, jnp.float32, key=mark_key, mask=others)
     marks = jnp.where(first[None], 1.0, marks)
-    x = jnp.broadcast_to(sampler.grid[None], (num, n, 2))
+    x = jnp.broadcast_to(gp_generator.grid[None], (num, n, 2))
     return Batch(x, y, jnp.ones_like(marks), marks)
 
 

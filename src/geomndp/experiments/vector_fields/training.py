@@ -52,7 +52,7 @@ class Design(NamedTuple):
     points: int
     densities: dict[str, tuple[float, float]]
     """Of every kind of `data.designs`, over the density of the grid."""
-    least: float
+    min_kept_share: float
     """Smallest share of the points that a thinned function keeps."""
     share: int
     """Functions per batch: those on the grid divided by this."""
@@ -144,11 +144,11 @@ def _design_stream(
     densities = {kind: (unit * low, unit * high) for kind, (low, high) in design.densities.items()}
     made = designs(design.points, densities, sets, seed=seed)
     return MultiDesignGenerator(
-        samplers=stacked_generators(problem.gp, made, "float32"),
+        gp_generators=stacked_generators(problem.gp, made, "float32"),
         batch_size=max(batch_size // design.share, 1),
         contexts=ContextSampler(few=2 * problem.contexts, few_share=0.75),
-        first=1 / sets,
-        least=design.least,
+        first_share=1 / sets,
+        min_kept_share=design.min_kept_share,
     )
 
 
