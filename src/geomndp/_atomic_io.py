@@ -1,6 +1,6 @@
-"""Files written whole or not at all: under a temporary name beside their own, then renamed.
+"""Atomic file writes: to a temporary name in the same folder, then renamed.
 
-Who is killed on the way leaves the old file as it was. Plain Python, so that all layers may use it.
+A process that is killed while writing leaves the old file as it was. Plain Python.
 """
 
 from __future__ import annotations
@@ -14,9 +14,15 @@ from pathlib import Path
 
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a temporary name with the ending of the file's; it is renamed when the block ends well.
+    """Context manager: a temporary path that replaces the file when the block succeeds.
 
-    Makes the folder. What cannot be written is refused by an OSError of one sentence.
+    The folder is made if needed, and the temporary name has the suffix of the file's.
+
+    Args:
+        path: The file to write or replace.
+
+    Raises:
+        OSError: With one sentence, if the file cannot be written.
     """
     path = Path(path)
     temporary = path.with_name(f".{path.stem}.{os.getpid()}-{secrets.token_hex(4)}{path.suffix}")
@@ -35,14 +41,14 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def write(path: str | os.PathLike[str], content: str | bytes) -> Path:
-    """Write text or bytes; return the path."""
+    """Write text or bytes atomically; return the path."""
     with replacing(path) as temporary:
         temporary.write_bytes(content.encode() if isinstance(content, str) else content)
     return Path(path)
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Refuse a file that could not be written, before anything is computed; leaves no trace."""
+    """Raise OSError unless the file could be written; leaves no trace."""
     made = [folder for folder in Path(path).parents if not os.path.lexists(folder)]
     try:
         with contextlib.suppress(_NotNow), replacing(path) as temporary:
@@ -55,7 +61,7 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 
 
 def _flush(path: Path) -> None:
-    """Bring a file, or the names in a folder, to the disk before anything else happens."""
+    """Flush a file, or the entries of a folder, to the disk."""
     if path.is_dir() and os.name != "posix":
         return  # only POSIX opens folders
     number = os.open(path, os.O_RDONLY)
@@ -66,11 +72,11 @@ def _flush(path: Path) -> None:
 
 
 class _NotNow(Exception):
-    """Leaves `whole` without a new file."""
+    """Leaves `replacing` without a new file."""
 
 
 def _prepare(path: Path) -> None:
-    """Make the folder; refuse what renaming would replace against the will of its owner."""
+    """Make the folder; raise OSError if the path is a folder or a read-only file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.is_dir():
         raise IsADirectoryError(0, "it is a folder")

@@ -11,11 +11,11 @@ from geomndp import _validation
 SHARE = 0.5
 """Share of the free memory that one program may take."""
 UNKNOWN = 4 * 2**30
-"""Bytes taken as free where nothing tells."""
+"""Bytes taken as free where the true number is unknown."""
 
 
 def free_bytes() -> int | None:
-    """What is free on the machine or left to the container; None where nothing tells."""
+    """Bytes free on the machine, or left to the container; None where unknown."""
     known = [value for value in (_available(), _left_in_container()) if value is not None]
     return min(known) if known else None
 
@@ -46,7 +46,7 @@ def _left_in_container() -> int | None:
 
 
 def _reclaimable(folder: Path) -> int:
-    """Bytes of files that are kept in memory only as long as nobody needs it."""
+    """Bytes of cached files, which the system gives up on demand."""
     try:
         lines = (folder / "memory.stat").read_text(encoding="ascii").splitlines()
         return next(int(line.split()[1]) for line in lines if line.startswith("inactive_file "))
@@ -55,7 +55,7 @@ def _reclaimable(folder: Path) -> int:
 
 
 def memory_bound(max_memory: int | None, device: Any) -> int:
-    """Bytes that one program may take for what it makes."""
+    """Bytes that one program may take for its results."""
     if max_memory is not None:
         _validation.at_least(1, max_memory=max_memory)
         return int(max_memory)
@@ -63,7 +63,7 @@ def memory_bound(max_memory: int | None, device: Any) -> int:
 
 
 def free_memory(device: Any) -> int:
-    """Bytes that are free on a device, for the processor those of the machine or container."""
+    """Bytes free on a device; for the processor, on the machine or in the container."""
     if device.platform != "cpu":
         found = device.memory_stats() or {}
         if "bytes_limit" in found:
@@ -77,5 +77,5 @@ def too_much(need: int, bound: int, given: bool) -> MemoryError:
     """The error where even the smallest block needs more than the bound."""
     unit = 2**30
     expected = f"memory of at least {need / unit:.3g} GiB for so many points"
-    kind = "max_memory" if given else "half of what is free:"
-    return MemoryError(f"expected {expected}, got {kind} {bound / unit:.3g} GiB; ask for fewer")
+    source = "max_memory" if given else "half of what is free:"
+    return MemoryError(f"expected {expected}, got {source} {bound / unit:.3g} GiB; ask for fewer")

@@ -1,4 +1,4 @@
-"""How far a computation is, on the error stream: a bar on a terminal, a few lines elsewhere."""
+"""Progress on standard error: a bar on a terminal, a few lines elsewhere."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TypeVar
 
 Item = TypeVar("Item")
-PATIENCE = 2.0  # seconds without a word; every further word takes twice as long
+PATIENCE = 2.0  # seconds before the first line; every further one takes twice as long
 
 
 @contextmanager
@@ -39,7 +39,7 @@ def quiet_at_first(what: str, total: int) -> Iterator[Callable[[float], None]]:
 
 @contextmanager
 def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Yield update(done)."""
+    """Context manager that yields update(done), for a computation of `total` steps."""
     from rich import progress as rich
     from rich.console import Console
 
@@ -62,7 +62,7 @@ def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
 
 @contextmanager
 def busy(what: str) -> Iterator[None]:
-    """Say that something is going on whose end is not known."""
+    """Show that something runs whose duration is not known."""
     from rich.console import Console
 
     console = Console(stderr=True)
@@ -71,7 +71,7 @@ def busy(what: str) -> Iterator[None]:
 
 
 def each(what: str, items: Iterable[Item]) -> Iterator[Item]:
-    """Go through what takes long to make, one by one."""
+    """Iterate over items that take long to make, with a sign of life for each."""
     rest = iter(items)
     while True:
         with busy(what):

@@ -1,4 +1,4 @@
-"""Classes that a model file may name, each by a stable tag `role/name`.
+"""Classes that model files may name, each by a stable tag `role/name`.
 
 A tag is not a Python path: a class may move and keep its tag, so that files stay readable. Loading
 looks tags up in this table and never imports anything.

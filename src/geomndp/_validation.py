@@ -1,4 +1,4 @@
-"""Refusals in words: what was expected, what came, before any computation."""
+"""Checks of arguments, before any computation: ValueError("expected ..., got ...")."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import numpy as np
 
 
 def concrete(value) -> bool:
-    """Whether the value can be looked at now (JAX is not tracing it)."""
+    """Whether a value is concrete: JAX is not tracing it."""
     jax = sys.modules.get("jax")  # not imported only to find that nothing was traced
     return jax is None or not isinstance(value, jax.core.Tracer)
 
 
 def positive(**values) -> None:
-    """Refuse a parameter that is not positive and finite."""
+    """Raise ValueError unless all values are positive and finite."""
     for name, value in values.items():
         if concrete(value) and not (is_finite(value) and np.all(np.asarray(value) > 0)):
             raise ValueError(f"expected {name} > 0, got {brief(value)}")
 
 
 def not_negative(**values) -> None:
-    """Refuse a parameter that is negative or not finite."""
+    """Raise ValueError unless all values are finite and not negative."""
     for name, value in values.items():
         if concrete(value) and not (is_finite(value) and np.all(np.asarray(value) >= 0)):
             raise ValueError(f"expected {name} >= 0, got {brief(value)}")
@@ -35,10 +35,10 @@ def share(**values) -> None:
 
 
 def is_finite(value) -> bool:
-    """Whether this is made of finite real numbers."""
+    """Whether a value or an array has finite real numbers only."""
     try:
         array = np.asarray(value)
-        if array.dtype.kind == "V":  # bfloat16 is no kind of NumPy's
+        if array.dtype.kind == "V":  # NumPy has no bfloat16
             array = array.astype(float)
         return array.dtype.kind in "fiu" and bool(np.all(np.isfinite(array)))
     except (TypeError, ValueError):
@@ -46,7 +46,7 @@ def is_finite(value) -> bool:
 
 
 def as_array(name: str, value) -> np.ndarray:
-    """NumPy's array of what is given, longer floats than JAX knows as float64."""
+    """NumPy array of a value; floats longer than JAX has become float64."""
     try:
         array = np.asarray(value)
     except ValueError:
@@ -55,32 +55,32 @@ def as_array(name: str, value) -> np.ndarray:
 
 
 def is_number(value) -> bool:
-    """Whether this is one finite real number."""
+    """Whether a value is one finite real number."""
     return is_finite(value) and np.ndim(value) == 0
 
 
 def brief(value) -> str:
-    """A value in a sentence."""
+    """Representation of a value for a message, on one line and cut short."""
     text = " ".join(repr(value).split())
     return text if len(text) <= 100 else text[:100] + "..."
 
 
 def one_of(name: str, value, allowed) -> None:
-    """Refuse a choice that does not exist, and list those that do."""
+    """Raise ValueError unless the value is one of those allowed, which the message lists."""
     if value not in allowed:
         known = ", ".join(repr(choice) for choice in allowed)
         raise ValueError(f"expected {name} to be one of {known}, got {value!r}")
 
 
 def at_least(minimum: int, **values) -> None:
-    """Refuse a count that is not a whole number of at least `minimum`."""
+    """Raise ValueError unless all values are whole numbers of at least `minimum`."""
     for name, value in values.items():
         if not isinstance(value, (int, np.integer)) or value < minimum:
             raise ValueError(f"expected {name} to be a whole number >= {minimum}, got {value!r}")
 
 
 def missing(value, rank: int = 1) -> np.ndarray | None:
-    """Where NumPy's masked array has masked entries, over its first `rank` axes; None of others."""
+    """Masked entries of a NumPy masked array, over its first `rank` axes; None for other arrays."""
     if not isinstance(value, np.ma.MaskedArray):
         return None
     mask = np.ma.getmaskarray(value)
@@ -88,7 +88,7 @@ def missing(value, rank: int = 1) -> np.ndarray | None:
 
 
 def no_masked(**values) -> None:
-    """Refuse masked entries where no row can be left out; their numbers mean nothing."""
+    """Raise ValueError where a masked array has masked entries."""
     for name, value in values.items():
         gone = missing(value)
         if gone is not None and np.any(gone):
@@ -96,14 +96,14 @@ def no_masked(**values) -> None:
 
 
 def _rows(wrong: np.ndarray) -> str:
-    """Name the rows that are true."""
+    """Indices of the true rows, for a message."""
     bad = np.flatnonzero(wrong)
     listed = ", ".join(map(str, bad[:8])) + (", ..." if bad.size > 8 else "")
     return f" in rows {listed}" if wrong.ndim else ""
 
 
 def finite_rows(name: str, value, mask=None) -> None:
-    """Refuse NaN and infinity, naming the rows; masked rows may hold anything."""
+    """Raise ValueError with the rows of NaN and infinity; masked rows may hold anything."""
     if not (concrete(value) and concrete(mask)):
         return
     array = np.asarray(value)
@@ -114,13 +114,13 @@ def finite_rows(name: str, value, mask=None) -> None:
 
 
 def shape(name: str, value, expected: tuple[int, ...]) -> None:
-    """Refuse an array of another shape."""
+    """Raise ValueError unless an array has the expected shape."""
     if np.shape(value) != expected:
         raise ValueError(f"expected {name} of shape {expected}, got shape {np.shape(value)}")
 
 
 def shapes(x, y=None, *, dim: int, mask=None, name: str = "") -> None:
-    """Refuse inputs and outputs whose rank or size do not fit one function with `dim` outputs."""
+    """Raise ValueError unless x is (n, d), y is (n, `dim`) and the mask is (n,)."""
     no_masked(**{f"x{name}": x, f"y{name}": y, "mask": mask})
     if np.ndim(x) != 2:
         raise ValueError(f"expected x{name} of shape (n, d), got shape {np.shape(x)}")
@@ -131,7 +131,7 @@ def shapes(x, y=None, *, dim: int, mask=None, name: str = "") -> None:
 
 
 def function(x, y=None, *, dim: int, mask=None, name: str = "") -> None:
-    """Refuse what does not fit one function with `dim` outputs, and NaN or infinity in it."""
+    """Raise ValueError as `shapes` does, and where x or y is not finite."""
     shapes(x, y, dim=dim, mask=mask, name=name)
     finite_rows(f"x{name}", x, mask)
     if y is not None:

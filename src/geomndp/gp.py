@@ -1,59 +1,37 @@
-r"""Gaussian processes: the oracle against which everything else is proved.
+r"""Exact Gaussian processes, the oracle against which everything else is verified.
 
-Everything speaks of observed values y = f + noise, so that the law of a process is that of what
-a model calls y: `GP(k, noise=s)` has covariance k + s I at distinct rows.
+All laws are those of observed values y = f + noise, as are those of a model: `GP(k, noise=s)` has
+covariance k + s I at distinct rows.
 """
 
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
 
-from geomndp import _registry, _validation
+from geomndp import _validation
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray, Scalar
 from geomndp.kernels import AbstractKernel
-from geomndp.linalg import (
-    AbstractGram,
-    Conditioning,
-    MatrixGram,
-    join_masks,
-    zero_masked,
-)
+from geomndp.kernels.base import Constant, Mean, mean_values
+from geomndp.linalg import AbstractGram, Conditioning, MatrixGram, join_masks, zero_masked
 from geomndp.predictive import AbstractPredictive, AbstractProcess, LogProb, exact_log_prob
 
-Mean = Callable[[Inputs], Outputs]
-
-
-@_registry.tagged("mean/constant")
-class Constant(eqx.Module):
-    """The mean function that is the same everywhere, for every output."""
-
-    value: float
-    dim: int = eqx.field(default=1, static=True)
-
-    def __check_init__(self):
-        _validation.at_least(1, dim=self.dim)
-
-    def __call__(self, x: Inputs) -> Outputs:
-        return jnp.full((len(x), self.dim), self.value, dtype=x.dtype)
-
-
-def mean_values(mean: Mean | None, x: Inputs, dim: int) -> Outputs:
-    """Mean function at x; None is zero."""
-    if mean is None:
-        return jnp.zeros((len(x), dim), dtype=x.dtype)
-    values = mean(x)
-    _validation.shape("the values of the mean function", values, (len(x), dim))
-    return values
+__all__ = ["GP", "AbstractGP", "ConditionedGP", "Constant", "Mean", "mean_values", "variances"]
 
 
 def variances(noise, x: Inputs) -> Float[Array, " n"]:
-    """Noise variances, one a point, from one number or one a point."""
+    """Noise variances, one per point.
+
+    Args:
+        noise: One variance for all points, or one per point (n,).
+        x: Inputs, shape (n, d).
+
+    Returns:
+        Shape (n,).
+    """
     return jnp.broadcast_to(jnp.asarray(noise, dtype=x.dtype), (len(x),))
 
 
@@ -67,14 +45,38 @@ class AbstractGP(AbstractProcess, AbstractPredictive):
 
     @abc.abstractmethod
     def mean_at(self, x: Inputs) -> Outputs:
-        """Mean of y at x."""
+        """Mean of y.
+
+        Args:
+            x: Inputs, shape (n, d).
+
+        Returns:
+            Shape (n, p).
+        """
 
     @abc.abstractmethod
     def gram(self, x: Inputs, mask: Mask | None = None) -> AbstractGram:
-        """Covariance of y at x, noise included."""
+        """Covariance of y, noise included.
+
+        Args:
+            x: Inputs, shape (n, d).
+            mask: 1 for real rows, 0 for padding, shape (n,).
+
+        Returns:
+            Operator on (n, p) arrays.
+        """
 
     def sample(self, x: Inputs, *, key: PRNGKeyArray, num_samples: int | None = None) -> Array:
-        """Draw (n, p), or (num_samples, n, p)."""
+        """Draw functions.
+
+        Args:
+            x: Inputs, shape (n, d).
+            key: Random key.
+            num_samples: Number s of draws.
+
+        Returns:
+            Samples of shape (s, n, p), or one of shape (n, p) without `num_samples`.
+        """
         _validation.function(x, dim=self.dim)
         if num_samples is None:
             return self.sample(x, key=key, num_samples=1)[0]
@@ -83,7 +85,7 @@ class AbstractGP(AbstractProcess, AbstractPredictive):
         # The factor does not depend on z, so that one factorisation serves all samples.
         return self.mean_at(x)[None] + jax.vmap(self.gram(x).cholesky_mv)(z)
 
-    def log_prob(
+    def log_prob(  # pyright: ignore[reportIncompatibleMethodOverride] # mask by position too
         self,
         x: Inputs,
         y: Outputs,
@@ -91,7 +93,17 @@ class AbstractGP(AbstractProcess, AbstractPredictive):
         *,
         key: PRNGKeyArray | None = None,
     ) -> Scalar:
-        """Joint log-density of the unmasked rows, in nats; exact, with or without a key."""
+        """Joint log-density of values; exact.
+
+        Args:
+            x: Inputs, shape (n, d).
+            y: Values, shape (n, p).
+            mask: 1 for real rows, 0 for padding, shape (n,).
+            key: Not needed.
+
+        Returns:
+            Nats over the unmasked rows.
+        """
         _validation.function(x, y, dim=self.dim, mask=mask)
         x = zero_masked(x, mask)
         return self.gram(x, mask).log_density(y - self.mean_at(x), mask)
@@ -104,23 +116,37 @@ class AbstractGP(AbstractProcess, AbstractPredictive):
         key: PRNGKeyArray | None = None,
         mask: Mask | None = None,
     ) -> LogProb:
-        """The same with its errors, which are zero."""
+        """Joint log-density of values as by `log_prob`, with its errors, which are zero."""
         return exact_log_prob(self.log_prob(x, y, mask, key=key))
 
     def mean_and_std(
         self, x: Inputs, *, key: PRNGKeyArray | None = None
     ) -> tuple[Outputs, Outputs]:
-        """Mean and standard deviation (n, p) of y at x, noise included; exact."""
+        """Mean and standard deviation (n, p) of y at inputs (n, d), noise included; exact."""
         _validation.function(x, dim=self.dim)
         return self.mean_at(x), jnp.sqrt(self.gram(x).diagonal())
 
     def mean_and_covariance(self, x: Inputs) -> tuple[Outputs, Float[Array, "np np"]]:
-        """Mean (n, p) and covariance on flattened (point, output) indices."""
+        """Mean (n, p), and covariance (n p, n p) on flattened (point, output) indices."""
         return self.mean_at(x), self.gram(x).dense()
 
 
 class GP(AbstractGP):
-    """Process with a kernel, a mean function (None is zero) and a noise variance."""
+    """Gaussian process prior.
+
+    Args:
+        kernel: Covariance of the function.
+        mean: Mean function, from inputs (n, d) to (n, p); None is zero.
+        noise: Variance of independent noise on every value.
+
+    Example:
+        ```python
+        gp = gn.gp.GP(gn.kernels.Matern52(0.25), noise=0.05**2)
+        posterior = gp.condition(xc, yc)
+        mean, std = posterior.mean_and_std(x)
+        posterior.log_prob(x, y)  # nats
+        ```
+    """
 
     kernel: AbstractKernel
     mean: Mean | None = None
@@ -142,7 +168,20 @@ class GP(AbstractGP):
     def condition(
         self, x: Inputs, y: Outputs, noise=0.0, mask: Mask | None = None
     ) -> ConditionedGP:
-        """Law of new values given those at x, seen with a further `noise` variance."""
+        """Law of new values given observed ones.
+
+        Args:
+            x: Context inputs, shape (n, d); n = 0 gives the prior.
+            y: Observed values, shape (n, p).
+            noise: Variance of further errors of y, one for all or one per point (n,).
+            mask: 1 for real rows, 0 for padding, shape (n,).
+
+        Returns:
+            The posterior, itself a Gaussian process.
+
+        Raises:
+            ValueError: If shapes do not fit, values are not finite or a variance is negative.
+        """
         _validation.function(x, y, dim=self.dim, mask=mask)
         _validation.not_negative(noise=noise)
         return ConditionedGP(self, zero_masked(x, mask), y, variances(noise, x), mask)
@@ -193,7 +232,7 @@ class ConditionedGP(AbstractGP):
     def condition(
         self, x: Inputs, y: Outputs, noise=0.0, mask: Mask | None = None
     ) -> ConditionedGP:
-        """Add more observations."""
+        """Add more observations; arguments as those of `GP.condition`."""
         _validation.function(x, y, dim=self.dim, mask=mask)
         _validation.not_negative(noise=noise)
         return ConditionedGP(

@@ -7,7 +7,12 @@ from geomndp.linalg import DiagonalGram, per_output
 
 @_registry.tagged("kernel/sum")
 class Sum(AbstractKernel):
-    """k1 + k2."""
+    """k1 + k2: the law of a sum of independent functions.
+
+    Args:
+        first: A kernel.
+        second: Another with as many outputs.
+    """
 
     first: AbstractKernel
     second: AbstractKernel
@@ -47,7 +52,12 @@ class Sum(AbstractKernel):
 
 @_registry.tagged("kernel/product")
 class Product(AbstractKernel):
-    """k1 k2, of scalar kernels."""
+    """k1 k2, of scalar kernels.
+
+    Args:
+        first: A scalar kernel.
+        second: Another.
+    """
 
     first: AbstractKernel
     second: AbstractKernel
@@ -81,7 +91,12 @@ class Product(AbstractKernel):
 
 @_registry.tagged("kernel/scaled")
 class Scaled(AbstractKernel):
-    """c k, with c > 0."""
+    """c k, with c > 0.
+
+    Args:
+        factor: c.
+        kernel: k.
+    """
 
     factor: float
     kernel: AbstractKernel

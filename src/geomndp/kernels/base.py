@@ -1,7 +1,8 @@
-"""The interface of kernels, white noise, and independent copies of a scalar kernel."""
+"""The interface of kernels, white noise, copies of a scalar kernel; mean functions."""
 
 import abc
 import dataclasses
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import equinox as eqx
@@ -10,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from geomndp import _registry, _validation
-from geomndp._types import Inputs, Mask
+from geomndp._types import Inputs, Mask, Outputs
 from geomndp.linalg import AbstractGram, DiagonalGram, MatrixGram
 
 if TYPE_CHECKING:  # to pyright an AbstractVar is a field, the first of every subclass
@@ -26,7 +27,15 @@ class AbstractKernel(eqx.Module):
     """Covariance of a random function with `dim` outputs.
 
     `kernel(x1, x2)` is the (p, p) covariance of the values in two *different rows*, even where
-    x1 equals x2: white noise, independent per row, has zero there.
+    x1 equals x2: white noise, independent per row, has zero there. Kernels are added (`k1 + k2`),
+    multiplied (`k1 * k2`, scalar ones) and scaled (`2.0 * k`). A subclass of your own writes
+    `__call__`, `dim` and `shared`: whether all outputs are independent copies of one.
+
+    Example:
+        ```python
+        k = gn.kernels.SquaredExponential(0.25) + gn.kernels.White(0.05**2)
+        k.gram(x).solve(y)  # x (n, d), y (n, 1)
+        ```
     """
 
     dim: AbstractVar[int]
@@ -39,12 +48,25 @@ class AbstractKernel(eqx.Module):
 
     @abc.abstractmethod
     def __call__(self, x1: Point, x2: Point) -> Block:
-        """Covariance between two rows."""
+        """Covariance between the values in two rows.
+
+        Args:
+            x1: Input of the first row, shape (d,).
+            x2: Input of the second row, shape (d,).
+
+        Returns:
+            Shape (p, p).
+        """
 
     def cross(self, x1: Float[Array, "n d"], x2: Float[Array, "m d"]) -> Float[Array, "a b"]:
         """Covariances of all rows of x1 with all of x2.
 
-        (n, m) where the outputs are independent copies (`shared`), else (n p, m p).
+        Args:
+            x1: Inputs, shape (n, d).
+            x2: Inputs, shape (m, d).
+
+        Returns:
+            Shape (n, m) where the outputs are independent copies (`shared`), else (n p, m p).
         """
         blocks = jax.vmap(lambda a: jax.vmap(lambda b: self(a, b))(x2))(x1)
         if self.shared:
@@ -52,7 +74,15 @@ class AbstractKernel(eqx.Module):
         return blocks.transpose(0, 2, 1, 3).reshape(len(x1) * self.dim, len(x2) * self.dim)
 
     def gram(self, x: Inputs, mask: Mask | None = None) -> AbstractGram:
-        """Covariance operator of the values at x; the identity on masked rows."""
+        """Covariance of the values at x.
+
+        Args:
+            x: Inputs, shape (n, d).
+            mask: 1 for real rows, 0 for padding, shape (n,).
+
+        Returns:
+            Operator on (n, p) arrays; the identity on masked rows.
+        """
         return MatrixGram(self.cross(x, x), self.dim, self.shared).masked(mask)
 
     def diagonal(self, x: Inputs) -> Float[Array, "n p"]:
@@ -77,7 +107,11 @@ class AbstractKernel(eqx.Module):
 
 @_registry.tagged("kernel/white")
 class White(AbstractKernel):
-    """Independent noise in every row: diagonal by index, zero across, repeats are fine."""
+    """White noise, independent in every row, repeated inputs included.
+
+    Args:
+        variance: Variance of the values.
+    """
 
     variance: float = 1.0
     shared = True
@@ -106,7 +140,15 @@ class White(AbstractKernel):
 
 @_registry.tagged("kernel/diagonal")
 class Diagonal(AbstractKernel):
-    """`dim` independent copies of a scalar kernel: one Cholesky of size n serves them all."""
+    """Independent copies of a scalar kernel, one per output: one Cholesky of size n serves all.
+
+    Args:
+        kernel: A scalar kernel.
+        dim: Number p of outputs.
+
+    Raises:
+        ValueError: If the kernel has more than one output.
+    """
 
     kernel: AbstractKernel
     dim: int = eqx.field(static=True)
@@ -130,3 +172,46 @@ class Diagonal(AbstractKernel):
     def gram(self, x, mask=None):
         gram = self.kernel.gram(x, mask)
         return dataclasses.replace(gram, dim=self.dim)
+
+
+Mean = Callable[[Inputs], Outputs]
+
+
+@_registry.tagged("mean/constant")
+class Constant(eqx.Module):
+    """Constant mean function.
+
+    Args:
+        value: The mean of every output.
+        dim: Number p of outputs.
+    """
+
+    value: float
+    dim: int = eqx.field(default=1, static=True)
+
+    def __check_init__(self):
+        _validation.at_least(1, dim=self.dim)
+
+    def __call__(self, x: Inputs) -> Outputs:
+        return jnp.full((len(x), self.dim), self.value, dtype=x.dtype)
+
+
+def mean_values(mean: Mean | None, x: Inputs, dim: int) -> Outputs:
+    """Values of a mean function.
+
+    Args:
+        mean: From inputs (n, d) to means (n, p); None is zero.
+        x: Inputs, shape (n, d).
+        dim: Number p of outputs.
+
+    Returns:
+        Shape (n, p).
+
+    Raises:
+        ValueError: If the mean function has values of another shape.
+    """
+    if mean is None:
+        return jnp.zeros((len(x), dim), dtype=x.dtype)
+    values = mean(x)
+    _validation.shape("the values of the mean function", values, (len(x), dim))
+    return values

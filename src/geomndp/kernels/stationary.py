@@ -15,7 +15,7 @@ Lengthscale = float | tuple[float, ...] | Float[Array, " d"]
 
 
 class AbstractStationary(AbstractKernel):
-    """variance * profile((x1 - x2) / lengthscale); one lengthscale per dimension is allowed."""
+    """Kernels variance * profile((x1 - x2) / lengthscale)."""
 
     lengthscale: eqx.AbstractVar[Lengthscale]
     variance: eqx.AbstractVar[float]
@@ -32,7 +32,11 @@ class AbstractStationary(AbstractKernel):
 
     @abc.abstractmethod
     def profile(self, r: Point) -> Scalar:
-        """Correlation at the scaled difference r (d,)."""
+        """Correlation at a scaled difference.
+
+        Args:
+            r: (x1 - x2) / lengthscale, shape (d,).
+        """
 
     def __call__(self, x1, x2):
         scale = jnp.asarray(self.lengthscale, dtype=x1.dtype)
@@ -44,7 +48,12 @@ class AbstractStationary(AbstractKernel):
 
 @_registry.tagged("kernel/squared-exponential")
 class SquaredExponential(AbstractStationary):
-    """variance * exp(-r^2 / 2)."""
+    r"""$v \exp(-r^2 / 2)$ with $r = |x_1 - x_2| / \ell$: smooth functions.
+
+    Args:
+        lengthscale: One for all inputs, or one per dimension.
+        variance: Variance of the values.
+    """
 
     lengthscale: Lengthscale = 1.0
     variance: float = 1.0
@@ -55,7 +64,12 @@ class SquaredExponential(AbstractStationary):
 
 @_registry.tagged("kernel/matern-12")
 class Matern12(AbstractStationary):
-    """variance * exp(-r)."""
+    r"""$v \exp(-r)$ with $r = |x_1 - x_2| / \ell$: continuous, nowhere smooth functions.
+
+    Args:
+        lengthscale: One for all inputs, or one per dimension.
+        variance: Variance of the values.
+    """
 
     lengthscale: Lengthscale = 1.0
     variance: float = 1.0
@@ -66,7 +80,12 @@ class Matern12(AbstractStationary):
 
 @_registry.tagged("kernel/matern-32")
 class Matern32(AbstractStationary):
-    """variance * (1 + s) exp(-s), s = sqrt(3) r."""
+    r"""$v (1 + s) \exp(-s)$ with $s = \sqrt3 |x_1 - x_2| / \ell$: functions with one derivative.
+
+    Args:
+        lengthscale: One for all inputs, or one per dimension.
+        variance: Variance of the values.
+    """
 
     lengthscale: Lengthscale = 1.0
     variance: float = 1.0
@@ -78,7 +97,12 @@ class Matern32(AbstractStationary):
 
 @_registry.tagged("kernel/matern-52")
 class Matern52(AbstractStationary):
-    """variance * (1 + s + s^2 / 3) exp(-s), s = sqrt(5) r."""
+    r"""$v (1 + s + s^2 / 3) \exp(-s)$, $s = \sqrt5 |x_1 - x_2| / \ell$: two derivatives.
+
+    Args:
+        lengthscale: One for all inputs, or one per dimension.
+        variance: Variance of the values.
+    """
 
     lengthscale: Lengthscale = 1.0
     variance: float = 1.0
@@ -90,7 +114,13 @@ class Matern52(AbstractStationary):
 
 @_registry.tagged("kernel/periodic")
 class Periodic(AbstractKernel):
-    """variance * exp(-sum sin^2(pi (x1 - x2) / period) / (2 lengthscale^2)) (MacKay 1998)."""
+    r"""$v \exp(-\sum \sin^2(\pi (x_1 - x_2) / \rho) / 2 \ell^2)$ (MacKay 1998): periodic functions.
+
+    Args:
+        lengthscale: $\ell$, in units of the sine.
+        period: $\rho$, in units of the inputs.
+        variance: Variance of the values.
+    """
 
     lengthscale: float = 1.0
     period: float = 1.0

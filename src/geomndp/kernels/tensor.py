@@ -17,6 +17,11 @@ class Hessian(AbstractKernel):
     brackets sums over the distinct orders of i, j, k, l. Values are symmetric tensors in the
     orthonormal basis of `equivariance.symmetric_basis`; a diagonal entry has three times the
     variance of k0.
+
+    Args:
+        lengthscale: That of k0.
+        variance: That of k0.
+        space: Dimension of space, 2 or 3.
     """
 
     lengthscale: float = 1.0

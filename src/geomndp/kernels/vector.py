@@ -32,7 +32,13 @@ class _AbstractFieldKernel(AbstractKernel):
 
 @_registry.tagged("kernel/curl-free")
 class CurlFree(_AbstractFieldKernel):
-    """k0 (I - r r^T): samples are gradients of a scalar field."""
+    """Curl-free vector fields, gradients of a scalar field: k0 (I - r r^T).
+
+    Args:
+        lengthscale: That of the potential.
+        variance: Variance of every component.
+        dim: Dimension of space and of the vectors.
+    """
 
     lengthscale: float = 1.0
     variance: float = 1.0
@@ -45,7 +51,13 @@ class CurlFree(_AbstractFieldKernel):
 
 @_registry.tagged("kernel/divergence-free")
 class DivergenceFree(_AbstractFieldKernel):
-    """k0 (r r^T + (d - 1 - r^2) I): the variance of one component is (d - 1) variance."""
+    """Divergence-free vector fields: k0 (r r^T + (d - 1 - r^2) I).
+
+    Args:
+        lengthscale: That of the potential.
+        variance: Variance of every component, divided by d - 1.
+        dim: Dimension d of space and of the vectors.
+    """
 
     lengthscale: float = 1.0
     variance: float = 1.0

@@ -22,7 +22,13 @@ def _matmul(a: Any, b: Any) -> Any:
 
 
 def solve_lower(factor: Any, values: Any, *, transposed: bool = False) -> Any:
-    """Apply the inverse of a lower triangular matrix, or that of its transpose."""
+    """Apply the inverse of a lower triangular matrix, or that of its transpose.
+
+    Args:
+        factor: Lower triangular, shape (n, n).
+        values: Shape (n,) or (n, k).
+        transposed: Whether to solve with the transpose.
+    """
     if _namespace(factor, values) is jnp:
         from jax.scipy.linalg import solve_triangular
     else:
@@ -62,7 +68,15 @@ class Conditioning(NamedTuple):
 
 
 def gaussian_kl(first: Gaussian, second: Gaussian) -> Any:
-    """Kullback-Leibler divergence KL(first || second), in nats."""
+    """Kullback-Leibler divergence KL(first || second) of two Gaussians.
+
+    Args:
+        first: Mean (k,) and covariance (k, k).
+        second: The same of the other.
+
+    Returns:
+        Nats.
+    """
     (mean0, cov0), (mean1, cov1) = first, second
     xp = _namespace(mean0, cov0, mean1, cov1)
     factor0, factor1 = xp.linalg.cholesky(cov0), xp.linalg.cholesky(cov1)

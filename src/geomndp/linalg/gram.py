@@ -32,14 +32,30 @@ def matmul(a: Array, b: Array) -> Array:
 
 
 def zero_masked(v: Float[Array, "n p"], mask: Mask | None) -> Float[Array, "n p"]:
-    """Put zero in masked rows, whatever they hold, so that gradients stay clean too."""
+    """Put zero in masked rows, whatever they hold, so that gradients are not NaN either.
+
+    Args:
+        v: Values, shape (n, p).
+        mask: 1 for real rows, 0 for padding, shape (n,).
+    """
     return v if mask is None else jnp.where(mask[:, None] > 0, v, 0.0)
 
 
 def join_masks(
     first: Float[Array, " n"] | None, second: Float[Array, " m"] | None, n: int, m: int, dtype
 ) -> Float[Array, " total"] | None:
-    """Mask of n points and then m more; None where all are real."""
+    """Mask of two sets of points together.
+
+    Args:
+        first: Mask of n points; None where all are real.
+        second: Mask of m points.
+        n: Number of the first.
+        m: Number of the second.
+        dtype: That of a mask that is made here.
+
+    Returns:
+        Shape (n + m,); None where all are real.
+    """
     if first is None and second is None:
         return None
     parts = [
@@ -50,12 +66,28 @@ def join_masks(
 
 
 def per_output(matrix: Float[Array, "n m"], dim: int) -> Float[Array, "np mp"]:
-    """Write `dim` independent copies as one matrix on flattened (point, output) indices."""
+    """Covariance of independent copies on flattened (point, output) indices.
+
+    Args:
+        matrix: Covariance of one copy, shape (n, m).
+        dim: Number p of copies.
+
+    Returns:
+        Shape (n p, m p).
+    """
     return jnp.kron(matrix, jnp.eye(dim, dtype=matrix.dtype))
 
 
 def apply(matrix: Float[Array, "a b"], v: Float[Array, "m p"]) -> Float[Array, "n p"]:
-    """Multiply by a matrix on points, or on flattened (point, output) indices."""
+    """Multiply by a matrix on points, or on flattened (point, output) indices.
+
+    Args:
+        matrix: Shape (n, m) or (n p, m p).
+        v: Values, shape (m, p).
+
+    Returns:
+        Shape (n, p).
+    """
     columns = v if matrix.shape[1] == len(v) else v.reshape(-1, 1)
     return matmul(matrix, columns).reshape(-1, v.shape[1])
 
@@ -113,7 +145,7 @@ class AbstractGram(eqx.Module):
 
     @abc.abstractmethod
     def scale(self, a: Float[Array, " n"]) -> "AbstractGram":
-        """Congruence diag(a) K diag(a), one factor a point."""
+        """Congruence diag(a) K diag(a), one factor per point."""
 
     @abc.abstractmethod
     def masked(self, mask: Mask | None) -> "AbstractGram":
@@ -125,7 +157,7 @@ class AbstractGram(eqx.Module):
 
     @abc.abstractmethod
     def add_diagonal(self, variance: Float[Array, " n"]) -> "AbstractGram":
-        """Add independent noise, one variance a point."""
+        """Add independent noise, one variance per point."""
 
     @abc.abstractmethod
     def hadamard(self, other: "AbstractGram") -> "AbstractGram":
@@ -145,7 +177,12 @@ def gaussian_log_density(square: Scalar, logdet: Scalar, v: Outputs, mask: Mask 
 
 
 class DiagonalGram(AbstractGram):
-    """White noise: `variance` (n,) a point, the same for each of `dim` outputs."""
+    """Covariance of white noise.
+
+    Args:
+        variance: One per point, the same for all outputs, shape (n,).
+        dim: Number p of outputs.
+    """
 
     variance: Float[Array, " n"]
     dim: int = eqx.field(static=True)

@@ -21,9 +21,13 @@ from geomndp.linalg.gram import (
 
 
 class MatrixGram(AbstractGram):
-    """Dense covariance: (n, n) when `shared` by independent outputs, else (n p, n p).
+    """Dense covariance.
 
-    `real` is 1 for rows that count and 0 for masked ones, None where all count.
+    Args:
+        matrix: Shape (n, n) when `shared` by independent outputs, else (n p, n p).
+        dim: Number p of outputs.
+        shared: Whether the outputs are independent copies with one covariance.
+        real: 1 for rows that count, 0 for masked ones; None where all count.
     """
 
     matrix: Float[Array, "m m"]

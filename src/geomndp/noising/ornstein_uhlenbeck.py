@@ -14,8 +14,8 @@ from geomndp import _validation
 from geomndp._arrays import per_point
 from geomndp._types import Inputs, Mask, Outputs, PRNGKeyArray, Scalar, Times
 from geomndp.geometry import Euclidean
-from geomndp.gp import Mean, mean_values
 from geomndp.kernels import AbstractKernel
+from geomndp.kernels.base import Mean, mean_values
 from geomndp.linalg import AbstractGram, DiagonalGram, safe_sqrt, zero_masked
 from geomndp.noising.base import AbstractNoising, Perturbed
 from geomndp.noising.schedule import AbstractSchedule
