@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from geomndp.likelihood import Flow, Hutchinson
-from geomndp.model._jit import equation, log_prob, solves
+from geomndp.model.likelihood_routes import equation, log_prob, solves
 from geomndp.samplers import pad_problem, pad_rows
 
 from ..samplers.helper import case, hurried

@@ -13,8 +13,9 @@ from numpy.testing import assert_allclose
 from geomndp import _memory
 from geomndp._arrays import bucket, bucket_below
 from geomndp.likelihood import Exact, Flow, Hutchinson
-from geomndp.model import clock, execute, programs
-from geomndp.model._jit import draw, log_prob
+from geomndp.model import _jit, execute, stepping
+from geomndp.model.execute import draw
+from geomndp.model.likelihood_routes import log_prob
 from geomndp.samplers import AbstractSampler, Amortised, Langevin
 from geomndp.solve import Adaptive
 
@@ -59,15 +60,15 @@ def test_a_new_number_of_points_compiles_nothing(learnt):
 
 
 def test_programs_are_bounded_and_the_last_used_stay(posterior, monkeypatch):
-    monkeypatch.setattr(programs, "MOST", 4)
+    monkeypatch.setattr(_jit, "MOST", 4)
     for n in (1, 2, 3, 1):
         posterior.sample(values(n)[0], key=jr.key(0), num_samples=1, sampler=FEW)
-        assert programs.num_programs() <= 4
+        assert _jit.num_programs() <= 4
     assert (
         compilations(lambda: posterior.sample(values(1)[0], key=0, sampler=FEW, num_samples=1)) == 0
     )
-    programs.forget_programs()
-    assert programs.num_programs() == 0
+    _jit.forget_programs()
+    assert _jit.num_programs() == 0
 
 
 def test_blocks_and_stretches_change_nothing(posterior, monkeypatch):
@@ -77,7 +78,7 @@ def test_blocks_and_stretches_change_nothing(posterior, monkeypatch):
     ask = {"key": jr.key(1), "num_samples": 5, "sampler": FEW}
     whole = posterior.sample_info(x, **ask)
     monkeypatch.setattr(execute, "POINTS", {"cpu": 20})
-    monkeypatch.setattr(clock, "STRETCH", 0.0)
+    monkeypatch.setattr(stepping, "STRETCH", 0.0)
     blocks = []
     parts = posterior.sample_info(x, **ask, progress=blocks.append)
     for found in (whole, parts):
@@ -98,13 +99,13 @@ def test_memory_is_bounded(posterior, monkeypatch):
 
     found = execute.program
     monkeypatch.setattr(execute, "program", noted)
-    need = programs.Program.memory
-    monkeypatch.setattr(programs.Program, "memory", lambda self: 600)
+    need = _jit.Program.memory
+    monkeypatch.setattr(_jit.Program, "memory", lambda self: 600)
     monkeypatch.setattr(execute.Bound, "exceeded", lambda self, _: made[-1][1] > 2)
     assert_allclose(posterior.sample(x, **ask, max_memory=200), expected, **SAME)
     assert {size for _, size in made} == {6, 2}
     monkeypatch.undo()
-    assert need(next(iter(programs._programs.values()))) > 0
+    assert need(next(iter(_jit._programs.values()))) > 0
     with pytest.raises(MemoryError, match=r"at least .* GiB for so many points, got max_memory"):
         posterior.sample(x, **ask, max_memory=1)
     with pytest.raises(ValueError, match="max_memory to be a whole number >= 1, got 0"):
@@ -113,7 +114,7 @@ def test_memory_is_bounded(posterior, monkeypatch):
 
 def test_slow_steps_make_smaller_blocks(posterior, monkeypatch):
     """Once in a request: every new size is compiled."""
-    monkeypatch.setattr(clock.Clock, "slow", property(lambda self: True))
+    monkeypatch.setattr(stepping.Clock, "slow", property(lambda self: True))
     made, found = [], execute.program
     monkeypatch.setattr(
         execute, "program", lambda fn, *args: made.append(args[4]) or found(fn, *args)
@@ -137,7 +138,7 @@ slow = pytest.mark.slow
 )
 def test_densities_in_stretches(posterior, name, monkeypatch):
     route, divergence = DENSITIES[name]
-    monkeypatch.setattr(clock, "STRETCH", 0.0)
+    monkeypatch.setattr(stepping, "STRETCH", 0.0)
     flow, (x, y) = Flow(steps=4, divergence=divergence), values(5)
     steps = []
     found = posterior.log_prob_info(

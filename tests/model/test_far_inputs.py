@@ -18,7 +18,7 @@ from geomndp.data import Normaliser
 from geomndp.geometry import Sphere
 from geomndp.gp import GP
 from geomndp.kernels import Diagonal, SquaredExponential, White
-from geomndp.model.far_inputs import common_centre
+from geomndp.model.units import common_centre
 from geomndp.noising import Brownian, LinearSchedule, OrnsteinUhlenbeck
 from geomndp.samplers import Amortised
 from geomndp.score import GaussianScore, NetworkScore, PreconditionK

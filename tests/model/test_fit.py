@@ -13,7 +13,7 @@ import pytest
 from geomndp import _pretrained, build, fit, load, train
 from geomndp._types import Batch
 from geomndp.cli import main
-from geomndp.model.precision import in_full_precision
+from geomndp.model.model import in_full_precision
 
 
 def _one(x, y) -> Batch:

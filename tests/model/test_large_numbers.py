@@ -13,6 +13,7 @@ from geomndp import Model, build
 from geomndp.data import Normaliser
 from geomndp.gp import GP
 from geomndp.kernels import SquaredExponential, White
+from geomndp.model.units import read_target_inputs
 from geomndp.noising import LinearSchedule, OrnsteinUhlenbeck
 from geomndp.score import GaussianScore
 
@@ -48,7 +49,7 @@ def test_observations_and_places(kind):
     assert seen.x.dtype == seen.y.dtype == jnp.float32
     assert_allclose(seen.x, scaled(HOURS, START, 0.25), rtol=1e-6, atol=1e-6)
     assert_allclose(seen.y, scaled(PASCALS, 1e7, 0.5), rtol=1e-6, atol=1e-6)
-    assert_allclose(posterior._inputs(places), seen.x, rtol=0)
+    assert_allclose(read_target_inputs(posterior, places), seen.x, rtol=0)
 
 
 def test_functions_of_a_recipe():

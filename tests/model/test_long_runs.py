@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from geomndp._arrays import bucket
-from geomndp.model import programs
+from geomndp.model import _jit
 from geomndp.samplers import Amortised
 
 from ..cases import compilations
@@ -29,7 +29,7 @@ def num_maps() -> int:
 
 @pytest.mark.skipif(not MAPS.exists(), reason="memory maps are counted on Linux")
 def test_two_hundred_shapes_in_one_process(learnt):
-    programs.forget_programs()
+    _jit.forget_programs()
     shapes = list(itertools.product(range(3, 9), range(20, 61)))
     shapes = random.Random(0).sample(shapes, 200)
     pairs = {(bucket(m), bucket(n)) for m, n in shapes}
@@ -44,7 +44,7 @@ def test_two_hundred_shapes_in_one_process(learnt):
         compiled.append(compilations(lambda shape=shape: ask(*shape)))
         seconds.append(time.monotonic() - since)
         maps.append(num_maps())
-    assert programs.num_programs() == 2 * len(pairs) <= programs.MOST
+    assert _jit.num_programs() == 2 * len(pairs) <= _jit.MOST
     # All programs are there after the last new pair; nothing grows from then on.
     last = max(i for i, number in enumerate(compiled) if number)
     # The first call also compiles small things that all shapes share.
@@ -94,8 +94,8 @@ def test_ctrl_c_is_heard_within_seconds(kind):
 
 CACHED = """
 import jax
-import geomndp.model.cache as cache
-from geomndp.model.programs import program
+import geomndp.model._jit as cache
+from geomndp.model._jit import program
 import jax.numpy as jnp
 
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)

@@ -14,8 +14,7 @@ from geomndp import Model
 from geomndp.data import Normaliser
 from geomndp.likelihood import Flow
 from geomndp.model import log_prob
-from geomndp.model.checks import check_request
-from geomndp.model.rows import as_key
+from geomndp.model.inputs import as_key, check_request
 from geomndp.samplers import Amortised, Langevin, MomentMatching, RePaint
 from geomndp.score import GaussianScore
 

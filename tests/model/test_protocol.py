@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from geomndp.likelihood import Flow
-from geomndp.model import _jit
+from geomndp.model import likelihood_routes
 from geomndp.predictive import AbstractPredictive, AbstractProcess
 from geomndp.samplers import Amortised, MomentMatching, Observations, Problem
 from geomndp.solve import Heun
@@ -61,7 +61,7 @@ def test_traced_requests_are_those_of_a_hand_made_problem(learnt, split, noise):
         observed = Observations(xc, yc, jnp.full(3, noise), noise > 0, mask)
         problem = Problem(learnt.noising, learnt.score, x, observed, learnt.t_min)
         samples = SAMPLER.draw(problem, key=key, num_samples=2).y
-        return samples, _jit.log_prob(FLOW, problem, y, None, key, "conditional")
+        return samples, likelihood_routes.log_prob(FLOW, problem, y, None, key, "conditional")
 
     found, expected = (jax.jit(fn)(MASK, jr.key(3)) for fn in (ask, by_hand))
     jax.tree.map(assert_array_equal, found, expected)

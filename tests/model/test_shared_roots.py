@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 import geomndp as gn
-from geomndp.model import clock, execute, stretches
-from geomndp.model._jit import draw
+from geomndp.model import execute, stepping
+from geomndp.model.execute import draw
 
 SMOOTH = gn.kernels.SquaredExponential(1.0) + gn.kernels.White(0.05)
 LIMITS = {"smooth": SMOOTH, "white": gn.kernels.White()}
@@ -44,11 +44,11 @@ def test_stretches_factorise_nothing_and_draw_the_same(name, limit, monkeypatch)
         return made[fn]
 
     monkeypatch.setattr(execute, "program", noted)
-    monkeypatch.setattr(clock, "STRETCH", 0.0)
+    monkeypatch.setattr(stepping, "STRETCH", 0.0)
     samples = law.sample_info(x, key=jr.key(1), num_samples=2, sampler=sampler)
     assert_allclose(samples.y, expected.y, rtol=1e-6, atol=1e-8)
     assert_allclose(samples.info.evaluations, expected.info.evaluations)
     texts = {fn: program._compiled.as_text() for fn, program in made.items()}
-    start, move = texts[stretches.start_samples], texts[stretches.move_samples]
+    start, move = texts[stepping.start_samples], texts[stepping.move_samples]
     assert ("syevd" in start) == (limit == "smooth")
     assert not any(name in move for name in FACTORISATIONS)

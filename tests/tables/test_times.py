@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from geomndp.model.units import read_target_inputs
 from geomndp.tables import Variable, Variables, read_inputs
 from geomndp.tables.times import per_function, seconds_since
 from geomndp.tables.units import canonical, check_same, duration, split_time
@@ -87,10 +88,10 @@ def test_datetimes_count_from_the_origin_that_is_given(tracks, fixes):
     for born in (*texts, np.datetime64("2024-08-30"), pd.Timestamp("2024-08-30"), zoned):
         posterior = tracks.condition(fixes, time_origin=born)
         assert_allclose(posterior.observations.x[:, 0], [2.0, 2.25, 2.5, 2.75])
-        assert_allclose(posterior._inputs(fixes)[:, 0], [2.0, 2.25, 2.5, 2.75])
+        assert_allclose(read_target_inputs(posterior, fixes)[:, 0], [2.0, 2.25, 2.5, 2.75])
     numbers = fixes.reset_index(drop=True).assign(time=[2.0, 2.25, 2.5, 2.75])
     posterior = tracks.condition(numbers, time_origin="2024-08-30")
-    assert_allclose(posterior._inputs(fixes), posterior.observations.x)
+    assert_allclose(read_target_inputs(posterior, fixes), posterior.observations.x)
 
 
 def test_laws_without_observations_count_from_an_origin_too(tracks, fixes, getkey):
@@ -100,7 +101,7 @@ def test_laws_without_observations_count_from_an_origin_too(tracks, fixes, getke
         (None, [0.0, 0.25, 0.5, 0.75]),
     ):
         law = tracks.condition(time_origin=time_origin)
-        assert_allclose(law._inputs(fixes)[:, 0], ages)
+        assert_allclose(read_target_inputs(law, fixes)[:, 0], ages)
     for method, options in ((tracks.sample, {"key": getkey()}), (tracks.log_prob, {})):
         with pytest.raises(ValueError, match="expected time_origin to be a datetime, got 'birth'"):
             method(fixes, time_origin="birth", **options)

@@ -30,7 +30,7 @@ from geomndp.data import (
     ResampledGenerator,
 )
 from geomndp.model import Model, TrainingPlan
-from geomndp.model.rows import Seed, as_key
+from geomndp.model.inputs import Seed, as_key
 from geomndp.tables import CODOMAINS, Functions, read_functions
 
 MOST = 256  # points of a function in a batch

@@ -2,15 +2,14 @@
 
 from geomndp._deprecated import deprecated_names
 from geomndp.likelihood import LogProb
-from geomndp.model._jit import log_prob
-from geomndp.model.fit import fit
+from geomndp.model.fit import TrainingPlan, fit
+from geomndp.model.likelihood_routes import log_prob
 from geomndp.model.model import Model
 from geomndp.model.posterior import Posterior
 from geomndp.model.record import with_support
 from geomndp.model.registered import register
 from geomndp.model.serialization import load, save
 from geomndp.model.support import TrainingSupport
-from geomndp.model.training_plan import TrainingPlan
 
 __all__ = [
     "LogProb",

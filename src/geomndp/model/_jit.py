@@ -1,72 +1,164 @@
-"""The two computations behind a model's methods, in the model's own units, as pure functions."""
+"""Compiled programs: few of them in memory, the costly ones on disk for the next process.
+
+A program is kept for every function, structure and shape that it was called with, the last used
+ones only: each holds memory and memory maps, of which Linux grants a process 65,530 by default.
+
+On disk it is JAX's persistent compilation cache, in the user's cache folder
+(`$XDG_CACHE_HOME/geomndp/xla`) unless the environment variable GEOMNDP_COMPILATION_CACHE names
+another folder or says "off". A folder that JAX was set to use already, by
+`jax_compilation_cache_dir`, stays.
+"""
 
 from __future__ import annotations
 
-import dataclasses
+import functools
+import hashlib
+import os
+import platform
+import sys
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import equinox as eqx
-import jax.numpy as jnp
-import jax.random as jr
+import jax
+import numpy as np
 
-from geomndp._types import Array, Mask, Outputs
-from geomndp.likelihood import Flow, LogProb, Solution
-from geomndp.samplers import AbstractSampler, Problem, Samples, conditional_dynamics
-from geomndp.solve import AbstractDynamics, ConditionalDynamics
+MOST = 64
+"""Programs that are kept."""
 
 
-@eqx.filter_jit
-def draw(sampler: AbstractSampler, problem: Problem, key, num_samples: int) -> Samples:
-    """Samples of a problem, compiled once a shape."""
-    return sampler.draw(problem, key=key, num_samples=num_samples)
+class Program:
+    """One compiled program, called with the arrays of its arguments."""
+
+    def __init__(self, fn: Callable, dynamic: Any, static: Any):
+        """Compile `fn` for arrays like these."""
+        use_compilation_cache()
+        whole = jax.jit(lambda dynamic: fn(*eqx.combine(dynamic, static)))
+        self._compiled = whole.lower(dynamic).compile()
+
+    def __call__(self, *args: Any) -> Any:
+        """Run with other arrays of the same shapes."""
+        return self._compiled(eqx.partition(args, is_array)[0])
+
+    def memory(self) -> int:
+        """Bytes that a run takes for what it makes, zero where that is not known."""
+        analysis = self._compiled.memory_analysis()
+        if analysis is None:
+            return 0
+        return int(analysis.temp_size_in_bytes + analysis.output_size_in_bytes)
 
 
-@eqx.filter_jit
-def compiled_log_prob(
-    flow: Flow, problem: Problem, y: Outputs, mask: Mask | None, key, route: str
-) -> LogProb:
-    """Log-density as `log_prob`, compiled once a shape."""
-    return log_prob(flow, problem, y, mask, key, route)
+def is_array(leaf: Any) -> bool:
+    """Whether a leaf is data of a program, not part of it."""
+    return isinstance(leaf, (jax.Array, np.ndarray, np.generic))
 
 
-def log_prob(
-    flow: Flow, problem: Problem, y: Outputs, mask: Mask | None, key, route: str
-) -> LogProb:
-    """Log-density of y at the problem's inputs given its observations; masked rows do not count."""
-    problem = problem if mask is None else dataclasses.replace(problem, mask=mask)
-    solutions = [solve(flow, problem, y, key, part) for part in solves(problem, route)]
-    return flow.summary(*solutions)
+_programs: OrderedDict[Any, Program] = OrderedDict()
+_lock = threading.Lock()
 
 
-def solves(problem: Problem, route: str) -> tuple[str, ...]:
-    """Names of the solves of a route: of the conditional law, or of the joint and the context's."""
-    return ("joint", "context") if route == "joint" and problem.num_observed else ("conditional",)
+def program(fn: Callable, *args: Any) -> Program:
+    """The program of `fn` for arguments like these, compiled unless it is still there."""
+    dynamic, static = eqx.partition(args, is_array)
+    key = (fn, *_structure(static), *_structure(dynamic, _kind), _surroundings())
+    with _lock:
+        found = _programs.get(key)
+        if found is not None:
+            _programs.move_to_end(key)
+            return found
+    found = Program(fn, dynamic, static)
+    with _lock:
+        _programs[key] = found
+        while len(_programs) > MOST:
+            _programs.popitem(last=False)
+    return found
 
 
-def solve(flow: Flow, problem: Problem, y: Outputs, key, part: str) -> Solution:
-    """One solve of a route."""
-    field, values, directions = equation(flow, problem, y, key, part)
-    return flow.solve(field, values, problem.t_min, directions)
+def num_programs() -> int:
+    """Number of programs that are kept."""
+    return len(_programs)
 
 
-def equation(
-    flow: Flow, problem: Problem, y: Outputs, key, part: str
-) -> tuple[AbstractDynamics, Array, Array]:
-    """Field, values and probes of one solve.
+def forget_programs() -> None:
+    """Drop all programs, with the memory that they hold."""
+    with _lock:
+        _programs.clear()
 
-    Probes of context and target points have keys of their own: the context's are the same in the
-    joint solve and in its own.
+
+def _structure(tree: Any, describe: Callable = lambda leaf: leaf) -> tuple:
+    leaves, structure = jax.tree.flatten(tree)
+    return structure, tuple(describe(leaf) for leaf in leaves)
+
+
+def _kind(leaf: Any) -> tuple:
+    return leaf.shape, leaf.dtype, getattr(leaf, "sharding", None)
+
+
+def _surroundings() -> tuple:
+    names = ("enable_x64", "default_device", "default_matmul_precision")
+    return tuple(setting(f"jax_{name}") for name in names)
+
+
+VARIABLE = "GEOMNDP_COMPILATION_CACHE"
+OFF = ("off", "0", "no", "false")
+
+
+@functools.cache  # once in a process
+def use_compilation_cache() -> None:
+    """Let JAX keep what takes long to compile."""
+    folder = cache_folder()
+    if folder is None or setting("jax_compilation_cache_dir") is not None:
+        return
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return
+    if os.access(folder, os.W_OK):
+        jax.config.update("jax_compilation_cache_dir", str(folder))
+
+
+def setting(name: str) -> Any:
+    """Setting of JAX."""
+    return getattr(jax.config, name)
+
+
+def cache_folder() -> Path | None:
+    """Folder of compiled programs, None where there shall be none.
+
+    One for every kind of processor: a program of one may not run on another, and home folders are
+    shared between machines.
     """
-    seen = problem.observations
-    keys = (None, None) if key is None else (jr.fold_in(key, 0), jr.fold_in(key, 1))
+    chosen = os.environ.get(VARIABLE, "")
+    if chosen.strip().lower() in OFF:
+        return None
+    if chosen.strip():
+        return Path(chosen).expanduser()
+    try:
+        return _user_cache() / "geomndp" / "xla" / _processor()
+    except RuntimeError:  # there is no home
+        return None
 
-    def probes(values, mask, key):
-        return flow.divergence.prepare(values, mask, key=key)
 
-    if part == "context":
-        field = ConditionalDynamics(problem.noising, problem.score, seen.x, seen.mask, None)
-        return field, seen.y, probes(seen.y, seen.mask, keys[0])
-    targets = probes(y, problem.mask, keys[1])
-    if part == "conditional":
-        return conditional_dynamics(problem), y, targets
-    directions = jnp.concatenate([probes(seen.y, seen.mask, keys[0]), targets], axis=1)
-    return problem.joint(), jnp.concatenate([seen.y, y]), directions
+def _user_cache() -> Path:
+    if os.environ.get("XDG_CACHE_HOME"):
+        return Path(os.environ["XDG_CACHE_HOME"])
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches"
+    if sys.platform == "win32" and os.environ.get("LOCALAPPDATA"):
+        return Path(os.environ["LOCALAPPDATA"])
+    return Path.home() / ".cache"
+
+
+def _processor() -> str:
+    """Short name of the processor's kind."""
+    words = [platform.machine(), platform.processor()]
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+        kinds = ("model name", "flags", "features")
+        words += sorted({line for line in lines if line.lower().startswith(kinds)})
+    except OSError:
+        pass
+    return hashlib.sha256("\n".join(words).encode()).hexdigest()[:12]

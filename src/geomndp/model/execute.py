@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -19,13 +20,12 @@ import numpy as np
 from geomndp import _validation
 from geomndp._arrays import bucket, bucket_below, put
 from geomndp._memory import memory_bound, too_much
-from geomndp._types import Mask, Outputs
+from geomndp._types import Array, Mask, Outputs
 from geomndp.likelihood import Flow, LogProb, Solution
-from geomndp.model import stretches
-from geomndp.model._jit import compiled_log_prob, draw, solves
-from geomndp.model.cache import setting
-from geomndp.model.clock import LONGEST, Clock, Progress, reporting
-from geomndp.model.programs import Program, program
+from geomndp.model import likelihood_routes, stepping
+from geomndp.model._jit import Program, program, setting
+from geomndp.model.likelihood_routes import solves
+from geomndp.model.stepping import LONGEST, Clock, Progress, reporting
 from geomndp.samplers import (
     AbstractProgramSampler,
     AbstractSampler,
@@ -47,6 +47,20 @@ class Settings(NamedTuple):
 
     max_memory: int | None = None
     progress: Progress = True
+
+
+@eqx.filter_jit
+def draw(sampler: AbstractSampler, problem: Problem, key, num_samples: int) -> Samples:
+    """Samples of a problem, compiled once per shape."""
+    return sampler.draw(problem, key=key, num_samples=num_samples)
+
+
+@eqx.filter_jit
+def compiled_log_prob(
+    flow: Flow, problem: Problem, y: Outputs, mask: Mask | None, key, route: str
+) -> LogProb:
+    """Log-density as `likelihood_routes.log_prob`, compiled once per shape."""
+    return likelihood_routes.log_prob(flow, problem, y, mask, key, route)
 
 
 def sample(
@@ -71,9 +85,8 @@ def sample(
 def _no_samples(sampler: AbstractProgramSampler, problem: Problem, num_samples: int) -> Samples:
     """Samples at no targets: there is nothing to compute."""
     _, _, times = problem.times(sampler.time_grid, sampler.steps)
-    shape = (num_samples, 0, problem.noising.dim)
-    info = Info(times, jnp.zeros_like(times), jnp.zeros(num_samples, jnp.int32))
-    return Samples(jnp.zeros(shape, problem.x.dtype), info)
+    y = jnp.zeros((num_samples, 0, problem.noising.dim), problem.x.dtype)
+    return Samples(y, Info(times, jnp.zeros_like(times), jnp.zeros(num_samples, jnp.int32)))
 
 
 def _blocks(sampler, problem, key, num_samples, settings) -> tuple[np.ndarray, ...]:
@@ -98,11 +111,11 @@ def _blocks(sampler, problem, key, num_samples, settings) -> tuple[np.ndarray, .
 def _block(args: tuple, bound: Bound, clock: Clock, update) -> tuple[np.ndarray, ...] | int:
     """Results of one block, or how many samples would fit the memory and the time."""
     sampler, size, zero = args[0], args[-1], np.int32(0)
-    start = program(stretches.start_samples, *args)
+    start = program(stepping.start_samples, *args)
     if bound.exceeded(start):
         return bound.smaller(size, start)
     (states, shared), result = start(*args), None
-    move = program(stretches.move_samples, *args, states, shared, zero, zero)
+    move = program(stepping.move_samples, *args, states, shared, zero, zero)
     if bound.exceeded(move):
         return bound.smaller(size, move)
 
@@ -123,7 +136,7 @@ def _block(args: tuple, bound: Bound, clock: Clock, update) -> tuple[np.ndarray,
 def _first_size(problem: Problem, num_samples: int) -> int:
     """Samples of a block that keep a device busy, in blocks of one size."""
     points = max(1, problem.num_observed + len(problem.x))
-    most = max(1, POINTS.get(device_of(problem).platform, MANY_POINTS) // points)
+    most = max(1, POINTS.get(next(iter(problem.x.devices())).platform, MANY_POINTS) // points)
     count = -(-num_samples // bucket_below(most))
     return bucket(-(-num_samples // count))
 
@@ -134,7 +147,7 @@ class Bound:
     def __init__(self, problem: Problem, settings: Settings):
         """As the settings say, for the device on which the problem is."""
         self.given = settings.max_memory is not None
-        self.bytes = memory_bound(settings.max_memory, device_of(problem))
+        self.bytes = memory_bound(settings.max_memory, next(iter(problem.x.devices())))
 
     def exceeded(self, program: Program) -> bool:
         """Whether a program takes more."""
@@ -182,11 +195,11 @@ def _solution(flow: Flow, args: tuple, bound: Bound, update) -> Solution:
     """One solve, with as many directional derivatives at a time as fit the memory."""
     zero = np.int32(0)
     if not isinstance(flow.solver, AbstractFixedStepSolver):
-        return program(stretches.density_at_once, flow, *args)(flow, *args)
-    walk = program(stretches.start_density, flow, *args)(flow, *args)
-    move = program(stretches.move_density, flow, *args, walk, zero, zero)
-    chunk = getattr(flow.divergence, "chunk", 1)
+        return program(stepping.density_at_once, flow, *args)(flow, *args)
+    walk = program(stepping.start_density, flow, *args)(flow, *args)
+    move = program(stepping.move_density, flow, *args, walk, zero, zero)
     if bound.exceeded(move):
+        chunk = getattr(flow.divergence, "chunk", 1)
         chunk = bound.smaller(min(chunk, max(1, args[1].size)), move)
         divergence = dataclasses.replace(flow.divergence, chunk=chunk)
         return _solution(dataclasses.replace(flow, divergence=divergence), args, bound, update)
@@ -204,12 +217,30 @@ def _solution(flow: Flow, args: tuple, bound: Bound, update) -> Solution:
     return results[-1]
 
 
-def device_of(problem: Problem) -> Any:
-    """Device on which a problem is."""
-    return next(iter(problem.x.devices()))
-
-
 def _traced(tree: Any) -> bool:
     """Whether JAX is tracing any of this, or told not to compile."""
     leaves = jax.tree.leaves(tree)
     return setting("jax_disable_jit") or not all(map(_validation.concrete, leaves))
+
+
+def finite_samples(samples: Samples) -> Array:
+    """Values of the samples; a NaN or infinity is an error that says when it came."""
+    if not _validation.concrete(samples.y) or np.all(np.isfinite(np.asarray(samples.y))):
+        return samples.y
+    bad = np.flatnonzero(~np.isfinite(np.asarray(samples.info.rms)))
+    if bad.size:
+        step, time = int(bad[0]), float(samples.info.times[bad[0]])
+        where = f"at step {step + 1} of {len(samples.info.rms)} (time {time:.3g})"
+    else:
+        where = "at the end"
+    raise FloatingPointError(f"the sampled values became NaN or infinite {where}")
+
+
+def finite_log_prob(result: LogProb) -> LogProb:
+    """The result; a NaN or infinity is an error."""
+    if _validation.concrete(result.value) and not bool(jnp.isfinite(result.value)):
+        raise FloatingPointError(
+            f"the log-density became {float(result.value)} along the flow from t_min to 1; "
+            "the values may lie far outside what the model knows, or the steps may be too few"
+        )
+    return result

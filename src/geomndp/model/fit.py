@@ -1,9 +1,10 @@
-"""Train a model's score on functions."""
+"""Train a model's score on functions, by a plan or by hand."""
 
 from __future__ import annotations
 
 import dataclasses
 import tempfile
+import textwrap
 import warnings
 from collections.abc import Sequence
 from os import PathLike
@@ -15,16 +16,52 @@ import jax.numpy as jnp
 import numpy as np
 
 from geomndp import _validation
+from geomndp._deprecated import renamed_arguments, renamed_attribute
 from geomndp._types import Batch
 from geomndp.data import AbstractGenerator, ResampledGenerator
-from geomndp.model.far_inputs import common_centre, to_model_units
-from geomndp.model.model import Model
-from geomndp.model.precision import in_full_precision
+from geomndp.model.inputs import Seed, as_key, as_mask
+from geomndp.model.model import Model, in_full_precision
 from geomndp.model.record import with_support
-from geomndp.model.rows import Seed, as_key, as_mask
-from geomndp.model.training_plan import TrainingPlan
+from geomndp.model.units import common_centre, to_model_units
 from geomndp.score import NetworkScore
-from geomndp.train import DenoisingLoss, History, fit_score
+from geomndp.train import DenoisingLoss, History, adam, fit_score
+
+WIDTH = 100
+
+
+@renamed_arguments(peak="peak_learning_rate", choices="description")
+@dataclasses.dataclass(frozen=True)
+class TrainingPlan:
+    """An untrained model, its training functions (in the model's units) and how to train it.
+
+    `print` shows `description`, pairs of what was chosen and how.
+    `gn.fit(plan, steps=..., key=...)` trains the model; any option of `fit` given there comes
+    first.
+    """
+
+    model: Model
+    data: AbstractGenerator
+    loss: DenoisingLoss
+    peak_learning_rate: float
+    """Highest learning rate."""
+    description: tuple[tuple[str, str], ...]
+
+    peak = renamed_attribute("peak_learning_rate")
+    choices = renamed_attribute("description")
+
+    def options(self, steps: int) -> dict[str, Any]:
+        """Options of `fit_score` for so many steps: the average spans the last twentieth."""
+        ema_decay = min(0.999, max(0.5, 1 - 20 / steps))
+        return {"optimiser": adam(steps, peak=self.peak_learning_rate), "ema_decay": ema_decay}
+
+    def __str__(self) -> str:
+        margin = max(len(what) for what, _ in self.description) + 2
+        lines = []
+        for what, chosen in self.description:
+            first, *more = textwrap.wrap(chosen, WIDTH - margin)
+            lines.append(what.ljust(margin) + first)
+            lines += [" " * margin + line for line in more]
+        return "\n".join(lines)
 
 
 def fit(

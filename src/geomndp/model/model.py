@@ -14,21 +14,20 @@ from geomndp._deprecated import renamed_arguments, renamed_attribute
 from geomndp._types import Outputs, Scalar
 from geomndp.data import Normaliser
 from geomndp.likelihood import Flow
-from geomndp.model.checks import (
+from geomndp.model.inputs import (
+    Seed,
     as_observations,
     check_columns,
     check_names,
     check_scales,
-    in_model_units,
+    context_rows,
     names_of,
 )
-from geomndp.model.far_inputs import common_centre
-from geomndp.model.outside import warn_about_context
 from geomndp.model.posterior import Key, Posterior, SampleOptions, no_observations
-from geomndp.model.rows import Seed, context_rows
 from geomndp.model.summary import describe_model
-from geomndp.model.support import TrainingSupport
-from geomndp.nets import AbstractNet
+from geomndp.model.support import TrainingSupport, warn_about_context
+from geomndp.model.units import common_centre, in_model_units
+from geomndp.nets import AbstractNet, with_config
 from geomndp.noising import AbstractNoising
 from geomndp.predictive import AbstractPredictive, AbstractProcess, LogProb
 from geomndp.samplers import Observations
@@ -213,3 +212,13 @@ class Model(AbstractProcess, AbstractPredictive):
         net = self.score.net if isinstance(self.score, NetworkScore) else None
         input_dim = net.input_dim if isinstance(net, AbstractNet) else 1
         return no_observations(input_dim, self.noising.dim, jnp.result_type(float))
+
+
+def in_full_precision(model: Model) -> Model:
+    """The same parameters, computed in the dtype of the values and by plain JAX."""
+    score = model.score
+    if not isinstance(score, NetworkScore) or not isinstance(score.net, AbstractNet):
+        raise ValueError("expected a model with a NetworkScore of geomndp.nets")
+    fast = {"compute_dtype", "attention_backend"} & set(score.net.config.to_dict())
+    net = with_config(score.net, **dict.fromkeys(fast))
+    return dataclasses.replace(model, score=dataclasses.replace(score, net=net))

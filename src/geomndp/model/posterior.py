@@ -7,27 +7,22 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 import equinox as eqx
 import jax.numpy as jnp
 
-from geomndp import _validation
-from geomndp._types import Array, Inputs, Mask, Outputs, Scalar
+from geomndp._types import Inputs, Mask, Outputs, Scalar
 from geomndp.likelihood import Flow
 from geomndp.model import execute
-from geomndp.model.checks import (
-    as_float,
-    check_columns,
+from geomndp.model.execute import finite_log_prob, finite_samples
+from geomndp.model.inputs import (
+    Seed,
+    as_key,
     check_like,
     check_request,
-    finite_log_prob,
-    finite_samples,
-    in_units,
     names_of,
-    rescaled,
 )
-from geomndp.model.clock import Progress
-from geomndp.model.far_inputs import target_inputs
 from geomndp.model.likelihood_routes import amortises, chosen_flow, chosen_route
-from geomndp.model.outside import warn_about_targets
-from geomndp.model.rows import Seed, as_key, as_rows, target_rows
+from geomndp.model.stepping import Progress
 from geomndp.model.summary import describe_posterior
+from geomndp.model.support import warn_about_targets
+from geomndp.model.units import in_units, read_target_inputs, read_targets
 from geomndp.nets import with_capacity
 from geomndp.predictive import AbstractPredictive, LogProb
 from geomndp.samplers import (
@@ -38,7 +33,7 @@ from geomndp.samplers import (
     Problem,
     Samples,
 )
-from geomndp.tables import is_table, read_inputs, read_rows, write_samples
+from geomndp.tables import is_table, write_samples
 
 if TYPE_CHECKING:  # a model makes posteriors, and so imports this module
     from geomndp.model.model import Model
@@ -116,7 +111,7 @@ class Posterior(AbstractPredictive):
         """Draws with diagnostics, not checked to be finite; arguments as those of `sample`."""
         sampler, key = self.default_sampler() if sampler is None else sampler, as_key(key)
         check_request(num_samples, sampler, key)
-        problem = self.problem(self._inputs(x))
+        problem = self.problem(read_target_inputs(self, x))
         sampler.check(problem)
         warn_about_targets(self, problem.x)
         settings = execute.Settings(max_memory, progress)
@@ -169,7 +164,7 @@ class Posterior(AbstractPredictive):
             ValueError: If inputs or values do not fit the model, or the route its score.
             FloatingPointError: If the result is NaN or infinite.
         """
-        x, y, mask, jacobian = self._targets(x, y, mask)
+        x, y, mask, jacobian = read_targets(self, x, y, mask)
         key = as_key(key)
         flow = chosen_flow(flow, key)
         route = chosen_route(self.problem(self.observations.x), route)
@@ -217,41 +212,6 @@ class Posterior(AbstractPredictive):
         """One reverse pass if the score knows contexts, else moment matching."""
         problem = self.problem(self.observations.x)
         return Amortised() if amortises(problem) else MomentMatching()
-
-    def _read(self, read, table) -> tuple:
-        """Inputs and, by some readers, values of a table."""
-        own = len(self.observations.x) == 0
-        return read(names_of(self.model), table, time_origin=self.time_origin, own=own)[:2]
-
-    def _inputs(self, x) -> Inputs:
-        """Targets in the model's units."""
-        given = self._read(read_inputs, x)[0] if is_table(x) else as_rows(x)
-        x = as_float("x", given, self.observations.x.dtype if is_table(x) else None)
-        _validation.function(x, dim=self.model.noising.dim)
-        self._check_columns(x)
-        return target_inputs(self, given, x.dtype)
-
-    def _targets(self, x, y, mask) -> tuple[Inputs, Outputs, Mask | None, Scalar | float]:
-        """Targets and their values in the model's units, and what that adds to a log-density."""
-        dtype = self.observations.x.dtype if is_table(x) else None
-        if is_table(x):
-            names_of(self.model, y)
-            x, y = self._read(read_rows, x)
-        given = x, y, mask = target_rows(x, y, mask, self.model.noising.dim)
-        x, y = as_float("x", x, dtype), as_float("y", y, dtype)
-        mask = None if mask is None else mask.astype(x.dtype)
-        _validation.function(x, y, dim=self.model.noising.dim, mask=mask)
-        self._check_columns(x)
-        self.model.noising.manifold.check("y", y, mask)
-        normaliser, jacobian = self.model.normaliser, 0.0
-        if normaliser is not None:
-            jacobian = normaliser.log_jacobian(y, mask)
-            y = rescaled(normaliser.forward_y, given[1], y)
-        return target_inputs(self, given[0], x.dtype, mask), y, mask, jacobian
-
-    def _check_columns(self, x: Array) -> None:
-        if len(self.observations.x) == 0:  # otherwise x is compared with these
-            check_columns(self.model.score, x)
 
 
 def no_observations(input_dim: int, output_dim: int, dtype: Any) -> Observations:

@@ -1,10 +1,25 @@
-"""What training saw: ranges of inputs, outputs and noise, numbers of points and their spacing."""
+"""What training saw, and one sentence where a request leaves it.
+
+Margins are wide: half the trained range for values, a tenth for inputs whose position matters,
+twice the extent, four times as close, eight times as many points. Within them nothing is said.
+"""
 
 from __future__ import annotations
+
+import sys
+import warnings
+from types import FrameType
+from typing import Any
 
 import equinox as eqx
 import numpy as np
 from scipy.spatial import KDTree
+
+from geomndp import _validation
+from geomndp._warnings import OutsideTrainingWarning
+from geomndp.data import Normaliser
+from geomndp.nets import AbstractNet
+from geomndp.samplers import Observations
 
 Range = tuple[float, float]
 
@@ -56,3 +71,128 @@ def spacing(x: np.ndarray) -> float:
 def in_data_units(shift: tuple[float, ...], scale: tuple[float, ...], values: np.ndarray):
     """Undo a normaliser in NumPy's float64; JAX would compile for every number of points."""
     return np.asarray(shift) + np.asarray(scale) * np.asarray(values, np.float64)
+
+
+VALUES, POSITIONS = 0.5, 0.1  # of the range, to each side
+EXTENT, CLOSER, MORE, NOISE = 2.0, 4.0, 8.0, 2.0
+DEVIATIONS = 5.0  # of an observation's own noise, by which its value may be farther out
+
+
+def warn_about_context(model: Any, observations: Observations) -> None:
+    """Compare observations, in the model's units, with the record of a model's training."""
+    x, y, noise = observations.x, observations.y, observations.noise
+    if model.support is None or len(x) == 0 or not _all_concrete(x, y, noise, observations.mask):
+        return
+    units, net = _units(model.normaliser), getattr(model.score, "net", None)
+    rows, variances = np.asarray(x), np.asarray(noise)
+    found = _values(model.support, units, np.asarray(y), variances)
+    found += _noise(model.support, units, variances)
+    found += _positions(model.support, units, net, rows)
+    _warn(found + _density(model.support, units, net, rows))
+
+
+def warn_about_targets(posterior: Any, x: Any, y: Any = None, mask: Any = None) -> None:
+    """Compare target points, in the model's units and beside the context, with the record."""
+    model, others = posterior.model, posterior.observations.x
+    if model.support is None or len(x) == 0 or not _all_concrete(x, y, mask, others):
+        return
+    units, net = _units(model.normaliser), getattr(model.score, "net", None)
+    keep = slice(None) if mask is None else np.asarray(mask) > 0
+    rows = np.asarray(x)[keep]
+    if len(rows) == 0:
+        return
+    found = [] if y is None else _values(model.support, units, np.asarray(y)[keep])
+    found += _positions(model.support, units, net, rows)
+    both = np.concatenate([np.asarray(others), rows])
+    _warn(found + _density(model.support, units, net, both))
+
+
+def _warn(found: list[str]) -> None:
+    """Warn at the line outside the package that made the request."""
+    if not found:
+        return
+    frame, level = sys._getframe(), 1
+    while frame.f_back and _inside(frame):
+        frame, level = frame.f_back, level + 1
+    said = "; ".join(found)
+    message = f"outside of what the model was trained on, so less reliable: {said}"
+    warnings.warn(message, OutsideTrainingWarning, stacklevel=level)
+
+
+def _inside(frame: FrameType) -> bool:
+    """Whether a frame is the package's, or a wrapper around its functions."""
+    package = frame.f_globals.get("__name__", "").split(".")[0]
+    wrapped = frame.f_code.co_filename.startswith("<@")
+    return wrapped or package in ("geomndp", "equinox", "jaxtyping", "beartype")
+
+
+def _all_concrete(*values: Any) -> bool:
+    """Whether JAX is tracing none of them."""
+    return all(_validation.concrete(value) for value in values)
+
+
+def _units(normaliser: Normaliser | None) -> Normaliser:
+    return Normaliser() if normaliser is None else normaliser
+
+
+def _values(
+    support: TrainingSupport, units: Normaliser, y: np.ndarray, noise: np.ndarray | float = 0.0
+) -> list[str]:
+    values = in_data_units(units.y_shift, units.y_scale, y)
+    slack = DEVIATIONS * np.sqrt(np.reshape(noise, (-1, 1))) * np.asarray(units.y_scale)
+    return _beyond("y", values, support.outputs, VALUES, slack)
+
+
+def _positions(support: TrainingSupport, units: Normaliser, net: Any, x: np.ndarray) -> list[str]:
+    first = net.num_relative_inputs if isinstance(net, AbstractNet) else x.shape[1]
+    if first >= x.shape[1]:
+        return []
+    inputs = in_data_units(units.x_shift, units.x_scale, x)[:, first:]
+    return _beyond("x", inputs, support.inputs[first:], POSITIONS)
+
+
+def _density(support: TrainingSupport, units: Normaliser, net: Any, x: np.ndarray) -> list[str]:
+    """Extent, number and spacing of all points of a function."""
+    found, local = [], isinstance(net, AbstractNet) and net.local
+    extents = np.ptp(in_data_units(units.x_shift, units.x_scale, x), axis=0)
+    far = [i for i, most in enumerate(support.extents) if extents[i] > EXTENT * most]
+    if far and not local:
+        most = support.extents[far[0]]
+        found.append(f"points over a range of {extents[far[0]]:.3g} (trained on up to {most:.3g})")
+    if len(x) > MORE * support.points and not local:
+        found.append(f"{len(x)} points (trained on up to {support.points})")
+    if 0 < (gap := spacing(x)) < support.spacing / CLOSER:
+        ratio = support.spacing / gap
+        found.append(f"points {ratio:.0f} times as close to each other as the closest in training")
+    return found
+
+
+def _noise(support: TrainingSupport, units: Normaliser, noise: np.ndarray) -> list[str]:
+    """Noise-free observations were always seen."""
+    if support.noise is None or not np.any(noise > 0):
+        return []
+    variances = noise[noise > 0] * units.y_scale[0] ** 2
+    low, high = support.noise
+    outside = variances[(variances < low / NOISE) | (variances > high * NOISE)]
+    if not outside.size:
+        return []
+    trained = f"trained on {low:.3g} to {high:.3g}, and zero"
+    return [f"noise of variance {outside[0]:.3g} ({trained})"]
+
+
+def _beyond(
+    name: str,
+    values: np.ndarray,
+    ranges: tuple[Range, ...],
+    margin: float,
+    slack: np.ndarray | float = 0.0,
+) -> list[str]:
+    """The value farthest out, if there is one."""
+    lows, highs = np.asarray(ranges).T
+    beside = margin * (highs - lows) + slack
+    out = np.maximum(lows - beside - values, values - highs - beside)
+    row, column = np.unravel_index(np.argmax(out), out.shape)
+    if not out[row, column] > 0:
+        return []
+    low, high = ranges[column]
+    return [f"{name} = {values[row, column]:.4g} (trained on {low:.3g} to {high:.3g})"]

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from geomndp._types import Array, Int
 from geomndp.kernels import AbstractKernel, Periodic, SquaredExponential, White
 from geomndp.model import Model
-from geomndp.model.precision import in_full_precision
+from geomndp.model.model import in_full_precision
 from geomndp.noising import OrnsteinUhlenbeck
 from geomndp.score import PARAMETRISATIONS, AbstractParametrisation, NetworkScore
 

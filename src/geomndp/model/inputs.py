@@ -1,25 +1,127 @@
-"""What comes in is made into arrays or refused; what comes out is finite or an error."""
+"""What public calls are given, as arrays, or refused in a sentence.
 
-import dataclasses
-from collections.abc import Callable
+Masked arrays, masks, one column as a vector, a seed as a key. A masked entry (`numpy.ma`) is one
+that is missing: an observation with one is left out of a context, a target with one does not count
+in a density, and nothing is sampled at one.
+"""
+
+from __future__ import annotations
+
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import jax.random as jr
 import numpy as np
 
 from geomndp import _validation
 from geomndp._arrays import put
-from geomndp._types import Array, Mask
+from geomndp._types import Array, Float, Mask, PRNGKeyArray
 from geomndp.data import Normaliser
 from geomndp.geometry import AbstractManifold, Sphere
-from geomndp.likelihood import LogProb
-from geomndp.model.far_inputs import to_model_units
 from geomndp.nets import AbstractNet
 from geomndp.noising import AbstractNoising
-from geomndp.samplers import AbstractSampler, Observations, Samples
+from geomndp.samplers import AbstractSampler, Observations
 from geomndp.score import AbstractScore, NetworkScore
 from geomndp.tables import Variables
+
+Seed = PRNGKeyArray | int | np.integer
+"""A key of JAX, or the number to make it from."""
+
+
+def as_key(key: Any) -> Any:
+    """The key, or that of a seed."""
+    if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
+        if not 0 <= key < 2**32:  # JAX would cut off what is above, without a word
+            raise ValueError(f"expected a seed from 0 to 2**32 - 1, got {key}")
+        return jr.key(int(key))
+    if key is not None and not isinstance(key, jax.Array):
+        raise ValueError(f"expected a key such as jax.random.key(0), or a seed, got {key!r}")
+    if key is not None and not _is_single(key):
+        raise ValueError(f"expected one key, got an array of {key.dtype} of shape {key.shape}")
+    return key
+
+
+def _is_single(key: Array) -> bool:
+    """Whether this is one key, of the new kind or of the old."""
+    if jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
+        return key.shape == ()
+    return key.dtype == jnp.uint32 and key.shape == jr.key_data(jr.key(0)).shape
+
+
+def as_rows(value: Any, dim: int = 1) -> Any:
+    """The array with a vector as (n, 1) where a row has one entry; all else as it is."""
+    if isinstance(value, (list, tuple)):
+        value = _validation.as_array("x and y", value)
+    if dim != 1 or isinstance(value, str) or np.ndim(value) != 1:
+        return value
+    value = value if isinstance(value, (jax.Array, np.ndarray)) else np.asarray(value)
+    return value[:, None]
+
+
+def context_rows(
+    x: Any, y: Any, noise: Any, mask: Any, dim: int
+) -> tuple[Any, Any, Any, Mask | None]:
+    """Inputs, values and noise of a context without the rows in which any of them is masked.
+
+    The mask that is left is None, or what JAX traces: rows cannot be left out then.
+    """
+    x, y = as_rows(x), as_rows(y, dim)
+    noise = _validation.as_array("noise", noise) if isinstance(noise, (list, tuple)) else noise
+    counts = None if mask is None else as_mask("mask", mask)
+    if counts is not None and not all(map(_validation.concrete, (x, y, noise, counts))):
+        return x, y, noise, counts
+    gone = [rows for value in (x, y, noise) if (rows := _validation.missing(value)) is not None]
+    gone += [] if counts is None else [np.asarray(counts) == 0]
+    if not any(rows.any() for rows in gone):
+        return *(_plain(value) for value in (x, y, noise)), None
+    if np.ndim(noise) == 0:
+        _validation.no_masked(noise=noise)
+    if np.ndim(x) == 0:
+        raise ValueError("expected x of the context of shape (n, d), got shape ()")
+    for name, value in (("y", y), ("noise", noise), ("mask", counts)):
+        if value is not None and np.ndim(value) and len(value) != len(x):
+            raise ValueError(f"expected {name} of {len(x)} observations, got {len(value)}")
+    keep = ~np.any(gone, axis=0)
+    return *(_plain(v)[keep] if np.ndim(v) else v for v in (x, y, noise)), None
+
+
+def target_rows(x: Any, y: Any, mask: Any, dim: int) -> tuple[Any, Any, Mask | None]:
+    """Inputs and values to score, and which rows count: those of the mask, with nothing masked."""
+    x, y = as_rows(x), as_rows(y, dim)
+    counts = None if mask is None else as_mask("mask", mask)
+    for name, value in (("x", x), ("y", y)):
+        gone = _validation.missing(value)
+        if gone is None or not gone.any():
+            continue
+        if counts is not None and len(counts) != len(gone):
+            raise ValueError(f"expected mask of {len(gone)} rows like {name}, got {len(counts)}")
+        there = put(~gone, jnp.result_type(float))
+        counts = there if counts is None else counts * there
+    return _plain(x), _plain(y), counts
+
+
+def as_mask(name: str, mask: Any) -> Float[Array, "..."]:
+    """Numbers 0 and 1 of a mask; what it masks itself, as NumPy's masked array, counts as 0.
+
+    Inside the package other numbers tell functions apart that share a row, so none may come in.
+    """
+    gone = _validation.missing(mask, np.ndim(mask))
+    values = mask if isinstance(mask, jax.Array) else np.asarray(_plain(mask))
+    if values.dtype.kind not in "biuf":
+        raise ValueError(f"expected {name} of 0 and 1, got {values.dtype}")
+    values = values if gone is None else np.where(gone, False, values)
+    if _validation.concrete(values):
+        wrong = (seen := np.asarray(values))[(seen != 0) & (seen != 1)]
+        if wrong.size:
+            raise ValueError(f"expected {name} of 0 and 1, got {wrong.reshape(-1)[0]}")
+    number = jnp.result_type(float)
+    return values.astype(number) if isinstance(values, jax.Array) else put(values, number)
+
+
+def _plain(value: Any) -> Any:
+    """Numbers of a masked array; anything else as it is."""
+    return np.ma.getdata(value) if isinstance(value, np.ma.MaskedArray) else value
 
 
 def as_float(name: str, value: Any, dtype: Any = None) -> Array:
@@ -45,23 +147,6 @@ def as_float(name: str, value: Any, dtype: Any = None) -> Array:
     if not jnp.issubdtype(array.dtype, jnp.integer):
         raise ValueError(f"expected real numbers for {name}, got {array.dtype}")
     return array.astype(jnp.result_type(float) if dtype is None else dtype)
-
-
-def rescaled(change: Callable, given: Any, array: Array) -> Array:
-    """The `array` of `given` after a `change` of units.
-
-    What is not JAX's is changed in float64 and rounded after: hours since 1900 keep their minutes.
-    """
-    if isinstance(given, jax.Array):
-        return in_units(change, array)
-    return put(change(np.asarray(given, dtype=np.float64)), array.dtype)
-
-
-def in_units(change: Callable, array: Array) -> Array:
-    """The `array` after a `change` of units; by NumPy where it can be, which compiles nothing."""
-    if not _validation.concrete(array):
-        return change(array)
-    return put(change(np.asarray(array)))
 
 
 def check_columns(score: AbstractScore, x: Array) -> None:
@@ -109,24 +194,6 @@ def as_observations(
     return Observations(x, y, variances, noisy, mask)
 
 
-def in_model_units(
-    model: Any, observations: Observations, x: Any, y: Any, centre: tuple[float, ...]
-) -> Observations:
-    """Observations, given as x and y in the data's units, in those of the model less a centre."""
-    inputs = to_model_units(model, x, observations.x.dtype, centre, observations.mask)
-    inputs = inputs if isinstance(inputs, jax.Array) else put(inputs)
-    normaliser: Normaliser | None = model.normaliser
-    if normaliser is None:
-        return dataclasses.replace(observations, x=inputs)
-    noise = observations.noise
-    return dataclasses.replace(
-        observations,
-        x=inputs,
-        y=rescaled(normaliser.forward_y, y, observations.y),
-        noise=in_units(normaliser.forward_noise, noise) if observations.noisy else noise,
-    )
-
-
 def check_names(variables: Variables | None, noising: AbstractNoising) -> None:
     """Refuse names that do not fit the values of a model."""
     if variables is None:
@@ -160,26 +227,3 @@ def names_of(model, y=None) -> Variables:
             "model.with_variables(inputs=..., outputs=...)"
         )
     return model.variables
-
-
-def finite_samples(samples: Samples) -> Array:
-    """Values of the samples; a NaN or infinity is an error that says when it came."""
-    if not _validation.concrete(samples.y) or np.all(np.isfinite(np.asarray(samples.y))):
-        return samples.y
-    bad = np.flatnonzero(~np.isfinite(np.asarray(samples.info.rms)))
-    if bad.size:
-        step, time = int(bad[0]), float(samples.info.times[bad[0]])
-        where = f"at step {step + 1} of {len(samples.info.rms)} (time {time:.3g})"
-    else:
-        where = "at the end"
-    raise FloatingPointError(f"the sampled values became NaN or infinite {where}")
-
-
-def finite_log_prob(result: LogProb) -> LogProb:
-    """The result; a NaN or infinity is an error."""
-    if _validation.concrete(result.value) and not bool(jnp.isfinite(result.value)):
-        raise FloatingPointError(
-            f"the log-density became {float(result.value)} along the flow from t_min to 1; "
-            "the values may lie far outside what the model knows, or the steps may be too few"
-        )
-    return result

@@ -5,7 +5,7 @@ from pathlib import Path
 import jax
 import pytest
 
-from geomndp.model import cache
+from geomndp.model import _jit
 
 
 @pytest.fixture
@@ -18,31 +18,31 @@ def no_setting():
 
 
 def use():
-    cache.use_compilation_cache.__wrapped__()
+    _jit.use_compilation_cache.__wrapped__()
     return jax.config.jax_compilation_cache_dir
 
 
 @pytest.mark.parametrize("word", ["off", "OFF", "0", "no"])
 def test_off(word, no_setting, monkeypatch):
-    monkeypatch.setenv(cache.VARIABLE, word)
-    assert cache.cache_folder() is None and use() is None
+    monkeypatch.setenv(_jit.VARIABLE, word)
+    assert _jit.cache_folder() is None and use() is None
 
 
 def test_in_the_users_cache_folder(tmp_path, no_setting, monkeypatch):
-    monkeypatch.delenv(cache.VARIABLE)
+    monkeypatch.delenv(_jit.VARIABLE)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    folder = cache.cache_folder()
+    folder = _jit.cache_folder()
     assert folder.parent == tmp_path / "geomndp" / "xla" and not folder.exists()
     assert use() == str(folder) and folder.is_dir()
 
 
 def test_in_a_folder_of_choice(tmp_path, no_setting, monkeypatch):
-    monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "here"))
+    monkeypatch.setenv(_jit.VARIABLE, str(tmp_path / "here"))
     assert use() == str(tmp_path / "here")
 
 
 def test_a_folder_that_jax_has_stays(tmp_path, no_setting, monkeypatch):
-    monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "ours"))
+    monkeypatch.setenv(_jit.VARIABLE, str(tmp_path / "ours"))
     jax.config.update("jax_compilation_cache_dir", str(tmp_path / "theirs"))
     assert use() == str(tmp_path / "theirs")
     assert not (tmp_path / "ours").exists()
@@ -50,7 +50,7 @@ def test_a_folder_that_jax_has_stays(tmp_path, no_setting, monkeypatch):
 
 def test_no_folder_where_none_can_be_made(tmp_path, no_setting, monkeypatch):
     (tmp_path / "file").write_text("")
-    monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "file" / "below"))
+    monkeypatch.setenv(_jit.VARIABLE, str(tmp_path / "file" / "below"))
     assert use() is None
 
 
@@ -58,7 +58,7 @@ def test_without_a_home_there_is_none(monkeypatch):
     def no_home():
         raise RuntimeError
 
-    monkeypatch.delenv(cache.VARIABLE)
+    monkeypatch.delenv(_jit.VARIABLE)
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setattr(Path, "home", no_home)
-    assert cache.cache_folder() is None
+    assert _jit.cache_folder() is None

@@ -1,21 +1,78 @@
-"""What is compiled: a stretch of steps of a block of samples, and one of a log-density's solves.
+"""Steps in stretches of about a second: between them Python has control, and hears Ctrl-C.
 
+What is compiled is a stretch of steps of a block of samples, or of one of a log-density's solves.
 The number of steps of a stretch, and which they are, are data: one program serves all of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
+from geomndp._progress import quiet_at_first
 from geomndp._types import Array
 from geomndp.likelihood import Flow, Solution
-from geomndp.model._jit import equation
+from geomndp.model.likelihood_routes import equation
 from geomndp.samplers import AbstractProgramSampler, Problem, Program, sample_keys
 from geomndp.samplers.program import begin, end, outer_step
+
+STRETCH, LONGEST = 1.0, 2.0
+"""Seconds that a stretch of steps should take, and that one step may take."""
+
+Progress = bool | Callable[[float], None]
+"""True for a bar on a terminal, False for none, or a function that hears how much is done."""
+
+
+class Clock:
+    """How many steps fit into a stretch, by how long those before took.
+
+    `patient`: blocks were made smaller once for steps that took long, which compiles anew. On a
+    busy machine they may take long again.
+    """
+
+    def __init__(self, patient: bool = False) -> None:
+        """Nothing is known yet."""
+        self.seconds: float | None = None
+        self.patient = patient
+
+    @property
+    def slow(self) -> bool:
+        """Whether a single step takes longer than it may."""
+        return self.seconds is not None and self.seconds > LONGEST
+
+    def stretch(self, left: int) -> int:
+        """Steps of the next stretch: one to begin with."""
+        if self.seconds is None:
+            return 1
+        return min(left, max(1, int(STRETCH / max(self.seconds, 1e-9))))
+
+    def through(self, total: int, move: Callable[[int, int], Any]) -> Iterator[int]:
+        """Make all steps by move(start, stop); yields the number of those that are done."""
+        done = 0
+        while done < total:
+            stop = done + self.stretch(total - done)
+            since = time.monotonic()
+            jax.block_until_ready(move(done, stop))
+            self.seconds = (time.monotonic() - since) / (stop - done)
+            done = stop
+            yield done
+
+
+@contextmanager
+def reporting(what: str, total: int, progress: Progress) -> Iterator[Callable[[float], None]]:
+    """Yield report(done), which tells whoever wants to know."""
+    if callable(progress):
+        yield progress
+    elif progress:
+        with quiet_at_first(what, total) as update:
+            yield update
+    else:
+        yield lambda done: None
 
 
 def start_samples(

@@ -1,4 +1,4 @@
-r"""Inputs far from zero: differences are taken in float64, before anything is rounded.
+r"""From the data's units to the model's: in float64, before anything is rounded.
 
 Metres of a map's grid or seconds since 1970 have more digits than float32. A network that sees
 inputs only through their differences gives the same answer whatever common origin is subtracted;
@@ -8,6 +8,8 @@ or move by much of their spacing are refused.
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -15,8 +17,12 @@ import numpy as np
 
 from geomndp import _validation
 from geomndp._arrays import put
-from geomndp._types import Array
+from geomndp._types import Array, Inputs, Mask, Outputs, Scalar
+from geomndp.data import Normaliser
+from geomndp.model.inputs import as_float, as_rows, check_columns, names_of, target_rows
+from geomndp.samplers import Observations
 from geomndp.score import NetworkScore
+from geomndp.tables import is_table, read_inputs, read_rows
 
 FAR = 64.0  # times the range of the inputs: then float32 has lost six bits or more
 COARSE = 0.05  # share of the points' spacing by which rounding may move them
@@ -63,6 +69,50 @@ def to_model_units(
     rounded = x.astype(dtype)
     _check_rounding(_real(x, mask), _real(rounded, mask))
     return rounded
+
+
+def read_target_inputs(law: Any, x: Any) -> Inputs:
+    """Inputs of a posterior's targets, arrays or a table, in the model's units."""
+    given = _read(law, read_inputs, x)[0] if is_table(x) else as_rows(x)
+    x = as_float("x", given, law.observations.x.dtype if is_table(x) else None)
+    _validation.function(x, dim=law.model.noising.dim)
+    _check_columns(law, x)
+    return target_inputs(law, given, x.dtype)
+
+
+def read_targets(
+    law: Any, x: Any, y: Any, mask: Any
+) -> tuple[Inputs, Outputs, Mask | None, Scalar | float]:
+    """Targets of a posterior and their values in the model's units, with the mask.
+
+    The last is what the change of units adds to a log-density.
+    """
+    model, dtype = law.model, law.observations.x.dtype if is_table(x) else None
+    if is_table(x):
+        names_of(model, y)
+        x, y = _read(law, read_rows, x)
+    given = x, y, mask = target_rows(x, y, mask, model.noising.dim)
+    x, y = as_float("x", x, dtype), as_float("y", y, dtype)
+    mask = None if mask is None else mask.astype(x.dtype)
+    _validation.function(x, y, dim=model.noising.dim, mask=mask)
+    _check_columns(law, x)
+    model.noising.manifold.check("y", y, mask)
+    jacobian = 0.0
+    if model.normaliser is not None:
+        jacobian = model.normaliser.log_jacobian(y, mask)
+        y = rescaled(model.normaliser.forward_y, given[1], y)
+    return target_inputs(law, given[0], x.dtype, mask), y, mask, jacobian
+
+
+def _read(law: Any, read: Callable, table: Any) -> tuple:
+    """Inputs and, by some readers, values of a table."""
+    own = len(law.observations.x) == 0
+    return read(names_of(law.model), table, time_origin=law.time_origin, own=own)[:2]
+
+
+def _check_columns(law: Any, x: Array) -> None:
+    if len(law.observations.x) == 0:  # otherwise x is compared with these
+        check_columns(law.model.score, x)
 
 
 def target_inputs(law: Any, given: Any, dtype: Any, mask: Any = None) -> Array:
@@ -117,3 +167,38 @@ def _refuse_coarse(column: np.ndarray, moved: float, dtype: Any) -> None:
             "common origin, or give float64 arrays of NumPy to a model that has a normaliser or "
             "sees inputs through their differences only"
         )
+
+
+def rescaled(change: Callable, given: Any, array: Array) -> Array:
+    """The `array` of `given` after a `change` of units.
+
+    What is not JAX's is changed in float64 and rounded after: hours since 1900 keep their minutes.
+    """
+    if isinstance(given, jax.Array):
+        return in_units(change, array)
+    return put(change(np.asarray(given, dtype=np.float64)), array.dtype)
+
+
+def in_units(change: Callable, array: Array) -> Array:
+    """The `array` after a `change` of units; by NumPy where it can be, which compiles nothing."""
+    if not _validation.concrete(array):
+        return change(array)
+    return put(change(np.asarray(array)))
+
+
+def in_model_units(
+    model: Any, observations: Observations, x: Any, y: Any, centre: tuple[float, ...]
+) -> Observations:
+    """Observations, given as x and y in the data's units, in those of the model less a centre."""
+    inputs = to_model_units(model, x, observations.x.dtype, centre, observations.mask)
+    inputs = inputs if isinstance(inputs, jax.Array) else put(inputs)
+    normaliser: Normaliser | None = model.normaliser
+    if normaliser is None:
+        return dataclasses.replace(observations, x=inputs)
+    noise = observations.noise
+    return dataclasses.replace(
+        observations,
+        x=inputs,
+        y=rescaled(normaliser.forward_y, y, observations.y),
+        noise=in_units(normaliser.forward_noise, noise) if observations.noisy else noise,
+    )
