@@ -17,7 +17,7 @@ from _tasks import CONTEXTS, evaluations, exact_kl
 
 from geomndp import samplers, solve
 
-INNERS = (0, 1, 2, 5, 10, 25, 50)
+CORRECTORS = (0, 1, 2, 5, 10, 25, 50)
 SCHEMES = ("inner", "outer", "path", "none")
 BUDGETS = (25, 50, 100, 150, 260, 510, 1000, 2500, 5000)
 PRODUCTS = 1 + 2 * CONTEXTS  # of moment matching: a pass and the vector-Jacobian products
@@ -30,30 +30,29 @@ BARS = {
 }
 
 
-def ablation(total: int, **options) -> dict[str, dict[int, samplers.AbstractSampler]]:
-    """A fixed number of evaluations, split between outer and inner steps.
+def ablation(total: int, **options) -> dict[str, dict[int, samplers.AbstractProgramSampler]]:
+    """A fixed number of evaluations, split between reverse and corrector steps.
 
-    RePaint with one inner step is plain replacement.
+    RePaint with one resampling is plain replacement.
     """
-    grid = {"time_grid": options["time_grid"]}
-    table: dict[str, dict[int, samplers.AbstractSampler]] = {
+    time_grid = options["time_grid"]
+    table: dict[str, dict[int, samplers.AbstractProgramSampler]] = {
         f"Langevin, context {scheme}": {
-            inner: samplers.Langevin(total // (1 + inner), inner, scheme, **options)
-            for inner in INNERS
+            num: samplers.Langevin(total // (1 + num), num, scheme, **options) for num in CORRECTORS
         }
         for scheme in SCHEMES
     }
     table["RePaint"] = {
-        inner: samplers.RePaint(total // inner, inner, **grid) for inner in INNERS if inner
+        num: samplers.RePaint(total // num, num, time_grid=time_grid) for num in CORRECTORS if num
     }
     return table
 
 
-def frontier(budget: int) -> dict[str, samplers.AbstractSampler]:
-    """Every sampler with its default grid and at most `budget` evaluations."""
-    outer = max(budget // 13, 1) if budget < 260 else 20 if budget <= 1000 else 40
-    inner = budget // outer - 1
-    found: dict[str, samplers.AbstractSampler] = {
+def frontier(budget: int) -> dict[str, samplers.AbstractProgramSampler]:
+    """Every sampler with its default time grid and at most `budget` evaluations."""
+    steps = max(budget // 13, 1) if budget < 260 else 20 if budget <= 1000 else 40
+    correctors = budget // steps - 1
+    found: dict[str, samplers.AbstractProgramSampler] = {
         "Amortised": samplers.Amortised(budget - 1),
         "Amortised, flow by RK4": samplers.flow((budget - 1) // 4),
         "Amortised, flow by Heun": samplers.flow((budget - 1) // 2, solve.Heun()),
@@ -61,14 +60,13 @@ def frontier(budget: int) -> dict[str, samplers.AbstractSampler]:
         "Amortised, exponential": samplers.Amortised(budget - 1, solve.Exponential()),
     }
     if budget >= 50:
-        steps = budget // PRODUCTS - 1
-        found["MomentMatching"] = samplers.MomentMatching(steps)
+        found["MomentMatching"] = samplers.MomentMatching(budget // PRODUCTS - 1)
     if budget >= 100:
-        steps = (budget // PRODUCTS - 1) // 4
-        found["MomentMatching, flow by RK4"] = samplers.MomentMatching(steps, solve.Ode())
-    found["KineticLangevin"] = samplers.KineticLangevin(outer, inner)
-    found["Langevin"] = samplers.Langevin(outer, inner)
-    found["RePaint, 10 inner"] = samplers.RePaint(max(budget // 10, 1), 10)
+        flow_steps = (budget // PRODUCTS - 1) // 4
+        found["MomentMatching, flow by RK4"] = samplers.MomentMatching(flow_steps, solve.Ode())
+    found["KineticLangevin"] = samplers.KineticLangevin(steps, correctors)
+    found["Langevin"] = samplers.Langevin(steps, correctors)
+    found["RePaint, 10 resamplings"] = samplers.RePaint(max(budget // 10, 1), 10)
     found["Replacement"] = samplers.Replacement(budget)
     return found
 
@@ -102,11 +100,19 @@ def main() -> None:
     options = parser.parse_args()
     start, total = time.perf_counter(), 500 if options.quick else 5000
     budgets = [budget for budget in BUDGETS if budget <= max(total, 510)]
-    plain = measured(ablation(total, time_grid=solve.UniformTimeGrid(), step_scale=1.0), INNERS)
-    show(f"Ablation: {total} evaluations by inner steps; uniform time, psi 1", plain, INNERS)
-    steep = measured(ablation(total, time_grid=solve.PowerTimeGrid(7.0)), INNERS)
-    show(f"Ablation: {total} evaluations by inner steps; default grid and psi", steep, INNERS)
-    by_name: dict[str, dict[int, samplers.AbstractSampler]] = {}
+    plain = measured(ablation(total, time_grid=solve.UniformTimeGrid(), step_scale=1.0), CORRECTORS)
+    show(
+        f"Ablation: {total} evaluations by corrector steps; uniform times, step scale 1",
+        plain,
+        CORRECTORS,
+    )
+    steep = measured(ablation(total, time_grid=solve.PowerTimeGrid(7.0)), CORRECTORS)
+    show(
+        f"Ablation: {total} evaluations by corrector steps; default times and scale",
+        steep,
+        CORRECTORS,
+    )
+    by_name: dict[str, dict[int, samplers.AbstractProgramSampler]] = {}
     for budget in budgets:
         for name, sampler in frontier(budget).items():
             if evaluations(sampler) <= budget:
@@ -130,7 +136,7 @@ def draw(plain, steep, last, total: int, path: Path) -> None:
     from geomndp.plot import save_figure
 
     figure, axes = plt.subplots(1, 3, figsize=(16, 4.5), sharey=True, layout="constrained")
-    titles = (f"{total} evaluations, uniform time", f"{total} evaluations, default grid")
+    titles = (f"{total} evaluations, uniform times", f"{total} evaluations, default times")
     colours = plt.get_cmap("tab20").colors[::2] + plt.get_cmap("tab20").colors[1::2]
     for ax, results, title in zip(axes, (plain, steep, last), (*titles, "frontier"), strict=True):
         for (name, row), colour in zip(results.items(), colours, strict=False):
@@ -139,8 +145,8 @@ def draw(plain, steep, last, total: int, path: Path) -> None:
             ax.plot(list(row), worst, ":", c=colour)
         ax.set(title=title, yscale="log", ylim=(1e-6, 1e2))
     for ax in axes[:2]:
-        ax.set(xlabel="inner steps", xscale="symlog", xlim=(-0.1, 60))
-        ax.set_xticks(INNERS, map(str, INNERS))
+        ax.set(xlabel="corrector steps", xscale="symlog", xlim=(-0.1, 60))
+        ax.set_xticks(CORRECTORS, map(str, CORRECTORS))
     axes[0].set(ylabel="KL(true || sampler): median, worst dotted")
     axes[0].legend(fontsize=8)
     axes[2].set(xlabel="score evaluations", xscale="log")

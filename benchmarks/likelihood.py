@@ -65,8 +65,8 @@ class Case(NamedTuple):
         """Chosen fields of the log-densities; what is not asked for is not computed."""
 
         def one(x, y, key):
-            field = solve.ConditionalDynamics(self.law, score.GaussianScore(self.gp), x)
-            result = flow.log_prob(field, y, EPS, key=key)
+            dynamics = solve.ConditionalDynamics(self.law, score.GaussianScore(self.gp), x)
+            result = flow.log_prob(dynamics, y, EPS, key=key)
             return [getattr(result, name) for name in fields]
 
         keys = jr.split(jr.key(1), len(self.x))
@@ -133,7 +133,7 @@ def report(names: list[tuple[str, str]], rows: list[tuple]) -> str:
     """The three tables."""
     headers = (
         [*METHODS, "default (64 + 32)", "Adaptive(1e-4, 1e-5)"],
-        ["float32 - float64", "converged - GP", "the same, exact end law"],
+        ["float32 - float64", "converged - GP", "the same, exact terminal law"],
         (
             *("true error", "estimate", "true / estimate: median", "largest"),
             *("Adaptive: largest", "its evaluations", "8 probes - exact", "probe_error"),
@@ -150,7 +150,7 @@ def report(names: list[tuple[str, str]], rows: list[tuple]) -> str:
         parts += [title, markdown(["data", "limiting kernel", *header], table)]
     met = "yes" if all(row[3] for row in rows) else "NO"
     bars = "3e-4 against a converged solve with at most 100 evaluations, both solves counted;"
-    bars += " float32 5e-4; exact end law against the GP 1e-4"
+    bars += " float32 5e-4; exact terminal law against the GP 1e-4"
     return "\n\n".join([*parts, f"Bars met everywhere: {met} ({bars})."])
 
 
