@@ -188,7 +188,10 @@ class GP(AbstractGP):
 
 
 class ConditionedGP(AbstractGP):
-    r"""Posterior: mean m + C Kcc^-1 (y - m_c), covariance K - C Kcc^-1 C^T, C = k(., x_c)."""
+    r"""Posterior: mean m + C Kcc^-1 (y - m_c), covariance K - C Kcc^-1 C^T, C = k(., x_c).
+
+    Made by `GP.condition`.
+    """
 
     prior: GP
     x: Inputs

@@ -21,13 +21,22 @@ def jitter(dtype: jnp.dtype, n: int | Scalar) -> float | Scalar:
     """Relative diagonal shift that keeps a Cholesky factor of n smooth values real.
 
     Rounding moves the eigenvalues of an n x n matrix by about n eps / 8 (measured).
+
+    Args:
+        dtype: Floating-point type of the matrix.
+        n: Its size.
     """
     least, rounding = 1e-10 if dtype == jnp.float64 else 1e-6, float(jnp.finfo(dtype).eps) / 4
     return max(least, n * rounding) if isinstance(n, int) else jnp.maximum(least, n * rounding)
 
 
 def matmul(a: Array, b: Array) -> Array:
-    """Matrix product in full precision, where an accelerator would round float32 factors."""
+    """Matrix product in full precision, where an accelerator would round float32 factors.
+
+    Args:
+        a: Shape (..., n, m).
+        b: Shape (..., m, k).
+    """
     return jnp.matmul(a, b, precision="highest")
 
 
@@ -93,12 +102,23 @@ def apply(matrix: Float[Array, "a b"], v: Float[Array, "m p"]) -> Float[Array, "
 
 
 def safe_sqrt(square: Array) -> Array:
-    """Square root of what is not negative; its gradient at zero is zero, not NaN."""
+    """Square root whose gradient at zero is zero, not NaN.
+
+    Args:
+        square: Numbers that are not negative, of any shape.
+    """
     return jnp.where(square > 0, jnp.sqrt(jnp.where(square > 0, square, 1.0)), 0.0)
 
 
 def norm(v: Float[Array, "*n p"]) -> Float[Array, "*n 1"]:
-    """Euclidean length along the last axis, kept; its gradient at zero is zero, not NaN."""
+    """Euclidean length along the last axis, whose gradient at zero is zero, not NaN.
+
+    Args:
+        v: Shape (..., p).
+
+    Returns:
+        Shape (..., 1).
+    """
     return safe_sqrt(jnp.sum(v**2, axis=-1, keepdims=True))
 
 
