@@ -1,7 +1,7 @@
-"""Figures of the tutorials: `python docs/make_figures.py [PAGE ...]`, a few minutes.
+"""Figures of the home page and the tutorials: `python docs/make_figures.py [NAME ...]`, minutes.
 
-The code of each page is run first, so that a figure shows the page's own variables; own data are
-fitted anew with more steps.
+The code of each page is run first, so that a figure shows the page's own variables; the model of
+`own_data` is trained with more steps.
 """
 
 import contextlib
@@ -35,10 +35,10 @@ def run(page: str, *changes: tuple[str, str]) -> dict[str, Any]:
     return variables
 
 
-def save(figure, page: str) -> None:
-    """Write one figure."""
+def save(figure, name: str) -> None:
+    """Write one figure with a palette of 128 colours."""
     figure.tight_layout()
-    path = gn.plot.save_figure(figure, FIGURES / f"tutorial_{page}.png")
+    path = gn.plot.save_figure(figure, FIGURES / f"{name}.png")
     with Image.open(path) as image:
         small = image.convert("RGB").quantize(128)
     small.save(path, optimize=True)
@@ -50,57 +50,82 @@ def scalar() -> None:
     page = run("scalar", ("2, 25)", "2, 81)"), ("25, 1)", "81, 1)"), ("64", "256"))
     x, exact = page["x"], page["exact"]
     law = exact.mean_at(x), exact.gram(x).diagonal() ** 0.5
-    seen = page["x_seen"], page["y_seen"]
+    context = page["x_context"], page["y_context"]
     figure, ax = plt.subplots(figsize=(6.4, 3))
-    gn.plot.functions_1d(x, page["draws"], context=seen, exact=law, ax=ax)
+    gn.plot.functions_1d(x, page["draws"], context=context, exact=law, ax=ax)
     ax.legend(fontsize="small", ncols=2)
-    save(figure, "scalar")
+    save(figure, "tutorial_scalar")
 
 
 def vector() -> None:
     """Truth, a sample, the mean, and the exact mean."""
     page = run("vector")
-    places, told, seen, truth = (page[name] for name in ("places", "told", "seen", "truth"))
+    x, truth, target = page["x"], page["truth"], page["target"]
     figure, axes = plt.subplots(1, 4, figsize=(11, 3))
-    context, scale = (places[seen], truth[seen]), gn.plot.arrow_scale(places, truth)
-    shown = {
-        "truth": truth[told],
-        "a sample": page["draws"][0],
+    context = x[page["context"]], truth[page["context"]]
+    scale = gn.plot.arrow_scale(x, truth)
+    fields = {
+        "truth": truth[target],
+        "posterior sample": page["draws"][0],
         "mean of 16 samples": page["mean"].value,
-        "exact mean": page["exact"].mean_at(places[told]),
+        "exact posterior mean": page["exact"].mean_at(x[target]),
     }
-    for ax, (title, values) in zip(axes, shown.items(), strict=True):
-        gn.plot.vector_field(places[told], values, context=context, scale=scale, title=title, ax=ax)
-    save(figure, "vector")
+    for ax, (title, values) in zip(axes, fields.items(), strict=True):
+        gn.plot.vector_field(x[target], values, context=context, scale=scale, title=title, ax=ax)
+    save(figure, "tutorial_vector")
 
 
 def sphere() -> None:
-    """Fifty continuations of ten fixes."""
+    """Fifty sampled tracks given ten fixes."""
     page = run("sphere")
     figure, ax = plt.subplots(figsize=(5.6, 4.6))
     gn.plot.fan_map(page["tracks"], context=page["fixes"], ax=ax)
     ax.legend(fontsize="small")
-    save(figure, "sphere")
+    save(figure, "tutorial_sphere")
 
 
 def own_data(steps: int = 3000) -> None:
-    """Profiles given two readings, and the training curve."""
+    """Profiles given two observations, and the training curve."""
     page = run("own_data", ("steps=60", f"steps={steps}"), ("width=16", "width=32"))
-    drawn = page["model"].condition(page["seen"])
-    samples = drawn.sample(page["one"][["depth"]], key=jax.random.key(1), num_samples=64)
+    profile, observed = page["profile"], page["context"]
+    posterior = page["model"].condition(observed)
+    samples = posterior.sample(profile[["depth"]], key=jax.random.key(1), num_samples=64)
     figure, axes = plt.subplots(1, 2, figsize=(9, 3))
-    seen, values = page["seen"], samples["temperature"].values
-    context = seen["depth"].values, seen["temperature"].values
+    values = samples["temperature"].values
+    context = observed["depth"].values, observed["temperature"].values
     gn.plot.functions_1d(samples["depth"].values, values, context=context, ax=axes[0])
-    axes[0].plot(page["depth"], page["one"]["temperature"], "k--", lw=1, label="the profile")
+    axes[0].plot(page["depth"], profile["temperature"], "k--", lw=1, label="truth")
     axes[0].set(xlabel="depth, m", ylabel="temperature, degC")
     axes[0].legend(fontsize="small")
     gn.plot.training_curve(page["history"], ax=axes[1])
-    save(figure, "own_data")
+    save(figure, "tutorial_own_data")
+
+
+def home() -> None:
+    """A function, a vector field and tracks, each given a few observations."""
+    scalar = run("scalar", ("2, 25)", "2, 81)"), ("25, 1)", "81, 1)"))
+    vector, sphere = run("vector"), run("sphere")
+    figure, axes = plt.subplots(1, 3, figsize=(12, 3.6))
+    context = scalar["x_context"], scalar["y_context"]
+    gn.plot.functions_1d(scalar["x"], scalar["draws"], context=context, ax=axes[0])
+    axes[0].set_title("function given 3 observations")
+    x, truth, target = vector["x"], vector["truth"], vector["target"]
+    context = x[vector["context"]], truth[vector["context"]]
+    title = "vector field given 8 observations"
+    gn.plot.vector_field(x[target], vector["draws"][0], context=context, title=title, ax=axes[1])
+    gn.plot.fan_map(sphere["tracks"], context=sphere["fixes"], ax=axes[2])
+    axes[2].set_title("cyclone tracks given 10 fixes")
+    save(figure, "home")
 
 
 if __name__ == "__main__":
-    figures = {"scalar": scalar, "vector": vector, "sphere": sphere, "own_data": own_data}
+    figures = {
+        "home": home,
+        "scalar": scalar,
+        "vector": vector,
+        "sphere": sphere,
+        "own_data": own_data,
+    }
     for name in sys.argv[1:] or figures:
         figures[name]()
-        print(f"wrote tutorial_{name}.png")
+        print(f"drew {name}")

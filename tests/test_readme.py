@@ -6,16 +6,30 @@ import sys
 from pathlib import Path
 
 README = Path(__file__).parents[1] / "README.md"
+HOME = README.parent / "docs" / "index.md"
+
+
+def example(page: Path) -> str:
+    """The one block of Python code of a page."""
+    (block,) = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    return block
 
 
 def test_example_runs(tmp_path):
-    blocks = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
-    assert len(blocks) == 1
-    command = [sys.executable, "-c", blocks[0]]
+    command = [sys.executable, "-c", example(README)]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "posterior.png").stat().st_size > 1000
     assert len(done.stdout.splitlines()) == 2
+
+
+def test_home_page_shows_the_same_example():
+    assert example(HOME) == example(README)
+
+
+def test_glossary_comes_before_the_first_table():
+    text = README.read_text(encoding="utf-8")
+    assert -1 < text.find("docs/glossary.md") < text.find("\n|")
 
 
 def test_links_lead_somewhere():

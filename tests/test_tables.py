@@ -1,5 +1,6 @@
 """Tables of README and docs are those of the stored results."""
 
+import re
 import runpy
 import shutil
 import sys
@@ -30,7 +31,8 @@ def test_every_experiment_has_tables_on_its_page_and_in_the_readme():
 
 def test_another_number_is_seen():
     text = PAGES["README.md"].read_text(encoding="utf-8")
-    assert TOOL["updated"](text.replace("0.728", "0.729")) == text
+    changed = re.sub(r"(\| exact GP \| 0\.)\d", r"\g<1>0", text)
+    assert changed != text and TOOL["updated"](changed) == text
     with pytest.raises(ValueError, match=r"expected a table of cyclones .*Nothing"):
         TOOL["updated"]("<!-- table: cyclones / Nothing -->\n<!-- end of table -->")
 
