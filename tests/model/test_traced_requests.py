@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from geomndp.kernels import Diagonal, White
 from geomndp.likelihood import Flow
 from geomndp.model import Model
-from geomndp.nets.capacity import MOST_TRACED, with_capacity
+from geomndp.nets.graph_network import MOST_TRACED, with_capacity
 from geomndp.noising import LinearSchedule, OrnsteinUhlenbeck
 from geomndp.samplers import Amortised
 from geomndp.score import NetworkScore

@@ -9,7 +9,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from geomndp.nets import Steerable2, graph, neighbour_counts, num_dropped_edges, with_capacity
-from geomndp.nets.capacity import neighbour_bucket
+from geomndp.nets.graph_network import neighbour_bucket
 
 from .helper import quick
 from .steerable import fresh

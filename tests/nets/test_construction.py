@@ -9,8 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from geomndp import nets
-from geomndp.nets.base import clean
-from geomndp.nets.embeddings import TimeEmbedding, centred
+from geomndp.nets.layers import TimeEmbedding, centred, clean
 
 from .helper import NETS, TINY, awake, draw
 

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 from geomndp import nets
 from geomndp._registry import tag_of
 from geomndp.equivariance import random_transform
-from geomndp.nets import chunking
+from geomndp.nets import graph
 from geomndp.nets.steerable_2d import global_pooling
 
 from ..cases import largest
@@ -139,7 +139,7 @@ def test_blocks_change_nothing(name, edges, getkey, monkeypatch):
         return jax.grad(loss, has_aux=True)(net)
 
     plain = quick(lambda net: results(net))(net)
-    monkeypatch.setattr(chunking, "EDGES", edges)
+    monkeypatch.setattr(graph, "EDGES", edges)
     monkeypatch.setattr(global_pooling, "PAIRS", edges)
     monkeypatch.setattr(global_pooling, "BLOCK", edges)
     cut = quick(lambda net: results(net))(net)
@@ -171,7 +171,7 @@ def test_memory_of_many_neighbours_is_bounded():
     """Also for few points: nothing is larger than the matrices of the edges of one block."""
     net = eqx.filter_eval_shape(fresh, "plane-vector", max_neighbours=256)
     x = jnp.asarray(np.random.default_rng(0).uniform(0, 1, (1000, 2)))
-    bound = chunking.EDGES * 36 * net.config.channels
+    bound = graph.EDGES * 36 * net.config.channels
     assert largest(lambda net, *f: net(*f), net, jnp.zeros(1000), x, x) <= bound
     assert 1000 * net.config.max_neighbours * 36 * net.config.channels > 3 * bound
 

@@ -16,6 +16,7 @@ from geomndp.linalg.gram import (
     matmul,
     norm,
     per_output,
+    per_point,
     safe_sqrt,
     zero_masked,
 )
@@ -34,6 +35,7 @@ __all__ = [
     "matmul",
     "norm",
     "per_output",
+    "per_point",
     "safe_sqrt",
     "solve_lower",
     "zero_masked",

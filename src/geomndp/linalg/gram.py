@@ -7,7 +7,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from geomndp._types import Mask, Outputs, Scalar
+from geomndp._types import Mask, Outputs, Scalar, Times
 
 if TYPE_CHECKING:  # to pyright an AbstractVar is a field, the first of every subclass
     from typing import ClassVar as AbstractVar
@@ -48,6 +48,21 @@ def zero_masked(v: Float[Array, "n p"], mask: Mask | None) -> Float[Array, "n p"
         mask: 1 for real rows, 0 for padding, shape (n,).
     """
     return v if mask is None else jnp.where(mask[:, None] > 0, v, 0.0)
+
+
+def per_point(t: Times, n: int) -> Float[Array, " n"]:
+    """One time per point; a scalar stands for all.
+
+    Args:
+        t: Times, a scalar or (n,).
+        n: Number of points.
+
+    Raises:
+        ValueError: If t has another shape.
+    """
+    if jnp.shape(t) not in ((), (n,)):
+        raise ValueError(f"expected t of shape () or ({n},), got shape {jnp.shape(t)}")
+    return jnp.broadcast_to(t, (n,))
 
 
 def join_masks(

@@ -1,19 +1,20 @@
 """Networks that see one function at a time: net(t, x, y, mask) -> (n, p)."""
 
 from geomndp._deprecated import deprecated_names
-from geomndp.nets.base import AbstractNet, NetConfig
+from geomndp.nets.base import AbstractNet, NetConfig, build, extend_network, with_config
 from geomndp.nets.bidimensional_attention import (
     BiDimensionalAttention,
     BiDimensionalAttentionConfig,
 )
-from geomndp.nets.build import build, extend_network, with_config
-from geomndp.nets.capacity import (
+from geomndp.nets.graph_network import (
+    AbstractGraphNet,
+    GraphNetConfig,
     graph_nets,
     neighbour_counts,
     num_dropped_edges,
     with_capacity,
 )
-from geomndp.nets.graph_network import AbstractGraphNet, GraphNetConfig
+from geomndp.nets.layers import clean
 from geomndp.nets.relative_attention import (
     RelativeAttention,
     RelativeAttentionConfig,
@@ -41,6 +42,7 @@ __all__ = [
     "Steerable3",
     "Steerable3Config",
     "build",
+    "clean",
     "extend_network",
     "graph_nets",
     "neighbour_counts",

@@ -1,19 +1,20 @@
-"""What every network is: one function in, one array of outputs back."""
+"""What every network is, and how it is made from its configuration."""
 
 from __future__ import annotations
 
 import abc
 import dataclasses
 import typing
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
+import jax.random as jr
 
 from geomndp import _deprecated, _registry, _validation
-from geomndp._arrays import per_point
-from geomndp._types import Array, Float, Inputs, Mask, Outputs, Times
-from geomndp.linalg import zero_masked
+from geomndp._types import Inputs, Mask, Outputs, PRNGKeyArray, Times
 
 
 def float_name(dtype: str | None) -> str:
@@ -133,35 +134,77 @@ class AbstractNet(eqx.Module, Generic[Config]):
         return 0
 
 
-class Points(NamedTuple):
-    """One function with zeros in its masked rows."""
-
-    t: Float[Array, " n"]
-    x: Inputs
-    y: Outputs
-    mask: Mask
+Net = TypeVar("Net", bound=AbstractNet)
 
 
-def clean(net: AbstractNet, t: Times, x: Inputs, y: Outputs, mask: Mask | None) -> Points:
-    """Check shapes, broadcast a scalar time, and overwrite whatever stands in masked rows.
-
-    NaN and infinity there reach neither values nor gradients.
+def build(config: Mapping[str, Any], *, key: PRNGKeyArray) -> AbstractNet:
+    """Make the network that a mapping describes, with new parameters.
 
     Args:
-        net: The network, for the numbers of inputs and outputs.
-        t: Times, a scalar or (n,).
-        x: Inputs (n, d).
-        y: Values (n, p).
-        mask: (n,), or None for a mask of ones.
+        config: The tag of its class as `kind`, such as "net/relative-attention", and the arguments
+            of its configuration (`net.config.to_dict()`).
+        key: Random key of the parameters.
 
     Raises:
-        ValueError: If a shape does not fit.
+        ValueError: If no network has the tag, or its configuration refuses an argument.
+
+    Example:
+        `build({"kind": "net/relative-attention", "input_dim": 1, "output_dim": 1}, key=key)`
     """
-    _validation.shapes(x, y, dim=net.output_dim, mask=mask)
-    _validation.shape("x", x, (len(x), net.input_dim))
-    mask = jnp.ones(len(x), dtype=y.dtype) if mask is None else mask
-    t = jnp.where(mask > 0, per_point(t, len(x)), 0.0)
-    return Points(t, zero_masked(x, mask), zero_masked(y, mask), mask)
+    options = dict(config)
+    kind = options.pop("kind", None)
+    _validation.one_of("kind", kind, tuple(_registry.tags("net")))
+    make = cast(Callable[..., AbstractNet], _registry.class_of(kind))
+    return make(**options, key=key)
+
+
+def _remake(net: Net, changes: Mapping[str, Any], *, key: PRNGKeyArray) -> Net:
+    """A new network of the same class, registered or not, with other options."""
+    make = cast(Callable[..., Net], type(net))
+    return make(**net.config.replace(**changes).to_dict(), key=key)
+
+
+def extend_network(net: Net, *, key: PRNGKeyArray, **changes: Any) -> Net:
+    """Extend a network, copying the parameters it shares with the old one.
+
+    Parts that start at zero change nothing before they are trained.
+
+    Args:
+        net: A network.
+        key: Random key of the new parameters.
+        **changes: Arguments of its configuration that add parts, such as `num_pooling_widths=4`.
+
+    Raises:
+        ValueError: If the changes alter the shape of a parameter.
+    """
+    new = _remake(net, changes, key=key)
+    old = {jax.tree_util.keystr(path): leaf for path, leaf in jax.tree.leaves_with_path(net)}
+
+    def kept(path, leaf):
+        known = old.get(jax.tree_util.keystr(path), leaf)
+        if known.shape != leaf.shape:
+            raise ValueError(f"expected changes that only add parameters, got {changes}")
+        return known
+
+    return jax.tree.map_with_path(kept, new)
+
+
+def with_config(net: Net, **changes: Any) -> Net:
+    """Return a network with the same parameters under another configuration.
+
+    Args:
+        net: A network.
+        **changes: Arguments of its configuration, for example `compute_dtype=None,
+            attention_backend=None` for likelihoods by forward mode, after training in bfloat16.
+
+    Raises:
+        ValueError: If the changes alter the shape of a parameter.
+    """
+    shapes = eqx.filter_eval_shape(_remake, net, changes, key=jr.key(0))
+    old, new = jax.tree.leaves(net), jax.tree.leaves(shapes)
+    if [leaf.shape for leaf in old] != [leaf.shape for leaf in new]:
+        raise ValueError(f"expected changes that keep the parameters' shapes, got {changes}")
+    return jax.tree.unflatten(jax.tree.structure(shapes), old)
 
 
 def check_compute(compute_dtype: str | None, attention_backend: str | None = None) -> None:
@@ -177,3 +220,6 @@ def check_heads(width: int, num_heads: int) -> None:
     _validation.at_least(1, width=width, num_heads=num_heads)
     if width % num_heads:
         raise ValueError(f"expected a width divisible by num_heads={num_heads}, got {width}")
+
+
+_deprecated.deprecated_names(__name__, {"clean": "geomndp.nets.layers:clean"})

@@ -16,9 +16,16 @@ from geomndp._deprecated import renamed_arguments
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray, Times
 from geomndp.linalg import zero_masked
 from geomndp.nets.attention import SelfAttention
-from geomndp.nets.base import AbstractNet, NetConfig, check_compute, check_heads, clean
-from geomndp.nets.embeddings import FourierFeatures, TimeEmbedding, centred
-from geomndp.nets.layers import linear, rms_norm, zeroed
+from geomndp.nets.base import AbstractNet, NetConfig, check_compute, check_heads
+from geomndp.nets.layers import (
+    FourierFeatures,
+    TimeEmbedding,
+    centred,
+    clean,
+    linear,
+    rms_norm,
+    zeroed,
+)
 
 
 @renamed_arguments(tokens="token_axis", normalised="pre_norm", implementation="attention_backend")

@@ -8,16 +8,19 @@ of slots; where more points are within the radius, the nearest ones of each othe
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
 from geomndp._types import Array, Bool, Float, Inputs, Int, Mask
 from geomndp.nets.cell_list import candidates, stretches
-from geomndp.nets.chunking import map_in_chunks
 
 DENSE = 1024  # up to so many points, all pairs are compared
 CANDIDATES = 2  # room of a stretch of cells over the slots of a point
+EDGES = 2**16  # slots of neighbours that one block holds at most, at least those of one point
 
 
 class Graph(eqx.Module):
@@ -90,3 +93,36 @@ def _mutual(index: Int[Array, "n k"], real: Bool[Array, "n k"]):
     index = jnp.where(real, index, own)
     slot = jnp.arange(k, dtype=index.dtype)[None, :]
     return index, k * index + jnp.where(real, place, slot), real
+
+
+def map_in_chunks(function: Callable[[Any], Any], rows: Any, size: int) -> Any:
+    """Apply `function` to blocks of at most `size` rows, one after the other.
+
+    Args:
+        function: Takes arrays like `rows` with fewer rows and returns one array, or several, with
+            as many rows; a row of the result depends on its own row alone.
+        rows: Arrays that share their first axis.
+        size: The most rows of a block; all rows at once if there are no more.
+
+    Returns:
+        What `function(rows)` gives, to rounding. Nothing of a block is kept for derivatives.
+    """
+    n = len(jax.tree.leaves(rows)[0])
+    if n <= size:
+        return function(rows)
+    count = -(-n // size)
+    height = -(-n // count)  # blocks alike, and less than one row per block of padding
+    spare = count * height - n
+
+    def cut(leaf):
+        # Copies of the last row: whatever is computed for it is finite.
+        padded = jnp.concatenate([leaf, jnp.repeat(leaf[-1:], spare, axis=0)]) if spare else leaf
+        return padded.reshape(count, height, *leaf.shape[1:])
+
+    made = jax.lax.map(jax.checkpoint(function), jax.tree.map(cut, rows))
+    return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:])[:n], made)
+
+
+def points_per_chunk(slots: int) -> int:
+    """How many points with so many slots have `EDGES` together, at least one."""
+    return max(EDGES // max(slots, 1), 1)

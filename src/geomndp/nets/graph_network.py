@@ -1,16 +1,32 @@
-"""What networks on a radius graph have in common."""
+"""Networks on a radius graph, and their capacity for concrete points: no neighbour is dropped.
+
+The number of slots per point is part of a compiled program. It is therefore rounded up to one of
+few bucket sizes, 24, 32, 48, 64, 96, ..., and never below the network's own.
+"""
 
 from __future__ import annotations
 
 import abc
 import dataclasses
-from typing import TypeVar
+import itertools
+from typing import Any, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
 
 from geomndp import _validation
-from geomndp._types import Inputs, Mask
+from geomndp._arrays import bucket
+from geomndp._types import Array, Float, Inputs, Mask
 from geomndp.equivariance import FieldType
-from geomndp.nets.base import AbstractNet, NetConfig
-from geomndp.nets.graph import Graph, radius_graph
+from geomndp.linalg import zero_masked
+from geomndp.nets.base import AbstractNet, NetConfig, with_config
+from geomndp.nets.cell_list import MARGIN
+from geomndp.nets.graph import CANDIDATES, Graph, radius_graph
+
+MOST_TRACED = 1024
+ROUNDING = 1e-5  # of the radius: the device compares rounded distances
+Tree = TypeVar("Tree")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -77,3 +93,120 @@ class AbstractGraphNet(AbstractNet[GraphConfig]):
         """Neighbours of every point."""
         location = x[:, : self.field_type.dim]
         return radius_graph(location, mask, self.config.radius, self.config.max_neighbours)
+
+
+def with_capacity(tree: Tree, *parts: Any, masks: tuple | None = None) -> Tree:
+    """Give every graph network inside `tree` room for all neighbours among the points.
+
+    Args:
+        tree: A network, a score, a model: anything that may hold networks.
+        *parts: Points of one function, (n, d) in the model's units, in one or several parts such
+            as context and targets. There is room for the graph of all and of every part alone.
+        masks: One mask (n,) per part, zero where a row is padding, or None where no row is.
+
+    Returns:
+        The same with larger `max_neighbours` where needed; `tree` itself where nothing is. Where
+        JAX traces the points, whose values the shape of a program cannot depend on, there is room
+        for all points to be neighbours of each other.
+
+    Raises:
+        ValueError: More than `MOST_TRACED` traced points, for which that room would be too much.
+    """
+    masks = (None,) * len(parts) if masks is None else masks
+    if not graph_nets(tree):
+        return tree
+    if not all(map(_validation.concrete, (*parts, *masks))):
+        return _with_all(tree, sum(map(len, parts)))
+    pairs = zip(parts, masks, strict=True)
+    points = [np.asarray(x, float)[... if m is None else np.asarray(m) > 0] for x, m in pairs]
+
+    def roomy(node):
+        if not isinstance(node, AbstractGraphNet):
+            return node
+        needed = _needed(node, points)
+        if needed <= node.config.max_neighbours:
+            return node
+        return with_config(node, max_neighbours=neighbour_bucket(needed))
+
+    return jax.tree.map(roomy, tree, is_leaf=_is_graph_net)
+
+
+def _with_all(tree: Tree, points: int) -> Tree:
+    """Room for so many points to be neighbours of each other."""
+    if points > MOST_TRACED:
+        raise ValueError(
+            f"expected at most {MOST_TRACED} points of a graph network inside jit or vmap, got "
+            f"{points}: call it outside, where the neighbours can be counted"
+        )
+
+    def roomy(node):
+        if not isinstance(node, AbstractGraphNet) or points - 1 <= node.config.max_neighbours:
+            return node
+        return with_config(node, max_neighbours=neighbour_bucket(points - 1))
+
+    return jax.tree.map(roomy, tree, is_leaf=_is_graph_net)
+
+
+def graph_nets(tree: Any) -> list[AbstractGraphNet]:
+    """All graph networks inside a tree, such as a score or a model."""
+    leaves = jax.tree.leaves(tree, is_leaf=_is_graph_net)
+    return [leaf for leaf in leaves if isinstance(leaf, AbstractGraphNet)]
+
+
+def num_dropped_edges(net, x: Inputs, mask: Mask | None = None) -> Array:
+    """Pairs of points within the radius for which `max_neighbours` leaves no room.
+
+    Zero on data for which the graph is exact: then the network is equivariant to rounding.
+    """
+    mask = jnp.ones(len(x), dtype=x.dtype) if mask is None else mask
+    return net.graph(zero_masked(x, mask), mask).missed
+
+
+def neighbour_counts(x: Float[np.ndarray, "n d"], radius: float) -> np.ndarray:
+    """Number of other points within the radius of each point, coincident ones included."""
+    from scipy.spatial import KDTree
+
+    if len(x) == 0:
+        return np.zeros(0, int)
+    reach = radius * (1 + ROUNDING)
+    return np.asarray(KDTree(x).query_ball_point(x, reach, return_length=True)) - 1
+
+
+def neighbour_bucket(count: int) -> int:
+    """Smallest of 24, 32, 48, 64, 96, 128, ... that is not below the count."""
+    return max(24, bucket(count))
+
+
+def _is_graph_net(node: Any) -> bool:
+    return isinstance(node, AbstractGraphNet)
+
+
+def _needed(net: AbstractGraphNet, parts: list[np.ndarray]) -> int:
+    """Slots with which the network's graph of these points is complete, padded or not.
+
+    Many rows are searched by cells, where a stretch has room for `CANDIDATES` times the slots. The
+    cells start at the least coordinates: those of a part are not cells of the whole.
+    """
+    together = np.concatenate(parts)[:, : net.field_type.dim]
+    most = int(np.max(neighbour_counts(together, net.config.radius), initial=0))
+    searched = [together, *(part[:, : net.field_type.dim] for part in parts if len(parts) > 1)]
+    stretch = max(_longest_stretch(points, net.config.radius) for points in searched)
+    return max(most, -(-stretch // CANDIDATES))
+
+
+def _longest_stretch(points: np.ndarray, radius: float) -> int:
+    """Most points in any three cells of `cells.candidates` in a row along the last dimension.
+
+    A point that lies on the boundary of cells, to rounding, counts in each of them.
+    """
+    if len(points) == 0:
+        return 0
+    place = (points - points.min(axis=0)) / (MARGIN * radius)
+    shifts = itertools.product((-ROUNDING, ROUNDING), repeat=place.shape[1])
+    touched = np.stack([np.floor(place + np.asarray(shift)) for shift in shifts], axis=1)
+    owner = np.repeat(np.arange(len(place)), touched.shape[1])
+    touched = touched.reshape(len(owner), -1)
+    cells = np.unique(np.concatenate([owner[:, None], touched], axis=1), axis=0)[:, 1:]
+    ahead = [cells - np.eye(cells.shape[1])[-1] * step for step in (0, 1, 2)]
+    _, counts = np.unique(np.concatenate(ahead), axis=0, return_counts=True)
+    return int(counts.max())

@@ -1,16 +1,57 @@
-"""Small pieces shared by the networks; parameters follow the dtype of what they act on."""
+"""Pieces that the networks share: masked points, linear maps, norms, features of times and inputs.
+
+Parameters follow the dtype of what they act on.
+"""
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
 
-from geomndp._types import Array, Bool, Float, Mask
+from geomndp import _validation
+from geomndp._types import Array, Bool, Float, Inputs, Mask, Outputs, PRNGKeyArray, Times
+from geomndp.linalg import per_point, zero_masked
+from geomndp.nets.base import AbstractNet
 
 LayerT = TypeVar("LayerT", bound=eqx.Module)
+NUM_TIME_FREQUENCIES = 16
+MAX_TIME_FREQUENCY = 50.0
+
+
+class Points(NamedTuple):
+    """One function with zeros in its masked rows."""
+
+    t: Float[Array, " n"]
+    x: Inputs
+    y: Outputs
+    mask: Mask
+
+
+def clean(net: AbstractNet, t: Times, x: Inputs, y: Outputs, mask: Mask | None) -> Points:
+    """Check shapes, broadcast a scalar time, and overwrite whatever stands in masked rows.
+
+    NaN and infinity there reach neither values nor gradients.
+
+    Args:
+        net: The network, for the numbers of inputs and outputs.
+        t: Times, a scalar or (n,).
+        x: Inputs (n, d).
+        y: Values (n, p).
+        mask: (n,), or None for a mask of ones.
+
+    Raises:
+        ValueError: If a shape does not fit.
+    """
+    _validation.shapes(x, y, dim=net.output_dim, mask=mask)
+    _validation.shape("x", x, (len(x), net.input_dim))
+    mask = jnp.ones(len(x), dtype=y.dtype) if mask is None else mask
+    t = jnp.where(mask > 0, per_point(t, len(x)), 0.0)
+    return Points(t, zero_masked(x, mask), zero_masked(y, mask), mask)
 
 
 def linear(layer: eqx.nn.Linear, x: Float[Array, "*m i"]) -> Float[Array, "*m o"]:
@@ -42,3 +83,85 @@ def rms_norm(x: Float[Array, "*m c"]) -> Float[Array, "*m c"]:
 def same_function(mask: Mask) -> Bool[Array, "n n"]:
     """Pairs of real points of one function: the mask is its number, zero for padding."""
     return (mask[:, None] == mask[None, :]) & (mask > 0)[None, :]
+
+
+class TimeEmbedding(eqx.Module):
+    r"""Sinusoids of the warped time $u = \log(1 + t/s) / \log(1 + 1/s)$ through a small MLP.
+
+    The noise level is about proportional to t near zero, so equal steps in log t matter equally;
+    below the scale s the warp is linear, so that t = 0 (a context) is a regular point of its own.
+
+    Args:
+        width: Number of channels of the embedding.
+        scale: The time s below which the warp is linear.
+        dtype: Dtype of the parameters.
+        key: Random key.
+    """
+
+    inner: eqx.nn.Linear
+    outer: eqx.nn.Linear
+    scale: float = eqx.field(static=True)
+
+    def __init__(self, width: int, *, scale: float = 1e-3, dtype: str, key: PRNGKeyArray):
+        _validation.positive(scale=scale)
+        inner_key, outer_key = jr.split(key)
+        size = 1 + 2 * NUM_TIME_FREQUENCIES
+        self.inner = eqx.nn.Linear(size, width, dtype=dtype, key=inner_key)
+        self.outer = eqx.nn.Linear(width, width, dtype=dtype, key=outer_key)
+        self.scale = scale
+
+    def features(self, t: Float[Array, " n"]) -> Float[Array, "n f"]:
+        """Warped time and its sinusoids."""
+        u = jnp.log1p(t / self.scale) / np.log1p(1 / self.scale).item()
+        w = np.geomspace(1.0, MAX_TIME_FREQUENCY, NUM_TIME_FREQUENCIES)
+        angles = u[:, None] * jnp.asarray(w, dtype=t.dtype)[None, :]
+        return jnp.concatenate([u[:, None], jnp.cos(angles), jnp.sin(angles)], axis=1)
+
+    def __call__(self, t: Float[Array, " n"]) -> Float[Array, "n c"]:
+        """Embed each time."""
+        return linear(self.outer, jax.nn.gelu(linear(self.inner, self.features(t))))
+
+
+class FourierFeatures(eqx.Module):
+    r"""Angles $2 \pi x_a / \lambda_k$, whose sines and cosines are features of the inputs.
+
+    Args:
+        num: Number of wavelengths, in geometric progression.
+        min_wavelength: The shortest, in units of the inputs.
+        max_wavelength: The longest.
+
+    Raises:
+        ValueError: Unless 0 < min_wavelength < max_wavelength.
+    """
+
+    num: int = eqx.field(static=True)
+    min_wavelength: float = eqx.field(static=True)
+    max_wavelength: float = eqx.field(static=True)
+
+    def __check_init__(self):
+        _validation.at_least(1, num_frequencies=self.num)
+        if not 0 < self.min_wavelength < self.max_wavelength:
+            got = f"{self.min_wavelength}, {self.max_wavelength}"
+            raise ValueError(f"expected 0 < min_wavelength < max_wavelength, got {got}")
+
+    def angles(self, x: Float[Array, "d *m"]) -> Float[Array, "k *m"]:
+        """Angles of each coordinate at each wavelength, the k = d num of them first."""
+        wavelengths = np.geomspace(self.max_wavelength, self.min_wavelength, self.num)
+        w = jnp.asarray(2 * np.pi / wavelengths, dtype=x.dtype)
+        angles = jnp.expand_dims(x, 1) * jnp.expand_dims(w, (0, *range(2, x.ndim + 1)))
+        return angles.reshape(-1, *x.shape[1:])
+
+
+def centred(x: Inputs, mask: Mask) -> Inputs:
+    """Inputs relative to the centre of mass of the real points of their function.
+
+    A reference point goes first: differences of nearby floats are exact, a mean far from zero is
+    not.
+    """
+    lowest = jnp.finfo(x.dtype).min
+    reference = jax.lax.stop_gradient(jnp.max(jnp.where(mask[:, None] > 0, x, lowest), axis=0))
+    offsets = zero_masked(x - reference[None, :], mask)
+    together = same_function(mask).astype(x.dtype)
+    count = jnp.maximum(jnp.sum(together, axis=1), 1.0)
+    centre = jnp.matmul(together, offsets, precision="highest") / count[:, None]
+    return zero_masked(offsets - centre, mask)

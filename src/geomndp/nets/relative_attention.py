@@ -14,11 +14,9 @@ from geomndp import _validation
 from geomndp._deprecated import renamed_arguments
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray, Times
 from geomndp.linalg import zero_masked
-from geomndp.nets.attention import SelfAttention
-from geomndp.nets.base import AbstractNet, NetConfig, check_compute, check_heads, clean
-from geomndp.nets.embeddings import FourierFeatures, TimeEmbedding
-from geomndp.nets.layers import linear, rms_norm, zeroed
-from geomndp.nets.relative_position_bias import RelativeBias
+from geomndp.nets.attention import RelativeBias, SelfAttention
+from geomndp.nets.base import AbstractNet, NetConfig, check_compute, check_heads
+from geomndp.nets.layers import FourierFeatures, TimeEmbedding, clean, linear, rms_norm, zeroed
 
 
 @renamed_arguments(implementation="attention_backend")

@@ -22,10 +22,17 @@ from geomndp import _validation
 from geomndp._deprecated import renamed_arguments
 from geomndp._types import Array, Bool, Float, Inputs, Mask, Outputs, PRNGKeyArray, Times
 from geomndp.linalg import zero_masked
-from geomndp.nets.base import AbstractNet, NetConfig, check_compute, check_heads, clean
-from geomndp.nets.embeddings import FourierFeatures, TimeEmbedding
-from geomndp.nets.layers import linear, rms_norm, same_function, zeroed
-from geomndp.nets.relative_position_bias import RelativeBias
+from geomndp.nets.attention import RelativeBias
+from geomndp.nets.base import AbstractNet, NetConfig, check_compute, check_heads
+from geomndp.nets.layers import (
+    FourierFeatures,
+    TimeEmbedding,
+    clean,
+    linear,
+    rms_norm,
+    same_function,
+    zeroed,
+)
 
 NUM_POSITION_FREQUENCIES = 6
 

@@ -1,7 +1,7 @@
 """Forward (noising) processes."""
 
-from geomndp._arrays import per_point
 from geomndp._deprecated import deprecated_names
+from geomndp.linalg import per_point
 from geomndp.noising.base import AbstractNoising, Perturbed
 from geomndp.noising.brownian import Brownian
 from geomndp.noising.ornstein_uhlenbeck import OrnsteinUhlenbeck

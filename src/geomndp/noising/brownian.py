@@ -15,11 +15,10 @@ import jax.numpy as jnp
 import jax.random as jr
 
 from geomndp import _validation
-from geomndp._arrays import per_point
 from geomndp._types import Inputs, Mask, Outputs, PRNGKeyArray, Scalar, Times
 from geomndp.geometry import AbstractManifold, has_heat_kernel, heat_kernel, random_walk
 from geomndp.kernels import Diagonal, White
-from geomndp.linalg import safe_sqrt, zero_masked
+from geomndp.linalg import per_point, safe_sqrt, zero_masked
 from geomndp.noising.base import AbstractNoising, Perturbed
 from geomndp.noising.schedule import AbstractSchedule
 

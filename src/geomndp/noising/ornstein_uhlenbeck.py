@@ -11,12 +11,11 @@ import jax.numpy as jnp
 import jax.random as jr
 
 from geomndp import _validation
-from geomndp._arrays import per_point
 from geomndp._types import Inputs, Mask, Outputs, PRNGKeyArray, Scalar, Times
 from geomndp.geometry import Euclidean
 from geomndp.kernels import AbstractKernel
 from geomndp.kernels.base import Mean, mean_values
-from geomndp.linalg import AbstractGram, DiagonalGram, safe_sqrt, zero_masked
+from geomndp.linalg import AbstractGram, DiagonalGram, per_point, safe_sqrt, zero_masked
 from geomndp.noising.base import AbstractNoising, Perturbed
 from geomndp.noising.schedule import AbstractSchedule
 

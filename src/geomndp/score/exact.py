@@ -12,10 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from geomndp import _validation
-from geomndp._arrays import per_point
 from geomndp._types import Outputs, Scalar
 from geomndp.gp import AbstractGP
-from geomndp.linalg import AbstractGram, zero_masked
+from geomndp.linalg import AbstractGram, per_point, zero_masked
 from geomndp.score.base import AbstractScore
 
 

@@ -18,8 +18,8 @@ import numpy as np
 from jax.scipy.linalg import solve
 
 from geomndp import _validation
-from geomndp._arrays import per_point
 from geomndp._types import Array, Float
+from geomndp.linalg import per_point
 from geomndp.score.base import AbstractScore
 
 

@@ -17,10 +17,9 @@ import jax.random as jr
 import numpy as np
 
 from geomndp import _validation
-from geomndp._arrays import per_point
 from geomndp._types import Array, Float, Inputs, Outputs, PRNGKeyArray, Scalar
 from geomndp.geometry import heat_kernel
-from geomndp.linalg import zero_masked
+from geomndp.linalg import per_point, zero_masked
 from geomndp.score.base import AbstractScore
 
 Centres = Callable[[Inputs], Float[Array, "j n p"]]

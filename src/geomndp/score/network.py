@@ -7,9 +7,8 @@ from collections.abc import Callable
 import equinox as eqx
 
 from geomndp import _validation
-from geomndp._arrays import per_point
 from geomndp._types import Mask, Outputs
-from geomndp.linalg import zero_masked
+from geomndp.linalg import per_point, zero_masked
 from geomndp.nets import AbstractNet
 from geomndp.noising import Perturbed
 from geomndp.score.base import AbstractScore

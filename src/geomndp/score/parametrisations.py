@@ -22,9 +22,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import equinox as eqx
 import jax.numpy as jnp
 
-from geomndp._arrays import per_point
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, Times
-from geomndp.linalg import AbstractGram
+from geomndp.linalg import AbstractGram, per_point
 from geomndp.noising import AbstractNoising, Perturbed
 
 if TYPE_CHECKING:  # to pyright an AbstractVar is a field, the first of every subclass

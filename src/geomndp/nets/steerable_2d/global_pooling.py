@@ -20,9 +20,15 @@ import jax.random as jr
 import numpy as np
 
 from geomndp._types import Array, Float, Inputs, Mask, PRNGKeyArray
-from geomndp.nets.chunking import map_in_chunks
+from geomndp.nets.graph import map_in_chunks
 from geomndp.nets.layers import linear, zeroed
-from geomndp.nets.steerable_2d.o2_layers import KINDS, PARTS, EquivariantLinear, Features, per_part
+from geomndp.nets.steerable_2d.o2_layers import (
+    NUM_TYPES,
+    PARTS,
+    EquivariantLinear,
+    Features,
+    per_part,
+)
 
 PAIRS = 2**20  # up to so many pairs of points the weights are kept, 1024 points
 BLOCK = 2**22  # pairs of points in one block where there are more: memory linear in the points
@@ -91,7 +97,7 @@ class GlobalPooling(eqx.Module):
         self, channels: int, width: int, num_widths: int, *, dtype: str, key: PRNGKeyArray
     ):
         condition_key, project_key, merge_key = jr.split(key, 3)
-        self.condition = eqx.nn.Linear(width, KINDS * channels, dtype=dtype, key=condition_key)
+        self.condition = eqx.nn.Linear(width, NUM_TYPES * channels, dtype=dtype, key=condition_key)
         self.project = EquivariantLinear(channels, channels, dtype=dtype, key=project_key)
         self.merge = zeroed(EquivariantLinear(channels, channels, dtype=dtype, key=merge_key))
         self.num_widths = num_widths

@@ -16,14 +16,19 @@ from geomndp._deprecated import renamed_arguments
 from geomndp._types import Inputs, Mask, Outputs, PRNGKeyArray, Times
 from geomndp.equivariance import FieldType, circular_basis
 from geomndp.linalg import zero_masked
-from geomndp.nets.base import check_compute, clean
-from geomndp.nets.embeddings import TimeEmbedding
+from geomndp.nets.base import check_compute
 from geomndp.nets.graph_network import AbstractGraphNet, GraphNetConfig
-from geomndp.nets.layers import linear, rms_norm, zeroed
-from geomndp.nets.steerable_2d.edges import EdgeEmbedding
+from geomndp.nets.layers import TimeEmbedding, clean, linear, rms_norm, zeroed
 from geomndp.nets.steerable_2d.global_pooling import GlobalPooling, gaussian_pooling
-from geomndp.nets.steerable_2d.layer import Attention, SteerableLayer2D, message_passing
-from geomndp.nets.steerable_2d.o2_layers import KINDS, EquivariantLinear, add_scalars, per_part
+from geomndp.nets.steerable_2d.message_passing import EdgeEmbedding, message_passing
+from geomndp.nets.steerable_2d.o2_layers import (
+    NUM_TYPES,
+    Attention,
+    EquivariantLinear,
+    SteerableLayer2D,
+    add_scalars,
+    per_part,
+)
 
 
 @renamed_arguments(
@@ -122,7 +127,7 @@ class Steerable2(AbstractGraphNet[Steerable2Config], tag="net/steerable-2d"):
         self.embed = EquivariantLinear(own, c, dtype=dtype, key=keys[0])
         self.side = eqx.nn.Linear(1 + config.num_invariant_inputs + w, c, dtype=dtype, key=keys[1])
         self.time = TimeEmbedding(w, dtype=dtype, key=keys[2])
-        self.gate = eqx.nn.Linear(w, KINDS * c, dtype=dtype, key=keys[3])
+        self.gate = eqx.nn.Linear(w, NUM_TYPES * c, dtype=dtype, key=keys[3])
         self.edge = EdgeEmbedding(config.radius, config.num_radial, half, dtype=dtype, key=keys[4])
         layer_keys, attention_keys = (jr.split(k, config.num_layers) for k in keys[5:7])
         self.layers = [SteerableLayer2D(c, w, half, dtype=dtype, key=k) for k in layer_keys]

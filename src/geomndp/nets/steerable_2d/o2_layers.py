@@ -1,4 +1,4 @@
-r"""Equivariant maps between channels of angular orders 0, 1 and 2 at one point.
+r"""Layers of O(2)-equivariant features: channels of angular orders 0, 1 and 2.
 
 Features of a point are 6 C real numbers: real and imaginary parts of C complex channels of every
 order, channels fastest. A rotation by $\phi$ multiplies order m by $e^{i m \phi}$, a reflection
@@ -9,6 +9,7 @@ parts of order 0 are different representations (scalars and pseudo-scalars) and 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import equinox as eqx
 import jax
@@ -16,16 +17,20 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from geomndp._types import Array, Float, PRNGKeyArray
+from geomndp._types import Array, Float, Inputs, Mask, PRNGKeyArray
+from geomndp.nets.attention import attend, distance_decay
 from geomndp.nets.layers import linear
 
+RADIAL_WEIGHTS = 18  # w+ and w- for every pair of orders, see message_passing
 PARTS = 6  # real and imaginary, orders 0, 1, 2
-KIND = (0, 1, 2, 2, 3, 3)  # of every part: scalar, pseudo-scalar, order 1, order 2
-KINDS = 4
-_SAME = np.zeros((PARTS, PARTS, KINDS))  # 1 where two parts are the same, of this kind
-_SAME[range(PARTS), range(PARTS), KIND] = 1
+TYPE_OF_PART = (0, 1, 2, 2, 3, 3)  # of every part: scalar, pseudo-scalar, order 1, order 2
+NUM_TYPES = 4
+_SAME = np.zeros((PARTS, PARTS, NUM_TYPES))  # 1 where two parts are the same, of this kind
+_SAME[range(PARTS), range(PARTS), TYPE_OF_PART] = 1
 
 Features = Float[Array, "n f"]
+Send = Callable[[eqx.nn.Linear, Features], Features]
+"""Radial weights and features of all points to the messages that each receives."""
 
 
 class EquivariantLinear(eqx.Module):
@@ -35,7 +40,7 @@ class EquivariantLinear(eqx.Module):
 
     def __init__(self, inputs: int, outputs: int, *, dtype: str, key: PRNGKeyArray):
         """Map `inputs` channels of each order to `outputs`."""
-        self.weight = jr.normal(key, (KINDS, inputs, outputs), dtype) / math.sqrt(inputs)
+        self.weight = jr.normal(key, (NUM_TYPES, inputs, outputs), dtype) / math.sqrt(inputs)
 
     def __call__(self, h: Float[Array, "n i"]) -> Float[Array, "n o"]:
         """Map the features of every point."""
@@ -47,8 +52,8 @@ class EquivariantLinear(eqx.Module):
 
 def per_part(v: Float[Array, "n kc"]) -> Features:
     """Give one real factor a kind and channel to all parts."""
-    kinds = v.reshape(len(v), KINDS, -1)
-    return jnp.concatenate([kinds[:, kind] for kind in KIND], axis=1)
+    kinds = v.reshape(len(v), NUM_TYPES, -1)
+    return jnp.concatenate([kinds[:, kind] for kind in TYPE_OF_PART], axis=1)
 
 
 def scalars(h: Features) -> Float[Array, "n c"]:
@@ -78,7 +83,7 @@ class Gated(eqx.Module):
     def __init__(self, channels: int, width: int, extra: int, *, dtype: str, key: PRNGKeyArray):
         """Act on `channels` of each order; `extra` invariants go to the MLP as well."""
         inner_key, outer_key = jr.split(key)
-        size = KINDS * channels
+        size = NUM_TYPES * channels
         self.inner = eqx.nn.Linear(size + extra, width, dtype=dtype, key=inner_key)
         self.outer = eqx.nn.Linear(width, size, dtype=dtype, key=outer_key)
 
@@ -89,3 +94,62 @@ class Gated(eqx.Module):
         channels = h.shape[1] // PARTS
         fresh, factors = made[:, :channels], per_part(made)[:, channels:]
         return jnp.concatenate([fresh, factors * h[:, channels:]], axis=1)
+
+
+class SteerableLayer2D(eqx.Module):
+    """What to add to the features of every point; times act on what is sent and on the gates."""
+
+    condition: eqx.nn.Linear
+    outgoing: EquivariantLinear
+    radial: eqx.nn.Linear
+    own: EquivariantLinear
+    incoming: EquivariantLinear
+    gated: Gated
+    merge: EquivariantLinear
+
+    def __init__(
+        self, channels: int, width: int, edge_width: int, *, dtype: str, key: PRNGKeyArray
+    ):
+        keys = jr.split(key, 7)
+        c = channels
+        self.condition = eqx.nn.Linear(width, NUM_TYPES * c, dtype=dtype, key=keys[0])
+        self.outgoing = EquivariantLinear(c, c, dtype=dtype, key=keys[1])
+        self.radial = eqx.nn.Linear(edge_width, RADIAL_WEIGHTS * c, dtype=dtype, key=keys[2])
+        self.own = EquivariantLinear(c, c, dtype=dtype, key=keys[3])
+        self.incoming = EquivariantLinear(c, c, dtype=dtype, key=keys[4])
+        self.gated = Gated(c, 2 * width, width, dtype=dtype, key=keys[5])
+        self.merge = EquivariantLinear(c, c, dtype=dtype, key=keys[6])
+
+    def __call__(self, h: Features, time: Float[Array, "n w"], send: Send) -> Features:
+        """Send, receive, transform."""
+        sent = self.outgoing(h) * (1 + per_part(linear(self.condition, time)))
+        update = self.own(h) + self.incoming(send(self.radial, sent))
+        return self.merge(self.gated(update, time))
+
+
+class Attention(eqx.Module):
+    """All points see all: logits are inner products of features, invariant, less the distance."""
+
+    project: EquivariantLinear
+    merge: EquivariantLinear
+    num_heads: int = eqx.field(static=True)
+
+    def __init__(self, channels: int, heads: int, *, dtype: str, key: PRNGKeyArray):
+        project_key, merge_key = jr.split(key)
+        self.project = EquivariantLinear(channels, 3 * channels, dtype=dtype, key=project_key)
+        self.merge = EquivariantLinear(channels, channels, dtype=dtype, key=merge_key)
+        self.num_heads = heads
+
+    def __call__(
+        self, h: Features, x: Inputs, radius: float, mask: Mask, backend: str | None
+    ) -> Features:
+        """Features that each point attends to; heads start at ranges from one radius to ten."""
+        n = len(h)
+        split = self.project(h).reshape(n, PARTS, 3, self.num_heads, -1)
+        query, key, value = (
+            jnp.swapaxes(split[:, :, i], 1, 2).reshape(1, n, self.num_heads, -1) for i in range(3)
+        )
+        bias = -distance_decay(x, self.num_heads, radius, 10 * radius).astype(h.dtype)
+        attended = attend(query, key, value, bias=bias, mask=mask, backend=backend)
+        attended = jnp.swapaxes(attended.reshape(n, self.num_heads, PARTS, -1), 1, 2)
+        return self.merge(attended.reshape(n, -1))

@@ -13,11 +13,10 @@ import jax.numpy as jnp
 import jax.random as jr
 
 from geomndp._types import Array, Bool, Float, PRNGKeyArray
-from geomndp.nets.chunking import map_in_chunks, points_per_chunk
-from geomndp.nets.graph import Graph
+from geomndp.nets.graph import Graph, map_in_chunks, points_per_chunk
 from geomndp.nets.layers import linear
 from geomndp.nets.neighbour_gather import neighbour_values
-from geomndp.nets.steerable_2d.edges import SOFT
+from geomndp.nets.steerable_2d.message_passing import SOFT
 
 
 def require_e3nn() -> Any:

@@ -20,10 +20,8 @@ from geomndp._deprecated import renamed_arguments
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray, Times
 from geomndp.equivariance import FieldType, irreps_of, spherical_basis
 from geomndp.linalg import zero_masked
-from geomndp.nets.base import clean
-from geomndp.nets.embeddings import TimeEmbedding
 from geomndp.nets.graph_network import AbstractGraphNet, GraphNetConfig
-from geomndp.nets.layers import zeroed
+from geomndp.nets.layers import TimeEmbedding, clean, zeroed
 from geomndp.nets.steerable_3d.layer import (
     IrrepsLinear,
     SteerableLayer3D,

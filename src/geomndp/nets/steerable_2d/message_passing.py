@@ -1,4 +1,4 @@
-r"""Learnt maps along the edges of a planar graph: every one that turns and reflects with it.
+r"""Message passing on a planar graph, by all O(2)-equivariant linear maps along its edges.
 
 With $z = (x_j - x_i) / \sqrt{r^2 + \delta^2}$ as a complex number, channel by channel
 
@@ -20,12 +20,13 @@ import jax.random as jr
 import numpy as np
 
 from geomndp._types import Array, Bool, Float, PRNGKeyArray
+from geomndp.nets.graph import Graph, map_in_chunks, points_per_chunk
 from geomndp.nets.layers import linear
-from geomndp.nets.steerable_2d.o2_layers import PARTS
+from geomndp.nets.neighbour_gather import neighbour_values
+from geomndp.nets.steerable_2d.o2_layers import PARTS, Send
 
 SOFT = 0.1  # delta over the radius
 POWERS = 5
-WEIGHTS = 18  # w+ and w- for every pair of orders
 
 
 def _table() -> np.ndarray:
@@ -112,3 +113,43 @@ def messages(
     n, k = values.shape[:2]
     values = values.reshape(n, k, PARTS, -1)
     return jnp.einsum("ikabc,ikbc->iac", matrices, values).reshape(n, -1)
+
+
+def message_passing(
+    edge: EdgeEmbedding, graph: Graph, dtype: jnp.dtype
+) -> tuple[Float[Array, "n 1"], Send]:
+    """Weight of each point's neighbours together, and the function that sends features to them.
+
+    Messages are divided by that weight plus one: averages, whatever the density of the points.
+    """
+    n, k = graph.index.shape
+    size = points_per_chunk(k)
+    if n > size:
+        return _message_passing_in_chunks(edge, graph, dtype, size)
+    edges = edge(graph.offset, graph.real, dtype)
+    weight = jnp.sum(edges.envelope, axis=1, keepdims=True)
+
+    def send(radial, h):
+        values = neighbour_values(h, graph.index, graph.reverse)
+        return messages(edge_matrices(radial, edges), values) / (1 + weight)
+
+    return jnp.log1p(weight).astype(graph.offset.dtype), send
+
+
+def _message_passing_in_chunks(edge: EdgeEmbedding, graph: Graph, dtype: jnp.dtype, size: int):
+    """The same with nothing of the size of all edges but the list of neighbours."""
+
+    def envelope(rows):
+        offset, real = rows
+        return jnp.sum(edge(offset, real, dtype).envelope, axis=1, keepdims=True)
+
+    weight = map_in_chunks(envelope, (graph.offset, graph.real), size)
+
+    def send(radial, h):
+        def received(rows):
+            index, offset, real = rows
+            return messages(edge_matrices(radial, edge(offset, real, dtype)), h[index])
+
+        return map_in_chunks(received, (graph.index, graph.offset, graph.real), size) / (1 + weight)
+
+    return jnp.log1p(weight).astype(graph.offset.dtype), send
