@@ -59,8 +59,8 @@ def test_any_affine_program():
 def task():
     x = jr.uniform(jr.key(0), (M + N, 1), minval=-1.0, maxval=1.0)
     y = GAUSSIAN.sample(x, key=jr.key(1))[:M]
-    seen = samplers.Observations(x[:M], y, jnp.zeros(M), False)
-    problem = samplers.Problem(NOISING, score.GaussianScore(GAUSSIAN), x[M:], seen, EPS)
+    observations = samplers.Observations(x[:M], y, jnp.zeros(M), False)
+    problem = samplers.Problem(NOISING, score.GaussianScore(GAUSSIAN), x[M:], observations, EPS)
     return problem, np.asarray(GAUSSIAN.gram(x).dense()), np.asarray(y[:, 0])
 
 

@@ -1,7 +1,7 @@
 r"""Exact law of a sampler whose score is that of a Gaussian process.
 
 With such a score every step of a sampler is an affine map of its state plus Gaussian noise, so
-the law of its output is Gaussian: mean and covariance are pushed through the very functions that
+the law of its output is Gaussian: mean and covariance are pushed through the functions that
 `samplers.run` executes, linearised at zero. No Monte Carlo error: made for tests and for tuning.
 """
 

@@ -36,7 +36,7 @@ def ou(limit: str = "white") -> noising.OrnsteinUhlenbeck:
 
 @eqx.filter_jit
 def draw(gp: GP, functions: int = 6, n: int = 30, *, key):
-    """Random functions at random places in [-2, 2]: (functions, n, 1) inputs and outputs."""
+    """Random functions at random points in [-2, 2]: (functions, n, 1) inputs and outputs."""
 
     def one(key):
         x_key, y_key = jr.split(key)
@@ -89,5 +89,5 @@ def gaussian(data: str = "se") -> score.GaussianScore:
 
 
 def per_point(a, b) -> float:
-    """Mean absolute difference, in nats a point, of batches of functions of 30 points."""
+    """Mean absolute difference, in nats per point, of batches of functions of 30 points."""
     return float(jnp.mean(jnp.abs(a - b)) / 30)

@@ -27,9 +27,9 @@ def trace(f, y, keep=None):
     return np.sum(diagonal if keep is None else diagonal * np.repeat(keep, P))
 
 
-def run(rule, f, y, mask=None, key=None):
+def run(divergence, f, y, mask=None, key=None):
     """Value and estimates, compiled."""
-    return jax.jit(lambda y: rule(f, y, rule.prepare(y, mask, key=key)))(y)
+    return jax.jit(lambda y: divergence(f, y, divergence.prepare(y, mask, key=key)))(y)
 
 
 @pytest.mark.parametrize(
@@ -37,33 +37,35 @@ def run(rule, f, y, mask=None, key=None):
 )
 def test_exact_is_the_trace_in_chunks_of_any_size(chunk, dtype, getkey):
     f, y = field(key=getkey(), dtype=dtype), normal(N, P, key=getkey(), dtype=dtype)
-    rule = Exact(chunk)
-    value, estimates = run(rule, f, y)
+    divergence = Exact(chunk)
+    value, estimates = run(divergence, f, y)
     assert estimates.shape == (1,) and estimates.dtype == dtype
     tolerance = 1e-12 if dtype == jnp.float64 else 1e-5
     assert_allclose(value, f(y), rtol=tolerance)
     assert_allclose(estimates[0], trace(f, y), rtol=tolerance, atol=10 * tolerance)
-    assert rule.standard_error(estimates) == 0
+    assert divergence.standard_error(estimates) == 0
 
 
 def test_chunks_bound_memory():
-    def trace_of(rule):
-        return lambda y: rule(jnp.sin, y, rule.prepare(y, None))
+    def trace_of(divergence):
+        return lambda y: divergence(jnp.sin, y, divergence.prepare(y, None))
 
     y = jnp.ones((500, 1))
     assert largest(trace_of(Exact(10)), y) == 10 * 500
     assert largest(trace_of(Exact(500)), y) == 500 * 500
 
 
-@pytest.mark.parametrize("rule", [Exact(), Exact(4), *(Hutchinson(4, kind) for kind in KINDS)])
-def test_field_is_evaluated_once(rule, getkey):
+@pytest.mark.parametrize(
+    "divergence", [Exact(), Exact(4), *(Hutchinson(4, kind) for kind in KINDS)]
+)
+def test_field_is_evaluated_once(divergence, getkey):
     f, y, calls = field(key=getkey()), normal(N, P, key=getkey()), []
 
     def counted(y):
         calls.append(1)
         return f(y)
 
-    run(rule, counted, y, key=getkey())
+    run(divergence, counted, y, key=getkey())
     assert len(calls) == 1
 
 
@@ -79,24 +81,24 @@ def test_masked_coordinates_contribute_nothing(getkey):
 @pytest.mark.parametrize("kind", KINDS)
 def test_probes_are_unbiased(kind):
     f, y = field(key=jr.key(1)), normal(N, P, key=jr.key(2))
-    rule = Hutchinson(4096, kind)
-    value, estimates = run(rule, f, y, key=jr.key(3))
+    divergence = Hutchinson(4096, kind)
+    value, estimates = run(divergence, f, y, key=jr.key(3))
     assert_allclose(value, f(y), rtol=1e-12)
-    error = rule.standard_error(estimates)
+    error = divergence.standard_error(estimates)
     assert_allclose(error, np.std(estimates, ddof=1) / 64, rtol=1e-12)
     assert abs(jnp.mean(estimates) - trace(f, y)) < 4 * error
 
 
 def test_rademacher_probes_are_exact_for_a_diagonal_jacobian(getkey):
-    y, rule = normal(N, P, key=getkey()), Hutchinson(3)
-    _, estimates = run(rule, lambda y: y**3, y, key=getkey())
+    y, divergence = normal(N, P, key=getkey()), Hutchinson(3)
+    _, estimates = run(divergence, lambda y: y**3, y, key=getkey())
     assert_allclose(estimates, np.full(3, jnp.sum(3 * y**2)), rtol=1e-12)
 
 
 def test_one_probe_does_not_know_its_error(getkey):
-    y, rule = normal(N, P, key=getkey()), Hutchinson(1)
-    _, estimates = run(rule, jnp.sin, y, key=getkey())
-    assert rule.standard_error(estimates) == jnp.inf
+    y, divergence = normal(N, P, key=getkey()), Hutchinson(1)
+    _, estimates = run(divergence, jnp.sin, y, key=getkey())
+    assert divergence.standard_error(estimates) == jnp.inf
 
 
 def test_bad_settings_are_refused():

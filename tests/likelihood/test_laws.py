@@ -76,8 +76,8 @@ def test_padded_and_empty_contexts():
 def test_density_of_a_mixture(terminal, n, size):
     x, axis = jnp.array([[0.2], [0.9]])[:n], jnp.linspace(-6.0, 6.0, size)
     y = jnp.stack(jnp.meshgrid(*[axis] * n, indexing="ij"), axis=-1).reshape(-1, n, 1)
-    places = jnp.broadcast_to(x, (len(y), n, 1))
-    values = batch_values(Flow(steps=32, terminal=terminal), ou(), MIXTURE, places, y)
+    inputs = jnp.broadcast_to(x, (len(y), n, 1))
+    values = batch_values(Flow(steps=32, terminal=terminal), ou(), MIXTURE, inputs, y)
     assert_allclose(np.sum(np.exp(values)) * (12 / (size - 1)) ** n, 1.0, atol=1e-4)
     if terminal == "exact":
         noised = jax.jit(jax.vmap(lambda y: MIXTURE.log_prob(ou(), jnp.asarray(EPS), x, y)))(y)

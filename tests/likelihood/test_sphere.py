@@ -46,7 +46,7 @@ def test_conditional_law_in_one_solve(noise):
     """Against the closed form: the joint at time zero, or at that of the noise, less the context's.
 
     The context is seen through a heat kernel of time `noise`. With the true law at time one: what
-    is left of the data there, 3 exp(-B(1)) = 0.0017 a point, would be seen.
+    is left of the data there, 3 exp(-B(1)) = 0.0017 per point, would be seen.
     """
     flow = Flow(Heun(), steps=160, terminal="exact")
     y = drawn(X, key=jr.key(2)).at[:2].set(between(X)[:2])

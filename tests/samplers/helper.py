@@ -55,8 +55,8 @@ class Case(NamedTuple):
     noise: float
 
     def truth(self):
-        seen = self.problem.observations
-        posterior = self.gp.condition(seen.x, seen.y, self.noise)
+        observations = self.problem.observations
+        posterior = self.gp.condition(observations.x, observations.y, self.noise)
         return posterior.mean_and_covariance(self.problem.x)
 
 
@@ -66,18 +66,18 @@ def shift(x):
 
 
 def case(limit="white", m=3, n=8, noise=0.0, *, key, repeats=False, mean=None, width=1.0) -> Case:
-    """Observations of a random function at m places, targets at n others."""
+    """Observations of a random function at m points, targets at n others."""
     kernel = LIMITS[limit]
     gp = SE_DATA if kernel.dim == 1 else FIELDS
-    x, y = hurried(lambda key: places_and_values(gp, m, n, noise, repeats, width, key=key), key)
+    x, y = hurried(lambda key: random_function(gp, m, n, noise, repeats, width, key=key), key)
     observations = samplers.Observations(x[:m], y[:m], jnp.full(m, noise), noise > 0)
     process = noising.OrnsteinUhlenbeck(kernel, SCHEDULE, mean)
     problem = samplers.Problem(process, score.GaussianScore(gp), x[m:], observations, EPS)
     return Case(problem, gp, noise)
 
 
-def places_and_values(gp, m, n, noise, repeats, width, *, key):
-    """Inputs, and values seen with noise; `repeats`: two observations and a target at one place."""
+def random_function(gp, m, n, noise, repeats, width, *, key):
+    """Inputs, and noisy values; `repeats`: two observations and a target at one point."""
     x_key, y_key, noise_key = jr.split(key, 3)
     x = jr.uniform(x_key, (m + n, gp.dim), minval=-width, maxval=width)
     if repeats:
@@ -117,7 +117,7 @@ def z_scores(white):
 
 
 def run_with(program, noises):
-    """Result of a program fed with the given noise: that of the start, then one a step."""
+    """Result of a program fed with the given noise: that of the start, then one per step."""
     state = program.init(noises[0])
     rest = iter(noises[1:])
     for row in range(len(jax.tree.leaves(program.inputs)[0])):

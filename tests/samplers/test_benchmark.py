@@ -32,9 +32,11 @@ def test_fast_scores_are_exact(tasks_module, sampler):
     found = tasks_module.exact_kls(sampler, x[:1], y[:1])[0]
 
     def slow(x, y):
-        seen = samplers.Observations(x[:3], y[:3], 0.0 * x[:3, 0], False)
+        observations = samplers.Observations(x[:3], y[:3], 0.0 * x[:3, 0], False)
         exact = score.GaussianScore(tasks_module.GAUSSIAN)
-        problem = samplers.Problem(tasks_module.NOISING, exact, x[3:], seen, tasks_module.EPS)
+        problem = samplers.Problem(
+            tasks_module.NOISING, exact, x[3:], observations, tasks_module.EPS
+        )
         truth = tasks_module.GAUSSIAN.condition(x[:3], y[:3]).mean_and_covariance(x[3:])
         return law.posterior_kl(sampler, problem, truth)
 

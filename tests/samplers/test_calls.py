@@ -63,7 +63,7 @@ def test_wrong_arguments(name):
 
 
 @pytest.mark.parametrize("sampler", [samplers.RePaint(), samplers.Replacement()], ids=str)
-def test_noise_is_refused_where_values_are_held(sampler):
+def test_noise_is_refused_where_values_are_fixed(sampler):
     with pytest.raises(ValueError, match=r"without noise for Re(Paint|placement)"):
         sampler.check(case(noise=0.1, key=jr.key(0)).problem)
 

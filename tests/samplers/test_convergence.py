@@ -73,7 +73,7 @@ def test_adaptive_flow_is_the_flow():
 
 
 def test_langevin_without_the_block_form_misses_the_posterior():
-    """Stationary law of the plain rule, dy = g_* / 2 + K_**^(1/2) dB, at the last time."""
+    """Stationary law of the plain step, dy = g_* / 2 + K_**^(1/2) dB, at the last time."""
     the_case = case("nugget", key=jr.key(0))
     problem, m = the_case.problem, 3
     a, sigma = (float(f(jnp.asarray(EPS))) for f in (problem.noising.alpha, problem.noising.sigma))

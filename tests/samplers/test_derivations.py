@@ -28,8 +28,8 @@ def problem(getkey):
 def blocks(problem):
     """Limiting covariance of all points, and the targets' part given the observed points."""
     limit = np.asarray(problem.noising.gram(problem.joint().x).dense())
-    carry = limit[M:, :M] @ np.linalg.inv(limit[:M, :M])
-    return limit, carry, limit[M:, M:] - carry @ limit[:M, M:]
+    krige = limit[M:, :M] @ np.linalg.inv(limit[:M, :M])
+    return limit, krige, limit[M:, M:] - krige @ limit[:M, M:]
 
 
 def test_held_force_is_the_gradient_of_the_conditional_law(problem, getkey):
@@ -49,52 +49,54 @@ def test_held_force_is_the_gradient_of_the_conditional_law(problem, getkey):
         return jax.grad(log_density)(y), drift, root, carried
 
     gradient, drift, root, carried = hurried(pieces, problem)
-    _, carry, held = blocks(problem)
-    assert_allclose(drift, held @ gradient, rtol=1e-6, atol=1e-7)
-    assert_allclose(root @ root.T, held, rtol=1e-6, atol=1e-8)
+    _, krige, fixed = blocks(problem)
+    assert_allclose(drift, fixed @ gradient, rtol=1e-6, atol=1e-7)
+    assert_allclose(root @ root.T, fixed, rtol=1e-6, atol=1e-8)
     assert_allclose(root, root.T, atol=1e-10)  # symmetric: equivariant
-    assert_allclose(carried, carry @ observed, rtol=1e-6, atol=1e-8)
+    assert_allclose(carried, krige @ observed, rtol=1e-6, atol=1e-8)
 
 
 def test_pull_is_the_gradient_of_the_observations(getkey):
     problem = case("nugget", noise=0.1, key=getkey(), mean=shift).problem
-    seen, noising, x = problem.observations, problem.noising, problem.joint().x
+    observations, noising, x = problem.observations, problem.noising, problem.joint().x
     y = jr.normal(getkey(), (len(x), 1))
     a, sigma = noising.alpha(T), noising.sigma(T)
-    spread = (sigma / a) ** 2 * noising.gram(seen.x).dense() + jnp.diag(seen.noise)
+    spread = (sigma / a) ** 2 * noising.gram(observations.x).dense() + jnp.diag(observations.noise)
 
     def log_density(y):
         mean = 0.3 + (y[:M, 0] - 0.3) / a
-        return jax.scipy.stats.multivariate_normal.logpdf(seen.y[:, 0], mean, spread)
+        return jax.scipy.stats.multivariate_normal.logpdf(observations.y[:, 0], mean, spread)
 
-    pull = TiltedScore(problem.score, seen)(noising, T, x, y) - problem.score(noising, T, x, y)
+    pull = TiltedScore(problem.score, observations)(noising, T, x, y) - problem.score(
+        noising, T, x, y
+    )
     expected = sigma * noising.gram(x).mv(jax.grad(log_density)(y))
     assert_allclose(pull, expected, rtol=1e-5, atol=1e-7)
 
 
 def test_path_is_one_noising_trajectory(problem):
     """Cov(y_s, y_t | y_0) = sigma_s^2 a_t / a_s K for s < t, each with its own marginal law."""
-    rule, noising = context_noising(problem, "path"), problem.noising
+    context, noising = context_noising(problem, "path"), problem.noising
     a_t, a_s, sigma_t, sigma_s = (f(w) for f in (noising.alpha, noising.sigma) for w in (T, S))
     zero, one = jnp.zeros((M, 1)), jnp.ones((M, 1))
-    y_t = rule.fresh(T, zero)
-    base = rule.back(T, S, y_t, zero)
+    y_t = context.fresh(T, zero)
+    base = context.back(T, S, y_t, zero)
     assert_allclose(base, 0.3 + a_s * (problem.observations.y - 0.3), rtol=1e-12)
-    from_t = (rule.back(T, S, rule.fresh(T, one), zero) - base)[0, 0]
-    fresh = (rule.back(T, S, y_t, one) - base)[0, 0]
+    from_t = (context.back(T, S, context.fresh(T, one), zero) - base)[0, 0]
+    fresh = (context.back(T, S, y_t, one) - base)[0, 0]
     assert_allclose(from_t**2 + fresh**2, sigma_s**2, rtol=1e-12)
     assert_allclose(from_t * sigma_t, sigma_s**2 * a_t / a_s, rtol=1e-12)
 
 
 def test_schemes(problem):
     zero, one = jnp.zeros((M, 1)), jnp.ones((M, 1))
-    rules = {scheme: context_noising(problem, scheme) for scheme in SCHEMES}
-    present = rules["inner"].fresh(T, one)
-    for scheme, rule in rules.items():
-        again = rule.again(T, present, zero)
-        assert_allclose(again, rule.fresh(T, zero) if scheme == "inner" else present)
-    assert_allclose(rules["none"].fresh(T, one), problem.observations.y)
-    assert_allclose(rules["outer"].back(T, S, present, one), rules["inner"].fresh(S, one))
+    contexts = {scheme: context_noising(problem, scheme) for scheme in SCHEMES}
+    present = contexts["inner"].fresh(T, one)
+    for scheme, context in contexts.items():
+        again = context.again(T, present, zero)
+        assert_allclose(again, context.fresh(T, zero) if scheme == "inner" else present)
+    assert_allclose(contexts["none"].fresh(T, one), problem.observations.y)
+    assert_allclose(contexts["outer"].back(T, S, present, one), contexts["inner"].fresh(S, one))
 
 
 @pytest.mark.parametrize("name", ["langevin-inner", "langevin-path", "kinetic", "repaint"])
@@ -104,10 +106,10 @@ def test_observed_values_end_with_their_noised_law(name, problem):
     def observed_law(problem):
         program = SAMPLERS[name].program(problem)
 
-        def held(state):
+        def fixed(state):
             return getattr(state, "values", state).observed
 
-        return law.propagate(program._replace(finish=held), problem.x.dtype)
+        return law.propagate(program._replace(finish=fixed), problem.x.dtype)
 
     mean, covariance = hurried(observed_law, problem)
     a, sigma = problem.noising.alpha(jnp.asarray(EPS)), problem.noising.sigma(jnp.asarray(EPS))

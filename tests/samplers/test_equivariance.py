@@ -18,9 +18,9 @@ M, N = 3, 4
 
 
 def problem(limit, gp, x, y, noise):
-    seen = samplers.Observations(x[:M], y, jnp.full(M, noise), noise > 0)
+    observations = samplers.Observations(x[:M], y, jnp.full(M, noise), noise > 0)
     process = noising.OrnsteinUhlenbeck(limit, SCHEDULE)
-    return samplers.Problem(process, score.GaussianScore(gp), x[M:], seen, EPS)
+    return samplers.Problem(process, score.GaussianScore(gp), x[M:], observations, EPS)
 
 
 @pytest.mark.parametrize("free", FREE)

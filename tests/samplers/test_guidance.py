@@ -14,25 +14,25 @@ from geomndp.solve import ConditionalDynamics
 
 from .helper import EPS, LIMITS, SCHEDULE, case, hurried
 
-SMOOTH = GP(Matern32(0.5))  # no noise: values at one place are one and the same value
+SMOOTH = GP(Matern32(0.5))  # no noise: values at one point are one and the same value
 TIMES = (1.0, 0.3, 0.02)
 
 
 def smooth_problem(limit, noise, *, key):
     x = jr.uniform(key, (6, 1))
     y = SMOOTH.sample(x, key=key)[:3]
-    seen = samplers.Observations(x[:3], y, jnp.full(3, noise), noise > 0)
+    observations = samplers.Observations(x[:3], y, jnp.full(3, noise), noise > 0)
     process = noising.OrnsteinUhlenbeck(LIMITS[limit], SCHEDULE)
-    return samplers.Problem(process, score.GaussianScore(SMOOTH), x[3:], seen, EPS)
+    return samplers.Problem(process, score.GaussianScore(SMOOTH), x[3:], observations, EPS)
 
 
 @pytest.mark.parametrize("limit", ["white", "nugget"])
 def test_guided_score_is_that_of_the_posterior(limit, getkey):
     problem = smooth_problem(limit, 0.1, key=getkey())
-    seen, y = problem.observations, jr.normal(getkey(), (6, 1))
+    observations, y = problem.observations, jr.normal(getkey(), (6, 1))
 
     def compare(problem):
-        posterior = score.GaussianScore(SMOOTH.condition(seen.x, seen.y, 0.1))
+        posterior = score.GaussianScore(SMOOTH.condition(observations.x, observations.y, 0.1))
         exact = ConditionalDynamics(problem.noising, posterior, problem.joint().x)
         times = [jnp.asarray(t) for t in TIMES]
         return [(guided_dynamics(problem).u(t, y), exact.u(t, y)) for t in times]
@@ -46,13 +46,15 @@ def test_twist_is_the_predictive_density(getkey):
     y, t = jr.normal(getkey(), (6, 1)), jnp.asarray(0.3)
 
     def compare(problem):
-        process, x, seen = problem.noising, problem.joint().x, problem.observations
+        process, x, observations = problem.noising, problem.joint().x, problem.observations
         a, sigma = process.alpha(t), process.sigma(t)
         data, limit = SMOOTH.gram(x).dense(), process.gram(x).dense()
         gain = a * data @ jnp.linalg.inv(a**2 * data + sigma**2 * limit)
         mean, covariance = gain @ y[:, 0], data - a * gain @ data
-        covariance = covariance[:3, :3] + jnp.diag(seen.noise)
-        expected = jax.scipy.stats.multivariate_normal.logpdf(seen.y[:, 0], mean[:3], covariance)
+        covariance = covariance[:3, :3] + jnp.diag(observations.noise)
+        expected = jax.scipy.stats.multivariate_normal.logpdf(
+            observations.y[:, 0], mean[:3], covariance
+        )
         return guided_dynamics(problem).guidance_terms(t, y).log_twist, expected
 
     found, expected = hurried(compare, problem)

@@ -18,15 +18,15 @@ M, N = 2, 5
 def make_problem(key):
     x = jr.uniform(key, (M + N, 1), minval=-1.0, maxval=1.0)
     y = PROCESSES[0].sample(x, key=key)[:M]
-    seen = samplers.Observations(x[:M], y, jnp.zeros(M), False)
+    observations = samplers.Observations(x[:M], y, jnp.zeros(M), False)
     process = noising.OrnsteinUhlenbeck(White(), SCHEDULE)
-    return samplers.Problem(process, MIXTURE, x[M:], seen, EPS)
+    return samplers.Problem(process, MIXTURE, x[M:], observations, EPS)
 
 
 def share(problem, y=None):
     """Probability of the first process given the observations, and given targets too."""
-    seen, zero = problem.observations, jnp.zeros(())
-    x, values = seen.x, seen.y
+    observations, zero = problem.observations, jnp.zeros(())
+    x, values = observations.x, observations.y
     if y is not None:
         x, values = jnp.concatenate([x, problem.x]), jnp.concatenate([values, y])
     return MIXTURE.responsibilities(problem.noising, zero, x, values)[0]

@@ -70,8 +70,8 @@ def test_padding_on_the_sphere(name, noise):
     if noise and name == "repaint":
         pytest.skip("RePaint holds values exactly")
     xc, x = jnp.asarray([[-1.0], [0.4]]), jnp.asarray([[-0.5], [0.0], [1.0]])
-    seen = samplers.Observations(xc, between(xc), jnp.full(2, noise), noise > 0)
-    problem = samplers.Problem(NOISING, oracle((0.5, 0.4, 0.6)), x, seen, EPS)
+    observations = samplers.Observations(xc, between(xc), jnp.full(2, noise), noise > 0)
+    problem = samplers.Problem(NOISING, oracle((0.5, 0.4, 0.6)), x, observations, EPS)
     check(SPHERE[name], problem, contexts=3, targets=4)
 
 
@@ -99,8 +99,8 @@ def test_the_check_can_fail():
 
     class Forgetful(samplers.Amortised):
         def program(self, problem):
-            seen = dataclasses.replace(problem.observations, mask=None)
-            return super().program(dataclasses.replace(problem, observations=seen))
+            observations = dataclasses.replace(problem.observations, mask=None)
+            return super().program(dataclasses.replace(problem, observations=observations))
 
     with pytest.raises(AssertionError):
         check(Forgetful(6), case("nugget", m=3, n=4, key=jr.key(0)).problem)

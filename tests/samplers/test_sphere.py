@@ -87,9 +87,9 @@ def test_noise_is_a_heat_time(name):
 def test_noisy_values_tilt_the_score_exactly_at_time_zero():
     from geomndp.samplers.conditional_langevin import TiltedScore
 
-    seen = samplers.Observations(XC, YC, jnp.full(2, 0.1), True)
+    observations = samplers.Observations(XC, YC, jnp.full(2, 0.1), True)
     score, y, t = oracle(SPREADS), between(XC), jnp.asarray(1e-5)
-    tilt = TiltedScore(score, seen)(NOISING, t, XC, y) - score(NOISING, t, XC, y)
+    tilt = TiltedScore(score, observations)(NOISING, t, XC, y) - score(NOISING, t, XC, y)
     expected = NOISING.sigma(t) * heat_kernel(NOISING.manifold).score(jnp.full(2, 0.1), YC, y)
     assert np.allclose(tilt, expected, atol=1e-6)
 

@@ -82,11 +82,13 @@ def test_first_weights_are_those_of_draws_from_the_limiting_law():
     data = GP(SE(1.0), noise=0.05)
     process = noising.OrnsteinUhlenbeck(SE(1.0) + White(0.05), noising.LinearSchedule(0.4, 0.6))
     x = jnp.asarray([[0.0], [0.3], [0.6]])
-    seen = samplers.Observations(x[:1], jnp.asarray([[3.0]]), jnp.asarray([0.5]), True)
-    problem = samplers.Problem(process, score.GaussianScore(data), x[1:], seen, 5e-4)
+    observations = samplers.Observations(x[:1], jnp.asarray([[3.0]]), jnp.asarray([0.5]), True)
+    problem = samplers.Problem(process, score.GaussianScore(data), x[1:], observations, 5e-4)
     sampler = samplers.TwistedSMC(50, 24, batch_size=RUNS)
     runs = hurried(lambda problem: sampler.runs(problem, key=jr.key(1), num_runs=RUNS), problem)
     means = jnp.einsum("rk,rki->ri", runs.weights, runs.y[..., 0])
-    truth = data.condition(seen.x, seen.y, 0.5).mean_and_covariance(problem.x)[0][:, 0]
+    truth = data.condition(observations.x, observations.y, 0.5).mean_and_covariance(problem.x)[0][
+        :, 0
+    ]
     errors = jnp.std(means, axis=0, ddof=1) / RUNS**0.5
     assert float(jnp.max(jnp.abs(jnp.mean(means, axis=0) - truth) / errors)) < 4.0

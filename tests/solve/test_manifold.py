@@ -65,7 +65,7 @@ def test_adaptive_steps_end_there_too(flow):
     assert_allclose(found, exact, atol=1e-6)
 
 
-RULES = {
+STEPS = {
     "euler-maruyama": (EulerMaruyama(), 100),
     "exponential": (Exponential(), 60),
     "multistep": (Multistep(), 30),
@@ -74,10 +74,10 @@ RULES = {
 }
 
 
-@pytest.mark.parametrize("name", RULES)
-def test_reverse_rules_reach_the_data(name):
+@pytest.mark.parametrize("name", STEPS)
+def test_reverse_steps_reach_the_data(name):
     """Means of the coordinates and of their products, over 1500 draws of two correlated points."""
-    step, steps = RULES[name]
+    step, steps = STEPS[name]
     score, draws = oracle(), 1500
     none = samplers.Observations(X[:0], jnp.zeros((0, 3)), jnp.zeros(0), False)
     problem = samplers.Problem(NOISING, score, X, none, EPS)
@@ -94,14 +94,14 @@ def test_reverse_rules_reach_the_data(name):
     assert_allclose(product, cross, atol=bound)
 
 
-def test_rules_stay_on_the_sphere_in_single_precision():
-    """With any tangent dynamics for a score: the rules are tested, not it."""
+def test_steps_stay_on_the_sphere_in_single_precision():
+    """With any tangent dynamics for a score: the steps are tested, not it."""
     x = X.astype(jnp.float32)
     score = NetworkScore(lambda t, x, y, mask: SPHERE.project(y, y[:, ::-1]), PreconditionK())
     dynamics = ConditionalDynamics(NOISING, score, x)
     y = between(X).astype(jnp.float32)
     t, s = jnp.asarray(0.4, jnp.float32), jnp.asarray(0.2, jnp.float32)
-    for step, _ in RULES.values():
+    for step, _ in STEPS.values():
         moved = quick(lambda y, step=step: step(dynamics, t, t, s, ReverseState(y, y), y[::-1]))(y)
         assert moved.y.dtype == jnp.float32
         assert float(jnp.abs(moved.y - y).max()) > 0.01

@@ -28,8 +28,8 @@ from geomndp.solve import (
 from ..cases import DATA, DTYPES, N, inputs, normal, ou
 
 EPS = 5e-4
-# Rule, and the order of the law that it leaves.
-RULES = {
+# Reverse step, and the order of the law that it leaves.
+STEPS = {
     "euler-maruyama": (EulerMaruyama(), 1),
     "exponential": (Exponential(), 1),
     "exponential-half": (Exponential(0.5), 1),
@@ -42,9 +42,9 @@ RULES = {
 DETERMINISTIC = ("exponential-flow", "multistep-flow", "heun", "rk4")
 
 
-@pytest.fixture(params=RULES)
+@pytest.fixture(params=STEPS)
 def case(request):
-    return RULES[request.param]
+    return STEPS[request.param]
 
 
 def make_dynamics(limit="white", name="matern-mean", context=False, *, key):
@@ -52,8 +52,8 @@ def make_dynamics(limit="white", name="matern-mean", context=False, *, key):
     noising, x = ou(limit), inputs(N, key=keys[0])
     if not context:
         return ConditionalDynamics(noising, GaussianScore(DATA[name]), x)
-    seen = Context(inputs(N, key=keys[1]), normal(N, 1, key=keys[2]), jnp.zeros(N))
-    return ConditionalDynamics(noising, GaussianScore(DATA[name]), x, context=seen)
+    context = Context(inputs(N, key=keys[1]), normal(N, 1, key=keys[2]), jnp.zeros(N))
+    return ConditionalDynamics(noising, GaussianScore(DATA[name]), x, context=context)
 
 
 def law_at(dynamics, t):
@@ -121,7 +121,7 @@ def test_converges_to_the_right_law(case):
 
 @pytest.mark.parametrize("name", DETERMINISTIC)
 def test_flows_end_where_the_flow_does(name, getkey):
-    step, order = RULES[name]
+    step, order = STEPS[name]
     dynamics = make_dynamics("nugget", context=True, key=jr.key(1))
     y = normal(N, 1, key=getkey())
 
@@ -165,7 +165,7 @@ def test_one_step_by_its_formula(getkey):
     found = Exponential(0.6)(dynamics, t, t, s, state, xi)
     assert_allclose(found.y, expected, rtol=1e-10, atol=1e-10)
     assert_allclose(found.clean, clean, rtol=1e-10, atol=1e-10)
-    # Without memory the multistep rules are the one-step ones.
+    # Without memory the multistep steps are the one-step ones.
     for one, two in ((Exponential(), Multistep()), (Exponential(0.0), Multistep(False))):
         first, second = (step(dynamics, t, t, s, state, xi) for step in (one, two))
         assert_allclose(first.y, second.y, rtol=1e-10, atol=1e-10)
@@ -225,7 +225,7 @@ def test_dtype_follows(case, dtype):
 
 @pytest.mark.parametrize("name", ["euler-maruyama", "exponential", "multistep", "multistep-flow"])
 def test_float32_follows_float64(name, getkey):
-    step, _ = RULES[name]
+    step, _ = STEPS[name]
     dynamics = make_dynamics(key=getkey())
     y, xi = normal(N, 1, key=getkey()), normal(N, 1, key=getkey())
 
@@ -249,4 +249,4 @@ def test_refusals(eta):
 
 def test_evaluations():
     expected = (1, 1, 1, 1, 1, 1, 2, 4)
-    assert tuple(step.evaluations for step, _ in RULES.values()) == expected
+    assert tuple(step.evaluations for step, _ in STEPS.values()) == expected

@@ -115,12 +115,11 @@ class Flow(eqx.Module):
         Returns:
             Terminal log-densities and integrals of the divergence of both solves.
         """
-        walk = self.stepwise(dynamics, y, t_min, directions)
-        if walk is not None:
-            steps = jnp.arange(walk.total, dtype=jnp.int32)
-            return walk.end(
-                jax.lax.scan(lambda w, k: (walk.step(w, k), None), walk.begin(), steps)[0]
-            )
+        loop = self.stepwise(dynamics, y, t_min, directions)
+        if loop is not None:
+            steps = jnp.arange(loop.total, dtype=jnp.int32)
+            state, _ = jax.lax.scan(lambda s, k: (loop.step(s, k), None), loop.begin(), steps)
+            return loop.end(state)
         _, _, law, start, norm = equation = self._equation(dynamics, y, t_min, directions)
         solver, steps, _ = self._coarser()
         (fine, first), (coarse, second) = (
@@ -186,7 +185,7 @@ class Flow(eqx.Module):
         """Log-density with its errors, from one solve or as the difference of two.
 
         The standard error of a difference is that of the differences per probe: what both solves
-        make of a probe is much the same, and cancels.
+        make of a probe is nearly the same, and cancels.
 
         Args:
             joint: Solve of all points.

@@ -96,19 +96,19 @@ class SteppedSolve(NamedTuple):
         """State before the first step."""
         return SolveState(self.equation.start, self.equation.start)
 
-    def step(self, walk: SolveState, k: Int[Array, ""]) -> SolveState:
+    def step(self, state: SolveState, k: Int[Array, ""]) -> SolveState:
         """State after step k; the first step of the coarser solve starts from the initial state."""
         t0 = jnp.concatenate([self.fine[:-1], self.coarse[:-1]])[k]
         t1 = jnp.concatenate([self.fine[1:], self.coarse[1:]])[k]
         again = k == len(self.fine) - 1
-        before = _choose(again, walk.now, walk.before)
-        now = _choose(again, self.equation.start, walk.now)
+        before = _choose(again, state.now, state.before)
+        now = _choose(again, self.equation.start, state.now)
         move = on_manifold(self.solver.step, self.equation.retract)
         return SolveState(move(self.equation.velocity, t0, t1, now), before)
 
-    def end(self, walk: SolveState) -> Solution:
+    def end(self, state: SolveState) -> Solution:
         """Results, from the state after the last step."""
-        (y, volumes), (coarse_y, coarse_volumes) = walk.before, walk.now
+        (y, volumes), (coarse_y, coarse_volumes) = state.before, state.now
         end, coarse_end = jax.vmap(self.equation.law)(jnp.stack([y, coarse_y]))
         evaluations = jnp.asarray(self.solver.evaluations * self.total)
         return Solution(end, volumes, coarse_end, coarse_volumes, evaluations)

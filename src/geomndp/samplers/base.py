@@ -49,7 +49,7 @@ class AbstractSampler(eqx.Module):
     """Draws functions from p(y | observations).
 
     `pads` says that padding of observations and targets changes nothing: a sampler that passes the
-    problem's masks on may set it, and is then compiled for few sizes. Others are never given masks.
+    problem's masks on may set it, and is then compiled for few sizes. Others never see masks.
     """
 
     pads: ClassVar[bool] = False

@@ -1,7 +1,7 @@
 """Samplers as programs: explicit state, explicit noise, one loop.
 
 Every step is a deterministic function of (state, white noise). Running a program draws that noise;
-`geomndp.law` pushes a Gaussian law through the very same functions instead. The noise of a step
+`geomndp.law` pushes a Gaussian law through the same functions instead. The noise of a step
 depends on the key, the number of the step and the labels of the points alone (`samplers.noise`):
 a run can be split into stretches of steps.
 """
@@ -40,7 +40,7 @@ class Program(NamedTuple):
     Attributes:
         init: State before the first step, from noise of the shapes `init_noise`.
         phases: Steps for each row of `inputs`, in turn.
-        inputs: Arrays with one row per outer step, the diffusion times as a rule.
+        inputs: Arrays with one row per outer step, usually the diffusion times.
         finish: Result (n, p) of a state.
         evaluations: Cost of one sample in score evaluations, a vector-Jacobian product counting as
             two; a function of the state after the last step where it depends on the run.

@@ -1,7 +1,7 @@
 r"""One step of the reversed noising, from time t to an earlier time s.
 
 Every step takes its noise xi, a draw from the centred limiting law N(0, K), as an argument: it is a
-deterministic map of (state, xi), the root of K is found once outside the loop, and the law of
+deterministic map of (state, xi), the root of K is computed once outside the loop, and the law of
 a sampler can be propagated exactly. Below, $\Delta B = B(t) - B(s)$ and $\hat y_0$ is Tweedie's
 mean. Formulae are those of flat space; every step is a vector at y and ends with
 the manifold's `exp`, so that on a manifold it is a geodesic random walk (De Bortoli et al. 2022).
@@ -106,9 +106,9 @@ class Exponential(AbstractReverseStep):
     def __call__(self, dynamics, before, t, s, state, xi):
         u = dynamics.u(t, state.y)
         a_s, kept, fresh = ancestral(dynamics.noising, t, s, self.eta)
-        grown = a_s / dynamics.noising.alpha(t)
-        v = (1 - grown) * dynamics.mean_reversion(state.y) + (
-            grown * dynamics.noising.sigma(t) - kept
+        growth = a_s / dynamics.noising.alpha(t)
+        v = (1 - growth) * dynamics.mean_reversion(state.y) + (
+            growth * dynamics.noising.sigma(t) - kept
         ) * u
         if self.eta > 0:
             v = v + fresh * xi
@@ -133,7 +133,7 @@ class Multistep(AbstractReverseStep):
         noising, manifold, y = dynamics.noising, dynamics.noising.manifold, state.y
         sigma_s, sigma_t, u = noising.sigma(s), noising.sigma(t), dynamics.u(t, y)
         b_before, b_t, b_s = (noising.schedule.integral(w) for w in (before, t, s))
-        grown = jnp.exp(-noising.log_mean_coefficient(b_t - b_s))
+        growth = jnp.exp(-noising.log_mean_coefficient(b_t - b_s))
         h = jnp.log(sigma_t) - jnp.log(sigma_s) - noising.log_mean_coefficient(b_t - b_s)
         h_before = jnp.log(noising.sigma(before)) - jnp.log(sigma_t)
         h_before = h_before - noising.log_mean_coefficient(b_before - b_t)
@@ -142,7 +142,7 @@ class Multistep(AbstractReverseStep):
         ratio = jnp.where(remember, h / jnp.where(remember, 2 * h_before, 1.0), 0.0)
         change = manifold.log(y, clean) - manifold.log(y, state.clean)
         share = -jnp.expm1(-(2 * h if self.stochastic else h))
-        v = (1 - grown) * dynamics.mean_reversion(y) + grown * share * sigma_t * u
+        v = (1 - growth) * dynamics.mean_reversion(y) + growth * share * sigma_t * u
         v = v + noising.alpha(s) * share * ratio * change
         if self.stochastic:
             v = v + sigma_s * jnp.sqrt(share) * xi

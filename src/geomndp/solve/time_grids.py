@@ -16,13 +16,13 @@ from geomndp.noising import AbstractSchedule
 
 
 class AbstractTimeGrid(eqx.Module):
-    """Rule that places diffusion times between t_min and 1."""
+    """Discretisation of the diffusion times between t_min and 1."""
 
     @abc.abstractmethod
     def __call__(
         self, schedule: AbstractSchedule, steps: int, t_min: float, dtype
     ) -> Float[Array, " m"]:
-        """Place the times.
+        """Times of the discretisation.
 
         Args:
             schedule: Schedule of the noising process.
