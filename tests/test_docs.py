@@ -27,7 +27,6 @@ LAYERS = (
     "equivariance",
     "kernels",
     "likelihood",
-    "linalg",
     "model",
     "nets",
     "noising",

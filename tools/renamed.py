@@ -26,17 +26,17 @@ def import_all() -> None:
 
 def rows() -> list[tuple[str, str]]:
     """Old and new names, written as a reader would."""
-    pairs = []
+    found = []
     for module, old, _ in _entries(_deprecated.NAMES):
         new = _deprecated.target(module, old).replace(":", ".")
-        pairs.append((f"{module}.{old}", new))
+        found.append((f"{module}.{old}", new))
     for where, old, new in _entries(_deprecated.ARGUMENTS):
         short = where.rpartition(".")[2]
-        pairs.append((f"{short}({old}=)", f"{short}({new}=)"))
+        found.append((f"{short}({old}=)", f"{short}({new}=)"))
     for where, old, new in _entries(_deprecated.ATTRIBUTES):
         short = where.rpartition(".")[2]
-        pairs.append((f"{short}.{old}", f"{short}.{new}"))
-    return sorted(pairs)
+        found.append((f"{short}.{old}", f"{short}.{new}"))
+    return sorted(found)
 
 
 def _entries(table: dict[str, dict[str, str]]) -> list[tuple[str, str, str]]:

@@ -12,7 +12,6 @@ from ._deprecated import deprecated_names
 __version__ = "0.1.0"
 
 _SUBMODULES = (
-    "linalg",
     "geometry",
     "equivariance",
     "kernels",
@@ -59,7 +58,6 @@ if TYPE_CHECKING:
         kernels as kernels,
         law as law,
         likelihood as likelihood,
-        linalg as linalg,
         nets as nets,
         noising as noising,
         plot as plot,

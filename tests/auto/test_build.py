@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose
 
 from geomndp import build, fit, load
 from geomndp.auto.data_statistics import density
-from geomndp.auto.defaults import kinds_of
+from geomndp.auto.defaults import field_type_of
 from geomndp.gp import GP
 from geomndp.kernels import SquaredExponential
 from geomndp.nets import (
@@ -114,7 +114,7 @@ def test_every_kind_trains(days, storms, winds):
     plans = (
         build(days, function="day", **TINY),
         build(storms, "none", "sphere", **TINY),
-        build(winds, "E(2)", inputs=("x", "y"), kinds=("vector", "scalar"), **SMALL),
+        build(winds, "E(2)", inputs=("x", "y"), representations=("vector", "scalar"), **SMALL),
     )
     for plan in plans:
         model, history = fit(plan, steps=2, key=jr.key(0), quiet=True)
@@ -122,7 +122,7 @@ def test_every_kind_trains(days, storms, winds):
 
 
 def test_fields_keep_the_symmetries_of_the_plane(winds):
-    plan = build(winds, "E(2)", inputs=("x", "y"), kinds=("vector", "scalar"), **SMALL)
+    plan = build(winds, "E(2)", inputs=("x", "y"), representations=("vector", "scalar"), **SMALL)
     units, net = plan.model.normaliser, plan.model.score.net
     assert isinstance(net, Steerable2) and net.config.representations == ("vector", "scalar")
     assert int(num_dropped_edges(net, plan.data.x)) == 0
@@ -130,7 +130,7 @@ def test_fields_keep_the_symmetries_of_the_plane(winds):
     assert units.y_shift[:2] == (0.0, 0.0) and abs(units.y_shift[2] - 1000) < 1
     assert units.y_scale[0] == units.y_scale[1] != units.y_scale[2]
     assert plan.data.batching.common_inputs and "vector, scalar, along x, y" in str(plan)
-    assert kinds_of(read_functions(winds[["p"]]), "E(2)", None).representations == ("scalar",)
+    assert field_type_of(read_functions(winds[["p"]]), "E(2)", None).representations == ("scalar",)
 
 
 def test_without_symmetry_every_input_has_its_scale(winds):

@@ -51,15 +51,18 @@ WRONG = {
         lambda d, s, w: build(w[["u", "v"]], "E(2)"),
         "inputs=... in the order",
     ),
-    "kinds": (lambda d, s, w: build(w, "E(2)", inputs=("x", "y")), "expected kinds="),
-    "wrong kinds": (
-        lambda d, s, w: build(w, "E(2)", inputs=("x", "y"), kinds="vector"),
-        "expected kinds of 3 outputs, got 2",
+    "representations": (
+        lambda d, s, w: build(w, "E(2)", inputs=("x", "y")),
+        "expected representations=",
+    ),
+    "wrong representations": (
+        lambda d, s, w: build(w, "E(2)", inputs=("x", "y"), representations="vector"),
+        "expected representations of 3 outputs, got 2",
     ),
     "plane in time": (lambda d, s, w: build(d, "E(2)", function="day"), "expected 2 inputs for E"),
-    "kinds on a line": (
-        lambda d, s, w: build(d, function="day", kinds="scalar"),
-        "kinds with E",
+    "representations on a line": (
+        lambda d, s, w: build(d, function="day", representations="scalar"),
+        "representations with E",
     ),
     "turning tracks": (
         lambda d, s, w: build(s, "E(2)", "sphere"),

@@ -127,7 +127,7 @@ def test_rows_may_come_in_any_order():
     with pytest.raises(ValueError, match="for each row or each sample, got 4 values"):
         summaries.probability(frame, lambda f: f.w[:4] > 0)
     moved = frame.assign(hour=frame.hour + (frame["sample"] == 2))
-    with pytest.raises(ValueError, match="the same places in every sample, got other 'hour'"):
+    with pytest.raises(ValueError, match="the same locations in every sample, got other 'hour'"):
         summaries.mean(moved)
     shuffled.attrs = {}
     with pytest.raises(ValueError, match="in one order, got 'hour' in several"):
@@ -178,7 +178,7 @@ def test_scores(posterior):
     there = truth.to_dataframe().reset_index()
     assert_allclose(summaries.crps(frame, there).value.temperature, ours)
     for table, other in ((samples, truth.assign_coords(hour=HOURS + 1)), (frame, there[::-1])):
-        with pytest.raises(ValueError, match="at the samples' places, got other 'hour'"):
+        with pytest.raises(ValueError, match="at the samples' locations, got other 'hour'"):
             summaries.crps(table, other)
 
 
@@ -224,7 +224,7 @@ WRONG = {
     "arrays": (lambda: summaries.describe(np.ones((4, 2))), "Dataset or DataFrame to describe"),
     "places": (
         lambda: summaries.mean(SAMPLE.rename(a="lat").assign(lon=SAMPLE.a)),
-        "got places; for these there are track_mean",
+        "got locations: see track_mean",
     ),
     "no places": (lambda: summaries.track_mean(SAMPLE), "a latitude and a longitude"),
     "not unit vectors": (lambda: summaries.track_mean(np.ones((4, 2, 3))), "on Sphere"),

@@ -9,8 +9,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from geomndp.model.units import read_target_inputs
 from geomndp.tables import Variable, Variables, read_inputs
-from geomndp.tables.times import per_function, seconds_since
-from geomndp.tables.units import canonical, check_same, duration, split_time
+from geomndp.tables.units import (
+    canonical,
+    check_same,
+    duration,
+    per_function,
+    seconds_since,
+    split_time,
+)
 
 ANCIENT = np.array(["0850-01-01", "1500-01-01", "2000-01-01"], "datetime64[s]")
 DAYS = [0.0, 237407.0, 420028.0]  # as datetime.date has them
@@ -95,7 +101,7 @@ def test_datetimes_count_from_the_origin_that_is_given(tracks, fixes):
 
 
 def test_laws_without_observations_count_from_an_origin_too(tracks, fixes, getkey):
-    """From the earliest place without."""
+    """From the earliest location without."""
     for time_origin, ages in (
         ("2024-08-30", [2.0, 2.25, 2.5, 2.75]),
         (None, [0.0, 0.25, 0.5, 0.75]),

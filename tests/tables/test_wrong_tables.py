@@ -99,7 +99,7 @@ STATIONS = {
     ),
     "a sample dimension": (
         lambda m, t: m.sample(xr.Dataset(coords={"time": ("sample", [1.0])}), key=KEY),
-        "expected places without a dimension 'sample'",
+        "expected locations without a dimension 'sample'",
     ),
     "no names": (
         lambda m, t: m.with_variables("x", "y").condition(t),
@@ -147,7 +147,10 @@ TRACKS = {
         lambda m, t: m.condition(stated(t.assign(error=20.0), error="km"), noise="error"),
         r"\(\(radians\)2\), got units 'km'; noise_from_km makes it from errors in km$",
     ),
-    "one name for a place": (lambda m, t: m.with_variables("time", "place"), "latitude, longitude"),
+    "one name for a location": (
+        lambda m, t: m.with_variables("time", "location"),
+        "latitude, longitude",
+    ),
 }
 
 

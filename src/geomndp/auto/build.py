@@ -10,13 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from geomndp import _validation
+from geomndp._deprecated import renamed_arguments
 from geomndp._types import Batch
 from geomndp.auto.data_statistics import density, normaliser
 from geomndp.auto.defaults import (
     PEAKS,
     SYMMETRIES,
     check_order,
-    kinds_of,
+    field_type_of,
     loss_for,
     network,
     noising_and_score,
@@ -36,6 +37,7 @@ from geomndp.tables import CODOMAINS, Functions, read_functions
 MOST = 256  # points of a function in a batch
 
 
+@renamed_arguments(kinds="representations")
 def build(
     dataset: Any,
     symmetry: str = "translation",
@@ -44,24 +46,41 @@ def build(
     function: Any = None,
     inputs: Any = None,
     outputs: Any = None,
-    kinds: Any = None,
+    representations: Any = None,
     batch_size: int = 64,
     key: Seed | None = None,
     **options: Any,
 ) -> TrainingPlan:
-    """Choose network, noising, scaling and training for a Dataset of many functions.
+    """Choose network, noising, scaling and training for a table of many functions.
 
-    The dimension(s) `function` (by default the one of that name, or those that none of the named
-    inputs has) count functions, all other dimensions their points. Inputs are all coordinates of
-    the points, outputs all data variables, unless named; on the sphere they are the latitude and
-    longitude in degrees. NaN pads functions that have fewer points. A DataFrame has a column
-    `function` and named inputs.
+    Args:
+        dataset: A Dataset, whose dimension(s) `function` count functions and all other dimensions
+            their points; or a DataFrame with a column `function`. NaN pads functions that have
+            fewer points.
+        symmetry: "translation" of all inputs (for tracks on the sphere, of time, with rotations
+            about the Earth's axis), "E(2)" or "E(3)" (rigid transforms of the inputs, under which
+            outputs transform by their `representations`), or "none".
+        codomain: "real", or "sphere" for a latitude and a longitude in degrees.
+        function: Name(s) of the dimension(s) that count functions, or of a DataFrame's column; by
+            default "function", or the dimensions that none of the named inputs has.
+        inputs: Names of the inputs, by default all coordinates of the points; needed for a
+            DataFrame.
+        outputs: Names of the outputs, by default all data variables; on the sphere the latitude and
+            the longitude.
+        representations: "scalar", "vector", ... of the outputs under E(2) or E(3), components in
+            the order of the inputs.
+        batch_size: Functions per training step.
+        key: Random key or seed of the network's parameters.
+        **options: Options of the network, such as `width`, in the place of the chosen ones.
 
-    `symmetry` is "translation" of all inputs (for tracks on the sphere, of time, with rotations
-    about the Earth's axis), "E(2)" or "E(3)" (motions of the inputs, which outputs of the `kinds`
-    scalar, vector, ... follow, components in the order of the inputs), or "none". Options go to
-    the network. `print` the result to see what was chosen, `gn.fit(result, steps=..., key=...)` to
-    train.
+    Returns:
+        A plan: `print` it to see what was chosen, `gn.fit(plan, steps=..., key=...)` trains it.
+
+    Raises:
+        ValueError: If the table, the symmetry and the options do not fit together.
+
+    Example:
+        `plan = gn.build(days, symmetry="translation", function="day")`
     """
     _validation.one_of("symmetry", symmetry, SYMMETRIES)
     _validation.one_of("codomain", codomain, CODOMAINS)
@@ -73,7 +92,7 @@ def build(
         codomain=codomain,
         elapsed=symmetry != "none",
     )
-    rigid = kinds_of(functions, symmetry, kinds)
+    rigid = field_type_of(functions, symmetry, representations)
     check_order(rigid, inputs, functions)
     units = normaliser(functions, rigid)
     spaced = density(np.asarray(units.forward_x(functions.x)), functions.mask)
@@ -91,9 +110,9 @@ def build(
 def _stream(
     functions: Functions, units: Normaliser, batch_size: int, graph: bool
 ) -> AbstractGenerator:
-    """Functions in the model's units, whole and in part, with contexts of all kinds.
+    """Functions in the model's units, whole and in part, with contexts of all patterns.
 
-    Networks on a `graph` compute it once where all functions are known at the same places.
+    Networks on a `graph` compute it once where all functions are observed at the same locations.
     """
     # In NumPy's float64, rounded after: hours since 1900 keep their minutes.
     scaled = units.forward_x(functions.x), units.forward_y(functions.y), functions.mask

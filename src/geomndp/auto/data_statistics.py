@@ -33,11 +33,11 @@ class Density(NamedTuple):
 def density(x: np.ndarray, mask: np.ndarray, neighbours: int = 20) -> Density:
     """Measure some of the functions."""
     rows = np.linspace(0, len(x) - 1, min(len(x), LOOK)).astype(int)
-    looked = [places for row in rows if len(places := x[row][mask[row]]) > 1]
-    extent = max((float(np.ptp(places, axis=0).max()) for places in looked), default=0.0)
+    looked = [locations for row in rows if len(locations := x[row][mask[row]]) > 1]
+    extent = max((float(np.ptp(locations, axis=0).max()) for locations in looked), default=0.0)
     if not extent > 0:
         return Density(1.0, 1.0, 1.0, 1.0, 1)
-    trees = [KDTree(places) for places in looked]
+    trees = [KDTree(locations) for locations in looked]
     # Distances of every point to its neighbours, itself first.
     near = [tree.query(tree.data, k=min(neighbours + 1, tree.n))[0] for tree in trees]
     gap = float(np.median(np.concatenate([_nearest(distances) for distances in near])))
@@ -49,7 +49,7 @@ def density(x: np.ndarray, mask: np.ndarray, neighbours: int = 20) -> Density:
 
 
 def _nearest(distances: np.ndarray) -> np.ndarray:
-    """Distance to the nearest point elsewhere; repeated places do not count."""
+    """Distance to the nearest point elsewhere; repeated locations do not count."""
     apart = np.where(distances > 0, distances, np.inf).min(axis=1)
     finite = apart[np.isfinite(apart)]
     return finite if finite.size else np.ones(1)
@@ -82,8 +82,8 @@ def normaliser(functions: Functions, rigid: FieldType | None) -> Normaliser:
         parts = [y.shape[1]] if _same_units(about.outputs) else None
     else:
         parts = rigid.sizes
-        kinds = np.repeat(np.asarray(rigid.representations), parts)
-        shift = np.where(kinds == "scalar", y.mean(axis=0), 0.0)
+        representations = np.repeat(np.asarray(rigid.representations), parts)
+        shift = np.where(representations == "scalar", y.mean(axis=0), 0.0)
     return Normaliser(x_shift, x_scale, shift, _scales(y - shift, parts))
 
 

@@ -40,12 +40,13 @@ FEW, MANY = 3_000, 100_000  # points of all functions together
 PEAKS = {RelativeAttention: 3e-3, Steerable2: 2e-3}
 
 
-def kinds_of(functions: Functions, symmetry: str, kinds: Any) -> FieldType | None:
+def field_type_of(functions: Functions, symmetry: str, representations: Any) -> FieldType | None:
     """What the outputs are under motions of space: one scalar, or one vector, if not said."""
     about = functions.variables
     if symmetry not in SPACE:
-        if kinds is not None:
-            raise ValueError(f"expected kinds with E(2) or E(3) only, got them with {symmetry!r}")
+        if representations is not None:
+            only = "representations with E(2) or E(3) only"
+            raise ValueError(f"expected {only}, got them with {symmetry!r}")
         return None
     if about.codomain == "sphere":
         raise ValueError(f"expected 'translation' or 'none' on the sphere, got {symmetry!r}")
@@ -54,18 +55,20 @@ def kinds_of(functions: Functions, symmetry: str, kinds: Any) -> FieldType | Non
         raise ValueError(
             f"expected {dim} inputs for {symmetry}, got {', '.join(about.input_names)}"
         )
-    if kinds is None and p not in (1, dim):
+    if representations is None and p not in (1, dim):
         raise ValueError(
-            "expected kinds=... (scalar, vector, ...), got none, of the outputs "
+            "expected representations=... (scalar, vector, ...), got none, of the outputs "
             + ", ".join(about.output_names)
         )
-    kinds = ("scalar" if p == 1 else "vector",) if kinds is None else kinds
-    codomain = FieldType(dim, *((kinds,) if isinstance(kinds, str) else kinds))
-    if codomain.size != p:
+    if representations is None:
+        representations = "scalar" if p == 1 else "vector"
+    names = (representations,) if isinstance(representations, str) else representations
+    field_type = FieldType(dim, *names)
+    if field_type.size != p:
         raise ValueError(
-            f"expected kinds of {p} outputs, got {codomain.size} for {codomain.representations}"
+            f"expected representations of {p} outputs, got {field_type.size} for {names}"
         )
-    return codomain
+    return field_type
 
 
 def check_order(rigid: FieldType | None, inputs: Any, functions: Functions) -> None:

@@ -67,13 +67,13 @@ def _most(data: AbstractGenerator) -> str:
     return f" at {most} random points each" if most else ""
 
 
-def _what(about: Variables, kinds: tuple[str, ...] | None) -> str:
+def _what(about: Variables, representations: tuple[str, ...] | None) -> str:
     """Say what the outputs are together."""
     if about.codomain == "sphere":
         return " on the sphere"
-    if kinds is None:
+    if representations is None:
         return ""
-    return f": {', '.join(kinds)}, along {', '.join(about.input_names)}"
+    return f": {', '.join(representations)}, along {', '.join(about.input_names)}"
 
 
 def _about(variable: Variable) -> str:

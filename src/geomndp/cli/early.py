@@ -11,6 +11,7 @@ from geomndp.cli.commands import Demo, Evaluate, Reproduce, Train
 from geomndp.cli.requests import Condition, Draw
 from geomndp.cli.usage import UsageError
 from geomndp.experiments.registry import experiment, find
+from geomndp.tables.pandas_adapter import is_frame
 
 
 class Request(NamedTuple):
@@ -85,7 +86,7 @@ def _observations(command: Condition) -> Any:
         # An option that takes any number of values leaves its last one to a missing argument.
         raise UsageError("expected OBSERVATIONS, a file, before --at, got none")
     table = files.read_table(path)
-    if type(table).__name__ == "DataFrame" and not len(table):
+    if is_frame(table) and not len(table):
         raise ValueError(
             f"expected at least one row in {path}, got none; geomndp sample needs no observations"
         )
@@ -109,7 +110,7 @@ def _names(model: str) -> places.Names:
 
 def _check_columns(table: Any, names: tuple[str, ...]) -> None:
     """Refuse a table that lacks a column, or a level of its index."""
-    if type(table).__name__ == "DataFrame":
+    if is_frame(table):
         there, what = [*table.columns, *table.index.names], "column"
     else:
         there, what = list(table.variables), "variable or coordinate"

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from geomndp.cli.files import is_file, read_table
+from geomndp.tables.pandas_adapter import is_frame
 
 PLACE = "place"
 MOST = 1_000_000
@@ -24,7 +25,7 @@ def read_places(at: tuple[str, ...], columns: Names, renamed: dict[str, str]) ->
     """Dataset of the locations: those of a file, or the grid that ranges of the inputs span."""
     if len(at) == 1 and is_file(at[0]):
         table = rename(read_table(at[0]), renamed, strict=False)
-        return _as_dataset(table, columns) if type(table).__name__ == "DataFrame" else table
+        return _as_dataset(table, columns) if is_frame(table) else table
     import xarray as xr
 
     names = columns.inputs
@@ -53,14 +54,14 @@ def parse_columns(columns: tuple[str, ...], names: Names) -> dict[str, str]:
 
 def rename(table: Any, renamed: dict[str, str], *, strict: bool = True) -> Any:
     """Give the model's names to the columns of a table; others of these names are dropped."""
-    have = set(table.columns if type(table).__name__ == "DataFrame" else table.variables)
+    have = set(table.columns if is_frame(table) else table.variables)
     if missing := [name for name in renamed if name not in have]:
         if strict:
             listed = ", ".join(map(repr, sorted(map(str, have))))
             raise ValueError(f"expected a column {missing[0]!r} as --columns says, got {listed}")
         renamed = {old: new for old, new in renamed.items() if old in have}
     hidden = [name for name in renamed.values() if name in have and name not in renamed]
-    if type(table).__name__ != "DataFrame":
+    if not is_frame(table):
         return table.drop_vars(hidden).rename(renamed)
     units = {renamed.get(name, name): text for name, text in table.attrs.get("units", {}).items()}
     result = table.drop(columns=hidden).rename(columns=renamed)

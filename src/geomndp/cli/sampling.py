@@ -25,8 +25,7 @@ from geomndp.model import Model, Posterior, load
 from geomndp.samplers import Amortised
 from geomndp.summaries import describe
 from geomndp.tables import Variables, noise_from_km, read_time_origin
-from geomndp.tables.columns import read_columns
-from geomndp.tables.to_arrays import numeric
+from geomndp.tables.to_arrays import numeric, read_columns
 
 VARIANCE = "variance of the errors"
 Law = Model | Posterior

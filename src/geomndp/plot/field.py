@@ -24,22 +24,22 @@ def vector_field(
     title: str = "",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw vectors (n, 2) at places x (n, 2), and observed ones in red.
+    """Draw vectors (n, 2) at locations x (n, 2), and observed ones in red.
 
     Of samples (s, n, 2), or of a table of samples alone, arrows are the mean, and a disc at the tip
     of each has the standard deviation as its radius. `context` is a pair (x, y) of observations or
-    a table. `scale` is the length of a unit vector in units of the places, by default such that
+    a table. `scale` is the length of a unit vector in units of the locations, by default such that
     nine of ten arrows are no longer than the points' spacing. Returns axes.
     """
     ax = new_axes() if ax is None else ax
     drawn = read_functions(x, samples, d=2, p=2)
-    places, mean = drawn.x.astype(float), drawn.y.mean(axis=0, dtype=float)
-    scale = arrow_scale(places, mean) if scale is None else scale
+    locations, mean = drawn.x.astype(float), drawn.y.mean(axis=0, dtype=float)
+    scale = arrow_scale(locations, mean) if scale is None else scale
     arrows = {"angles": "xy", "scale_units": "xy", "scale": 1 / scale}
-    ax.quiver(*places.T, *mean.T, color=BLUE, width=0.004, **arrows)
+    ax.quiver(*locations.T, *mean.T, color=BLUE, width=0.004, **arrows)
     if len(drawn.y) > 1:
         spread = np.sqrt(drawn.y.var(axis=0, ddof=1, dtype=float).mean(axis=1))
-        _discs(ax, places + scale * mean, scale * spread)
+        _discs(ax, locations + scale * mean, scale * spread)
     observed = read_context(context, drawn, d=2, p=2)
     if observed is not None:
         ax.quiver(*observed.x.T, *observed.y[0].T, color=RED, width=0.005, zorder=3, **arrows)

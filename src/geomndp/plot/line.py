@@ -53,19 +53,19 @@ def functions_1d(
 def _draw(ax: Any, drawn: Functions, observed: Functions | None, law: Any, output: int) -> None:
     """One output on axes of its own."""
     order = np.argsort(drawn.x[:, 0], kind="stable")
-    places, values = drawn.x[order, 0], drawn.y[:, order, output]
+    locations, values = drawn.x[order, 0], drawn.y[:, order, output]
     if len(values) > 1:
         low, high = np.quantile(values, [0.05, 0.95], axis=0)
-        ax.fill_between(places, low, high, color=BLUE, alpha=0.15, lw=0, label="90% of samples")
-    ax.plot(places, values[:LINES].T, color=BLUE, lw=0.7, alpha=0.6)
+        ax.fill_between(locations, low, high, color=BLUE, alpha=0.15, lw=0, label="90% of samples")
+    ax.plot(locations, values[:LINES].T, color=BLUE, lw=0.7, alpha=0.6)
     if law is not None:
         mean, spread = (value[order, output] for value in law)
-        ax.plot(places, mean, color=BLACK, lw=1.0, label="exact mean")
+        ax.plot(locations, mean, color=BLACK, lw=1.0, label="exact mean")
         for sign in (-1.645, 1.645):
             label = "exact 90%" if sign > 0 else None
-            ax.plot(places, mean + sign * spread, color=BLACK, lw=1.0, ls="--", label=label)
+            ax.plot(locations, mean + sign * spread, color=BLACK, lw=1.0, ls="--", label=label)
     if observed is not None:
         seen = observed.x[:, 0], observed.y[0, :, output]
         ax.plot(*seen, "o", color=BLACK, ms=4, label="observed")
-    if len(shown := places[np.isfinite(places)]):
+    if len(shown := locations[np.isfinite(locations)]):
         ax.set_xlim(shown[0], shown[-1])

@@ -72,7 +72,7 @@ def _lines(ax, y, **style):
 def track_map(
     samples: Any, *, colors: Any = None, title: str = "", ax: Axes | None = None, **options: Any
 ) -> Axes:
-    """Draw tracks (s, n, 3), data or samples, or a table of samples of places.
+    """Draw tracks (s, n, 3), data or samples, or a table of samples of locations.
 
     `colors` has one value a track, such as its season. Further options are those of `land_map`.
     Returns axes.

@@ -13,9 +13,11 @@ import numpy as np
 
 from geomndp.summaries.samples import SAMPLE, frame_order, matched_latlon, unpack
 from geomndp.tables import is_table, latlon_names
-from geomndp.tables.columns import as_dataset, read_columns
 from geomndp.tables.infer_columns import inputs as coordinate_names
+from geomndp.tables.pandas_adapter import is_frame
+from geomndp.tables.to_arrays import read_columns
 from geomndp.tables.units import duration
+from geomndp.tables.xarray_adapter import as_dataset
 
 
 class Functions(NamedTuple):
@@ -109,8 +111,8 @@ def read_observed(context: Any, like: Functions) -> dict[str, np.ndarray]:
 
 
 def read_values(samples: Any) -> np.ndarray:
-    """Places (s, n, 2) in degrees of a table of samples, latitudes first."""
-    if type(samples).__name__ == "DataFrame":  # where a longitude may be the same in all samples
+    """Locations (s, n, 2) in degrees of a table of samples, latitudes first."""
+    if is_frame(samples):  # where a longitude may be the same in all samples
         ordered = samples.iloc[frame_order(samples)]
         values = ordered[list(latlon_names(samples))].to_numpy(float)
         return values.reshape(ordered[SAMPLE].nunique(), -1, 2)
@@ -121,7 +123,7 @@ def read_values(samples: Any) -> np.ndarray:
 def _from_table(table: Any, d: int, p: int | None) -> Functions:
     table = _with_samples(table)
     unpacked = unpack(table, 1)
-    frame = type(table).__name__ == "DataFrame"
+    frame = is_frame(table)
     several = not frame or len(table.columns) - 1 - len(unpacked.values) == d
     if frame and (not several if p is None else len(unpacked.values) != p):
         # Of one sample, or of equal ones, nothing else tells inputs from values.
@@ -158,8 +160,8 @@ def _rows(values: np.ndarray) -> np.ndarray:
 
 
 def _spanned(one: Any, values: np.ndarray, name: str, inputs: tuple[str, ...]) -> np.ndarray:
-    """Values (s, n) in the order of the places that the inputs span."""
-    if type(one).__name__ == "DataFrame":
+    """Values (s, n) in the order of the locations that the inputs span."""
+    if is_frame(one):
         return _rows(values)
     import xarray as xr
 
@@ -170,7 +172,7 @@ def _spanned(one: Any, values: np.ndarray, name: str, inputs: tuple[str, ...]) -
 
 def _with_samples(table: Any) -> Any:
     """The table itself, or that of one sample."""
-    if type(table).__name__ == "DataFrame":
+    if is_frame(table):
         return table if SAMPLE in table.columns else table.assign(**{SAMPLE: 0})
     dataset = as_dataset(table)
     if SAMPLE in dataset.dims:

@@ -8,18 +8,19 @@ from geomndp.summaries.moments import Estimate, mean, quantiles, standard_deviat
 from geomndp.summaries.samples import has_latlon, unpack
 from geomndp.summaries.tracks import track_mean, track_spread
 from geomndp.tables import is_table, latlon_names
-from geomndp.tables.columns import as_dataset
+from geomndp.tables.pandas_adapter import is_frame
+from geomndp.tables.xarray_adapter import as_dataset
 
 
 def describe(samples: Any, levels: tuple[float, ...] = (0.05, 0.5, 0.95)) -> Any:
     """One table with the mean, standard deviation and quantiles of every output, and their errors.
 
-    Columns are `<name>_mean`, `<name>_mean_error`, `<name>_sd`, ..., `<name>_q05`, ... For places:
-    the mean place, its `error`, the `spread` and its error, in km.
+    Columns are `<name>_mean`, `<name>_mean_error`, `<name>_sd`, ..., `<name>_q05`, ... For
+    locations on the sphere: the mean location, its `error`, the `spread` and its error, in km.
     """
     if not is_table(samples):
         raise ValueError("expected samples as a Dataset or DataFrame to describe, got arrays")
-    samples = samples if type(samples).__name__ == "DataFrame" else as_dataset(samples)
+    samples = samples if is_frame(samples) else as_dataset(samples)
     parts: list[tuple[Any, str]] = []
     if has_latlon(samples):
         centre, spread = track_mean(samples), track_spread(samples)
@@ -39,20 +40,20 @@ def _named(name: str, estimate: Estimate) -> list[tuple[Any, str]]:
 
 
 def _joined(samples: Any, parts: list[tuple[Any, str]]) -> Any:
-    """Columns of several tables with endings to their names; those of the places come once."""
+    """Columns of several tables with endings to their names; those of the locations come once."""
     outputs, first = unpack(samples).values, parts[0][0]
-    if type(first).__name__ != "DataFrame":
+    if not is_frame(first):
         result = first.drop_vars(list(first.data_vars))
         for part, ending in parts:
             for name, array in part.data_vars.items():
                 result[f"{name}{ending}"] = array
         return result
-    places = [name for name in first if name in samples and name not in outputs]
-    result, units = first[places].copy(), {}
+    locations = [name for name in first if name in samples and name not in outputs]
+    result, units = first[locations].copy(), {}
     for part, ending in parts:
-        for name in (name for name in part if name not in places):
+        for name in (name for name in part if name not in locations):
             result[f"{name}{ending}"] = part[name]
             units[f"{name}{ending}"] = part.attrs["units"].get(name, "")
-    known = {name: first.attrs["units"].get(name, "") for name in places} | units
+    known = {name: first.attrs["units"].get(name, "") for name in locations} | units
     result.attrs["units"] = {name: unit for name, unit in known.items() if unit}
     return result

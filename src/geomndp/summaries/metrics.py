@@ -1,6 +1,6 @@
 """Proper scores of samples against what was then observed, each with its Monte Carlo error.
 
-Real values are scored by `scoringrules` with fair estimators (Ferro 2014), places on the Earth
+Real values are scored by `scoringrules` with fair estimators (Ferro 2014), locations on the Earth
 with geodesic distances.
 """
 
@@ -19,18 +19,19 @@ from geomndp._types import Array
 from geomndp.evaluate import energy_score as geodesic_energy, mean_error
 from geomndp.geometry.geodesy import EARTH_RADIUS_KM, to_unit
 from geomndp.summaries.moments import Estimate, without_overflow
-from geomndp.summaries.samples import SAMPLE, frame_order, matched_latlon, unpack, unpack_numbers
+from geomndp.summaries.samples import SAMPLE, frame_order, matched_latlon, unpack, unpack_real
 from geomndp.summaries.tracks import SPHERE, unpack_tracks
 from geomndp.tables import is_table, latlon_names
+from geomndp.tables.xarray_adapter import is_data_array, is_dataset
 
 GROUPS = 20  # of the jackknife
 
 
 def crps(samples: Any, truth: Any) -> Estimate:
-    """Continuous ranked probability score at every place, in the units of the values."""
+    """Continuous ranked probability score at every location, in the units of the values."""
     import scoringrules as sr
 
-    unpacked = unpack_numbers(samples, 3)
+    unpacked = unpack_real(samples, 3)
     observed = _truth(samples, truth, unpacked.values)
 
     def score(values, y):
@@ -43,7 +44,7 @@ def crps(samples: Any, truth: Any) -> Estimate:
 
 
 def energy_score(samples: Any, truth: Any) -> Estimate:
-    """Energy score of the whole function, all its places and outputs together: one number."""
+    """Energy score of the whole function, all its locations and outputs together: one number."""
     import scoringrules as sr
 
     values, y = _joint(samples, truth)
@@ -83,17 +84,17 @@ def track_mean_error(samples: Any, truth: Any) -> Estimate:
 
 
 def _geodesic(measure: Callable, samples: Any, truth: Any, name: str) -> Estimate:
-    places = unpack_tracks(samples, 3)
-    y = jnp.asarray(_track(samples, truth), places.y.dtype)
-    if y.shape != places.y.shape[1:]:
-        raise ValueError(f"expected a track of {places.y.shape[1]} points, got shape {y.shape}")
+    tracks = unpack_tracks(samples, 3)
+    y = jnp.asarray(_track(samples, truth), tracks.y.dtype)
+    if y.shape != tracks.y.shape[1:]:
+        raise ValueError(f"expected a track of {tracks.y.shape[1]} points, got shape {y.shape}")
     SPHERE.check("truth", y)
 
     def score(values, y):
         return np.asarray(_compiled(measure, jnp.asarray(values), y)) * EARTH_RADIUS_KM
 
-    found = _error_too(score, np.asarray(places.y), y)
-    return Estimate(*(places.wrap_lengths(part, name) for part in found))
+    found = _error_too(score, np.asarray(tracks.y), y)
+    return Estimate(*(tracks.wrap_lengths(part, name) for part in found))
 
 
 @functools.partial(jax.jit, static_argnums=0)
@@ -113,7 +114,7 @@ def _track(samples: Any, truth: Any) -> np.ndarray:
 
 def _joint(samples: Any, truth: Any) -> tuple[np.ndarray, np.ndarray]:
     """Everything a sample says as one vector."""
-    unpacked = unpack_numbers(samples, 3)
+    unpacked = unpack_real(samples, 3)
     observed = _truth(samples, truth, unpacked.values)
     names = list(unpacked.values)
     values = [unpacked.values[name].reshape(len(unpacked.values[name]), -1) for name in names]
@@ -121,7 +122,7 @@ def _joint(samples: Any, truth: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _truth(samples: Any, truth: Any, values: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Observed values in the order of the samples' places."""
+    """Observed values in the order of the samples' locations."""
     samples, truth = _same_form(samples, truth, list(values))
     found = {}
     for name, array in values.items():
@@ -130,7 +131,7 @@ def _truth(samples: Any, truth: Any, values: dict[str, np.ndarray]) -> dict[str,
         elif name not in truth:
             raise ValueError(f"expected {name!r} in the truth, got {', '.join(map(repr, truth))}")
         else:
-            read = _from_dataset if type(truth).__name__ == "Dataset" else _from_frame
+            read = _from_dataset if is_dataset(truth) else _from_frame
             observed = read(samples, truth, name)
         if observed.shape != array.shape[1:]:
             raise ValueError(f"expected the truth of shape {array.shape[1:]}, got {observed.shape}")
@@ -143,23 +144,24 @@ def _truth(samples: Any, truth: Any, values: dict[str, np.ndarray]) -> dict[str,
 
 def _same_form(samples: Any, truth: Any, names: list[str]) -> tuple[Any, Any]:
     """Samples and truth as two Datasets or two DataFrames, or a truth that is an array."""
-    kinds = [type(table).__name__ for table in (samples, truth)]
-    if kinds[1] == "DataArray" and kinds[0] in ("Dataset", "DataArray"):
+    single = is_data_array(samples)
+    if is_data_array(truth) and (single or is_dataset(samples)):
         # One variable, with the name of the samples' one if it has none of its own.
-        name = names[0] if kinds[0] == "DataArray" or truth.name is None else str(truth.name)
-        kinds[1], truth = "Dataset", truth.to_dataset(name=name)
-    elif kinds[0] == "DataArray" and kinds[1] == "Dataset" and samples.name in truth:
+        name = names[0] if single or truth.name is None else str(truth.name)
+        truth = truth.to_dataset(name=name)
+    elif single and is_dataset(truth) and samples.name in truth:
         truth = truth.rename({samples.name: names[0]})
-    if kinds[0] == "DataArray":
-        kinds[0], samples = "Dataset", samples.to_dataset(name=names[0])
-    if not is_table(samples):
-        kinds[0] = "array"
-    if is_table(truth) and kinds[0] != kinds[1]:
-        form = f"the truth in the form of the samples, {kinds[0]}"
-        raise ValueError(f"expected {form}, got {kinds[1]}")
+    samples = samples.to_dataset(name=names[0]) if single else samples
+    if is_table(truth) and _form(truth) != _form(samples):
+        form = f"the truth in the form of the samples, {_form(samples)}"
+        raise ValueError(f"expected {form}, got {_form(truth)}")
     if not is_table(truth) and len(names) > 1:
         raise ValueError(f"expected a table with the truth of {', '.join(names)}, got an array")
     return samples, truth
+
+
+def _form(table: Any) -> str:
+    return type(table).__name__ if is_table(table) else "array"
 
 
 def _from_dataset(samples: Any, truth: Any, name: str) -> np.ndarray:
@@ -185,13 +187,13 @@ def _from_frame(samples: Any, truth: Any, name: str) -> np.ndarray:
 
 
 def _same_places(name: str, here: np.ndarray, there: np.ndarray) -> None:
-    """Refuse a truth at other places, by the coordinates or columns that both have."""
+    """Refuse a truth at other locations, by the coordinates or columns that both have."""
     same = here.shape == there.shape
     if same:
         missing = (here != here) & (there != there)
         same = bool(np.all((here == there) | missing))
     if not same:
-        raise ValueError(f"expected the truth at the samples' places, got other {name!r}")
+        raise ValueError(f"expected the truth at the samples' locations, got other {name!r}")
 
 
 def _error_too(score: Callable, values: np.ndarray, y: Any) -> tuple[Any, Any]:

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import betainc
 
-from geomndp.summaries.samples import SAMPLE, Unpacked, frame_order, unpack, unpack_numbers
+from geomndp.summaries.samples import SAMPLE, Unpacked, frame_order, unpack, unpack_real
 from geomndp.tables import is_table
+from geomndp.tables.pandas_adapter import is_frame, is_series
 
 
 class Estimate(NamedTuple):
@@ -51,13 +52,13 @@ def quantiles(samples: Any, levels: float | Iterable[float] = (0.05, 0.5, 0.95))
 
 
 def probability(samples: Any, event: Callable[[Any], Any]) -> Estimate:
-    """Probability that `event(samples)` is true, at every place or once a sample.
+    """Probability that `event(samples)` is true, at every location or once per sample.
 
     `event` sees all samples at once, for example `lambda ds: (ds.wind > 33).any("time")`. The error
     is the standard deviation of the share under a flat prior, never zero.
     """
     happened = event(samples)
-    unpacked = _rows(samples, happened) if type(happened).__name__ == "Series" else unpack(happened)
+    unpacked = _rows(samples, happened) if is_series(happened) else unpack(happened)
     for values in unpacked.values.values():
         if values.dtype.kind != "b":
             raise ValueError(f"expected an event that is true or false, got {values.dtype}")
@@ -66,7 +67,7 @@ def probability(samples: Any, event: Callable[[Any], Any]) -> Estimate:
 
 
 def _rows(samples: Any, happened: Any) -> Unpacked:
-    """An event as a Series: for every row of a DataFrame, or once a sample (`groupby`)."""
+    """An event as a Series: for every row of a DataFrame, or once per sample (`groupby`)."""
     base, order = unpack(samples), frame_order(samples)
     shape = next(iter(base.values.values())).shape
     if happened.index.name == SAMPLE and len(happened) == shape[0]:
@@ -84,7 +85,7 @@ def functional(samples: Any, function: Callable[[Any], Any]) -> np.ndarray:
     """
     if not is_table(samples):
         parts: Iterable[Any] = np.asarray(samples)
-    elif type(samples).__name__ == "DataFrame":
+    elif is_frame(samples):
         unpack(samples, 1)
         groups = samples.iloc[frame_order(samples)].groupby(SAMPLE, sort=True)
         parts = (part.drop(columns=SAMPLE).reset_index(drop=True) for _, part in groups)
@@ -95,7 +96,7 @@ def functional(samples: Any, function: Callable[[Any], Any]) -> np.ndarray:
 
 
 def _each(samples: Any, summary: Callable, times: bool = True) -> Estimate:
-    unpacked = unpack_numbers(samples)
+    unpacked = unpack_real(samples)
     found = {}
     for name, values in unpacked.values.items():
         if values.dtype.kind in "mM" and times:
@@ -166,10 +167,9 @@ def _share(happened: np.ndarray) -> tuple[Any, Any]:
 def _stack(parts: list[tuple[float, Estimate]], which: int) -> Any:
     """Join the quantiles of several levels."""
     levels, values = [p[0] for p in parts], [p[1][which] for p in parts]
-    kind = type(values[0]).__name__
     if not is_table(values[0]):
         return np.stack(values)
-    if kind == "DataFrame":
+    if is_frame(values[0]):
         import pandas as pd
 
         marked = [v.assign(quantile=level) for v, level in zip(values, levels, strict=True)]

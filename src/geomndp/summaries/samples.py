@@ -4,7 +4,7 @@
 |---|---|
 | array (s, ...) | NumPy array (...) |
 | Dataset or DataArray with the dimension `sample` | the same without it |
-| tidy DataFrame with the column `sample` | DataFrame, one row a place |
+| tidy DataFrame with the column `sample` | DataFrame, one row per location |
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ import numpy as np
 
 from geomndp import _validation
 from geomndp.tables import is_table, latlon_names
+from geomndp.tables.pandas_adapter import is_frame
 from geomndp.tables.units import LONGITUDE, canonical
+from geomndp.tables.xarray_adapter import is_data_array, is_dataset
 
 SAMPLE = "sample"
 
@@ -33,15 +35,15 @@ class Unpacked(NamedTuple):
 
 def unpack(samples: Any, fewest: int = 2) -> Unpacked:
     """Take samples apart; at least so many are needed."""
-    kind = type(samples).__name__
     if not is_table(samples):
         found = _arrays(samples)
-    elif kind == "DataFrame":
+    elif is_frame(samples):
         found = _frame(samples)
-    elif kind in ("Dataset", "DataArray"):
+    elif is_dataset(samples) or is_data_array(samples):
         found = _xarray(samples)
     else:
-        raise ValueError(f"expected samples as arrays, a Dataset or a DataFrame, got a {kind}")
+        got = type(samples).__name__
+        raise ValueError(f"expected samples as arrays, a Dataset or a DataFrame, got a {got}")
     number = len(next(iter(found.values.values())))
     _validation.at_least(fewest, num_samples=number)
     for name, values in found.values.items():
@@ -52,7 +54,7 @@ def unpack(samples: Any, fewest: int = 2) -> Unpacked:
 
 def has_latlon(samples: Any) -> bool:
     """Whether the outputs of a table of samples have a latitude and a longitude."""
-    if type(samples).__name__ not in ("Dataset", "DataFrame"):
+    if not is_dataset(samples) and not is_frame(samples):
         return False
     try:
         names = latlon_names(samples)
@@ -64,7 +66,7 @@ def has_latlon(samples: Any) -> bool:
 def matched_latlon(samples: Any) -> Any:
     """Samples with the longitude over its dimensions in the order of the latitude's."""
     lat, lon = latlon_names(samples)
-    if type(samples).__name__ == "DataFrame" or samples[lon].dims == samples[lat].dims:
+    if is_frame(samples) or samples[lon].dims == samples[lat].dims:
         return samples
     dims, got = samples[lat].dims, samples[lon].dims
     if set(dims) != set(got):
@@ -72,35 +74,35 @@ def matched_latlon(samples: Any) -> Any:
     return samples.assign({lon: samples[lon].transpose(*dims)})
 
 
-def unpack_numbers(samples: Any, fewest: int = 2) -> Unpacked:
-    """Take samples apart but for places, which have no mean of their own; refuse if none is left.
+def unpack_real(samples: Any, fewest: int = 2) -> Unpacked:
+    """Take real values apart, without latitude and longitude; refuse if none is left.
 
     A longitude without a latitude is refused: 179 and -179 degrees are close to each other.
     """
     if has_latlon(samples):
         names = list(latlon_names(samples))
         if set(unpack(samples, 1).values) == set(names):
-            raise ValueError("expected numbers, got places; for these there are track_mean, ...")
-        frame = type(samples).__name__ == "DataFrame"
+            raise ValueError("expected numbers, got locations: see track_mean, ...")
+        frame = is_frame(samples)
         samples = samples.drop(columns=names) if frame else samples.drop_vars(names)
     unpacked = unpack(samples, fewest)
     for name in unpacked.values:
         if _is_longitude(samples, name):
             raise ValueError(
-                f"expected numbers, got longitudes in {name!r}, which are angles; for places as "
+                f"expected numbers, got longitudes in {name!r}, which are angles; for locations as "
                 "latitude and longitude there are track_mean, ..."
             )
     return unpacked
 
 
 def _is_longitude(samples: Any, name: str) -> bool:
-    """By standard name, units, or name, as places are found."""
+    """By standard name, units, or name, as locations are found."""
     if not is_table(samples):
         return False
-    if type(samples).__name__ == "DataFrame":
+    if is_frame(samples):
         about = {"units": samples.attrs.get("units", {}).get(name, "")}
     else:
-        array = samples if type(samples).__name__ == "DataArray" else samples[name]
+        array = samples if is_data_array(samples) else samples[name]
         name, about = str(array.name), array.attrs
     if about.get("standard_name") == "longitude" or name.lower() in ("longitude", "lon"):
         return True
@@ -118,7 +120,7 @@ def _arrays(samples: Any) -> Unpacked:
 def _xarray(samples: Any) -> Unpacked:
     if SAMPLE not in samples.dims:
         raise ValueError(f"expected samples with a dimension {SAMPLE!r}, got {tuple(samples.dims)}")
-    single = type(samples).__name__ == "DataArray"
+    single = is_data_array(samples)
     dataset = samples.to_dataset(name="value") if single else samples
     arrays = {str(n): a for n, a in dataset.data_vars.items() if SAMPLE in a.dims}
     if not arrays:
@@ -140,7 +142,7 @@ def _xarray(samples: Any) -> Unpacked:
 
 
 def frame_order(samples: Any) -> np.ndarray:
-    """Numbers of the rows of a DataFrame, by sample and then in one order of the places."""
+    """Numbers of the rows of a DataFrame, by sample and then in one order of the locations."""
     if SAMPLE not in samples.columns:
         listed = ", ".join(map(repr, samples.columns))
         raise ValueError(f"expected samples with a column {SAMPLE!r}, got {listed}")
@@ -161,7 +163,7 @@ def frame_order(samples: Any) -> np.ndarray:
     for name in names:
         values = sorted_rows[name].to_numpy().reshape(len(counts), -1)
         if not np.all(values == values[:1]):
-            raise ValueError(f"expected the same places in every sample, got other {name!r}")
+            raise ValueError(f"expected the same locations in every sample, got other {name!r}")
     return sorted_rows.index.to_numpy()
 
 
@@ -173,8 +175,8 @@ def _refuse_shuffled(columns: dict[str, np.ndarray]) -> None:
         ranked = np.sort(values, axis=1)
         if np.all(ranked == ranked[:1]):
             raise ValueError(
-                f"expected the places of every sample in one order, got {name!r} in several; sort "
-                "the rows, or name the inputs in attrs['inputs']"
+                f"expected the locations of every sample in one order, got {name!r} in several; "
+                "sort the rows, or name the inputs in attrs['inputs']"
             )
 
 
@@ -182,17 +184,17 @@ def _frame(samples: Any) -> Unpacked:
     ordered = samples.iloc[frame_order(samples)]
     shape = (ordered[SAMPLE].nunique(), -1)
     columns = {name: ordered[name].to_numpy().reshape(shape) for name in ordered if name != SAMPLE}
-    # The places are the columns that are said to be, or else those that no sample changes.
+    # The locations are the columns that are said to be, or else those that no sample changes.
     inputs = samples.attrs.get("inputs")
-    places = {
+    locations = {
         name: v[0]
         for name, v in columns.items()
         if (name in inputs if inputs else len(v) > 1 and np.all(v == v[:1]))
     }
-    values = {n: v for n, v in columns.items() if n not in places}
+    values = {n: v for n, v in columns.items() if n not in locations}
 
     def wrap(values: dict[str, Any], **attributes: str) -> Any:
-        result = type(samples)({**places, **values})
+        result = type(samples)({**locations, **values})
         units = dict(samples.attrs.get("units", {}))
         if "units" in attributes:
             units |= dict.fromkeys(values, attributes["units"])

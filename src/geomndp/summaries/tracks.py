@@ -19,6 +19,7 @@ from geomndp.geometry.geodesy import EARTH_RADIUS_KM, to_latlon, to_unit
 from geomndp.summaries.moments import Estimate
 from geomndp.summaries.samples import SAMPLE, frame_order, has_latlon, matched_latlon, unpack
 from geomndp.tables import is_table, latlon_names
+from geomndp.tables.pandas_adapter import is_frame
 
 SPHERE = Sphere(2)
 ITERATIONS = 20  # of the Frechet mean
@@ -29,7 +30,7 @@ class Tracks(NamedTuple):
 
     y: Array
     wrap: Callable[..., Any]
-    """Unit vectors as places."""
+    """Unit vectors as locations."""
     wrap_lengths: Callable[..., Any]
     """Numbers under a name, in km if nothing else is said."""
 
@@ -69,9 +70,9 @@ def track_mean(samples: Any) -> Estimate:
     $\Lambda$ the mean Hessian of $d^2 / 2$, which is 1 towards a sample at angle $\theta$ and
     $\theta \cot \theta$ across.
     """
-    places = unpack_tracks(samples)
-    mean, error = _mean_and_error(places.y)
-    return Estimate(places.wrap(mean), places.wrap_lengths(error * EARTH_RADIUS_KM, "error"))
+    tracks = unpack_tracks(samples)
+    mean, error = _mean_and_error(tracks.y)
+    return Estimate(tracks.wrap(mean), tracks.wrap_lengths(error * EARTH_RADIUS_KM, "error"))
 
 
 @jax.jit
@@ -94,9 +95,9 @@ def _mean_and_error(y: Float[Array, "s n 3"]) -> tuple[Array, Array]:
 
 def track_spread(samples: Any) -> Estimate:
     """Root mean square distance in km of the samples from their Frechet mean."""
-    places = unpack_tracks(samples)
-    lengths = (part * EARTH_RADIUS_KM for part in _spread_and_error(places.y))
-    return Estimate(*(places.wrap_lengths(part, "spread") for part in lengths))
+    tracks = unpack_tracks(samples)
+    lengths = (part * EARTH_RADIUS_KM for part in _spread_and_error(tracks.y))
+    return Estimate(*(tracks.wrap_lengths(part, "spread") for part in lengths))
 
 
 @jax.jit
@@ -109,17 +110,17 @@ def _spread_and_error(y: Float[Array, "s n 3"]) -> tuple[Array, Array]:
 
 
 def distance_to(samples: Any, lat: float, lon: float) -> Any:
-    """Distances (s, n) in km of tracks to one place, as an array or a table of samples."""
+    """Distances (s, n) in km of tracks to one location, as an array or a table of samples."""
     if not abs(lat) <= 90:
         raise ValueError(f"expected a latitude from -90 to 90, got {lat}")
-    places = unpack_tracks(samples, 1)
-    target = jnp.asarray(to_unit(np.asarray(lat, float), np.asarray(lon, float)), places.y.dtype)
-    away = SPHERE.distance(places.y, jnp.broadcast_to(target[None, None], places.y.shape))
+    tracks = unpack_tracks(samples, 1)
+    target = jnp.asarray(to_unit(np.asarray(lat, float), np.asarray(lon, float)), tracks.y.dtype)
+    away = SPHERE.distance(tracks.y, jnp.broadcast_to(target[None, None], tracks.y.shape))
     km = np.asarray(away * EARTH_RADIUS_KM)
     if not is_table(samples):
         return km
     names = latlon_names(samples)
-    if type(samples).__name__ == "DataFrame":
+    if is_frame(samples):
         ordered = samples.iloc[frame_order(samples)].drop(columns=list(names))
         return ordered.assign(distance=km.reshape(-1))
     like = samples[names[0]].transpose(SAMPLE, ...)
@@ -130,7 +131,7 @@ def distance_to(samples: Any, lat: float, lon: float) -> Any:
 
 
 class Approach(NamedTuple):
-    """Smallest distance (s,) of every track to a place, in km, and when it is reached."""
+    """Smallest distance (s,) of every track to a location, in km, and when it is reached."""
 
     distance: np.ndarray
     time: np.ndarray
@@ -147,7 +148,7 @@ def closest_approach(samples: Any, lat: float, lon: float, time: Any = "time") -
         _validation.shape("time", times, (away.shape[1],))
         nearest = np.argmin(away, axis=1)
         return Approach(away.min(axis=1), times[nearest])
-    if type(samples).__name__ == "DataFrame":
+    if is_frame(samples):
         if time not in away:
             raise ValueError(f"expected a column {time!r}, got {', '.join(map(repr, away))}")
         km = unpack(away, 1).values["distance"]

@@ -1,11 +1,11 @@
 """Tables in, tables out: pandas and xarray at the edges, arrays inside."""
 
 from geomndp._deprecated import deprecated_names
-from geomndp.tables.columns import is_table
 from geomndp.tables.functions import Functions, read_functions
 from geomndp.tables.infer_columns import latlon_names
 from geomndp.tables.to_arrays import (
     Rows,
+    is_table,
     read_inputs,
     read_observations,
     read_rows,

@@ -11,12 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from geomndp.tables import infer_columns
-from geomndp.tables.columns import as_dataset
-from geomndp.tables.pandas_adapter import columns as frame_columns, series
-from geomndp.tables.times import per_function
+from geomndp.tables.pandas_adapter import columns as frame_columns, is_frame, series
 from geomndp.tables.to_arrays import check_degrees, numeric
-from geomndp.tables.variables import Variable, Variables, place
-from geomndp.tables.xarray_adapter import stated_units, variable
+from geomndp.tables.units import per_function
+from geomndp.tables.variables import Variable, Variables, as_latlon
+from geomndp.tables.xarray_adapter import as_dataset, stated_units, variable
 
 
 class Functions(NamedTuple):
@@ -49,13 +48,13 @@ def read_functions(
     `function` names the dimension(s) or the column that tells functions apart. Datetimes become
     time since the earliest of their function (`elapsed`) or since the earliest of all.
     """
-    read = _from_frame if type(table).__name__ == "DataFrame" else _from_dataset
+    read = _from_frame if is_frame(table) else _from_dataset
     padded, inputs, outputs = read(table, function, inputs, outputs, codomain)
     x, about_x, known = _inputs(padded, inputs, elapsed)
     about_y = tuple(_described(padded, name) for name in outputs)
     stated = [about.units for about in about_y]
     if codomain == "sphere":
-        about_y = tuple(place(about, i) for i, about in enumerate(about_y))
+        about_y = tuple(as_latlon(about, i) for i, about in enumerate(about_y))
     variables = Variables(about_x, about_y, codomain)
     y = np.stack([_numbers(name, padded.values[name]) for name in outputs], axis=-1)
     mask = _real(known, ~np.isnan(y))
@@ -96,9 +95,9 @@ def _from_dataset(table: Any, function: Any, inputs: Any, outputs: Any, codomain
     dims = infer_columns.function_dims(dataset, function, inputs, outputs)
     inputs = infer_columns.inputs(dataset, inputs, outputs, dims)
     arrays = {name: variable(dataset, name).variable for name in (*inputs, *outputs)}
-    places = {dim for name in inputs for dim in arrays[name].dims}
-    _check_dims({name: arrays[name].dims for name in outputs}, dims, places)
-    # Aligned by position: functions may have the same labels of points at different places.
+    points = {dim for name in inputs for dim in arrays[name].dims}
+    _check_dims({name: arrays[name].dims for name in outputs}, dims, points)
+    # Aligned by position: functions may have the same labels of points at different locations.
     order = {dim: None for dim in dims}
     order |= {dim: None for array in arrays.values() for dim in array.dims}
     sizes = {dim: dataset.sizes[dim] for dim in order}
@@ -113,9 +112,9 @@ def _from_dataset(table: Any, function: Any, inputs: Any, outputs: Any, codomain
     return Padded(values, attributes), inputs, outputs
 
 
-def _check_dims(outputs: dict[str, Any], functions: tuple[str, ...], places: set) -> None:
-    """Refuse outputs with more or fewer dimensions: these would be points at the same places."""
-    wanted = {*functions, *places}
+def _check_dims(outputs: dict[str, Any], functions: tuple[str, ...], points: set) -> None:
+    """Refuse outputs with more or fewer dimensions: these would be points at the same locations."""
+    wanted = {*functions, *points}
     for name, dims in outputs.items():
         if set(dims) != wanted:
             listed = ", ".join(map(repr, dict.fromkeys((*functions, *sorted(wanted)))))
@@ -139,14 +138,14 @@ def _from_frame(table: Any, function: Any, inputs: Any, outputs: Any, codomain: 
     counts = np.bincount(labels)
     n = int(counts.max(initial=0))
     columns, units = frame_columns(table, (*inputs, *outputs))
-    place = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+    row = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
     values = {}
     for name, column in columns.items():
         times = column.dtype.kind in "mM"
         column = column if times else numeric(name, column)
         blank = np.array("NaT", column.dtype) if times else np.nan
         padded = np.full((len(counts), n), blank, column.dtype)
-        padded[labels[order], place] = column[order]
+        padded[labels[order], row] = column[order]
         values[name] = padded
     return Padded(values, {name: {"units": units[name]} for name in columns}), inputs, outputs
 

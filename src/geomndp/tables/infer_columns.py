@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from geomndp.tables.pandas_adapter import stated
+from geomndp.tables.to_arrays import adapter_of
 from geomndp.tables.units import canonical
-from geomndp.tables.variables import PLACE, as_names
+from geomndp.tables.variables import LATLON, as_names
 from geomndp.tables.xarray_adapter import variable
 
 FUNCTION = "function"
@@ -28,18 +28,12 @@ def outputs(dataset: Any, names: Any, codomain: str) -> tuple[str, ...]:
 
 def latlon_names(table: Any) -> tuple[str, str]:
     """Find the latitude and the longitude of a table, by standard name, units, or name."""
-    if type(table).__name__ == "DataFrame":
-        units = stated(table)
-        about = {str(name): {"units": str(units.get(name, ""))} for name in table.columns}
-    else:
-        # A DataArray has coordinates only, a Series neither.
-        variables = getattr(table, "variables", getattr(table, "coords", {}))
-        about = {str(name): dict(array.attrs) for name, array in variables.items()}
-    return _place(about, 0), _place(about, 1)
+    about = adapter_of(table).attributes(table)
+    return _find(about, 0), _find(about, 1)
 
 
-def _place(about: dict[str, dict], index: int) -> str:
-    standard, units = PLACE[index]
+def _find(about: dict[str, dict], index: int) -> str:
+    standard, units = LATLON[index]
     for name, said in about.items():
         stated = canonical(str(said.get("units", "")))
         if said.get("standard_name") == standard or stated == units:

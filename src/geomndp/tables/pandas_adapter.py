@@ -5,6 +5,7 @@ Units of columns are those of `frame.attrs["units"]`, a dictionary, if there is 
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,34 @@ import numpy as np
 from geomndp.tables.variables import Variables
 
 
-def columns(frame: Any, names: tuple[str, ...]) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+def is_frame(value: Any) -> bool:
+    """Whether this is a DataFrame; pandas is not imported to find out."""
+    return isinstance(value, getattr(sys.modules.get("pandas"), "DataFrame", ()))
+
+
+def is_series(value: Any) -> bool:
+    """Whether this is a Series."""
+    return isinstance(value, getattr(sys.modules.get("pandas"), "Series", ()))
+
+
+def columns(
+    frame: Any, inputs: tuple[str, ...], others: tuple[str, ...] = ()
+) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     """Columns or levels of the index, and their units."""
-    units = stated(frame)
+    names, units = (*inputs, *others), stated(frame)
     return {name: _values(name, series(frame, name)) for name in names}, {
         name: str(units.get(name, "")) for name in names
     }
+
+
+def attributes(frame: Any) -> dict[str, dict[str, str]]:
+    """What a DataFrame says of its columns: their units."""
+    units = stated(frame)
+    return {str(name): {"units": str(units.get(name, ""))} for name in frame.columns}
+
+
+def check_locations(frame: Any, inputs: tuple[str, ...]) -> None:
+    """Rows of a DataFrame are locations, whatever its columns are called."""
 
 
 def stated(frame: Any) -> dict[Any, Any]:
@@ -59,7 +82,7 @@ def _values(name: str, found: Any) -> np.ndarray:
 
 
 def write(frame: Any, variables: Variables, values: np.ndarray) -> Any:
-    """Tidy DataFrame of values (s, n, q): one row a sample and place, the sample's number first."""
+    """Tidy DataFrame of values (s, n, q): one row per sample and location, samples in order."""
     import pandas as pd
 
     s, n, _ = values.shape

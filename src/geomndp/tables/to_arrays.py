@@ -1,17 +1,38 @@
-"""From the columns of a table to the arrays of a model: times to numbers, degrees to directions."""
+"""From the columns of a table to the arrays of a model: times to numbers, degrees to directions.
+
+pandas and xarray are not imported here: a table comes from a program that did.
+"""
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from geomndp import _validation
 from geomndp.tables import pandas_adapter, xarray_adapter
-from geomndp.tables.columns import Columns, as_dataset, read_columns
-from geomndp.tables.times import as_moment, seconds, seconds_since
-from geomndp.tables.units import SECONDS, check_same, check_variance, duration, split_time
+from geomndp.tables.units import (
+    SECONDS,
+    as_moment,
+    check_same,
+    check_variance,
+    duration,
+    seconds,
+    seconds_since,
+    split_time,
+)
 from geomndp.tables.variables import Variable, Variables
+
+
+class Columns(NamedTuple):
+    """Arrays (n,) by name, and the units that the table states."""
+
+    values: dict[str, np.ndarray]
+    units: dict[str, str]
+
+    def __len__(self) -> int:
+        return len(next(iter(self.values.values())))
 
 
 class Rows(NamedTuple):
@@ -26,16 +47,31 @@ class Rows(NamedTuple):
     time_origin: str | None
 
 
+def is_table(value: Any) -> bool:
+    """Whether this is an object of pandas or xarray."""
+    modules = {cls.__module__.partition(".")[0] for cls in type(value).__mro__}
+    return not modules.isdisjoint(("pandas", "xarray"))
+
+
+def adapter_of(table: Any) -> ModuleType:
+    """The adapter of the library that a table is of; xarray's refuses what is no table."""
+    return pandas_adapter if pandas_adapter.is_frame(table) else xarray_adapter
+
+
+def read_columns(table: Any, inputs: tuple[str, ...], others: tuple[str, ...] = ()) -> Columns:
+    """Find columns by name; `others` belong to the locations that the inputs span."""
+    return Columns(*adapter_of(table).columns(table, inputs, others))
+
+
 def read_inputs(
     variables: Variables, table: Any, time_origin: str | None = None, *, own: bool = True
 ) -> Rows:
-    """Read the places of a table.
+    """Read the locations of a table.
 
     Datetimes count from `time_origin`; where there is none, from the table's own earliest (if
     `own`).
     """
-    if type(table).__name__ != "DataFrame":
-        xarray_adapter.check_places(as_dataset(table), variables.input_names)
+    adapter_of(table).check_locations(table, variables.input_names)
     columns = read_columns(table, variables.input_names)
     x, time_origin = _inputs(variables, columns, time_origin, own)
     return Rows(x, None, 0.0, time_origin)
@@ -49,7 +85,7 @@ def read_rows(
     *,
     own: bool = True,
 ) -> Rows:
-    """Read places and values; `noise` may name a column of variances."""
+    """Read locations and values; `noise` may name a column of variances."""
     extra = (noise,) if isinstance(noise, str) else ()
     names = (*variables.output_names, *extra)
     columns = read_columns(table, variables.input_names, names)
@@ -89,11 +125,9 @@ def read_time_origin(variables: Variables | None, time_origin: Any) -> str | Non
 
 
 def write_samples(variables: Variables, table: Any, y: Any) -> Any:
-    """Samples (s, n, p) as a table of the kind of `table`, at its places."""
+    """Samples (s, n, p) as a table of the type of `table`, at its locations."""
     values = variables.from_values(np.asarray(y))
-    if type(table).__name__ == "DataFrame":
-        return pandas_adapter.write(table, variables, values)
-    return xarray_adapter.write(as_dataset(table), variables, values)
+    return adapter_of(table).write(table, variables, values)
 
 
 def _inputs(variables: Variables, columns: Columns, time_origin, own: bool):
@@ -146,21 +180,21 @@ def read_values(variables: Variables, columns: Columns) -> np.ndarray:
     return variables.to_values(stacked)
 
 
-def check_degrees(variables: Variables, places: np.ndarray, stated: list[str]) -> None:
+def check_degrees(variables: Variables, degrees: np.ndarray, stated: list[str]) -> None:
     """Refuse latitudes beyond the poles, wild longitudes, and what looks like radians."""
     lat, lon = (name for name in variables.output_names)
-    if np.any(np.abs(places[:, 0]) > 90):
-        row = int(np.argmax(np.abs(places[:, 0])))
+    if np.any(np.abs(degrees[:, 0]) > 90):
+        row = int(np.argmax(np.abs(degrees[:, 0])))
         raise ValueError(
-            f"expected {lat!r} between -90 and 90 degrees, got {places[row, 0]:g} in row {row}"
+            f"expected {lat!r} between -90 and 90 degrees, got {degrees[row, 0]:g} in row {row}"
         )
-    if np.any(np.abs(places[:, 1]) > 360):
-        row = int(np.argmax(np.abs(places[:, 1])))
+    if np.any(np.abs(degrees[:, 1]) > 360):
+        row = int(np.argmax(np.abs(degrees[:, 1])))
         raise ValueError(
-            f"expected {lon!r} between -360 and 360 degrees, got {places[row, 1]:g} in row {row}"
+            f"expected {lon!r} between -360 and 360 degrees, got {degrees[row, 1]:g} in row {row}"
         )
-    small = np.all(np.abs(places) <= np.array([np.pi / 2, 2 * np.pi]))
-    if len(places) and small and not all(stated):
+    small = np.all(np.abs(degrees) <= np.array([np.pi / 2, 2 * np.pi]))
+    if len(degrees) and small and not all(stated):
         raise ValueError(
             f"expected {lat!r} and {lon!r} in degrees, got numbers no larger than 2 pi, which look "
             "like radians; state their units if they are degrees"

@@ -14,7 +14,7 @@ from geomndp.geometry.geodesy import to_latlon, to_unit
 from geomndp.tables.units import LATITUDE, LONGITUDE, canonical, check_same
 
 CODOMAINS = ("real", "sphere")
-PLACE = (("latitude", LATITUDE), ("longitude", LONGITUDE))
+LATLON = (("latitude", LATITUDE), ("longitude", LONGITUDE))
 """Standard names and units of the outputs on the sphere."""
 
 
@@ -59,7 +59,7 @@ class Variables(eqx.Module):
             raise ValueError(f"expected inputs and outputs of different names, got {names}")
         if self.codomain == "sphere":
             units = [canonical(variable.units) for variable in self.outputs]
-            if units != [part for _, part in PLACE]:
+            if units != [part for _, part in LATLON]:
                 raise ValueError(
                     f"expected outputs in {LATITUDE} and {LONGITUDE} on the sphere, got {units}"
                 )
@@ -100,13 +100,13 @@ def name_variables(inputs, outputs, codomain: str, units=None) -> Variables:
         names[1] = as_names("outputs (latitude, longitude)", names[1], 2)
     parts = [[Variable(name, known.get(name, "")) for name in part] for part in names]
     if codomain == "sphere":
-        parts[1] = [place(variable, i) for i, variable in enumerate(parts[1])]
+        parts[1] = [as_latlon(variable, i) for i, variable in enumerate(parts[1])]
     return Variables(tuple(parts[0]), tuple(parts[1]), codomain)
 
 
-def place(output: Variable, index: int) -> Variable:
+def as_latlon(output: Variable, index: int) -> Variable:
     """Say that an output is a latitude (0) or a longitude (1) in degrees."""
-    name, units = PLACE[index]
+    name, units = LATLON[index]
     check_same(output.name, output.units, units)
     return Variable(output.name, units, output.long_name, name)
 

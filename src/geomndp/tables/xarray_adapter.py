@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,34 @@ from geomndp.tables.variables import Variable, Variables
 
 SAMPLE = "sample"
 CONVENTIONS = "CF-1.11"
+
+
+def is_dataset(value: Any) -> bool:
+    """Whether this is a Dataset; xarray is not imported to find out."""
+    return isinstance(value, getattr(sys.modules.get("xarray"), "Dataset", ()))
+
+
+def is_data_array(value: Any) -> bool:
+    """Whether this is a DataArray."""
+    return isinstance(value, getattr(sys.modules.get("xarray"), "DataArray", ()))
+
+
+def as_dataset(table: Any) -> Any:
+    """Take a Dataset, or make one of a DataArray that has a name."""
+    if is_data_array(table) and table.name is not None:
+        # A coordinate stands for its locations.
+        same = table.name in table.coords
+        return table.coords.to_dataset() if same else table.to_dataset()
+    if not is_dataset(table):
+        kind = type(table).__name__
+        raise ValueError(f"expected a DataFrame, a Dataset or arrays, got a {kind}")
+    return table
+
+
+def attributes(table: Any) -> dict[str, dict[str, Any]]:
+    """Attributes of the variables of a Dataset, or of the coordinates of a DataArray."""
+    variables = getattr(table, "variables", getattr(table, "coords", {}))
+    return {str(name): dict(array.attrs) for name, array in variables.items()}
 
 
 def variable(dataset: Any, name: str) -> Any:
@@ -24,17 +53,18 @@ def variable(dataset: Any, name: str) -> Any:
 
 
 def columns(
-    dataset: Any, inputs: tuple[str, ...], others: tuple[str, ...]
+    table: Any, inputs: tuple[str, ...], others: tuple[str, ...] = ()
 ) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """Variables at all the places that the inputs span together, in the order of their dimensions.
+    """Variables at all locations that the inputs span together, in the order of their dimensions.
 
     Inputs on different dimensions make a grid; every other variable has those dimensions.
     """
     import xarray as xr
 
-    places = xr.broadcast(*(variable(dataset, name) for name in inputs))
-    found = {name: place.values.reshape(-1) for name, place in zip(inputs, places, strict=True)}
-    dims = places[0].dims
+    dataset = as_dataset(table)
+    spanned = xr.broadcast(*(variable(dataset, name) for name in inputs))
+    found = {name: array.values.reshape(-1) for name, array in zip(inputs, spanned, strict=True)}
+    dims = spanned[0].dims
     for name in others:
         array = variable(dataset, name)
         if set(array.dims) != set(dims):
@@ -46,11 +76,12 @@ def columns(
     return found, units
 
 
-def check_places(dataset: Any, inputs: tuple[str, ...]) -> None:
-    """Refuse places that have the dimension of the samples to come."""
+def check_locations(table: Any, inputs: tuple[str, ...]) -> None:
+    """Refuse locations that have the dimension of the samples to come."""
+    dataset = as_dataset(table)
     dims = [dim for name in inputs for dim in variable(dataset, name).dims]
     if SAMPLE in dims:
-        raise ValueError(f"expected places without a dimension {SAMPLE!r}, got {tuple(dims)}")
+        raise ValueError(f"expected locations without a dimension {SAMPLE!r}, got {tuple(dims)}")
 
 
 def stated_units(array: Any) -> str:
@@ -59,18 +90,19 @@ def stated_units(array: Any) -> str:
     return str(units) if units or array.dtype.kind in "mM" else str(array.encoding.get("units", ""))
 
 
-def write(dataset: Any, variables: Variables, values: np.ndarray) -> Any:
-    """Dataset of values (s, n, q) at the places of `dataset`, whose coordinates it keeps."""
+def write(table: Any, variables: Variables, values: np.ndarray) -> Any:
+    """Dataset of values (s, n, q) at the locations of `table`, whose coordinates it keeps."""
     import xarray as xr
 
-    places = [variable(dataset, name) for name in variables.input_names]
-    spanned = xr.broadcast(*places)[0]
+    dataset = as_dataset(table)
+    inputs = [variable(dataset, name) for name in variables.input_names]
+    spanned = xr.broadcast(*inputs)[0]
     kept = dataset.coords.to_dataset().drop_vars(
         [name for name in (*variables.output_names, SAMPLE) if name in dataset.coords]
     )
     kept = kept.drop_dims([dim for dim in kept.dims if dim not in spanned.dims])
     coords = {name: kept[name] for name in kept.variables} | {
-        part.name: _named(place, part) for place, part in zip(places, variables.inputs, strict=True)
+        part.name: _named(array, part) for array, part in zip(inputs, variables.inputs, strict=True)
     }
     number = {"standard_name": "realization", "long_name": "number of the sample"}
     coords[SAMPLE] = (SAMPLE, np.arange(len(values)), number)
@@ -82,12 +114,12 @@ def write(dataset: Any, variables: Variables, values: np.ndarray) -> Any:
     return xr.Dataset(data, coords, {**dataset.attrs, "Conventions": CONVENTIONS})
 
 
-def _named(place: Any, part: Variable) -> Any:
+def _named(array: Any, part: Variable) -> Any:
     """Coordinate with what the model knows of it where the table says nothing.
 
     Not the units of times: a reader would take the numbers for datetimes.
     """
     known = part.attributes
-    if place.dtype.kind in "mM" or split_time(part.units)[0]:
+    if array.dtype.kind in "mM" or split_time(part.units)[0]:
         known.pop("units", None)
-    return place.variable.copy(deep=False)._replace(attrs={**known, **place.attrs})
+    return array.variable.copy(deep=False)._replace(attrs={**known, **array.attrs})
