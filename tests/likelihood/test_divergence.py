@@ -106,9 +106,7 @@ def test_bad_settings_are_refused():
         Exact(0)
     with pytest.raises(ValueError, match="probes to be a whole number >= 1, got 0"):
         Hutchinson(0)
-    with pytest.raises(
-        ValueError, match="distribution to be one of 'rademacher', 'gaussian', got 'sign'"
-    ):
+    with pytest.raises(ValueError, match="'rademacher', 'gaussian', got 'sign'"):
         Hutchinson(8, "sign")
     with pytest.raises(ValueError, match="expected a key"):
         Hutchinson().prepare(jnp.ones((2, 1)), None, key=None)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import equinox as eqx
 import jax.numpy as jnp
 
+from geomndp._deprecated import renamed_attribute
 from geomndp._types import Outputs, Scalar
 from geomndp.solve.dynamics import AbstractDynamics
 from geomndp.solve.integrators import RK4, AbstractFixedStepSolver, on_manifold
@@ -39,6 +40,8 @@ class AbstractReverseStep(eqx.Module):
     """A reverse step, at a cost of `evaluations` of the score."""
 
     evaluations: AbstractVar[int]
+
+    step = renamed_attribute("__call__")
 
     @abc.abstractmethod
     def __call__(
