@@ -1,6 +1,6 @@
 """The fixed problems of the sampler benchmark, and the exact KL of a sampler on them.
 
-SE data (lengthscale 0.25, noise 0.05^2), white limit: one eigendecomposition a task serves the
+SE data (lengthscale 0.25, noise 0.05^2), white limit: one eigendecomposition per task serves the
 scores of all times, where `GaussianScore` would factorise at each.
 """
 
@@ -50,13 +50,13 @@ def spectral(mean, covariance) -> SpectralScore:
 
 def problem_and_truth(x, y, conditional: bool):
     """Targets given the first points, under the joint or the conditional score."""
-    seen, x_seen, y_seen = CONTEXTS, x[:CONTEXTS], y[:CONTEXTS]
-    truth = GAUSSIAN.condition(x_seen, y_seen).mean_and_covariance(x[seen:])
+    num_context, x_context, y_context = CONTEXTS, x[:CONTEXTS], y[:CONTEXTS]
+    truth = GAUSSIAN.condition(x_context, y_context).mean_and_covariance(x[num_context:])
     if conditional:
-        score, seen = spectral(*truth), 0
+        score, num_context = spectral(*truth), 0
     else:
         score = spectral(*GAUSSIAN.mean_and_covariance(x))
-    observed = Observations(x[:seen], y[:seen], jnp.zeros(seen), False)
+    observed = Observations(x[:num_context], y[:num_context], jnp.zeros(num_context), False)
     return Problem(NOISING, score, x[CONTEXTS:], observed, EPS), truth
 
 

@@ -1,4 +1,4 @@
-"""Import first: one thread a process for XLA and its LAPACK (see docs/decisions.md)."""
+"""Import first: one thread per process for XLA and its LAPACK (see docs/decisions.md)."""
 
 import os
 

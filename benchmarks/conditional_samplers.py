@@ -52,7 +52,7 @@ def frontier(budget: int) -> dict[str, samplers.AbstractProgramSampler]:
     """Every sampler with its default time grid and at most `budget` evaluations."""
     steps = max(budget // 13, 1) if budget < 260 else 20 if budget <= 1000 else 40
     correctors = budget // steps - 1
-    found: dict[str, samplers.AbstractProgramSampler] = {
+    by_name: dict[str, samplers.AbstractProgramSampler] = {
         "Amortised": samplers.Amortised(budget - 1),
         "Amortised, flow by RK4": samplers.flow((budget - 1) // 4),
         "Amortised, flow by Heun": samplers.flow((budget - 1) // 2, solve.Heun()),
@@ -60,15 +60,15 @@ def frontier(budget: int) -> dict[str, samplers.AbstractProgramSampler]:
         "Amortised, exponential": samplers.Amortised(budget - 1, solve.Exponential()),
     }
     if budget >= 50:
-        found["MomentMatching"] = samplers.MomentMatching(budget // PRODUCTS - 1)
+        by_name["MomentMatching"] = samplers.MomentMatching(budget // PRODUCTS - 1)
     if budget >= 100:
         flow_steps = (budget // PRODUCTS - 1) // 4
-        found["MomentMatching, flow by RK4"] = samplers.MomentMatching(flow_steps, solve.Ode())
-    found["KineticLangevin"] = samplers.KineticLangevin(steps, correctors)
-    found["Langevin"] = samplers.Langevin(steps, correctors)
-    found["RePaint, 10 resamplings"] = samplers.RePaint(max(budget // 10, 1), 10)
-    found["Replacement"] = samplers.Replacement(budget)
-    return found
+        by_name["MomentMatching, flow by RK4"] = samplers.MomentMatching(flow_steps, solve.Ode())
+    by_name["KineticLangevin"] = samplers.KineticLangevin(steps, correctors)
+    by_name["Langevin"] = samplers.Langevin(steps, correctors)
+    by_name["RePaint, 10 resamplings"] = samplers.RePaint(max(budget // 10, 1), 10)
+    by_name["Replacement"] = samplers.Replacement(budget)
+    return by_name
 
 
 def measured(table, columns) -> dict[str, dict[int, tuple[float, float]]]:

@@ -1,7 +1,7 @@
 """Likelihoods of Gaussian data by the flow with the exact score, against the truth.
 
 60 points uniform on [-2, 2], random functions, beta from 0 to 10, t_min 5e-4. All errors are mean
-absolute errors in nats a point.
+absolute errors in nats per point.
 """
 
 import os
@@ -54,7 +54,7 @@ METHODS = {  # with the score evaluations that each value costs
 
 
 class Case(NamedTuple):
-    """Random functions at random places, and a noising."""
+    """Random functions at random inputs, and a noising."""
 
     gp: GP
     law: noising.OrnsteinUhlenbeck
@@ -70,8 +70,8 @@ class Case(NamedTuple):
             return [getattr(result, name) for name in fields]
 
         keys = jr.split(jr.key(1), len(self.x))
-        parts = eqx.filter_jit(jax.vmap(one))(self.x, self.y, keys)
-        return [np.asarray(part, dtype=np.float64) for part in parts]
+        values = eqx.filter_jit(jax.vmap(one))(self.x, self.y, keys)
+        return [np.asarray(part, dtype=np.float64) for part in values]
 
     def values(self, flow: Flow) -> np.ndarray:
         """Log-densities."""
@@ -101,7 +101,7 @@ def draw(data: str, limit: str, functions: int) -> Case:
 
 
 def gap(a, b=0.0) -> float:
-    """Mean absolute difference, in nats a point."""
+    """Mean absolute difference, in nats per point."""
     return float(np.mean(np.abs(a - b)) / POINTS)
 
 
@@ -144,14 +144,14 @@ def report(names: list[tuple[str, str]], rows: list[tuple]) -> str:
         "Rounding, and what a converged solve leaves:",
         "Estimated errors, of the default unless stated:",
     )
-    parts = []
+    paragraphs = []
     for i, (title, header) in enumerate(zip(titles, headers, strict=True)):
         table = [[*name, *row[i]] for name, row in zip(names, rows, strict=True)]
-        parts += [title, markdown(["data", "limiting kernel", *header], table)]
+        paragraphs += [title, markdown(["data", "limiting kernel", *header], table)]
     met = "yes" if all(row[3] for row in rows) else "NO"
     bars = "3e-4 against a converged solve with at most 100 evaluations, both solves counted;"
     bars += " float32 5e-4; exact terminal law against the GP 1e-4"
-    return "\n\n".join([*parts, f"Bars met everywhere: {met} ({bars})."])
+    return "\n\n".join([*paragraphs, f"Bars met everywhere: {met} ({bars})."])
 
 
 def main() -> None:
@@ -169,7 +169,7 @@ def main() -> None:
     for data, limit in cases:
         rows.append(measure(draw(data, limit, functions)))
         print(f"{data}, {limit}: {time.perf_counter() - start:.0f} s", file=sys.stderr)
-    print(f"{functions} functions of {POINTS} points; nats a point.\n")
+    print(f"{functions} functions of {POINTS} points; nats per point.\n")
     print(report(cases, rows))
 
 

@@ -150,12 +150,12 @@ def compare(method, sampler, processes, tasks, num):
         observed = Observations(x[:CONTEXTS], y[:CONTEXTS], jnp.zeros(CONTEXTS), False)
         problem = Problem(NOISING, MixtureScore(processes), x[CONTEXTS:], observed, 5e-4)
         truth, weights = true_samples(processes, x, y, 4096, key=true_key)
-        found = method(sampler, problem, processes, x, y, num, key=key)
-        apart = jnp.abs(found.shares - weights)
+        result = method(sampler, problem, processes, x, y, num, key=key)
+        apart = jnp.abs(result.shares - weights)
         # A process that the context rules out has neither gap nor error.
-        off.append(float(jnp.max(apart / jnp.maximum(found.errors, 1e-6))))
+        off.append(float(jnp.max(apart / jnp.maximum(result.errors, 1e-6))))
         gap.append(float(jnp.max(apart)))
-        distances.append(float(energy(found.draws, truth)))
+        distances.append(float(energy(result.draws, truth)))
     return max(off), max(gap), distances
 
 

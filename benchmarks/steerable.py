@@ -40,14 +40,14 @@ CASES = {
 }
 
 
-def step_cost(kind: str, options: dict, batch: int, steps: int) -> float:
+def step_cost(family: str, options: dict, batch: int, steps: int) -> float:
     """Milliseconds of a training step."""
-    name = "vector-fields/div-free-ndp" if kind == "ndp" else "vector-fields/div-free"
-    if kind == "plane":
+    name = "vector-fields/div-free-ndp" if family == "ndp" else "vector-fields/div-free"
+    if family == "plane":
         options = {"max_neighbours": 20} | options
-    model = vector_fields.make_model(name, key=jr.key(0), **{} if kind == "e3nn" else options)
+    model = vector_fields.make_model(name, key=jr.key(0), **{} if family == "e3nn" else options)
     score = model.score
-    if kind == "e3nn":
+    if family == "e3nn":
         net = nets.Steerable3(
             space=2, radius=vector_fields.RADIUS, max_neighbours=20, dtype="float32", key=jr.key(0)
         )
@@ -84,17 +84,17 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=None, help="cases that contain these words")
     options = parser.parse_args()
     rows, first = [], None
-    for name, (kind, extra) in CASES.items():
+    for name, (family, extra) in CASES.items():
         if options.only and not any(word in name for word in options.only):
             continue
         if cpu and "compute_dtype" in extra:  # a CPU has no such units
             continue
-        cost = step_cost(kind, extra, options.batch, options.steps)
+        cost = step_cost(family, extra, options.batch, options.steps)
         first = first or cost
         rows.append([name, f"{cost:.2f}", f"{first / cost:.2f}"])
         print(*rows[-1], flush=True)
     print(f"{jax.devices()[0].device_kind}, batch {options.batch} x 648 points")
-    print(markdown(["network", "ms a step", "times faster than the first"], rows))
+    print(markdown(["network", "ms per step", "times faster than the first"], rows))
     rows, last = [], None
     for n in (n for n in (1_250, 5_000, 10_000, 20_000) if n <= options.most):
         seconds, memory = evaluation(n)

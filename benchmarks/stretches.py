@@ -60,10 +60,10 @@ def main() -> None:
     options = parser.parse_args()
     rows = []
     for name, kernel in LIMITS.items():
-        whole, split = (
+        unsplit, split = (
             seconds(kernel, options.points, options.steps, stretch) for stretch in (3600.0, 0.0)
         )
-        rows.append([name, str(options.points), f"{whole:.3f}", f"{split:.3f}", split / whole])
+        rows.append([name, str(options.points), f"{unsplit:.3f}", f"{split:.3f}", split / unsplit])
     print(markdown(["limiting kernel", "points", "one piece (s)", "split (s)", "ratio"], rows))
 
 

@@ -32,9 +32,9 @@ def main() -> None:
     generator = SequenceGenerator(
         x=x, y=y / jnp.linalg.norm(y, axis=2, keepdims=True), batch_size=options.batch
     )
-    recipe = cyclones.make_loss(), cyclones.make_optimiser(name, 1000)
-    cost = milliseconds(model.score, model.noising, generator, *recipe, options.steps)
-    print(f"{jax.devices()[0].device_kind}, {options.batch} x 50 points: {cost:.2f} ms a step")
+    loss_and_optimiser = cyclones.make_loss(), cyclones.make_optimiser(name, 1000)
+    cost = milliseconds(model.score, model.noising, generator, *loss_and_optimiser, options.steps)
+    print(f"{jax.devices()[0].device_kind}, {options.batch} x 50 points: {cost:.2f} ms per step")
 
 
 if __name__ == "__main__":

@@ -23,9 +23,9 @@ from geomndp.score import NetworkScore
 BF16 = {"compute_dtype": "bfloat16"}
 RELATIVE, BIDIMENSIONAL = nets.RelativeAttention, nets.BiDimensionalAttention
 CASES = {  # network, options, whether functions go in pairs
-    "relative, one function a row": (RELATIVE, {}, False),
+    "relative, one function per row": (RELATIVE, {}, False),
     "relative": (RELATIVE, {}, True),
-    "relative, bfloat16, one function a row": (RELATIVE, BF16, False),
+    "relative, bfloat16, one function per row": (RELATIVE, BF16, False),
     "relative, bfloat16": (RELATIVE, BF16, True),
     "bi-dimensional": (BIDIMENSIONAL, {}, True),
     "bi-dimensional, bfloat16": (BIDIMENSIONAL, BF16, True),
@@ -56,9 +56,9 @@ def main() -> None:
     problem = regression1d("paper", "se")
     noising = OrnsteinUhlenbeck(White(problem.process.variance), LinearSchedule(0.0, 10.0))
     rows, first = [], None
-    for name, (kind, extra, packed) in CASES.items():
+    for name, (network, extra, packed) in CASES.items():
         generator = problem.generator(options.batch, packed=packed)
-        net = kind(1, 1, **extra, dtype="float32", key=jr.key(0))
+        net = network(1, 1, **extra, dtype="float32", key=jr.key(0))
         loss, optimiser = train.DenoisingLoss(), train.adam(1000)
         score = NetworkScore(net)
         cost = milliseconds(score, noising, generator, loss, optimiser, options.steps)
@@ -68,7 +68,7 @@ def main() -> None:
             flops = step_flops(net, options.batch, problem.max_points)
             row.append(f"{100 * flops / (cost * 1e-3) / (options.peak_tflops * 1e12):.1f}%")
         rows.append(row)
-    columns = ["network", "ms a step", "ratio"] + ["of peak"] * bool(options.peak_tflops)
+    columns = ["network", "ms per step", "ratio"] + ["of peak"] * bool(options.peak_tflops)
     print(f"{jax.devices()[0].device_kind}, batch {options.batch} x {problem.max_points}")
     print(markdown(columns, rows))
 

@@ -1,7 +1,7 @@
-"""Your own functions of one input: from a CSV to a fitted model, scored on days it never saw.
+"""Your own functions of one input: from a CSV to a trained model, evaluated on test days.
 
-The data are made up: the temperature over a day at a station, one curve a day. They come from a
-Gaussian process, so that the best score that any model could have is known.
+The data are synthetic: the temperature over a day at a station, one curve per day. They come from a
+Gaussian process, so that the log-likelihood of the exact model is known.
 
     python examples/own_data.py --out out/own-data
 """
@@ -27,7 +27,7 @@ MEASURED = range(0, len(HOURS), 3)  # of a new day, to predict the rest
 
 
 def make_days(days: int) -> pd.DataFrame:
-    """Made-up readings: day, hour, temperature."""
+    """Synthetic readings: day, hour, temperature."""
     curves = TRUTH.sample(jnp.asarray(HOURS)[:, None], key=jr.key(7), num_samples=days)
     return pd.DataFrame(
         {
@@ -87,13 +87,13 @@ def walk(
     model, _ = gn.fit(plan, steps=steps, key=jr.key(0))
     seconds = time.monotonic() - start
     model.save(out / "model")
-    found = score(model, test, num_samples) | {"seconds of training": seconds}
-    for name, value in found.items():
+    metrics = score(model, test, num_samples) | {"seconds of training": seconds}
+    for name, value in metrics.items():
         print(f"{name}: {value:.3f}")
-    seen = test[test.day == days].iloc[list(MEASURED)]
-    seen.to_csv(out / "readings.csv", index=False)
+    context = test[test.day == days].iloc[list(MEASURED)]
+    context.to_csv(out / "readings.csv", index=False)
     print(f"now: geomndp condition {out}/model {out}/readings.csv --at 0:24:0.5 --summary")
-    return found
+    return metrics
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Winds at 25 stations in a CSV to a field on a grid in NetCDF, with its uncertainty.
 
-The stations are made up: they read the very process that the model has learnt, divergence-free
+The stations are synthetic: they sample the process of the model's training data, divergence-free
 fields, so that the field between them is known and the uncertainty can be checked.
 
     python examples/stations_to_field.py --out out/stations
@@ -28,8 +28,8 @@ def make_stations(axis: np.ndarray, number: int) -> tuple[pd.DataFrame, np.ndarr
     """Readings at scattered stations, and the same field (n, n, 2) on the grid of an axis."""
     scattered = jr.uniform(jr.key(3), (number, 2), minval=-0.7 * EXTENT, maxval=0.7 * EXTENT)
     grid = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1)
-    places = jnp.concatenate([scattered, jnp.asarray(grid.reshape(-1, 2), scattered.dtype)])
-    values = np.asarray(field_problem("div-free").gp.sample(places, key=jr.key(4)))
+    locations = jnp.concatenate([scattered, jnp.asarray(grid.reshape(-1, 2), scattered.dtype)])
+    values = np.asarray(field_problem("div-free").gp.sample(locations, key=jr.key(4)))
     values = values.reshape(-1, 2)
     table = np.concatenate([np.asarray(scattered), values[:number]], axis=1)
     return pd.DataFrame(table, columns=["x", "y", "u", "v"]), values[number:].reshape(grid.shape)

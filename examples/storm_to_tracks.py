@@ -1,7 +1,7 @@
-"""Ten fixes of a storm in a CSV to 100 possible tracks in GeoJSON, ready for any map.
+"""Ten fixes of a storm in a CSV to 100 sampled tracks in GeoJSON.
 
-The storm is made up; it goes north-west towards the date line from the east and is seen every six
-hours, to within 20 km. The tracks go on for three days.
+The storm is synthetic: it moves north-west towards the date line from the east, with a fix
+every six hours of standard error 20 km. The tracks are forecast for three days.
 
     python examples/storm_to_tracks.py --out out/storm
 """
@@ -28,7 +28,7 @@ def walk(
     steps: int = 50,
     at: str = "2031-09-12T00/2031-09-17T06/3h",
 ) -> list[dict]:
-    """Return the features of the file, one a track."""
+    """Return the features of the file, one per track."""
     path = out / "tracks.geojson"
     command = ["condition", MODEL, str(FIXES), "--columns", "time=ISO_TIME", "lat=LAT", "lon=LON"]
     command += ["--error", "20", "--at", at, "--num-samples", str(num_samples)]
@@ -40,15 +40,15 @@ def walk(
     tracks = json.loads(path.read_text(encoding="utf-8"))["features"]
     crossing = [track["geometry"]["type"] == "MultiLineString" for track in tracks]
     print(f"{np.mean(crossing):.0%} of {len(tracks)} tracks cross the date line")
-    lon, lat = np.array([last_place(track) for track in tracks]).T
+    lon, lat = np.array([last_position(track) for track in tracks]).T
     ends = to_unit(lat, lon)
     middle = np.mean(ends, axis=0)
     angle = np.arccos(np.clip(ends @ middle / np.linalg.norm(middle), -1, 1))
-    print(f"last places lie {np.median(angle) * EARTH_RADIUS_KM:.0f} km from their middle (median)")
+    print(f"last fixes lie {np.median(angle) * EARTH_RADIUS_KM:.0f} km from the mean (median)")
     return tracks
 
 
-def last_place(track: dict) -> list[float]:
+def last_position(track: dict) -> list[float]:
     """Longitude and latitude of the end of a line, cut or not."""
     line = track["geometry"]["coordinates"]
     return line[-1][-1] if track["geometry"]["type"] == "MultiLineString" else line[-1]

@@ -108,7 +108,7 @@ def ou(limit="white", schedule="linear", mean=shift) -> noising.OrnsteinUhlenbec
 
 
 def inputs(n, d=2, *, key, dtype=jnp.float64):
-    """Random places in [-2, 2]^d."""
+    """Random inputs in [-2, 2]^d."""
     return jr.uniform(key, (n, d), minval=-2.0, maxval=2.0, dtype=dtype)
 
 

@@ -27,6 +27,7 @@ LAYERS = (
     "equivariance",
     "kernels",
     "likelihood",
+    "linalg",
     "model",
     "nets",
     "noising",

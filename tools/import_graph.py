@@ -30,13 +30,13 @@ class Use(NamedTuple):
     name: str
 
 
-def imports(source: str, parts: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """(layer, name) of every import of geomndp in the file geomndp/<parts>."""
+def imports(source: str, names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """(layer, name) of every import of geomndp in the file geomndp/<names>."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             paths = [alias.name.split(".") for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            folder = ("geomndp", *parts)[: len(parts) + 1 - node.level] if node.level else ()
+            folder = ("geomndp", *names)[: len(names) + 1 - node.level] if node.level else ()
             base = [*folder, *(node.module.split(".") if node.module else [])]
             paths = [[*base, alias.name] for alias in node.names]
         else:
@@ -50,13 +50,13 @@ def graph(package: Path) -> Graph:
     """All edges between layers with their uses."""
     edges: Graph = defaultdict(list)
     for file in sorted(package.rglob("*.py")):
-        parts = file.relative_to(package).parts
-        layer = parts[0].removesuffix(".py")
+        names = file.relative_to(package).parts
+        layer = names[0].removesuffix(".py")
         if layer == "__init__":
             continue
-        for target, name in imports(file.read_text(encoding="utf-8"), parts):
+        for target, name in imports(file.read_text(encoding="utf-8"), names):
             if target != layer and not target.startswith("__"):
-                edges[layer, target].append(Use("/".join(parts), name))
+                edges[layer, target].append(Use("/".join(names), name))
     return dict(edges)
 
 
@@ -65,32 +65,32 @@ def heights(edges: Graph) -> dict[str, int]:
     below: dict[str, set[str]] = defaultdict(set)
     for layer, target in edges:
         below[layer].add(target)
-    found: dict[str, int] = {}
+    longest: dict[str, int] = {}
 
     def height(layer: str, path: tuple[str, ...] = ()) -> int:
         if layer in path:
             raise ValueError(f"expected no cycle, got {' -> '.join([*path, layer])}")
-        if layer not in found:
+        if layer not in longest:
             steps = [height(target, (*path, layer)) + 1 for target in below[layer]]
-            found[layer] = max(steps, default=0)
-        return found[layer]
+            longest[layer] = max(steps, default=0)
+        return longest[layer]
 
     for edge in edges:
         for layer in edge:
             height(layer)
-    return found
+    return longest
 
 
 def surprising(edges: Graph) -> list[tuple[str, str, str]]:
     """Edges that carry a few functions or constants: (layer, target, their names)."""
-    found = []
+    surprises = []
     for (layer, target), uses in sorted(edges.items()):
         names = sorted({use.name.rpartition(".")[2] for use in uses})
         if any(name[0].isupper() and (len(name) < 4 or not name.isupper()) for name in names):
             continue  # a class: GP, SO3, Sphere
         if len(names) <= FEW and not target.startswith("_") and target not in (*SHARED, *names):
-            found.append((layer, target, ", ".join(names)))
-    return found
+            surprises.append((layer, target, ", ".join(names)))
+    return surprises
 
 
 def main() -> None:

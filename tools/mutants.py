@@ -53,20 +53,20 @@ TESTS = {  # module: the tests that should kill its mutants
     "score/heat_mixture.py": "score/test_heat_mixture.py",
     "score/network.py": "score/test_parametrisations.py",
     "score/parametrisations.py": "score/test_parametrisations.py",
-    "solve/field.py": "solve/test_field.py",
-    "solve/grids.py": "solve/test_grids.py",
+    "solve/dynamics.py": "solve/test_dynamics.py",
+    "solve/time_grids.py": "solve/test_time_grids.py",
     "solve/integrators.py": "solve/test_integrators.py",
-    "solve/reverse.py": "solve/test_reverse.py",
+    "solve/reverse_steps.py": "solve/test_reverse_steps.py",
     "likelihood/flow.py": "likelihood/test_flow.py likelihood/test_errors.py",
     "samplers/amortised.py": STEPS,
     "samplers/guidance.py": f"samplers/test_guidance.py {STEPS}",
-    "samplers/held.py": f"samplers/test_derivations.py {STEPS}",
+    "samplers/conditional_langevin.py": f"samplers/test_derivations.py {STEPS}",
     "samplers/langevin.py": STEPS,
     "samplers/repaint.py": STEPS,
     "samplers/twisted_smc.py": "samplers/test_twisted_smc.py",
     "summaries/moments.py": "summaries",
-    "summaries/places.py": "summaries",
-    "summaries/scores.py": "summaries",
+    "summaries/tracks.py": "summaries",
+    "summaries/metrics.py": "summaries",
 }
 
 
@@ -111,12 +111,12 @@ class Copy:
     def survives(self, module: str, mutation: Mutation) -> bool:
         """Whether no test of a module notices a mutation of it."""
         path, limit = self.folder / "src/geomndp" / module, self.limit(TESTS[module])
-        whole = path.read_text(encoding="utf-8")
+        original = path.read_text(encoding="utf-8")
         path.write_text(mutation.source, encoding="utf-8")
         try:
             return self.passes(TESTS[module], limit)
         finally:
-            path.write_text(whole, encoding="utf-8")
+            path.write_text(original, encoding="utf-8")
 
 
 def draw(count: int, seed: int, only: list[str]) -> list[tuple[str, Mutation]]:

@@ -26,17 +26,17 @@ def import_all() -> None:
 
 def rows() -> list[tuple[str, str]]:
     """Old and new names, written as a reader would."""
-    found = []
+    pairs = []
     for module, old, _ in _entries(_deprecated.NAMES):
         new = _deprecated.target(module, old).replace(":", ".")
-        found.append((f"{module}.{old}", new))
+        pairs.append((f"{module}.{old}", new))
     for where, old, new in _entries(_deprecated.ARGUMENTS):
         short = where.rpartition(".")[2]
-        found.append((f"{short}({old}=)", f"{short}({new}=)"))
+        pairs.append((f"{short}({old}=)", f"{short}({new}=)"))
     for where, old, new in _entries(_deprecated.ATTRIBUTES):
         short = where.rpartition(".")[2]
-        found.append((f"{short}.{old}", f"{short}.{new}"))
-    return sorted(found)
+        pairs.append((f"{short}.{old}", f"{short}.{new}"))
+    return sorted(pairs)
 
 
 def _entries(table: dict[str, dict[str, str]]) -> list[tuple[str, str, str]]:

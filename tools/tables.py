@@ -29,8 +29,8 @@ BLOCK = re.compile(
 @functools.cache
 def tables(experiment: str) -> dict[str, str]:
     """Markdown of an experiment's tables by title."""
-    found = registry.experiment(experiment)
-    return {table.title: table.markdown() for table in found.report(found.read_results())}
+    entry = registry.experiment(experiment)
+    return {table.title: table.markdown() for table in entry.report(entry.read_results())}
 
 
 def updated(text: str) -> str:
@@ -50,8 +50,8 @@ def updated(text: str) -> str:
 
 def pages() -> list[Path]:
     """Pages that have marked tables."""
-    found = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
-    return sorted(path for path in found if BLOCK.search(path.read_text(encoding="utf-8")))
+    candidates = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
+    return sorted(path for path in candidates if BLOCK.search(path.read_text(encoding="utf-8")))
 
 
 def main() -> int:

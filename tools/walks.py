@@ -74,10 +74,10 @@ def track_likelihood() -> None:
     latitude, longitude = angles.T
     flat = np.cos(latitude)
     points = [flat * np.cos(longitude), flat * np.sin(longitude), np.sin(latitude)]
-    places = np.stack(points, axis=1).astype("float32")
+    positions = np.stack(points, axis=1).astype("float32")
     model = gn.load("cyclones/ibtracs")
-    posterior = model.condition(days[:4].astype("float32"), places[:4])
-    posterior.log_prob(days[4:].astype("float32"), places[4:])
+    posterior = model.condition(days[:4].astype("float32"), positions[:4])
+    posterior.log_prob(days[4:].astype("float32"), positions[4:])
 
 
 def files_entered(walk: Callable[[], Any], package: Path) -> list[str]:

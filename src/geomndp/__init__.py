@@ -12,6 +12,7 @@ from ._deprecated import deprecated_names
 __version__ = "0.1.0"
 
 _SUBMODULES = (
+    "linalg",
     "geometry",
     "equivariance",
     "kernels",
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
         kernels as kernels,
         law as law,
         likelihood as likelihood,
+        linalg as linalg,
         nets as nets,
         noising as noising,
         plot as plot,

@@ -70,7 +70,7 @@ def test_bad_units_are_refused():
         Normaliser(y_scale=0.0)
     with pytest.raises(ValueError, match="finite x_shift"):
         Normaliser(x_shift=np.nan)
-    with pytest.raises(ValueError, match=r"2 coordinates a point, got shape \(4, 3\)"):
+    with pytest.raises(ValueError, match=r"2 coordinates per point, got shape \(4, 3\)"):
         Normaliser(x_scale=[1.0, 2.0]).forward_x(jnp.zeros((4, 3)))
     empty = Batch(jnp.zeros((1, 2, 1)), jnp.zeros((1, 2, 1)), jnp.zeros((1, 2)), jnp.zeros((1, 2)))
     with pytest.raises(ValueError, match="at least one real point"):

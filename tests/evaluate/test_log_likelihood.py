@@ -1,13 +1,13 @@
-"""Paired log-likelihoods: with the exact score the regret vanishes, padding changes nothing."""
+"""Log-likelihoods: with the exact score the regret vanishes, padding changes nothing."""
 
 import jax.numpy as jnp
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from geomndp import Model
-from geomndp.data import tasks
+from geomndp.data import Batch, tasks
 from geomndp.data.synthetic import Gaussian
-from geomndp.evaluate import exact_log_prob, model_log_prob
+from geomndp.evaluate import log_likelihood
 from geomndp.gp import GP
 from geomndp.kernels import SquaredExponential, White
 from geomndp.likelihood import Flow
@@ -25,20 +25,45 @@ MODEL = Model(
 def test_exact_score_has_no_regret(route):
     batch = tasks(GAUSSIAN, num=6, contexts=(0, 4), targets=5)
     flow = Flow(steps=24, terminal="exact" if route == "joint" else "prior")
-    result = model_log_prob(MODEL, batch, flow, contexts=4, route=route, batch_size=4)
-    exact = exact_log_prob(GAUSSIAN.gp, batch, contexts=4)
-    assert_allclose(result.value, exact, atol=4e-3)
-    assert jnp.all(result.solver_error < 1e-3)
+    options = {"num_context": 4, "batch_size": 4}
+    result = log_likelihood(MODEL, batch, flow=flow, route=route, **options)
+    exact = log_likelihood(GAUSSIAN.gp, batch, **options)
+    assert_allclose(result.value, exact.value, atol=2e-2)
+    assert_allclose(result.per_target().value, result.value / 5)
+    assert_array_equal(exact.num_targets, 5)
+    assert_array_equal(exact.solver_error, 0)
+    assert jnp.all(result.per_target().solver_error < 1e-3)
 
 
 def test_padding_of_the_context_changes_nothing():
     batch = tasks(GAUSSIAN, num=2, contexts=(1, 3), targets=4)
     garbage = batch._replace(y=jnp.where(batch.mask[:, :, None] > 0, batch.y, 99.0))
-    first, second = (
-        model_log_prob(MODEL, b, Flow(), contexts=3, batch_size=2).value for b in (batch, garbage)
-    )
+    options = {"num_context": 3, "batch_size": 2, "flow": Flow(), "route": "conditional"}
+    first, second = (log_likelihood(MODEL, b, **options).value for b in (batch, garbage))
     assert_allclose(first, second, atol=1e-10)
     one = int(jnp.sum(batch.context[0]))
     x, y = batch.x[0], batch.y[0]
-    alone = MODEL.condition(x[:one], y[:one]).log_prob(x[3:], y[3:]) / 4
+    alone = MODEL.condition(x[:one], y[:one]).log_prob(x[3:], y[3:])
     assert_allclose(first[0], alone, atol=1e-10)
+
+
+def test_context_first_and_context_in_place_agree():
+    """The same functions, the context in the first rows or wherever it is marked."""
+    batch = tasks(GAUSSIAN, num=3, contexts=(2, 2), targets=4)
+    first = log_likelihood(GAUSSIAN.gp, batch, num_context=2)
+    order = jnp.asarray([3, 0, 4, 5, 1, 2])
+    moved = Batch(*(values[:, order] for values in batch))
+    anywhere = log_likelihood(GAUSSIAN.gp, moved)
+    assert_allclose(anywhere.value, first.value, rtol=1e-6)
+    assert_array_equal(anywhere.num_targets, first.num_targets)
+    with pytest.raises(ValueError, match="expected the context in the first 2 rows"):
+        log_likelihood(GAUSSIAN.gp, moved, num_context=2)
+
+
+def test_padded_targets_do_not_count():
+    batch = tasks(GAUSSIAN, num=2, contexts=(2, 2), targets=4)
+    fewer = batch._replace(mask=batch.mask.at[:, -1].set(0.0), y=batch.y.at[:, -1].set(99.0))
+    found = log_likelihood(GAUSSIAN.gp, fewer, num_context=2)
+    shorter = Batch(*(values[:, :-1] for values in batch))
+    assert_allclose(found.value, log_likelihood(GAUSSIAN.gp, shorter, num_context=2).value)
+    assert_array_equal(found.num_targets, 3)

@@ -94,5 +94,5 @@ def test_two_devices_give_the_results_of_one(tmp_path):
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     found = np.load(path)
-    assert found["devices"] == 2 and found["one"].shape == (3, 7)
+    assert found["devices"] == 2 and found["one"].shape == (4, 7)
     assert_allclose(found["one"], found["all"], rtol=1e-9)

@@ -19,9 +19,10 @@ def main() -> None:
     model = Model(limit, score.NetworkScore(net, conditional=True))
     tasks = data.tasks(process, num=7, contexts=(1, 3), targets=3)
     flow = likelihood.Flow(steps=2, divergence=likelihood.Hutchinson(probes=2))
-    options = {"contexts": 3, "key": jr.key(1), "batch_size": 2, "block_size": 4}
+    options = {"num_context": 3, "key": jr.key(1), "batch_size": 2, "block_size": 4}
+    options |= {"flow": flow, "route": "conditional"}
     one, all_of_them = (
-        evaluate.model_log_prob(model, tasks, flow, **options, devices=devices)
+        evaluate.log_likelihood(model, tasks, **options, devices=devices)
         for devices in (jax.devices()[:1], None)
     )
     np.savez(sys.argv[1], devices=jax.device_count(), one=one, all=all_of_them)

@@ -1,30 +1,28 @@
 """Simple forecasts of tracks, to stand beside any model."""
 
 from geomndp._deprecated import deprecated_names
-from geomndp.baselines.tracks.base import AbstractBaseline, AbstractForecast, AbstractPointForecast
-from geomndp.baselines.tracks.chart_gp import ChartForecast, ChartGP
+from geomndp.baselines.tracks.base import AbstractBaseline, AbstractPointBaseline, TrackPredictive
+from geomndp.baselines.tracks.chart_gp import ChartGP
 from geomndp.baselines.tracks.genesis_density import GenesisDensity
 from geomndp.baselines.tracks.great_circle import GreatCircle, Hermite, Persistence
-from geomndp.baselines.tracks.linear import LinearForecast, LinearGaussian
+from geomndp.baselines.tracks.linear import LinearGaussian
 from geomndp.baselines.tracks.map_projections import AbstractChart, LatLon, Stereographic
 from geomndp.baselines.tracks.residuals import ScaleMixture
 
 __all__ = [
     "AbstractBaseline",
     "AbstractChart",
-    "AbstractForecast",
-    "AbstractPointForecast",
-    "ChartForecast",
+    "AbstractPointBaseline",
     "ChartGP",
     "GenesisDensity",
     "GreatCircle",
     "Hermite",
     "LatLon",
-    "LinearForecast",
     "LinearGaussian",
     "Persistence",
     "ScaleMixture",
     "Stereographic",
+    "TrackPredictive",
 ]
 
 deprecated_names(

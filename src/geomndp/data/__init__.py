@@ -10,11 +10,12 @@ from geomndp.data.generators import (
     AbstractGenerator,
     Batching,
     ProcessGenerator,
-    ResampledGenerator,
 )
 from geomndp.data.grids import CholeskyGenerator, GridGenerator, covariance, disc, grid_tasks
+from geomndp.data.multi_design import MultiDesignGenerator, stacked_generators
 from geomndp.data.normalise import Normaliser
-from geomndp.data.point_designs import MultiDesignGenerator, designs, stacked_generators
+from geomndp.data.point_designs import designs
+from geomndp.data.resampled import ResampledGenerator
 from geomndp.data.sequences import SequenceGenerator
 from geomndp.data.suites import NAMES, REGIONS, SUITES, Regression1D, regression1d
 from geomndp.data.synthetic import Gaussian, Mixture, Sawtooth, SyntheticProcess

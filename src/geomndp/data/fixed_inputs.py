@@ -1,4 +1,4 @@
-"""Functions of a finite set that are all known at the same places."""
+"""Functions of a finite set with common input locations."""
 
 from __future__ import annotations
 
@@ -13,9 +13,15 @@ from geomndp.data.generators import AbstractGenerator, Batching, common_inputs_b
 
 
 class FixedInputsGenerator(AbstractGenerator):
-    """Functions drawn at random from a set, the context a random part of their common places.
+    """Functions drawn at random from a finite set, the context a random part of their points.
 
-    What a network computes from the places alone is computed once for the batch.
+    What a network computes from the inputs alone is computed once per batch.
+
+    Attributes:
+        x: Common input locations, shape (n, d).
+        y: Values of all functions, shape (s, n, p).
+        batch_size: Functions per batch.
+        contexts: How many points are context points; None for no contexts.
     """
 
     x: Inputs

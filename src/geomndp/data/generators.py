@@ -43,13 +43,31 @@ SEPARATE = Batching()
 
 
 class AbstractGenerator(eqx.Module):
-    """Source of training batches; `conditional` says whether they have contexts."""
+    """Source of training batches: a pure function of a random key.
+
+    Attributes:
+        batch_size: Functions per batch.
+        contexts: How many points of a function are context points; None for no contexts.
+
+    Example:
+        A generator of straight lines.
+
+        >>> class Lines(AbstractGenerator):
+        ...     batch_size: int = 8
+        ...     contexts: ContextSampler | None = None
+        ...
+        ...     def draw(self, key):
+        ...         x = jnp.broadcast_to(jnp.linspace(0.0, 1.0, 20)[None, :, None], (8, 20, 1))
+        ...         ones = jnp.ones((8, 20))
+        ...         return Batch(x, jr.normal(key, (8, 1, 1)) * x, ones, 0 * ones)
+    """
 
     batch_size: eqx.AbstractVar[int]
     contexts: eqx.AbstractVar[ContextSampler | None]
 
     @property
     def conditional(self) -> bool:
+        """Whether some functions have a context."""
         return self.contexts is not None and self.contexts.share > 0
 
     @property
@@ -64,7 +82,15 @@ class AbstractGenerator(eqx.Module):
 
     @abc.abstractmethod
     def draw(self, key: PRNGKeyArray) -> Batch:
-        """Make a batch: the same key gives the same functions."""
+        """Make a batch: the same key gives the same functions.
+
+        Args:
+            key: Random key.
+
+        Returns:
+            Functions x (b, n, d) and y (b, n, p), mask of the real points (b, n) and mask of the
+            context points (b, n).
+        """
 
 
 def common_inputs_batch(
@@ -75,7 +101,19 @@ def common_inputs_batch(
     mask_key: PRNGKeyArray,
     count_key: PRNGKeyArray,
 ) -> Batch:
-    """Functions with common inputs and mask, the context a random part of their real points."""
+    """Functions with common inputs and mask, the context a random part of their real points.
+
+    Args:
+        x: Common input locations, shape (n, d).
+        y: Values of the functions, shape (b, n, p).
+        mask: 1 for real points, shape (n,).
+        contexts: How many of them are context points; None for none.
+        mask_key: Random key of the context points.
+        count_key: Random key of their numbers.
+
+    Returns:
+        The functions as a batch.
+    """
     b, n = y.shape[:2]
     inputs, masks = (jnp.broadcast_to(v[None], (b, *v.shape)) for v in (x, mask))
     if contexts is None:
@@ -87,11 +125,26 @@ def common_inputs_batch(
 
 @renamed_arguments(in_pairs="packed")
 class ProcessGenerator(AbstractGenerator):
-    """Fresh functions of a process at uniform inputs, 1 to `max_points` points each.
+    """Fresh functions of a process on the line, at uniform inputs, 1 to `max_points` points each.
 
     The inputs are independent, so the first c points are as random a subset as any: they are the
-    context. With `packed` the sizes of neighbours in the batch complement each other, and a
-    training step does no work on padding.
+    context.
+
+    Attributes:
+        process: Law of the functions.
+        batch_size: Functions per batch.
+        max_points: Most points of a function.
+        low: Left end of the inputs.
+        high: Right end of the inputs.
+        contexts: How many points are context points; None for no contexts.
+        dtype: Floating-point type, by default JAX's own.
+        packed: Sizes of neighbours in the batch complement each other, so that a training step does
+            no work on padding.
+
+    Example:
+        >>> generator = regression1d("paper", "se").generator(batch_size=32)
+        >>> generator.draw(jax.random.key(0)).x.shape
+        (32, 60, 1)
     """
 
     process: SyntheticProcess
@@ -132,61 +185,3 @@ class ProcessGenerator(AbstractGenerator):
             return jr.randint(key, (b,), 1, n + 1, jnp.int32)
         first = jr.randint(key, (b // 2,), 1, n + 1, jnp.int32)
         return jnp.stack([first, n + 1 - first], axis=1).reshape(b)
-
-
-@renamed_arguments(thinned="thinned_share", ahead="forecast_share", most="max_points")
-class ResampledGenerator(AbstractGenerator):
-    """Functions drawn at random from a finite data set, points in random order.
-
-    `functions.context` is not read: `contexts` draws new ones for every batch.
-    """
-
-    functions: Batch
-    batch_size: int = eqx.field(default=256, static=True)
-    contexts: ContextSampler | None = ContextSampler()
-    thinned_share: float = eqx.field(default=0.0, static=True)
-    forecast_share: float = eqx.field(default=0.0, static=True)
-    max_points: int | None = eqx.field(default=None, static=True)
-
-    def __check_init__(self):
-        _validation.at_least(1, batch_size=self.batch_size)
-        if self.max_points is not None:
-            _validation.at_least(1, max_points=self.max_points)
-        _validation.share(thinned_share=self.thinned_share, forecast_share=self.forecast_share)
-        if not len(self.functions.x):
-            raise ValueError("expected at least one function, got none")
-
-    def draw(self, key):
-        """Make a batch of functions from the data set, with replacement."""
-        row_key, order_key, context_key = jr.split(key, 3)
-        rows = jr.randint(row_key, (self.batch_size,), 0, len(self.functions.x), jnp.int32)
-        x, y, mask = (values[rows] for values in self.functions[:3])
-        # Real points first, in random order; padding last.
-        ranks = jr.uniform(order_key, mask.shape, mask.dtype) - mask
-        order = jnp.argsort(ranks, axis=1)[:, : self.max_points]
-        x, y = (jnp.take_along_axis(v, order[:, :, None], axis=1) for v in (x, y))
-        mask = jnp.take_along_axis(mask, order, axis=1)
-        points = jnp.sum(mask > 0, axis=1, dtype=jnp.int32)
-        if self.thinned_share:
-            points = self._thin(points, key=jr.fold_in(order_key, 1))
-        mask, context = context_mask(
-            points, mask.shape[1], self.contexts, mask.dtype, key=context_key
-        )
-        if self.forecast_share:
-            x, y = self._in_order(x, y, mask, key=jr.fold_in(order_key, 2))
-        return Batch(x, y, mask, context)
-
-    def _thin(self, points: Int[Array, " b"], *, key: PRNGKeyArray) -> Int[Array, " b"]:
-        """Keep U{1..n} points of some functions."""
-        which_key, number_key = jr.split(key)
-        fewer = jr.randint(number_key, points.shape, 1, points + 1, jnp.int32)
-        return jnp.where(jr.bernoulli(which_key, self.thinned_share, points.shape), fewer, points)
-
-    def _in_order(self, x, y, mask, *, key: PRNGKeyArray):
-        """Sort the kept points of some functions by their first input."""
-        sort = jr.bernoulli(key, self.forecast_share, (len(x), 1)) & (mask > 0)
-        # Padding stays where it is, at the end.
-        place = jnp.broadcast_to(jnp.arange(x.shape[1], dtype=x.dtype)[None], mask.shape)
-        ranks = jnp.where(mask > 0, jnp.where(sort, x[:, :, 0], place), jnp.inf)
-        order = jnp.argsort(ranks, axis=1)
-        return tuple(jnp.take_along_axis(v, order[:, :, None], axis=1) for v in (x, y))

@@ -13,9 +13,9 @@ from geomndp import _validation
 from geomndp._types import Array, Batch, Float, Mask, Outputs, Scalar
 
 Rows = Float[Array, "*n k"]
-"""Points of one function or of several."""
+"""Points of one function or of several, JAX arrays."""
 Given = Float[Array | np.ndarray, "*n k"]
-"""The same as they come; what is NumPy's stays so, with all its digits."""
+"""The same as JAX or NumPy arrays; the latter keep their type and precision."""
 Values = TypeVar("Values", bound=Array | np.ndarray)
 """Outputs at points, of JAX or of NumPy."""
 
@@ -28,9 +28,24 @@ def _floats(value) -> tuple[float, ...]:
 
 
 class Normaliser(eqx.Module):
-    """(x - x_shift) / x_scale and (y - y_shift) / y_scale, one number a coordinate or one for all.
+    """Affine change of units, (x - x_shift) / x_scale and (y - y_shift) / y_scale.
 
-    One `x_scale` and one `y_scale` for all coordinates keep the symmetries of space.
+    Every shift and scale is one number per coordinate, or one for all. One `x_scale` and one
+    `y_scale` for all coordinates keep the symmetries of space.
+
+    Attributes:
+        x_shift: Origin of the inputs, in the data's units.
+        x_scale: Unit of the inputs.
+        y_shift: Origin of the outputs, in the data's units.
+        y_scale: Unit of the outputs.
+
+    Raises:
+        ValueError: If a scale is not positive or a shift not finite.
+
+    Example:
+        >>> units = Normaliser(x_scale=10.0, y_shift=280.0, y_scale=5.0)
+        >>> units.forward_y(jnp.asarray([[285.0]]))
+        Array([[1.]], dtype=float32)
     """
 
     x_shift: tuple[float, ...] = eqx.field(default=0.0, converter=_floats, static=True)
@@ -46,7 +61,19 @@ class Normaliser(eqx.Module):
 
     @classmethod
     def fit(cls, batch: Batch) -> Normaliser:
-        """Zero mean a coordinate, unit variance over all of them together, of the real points."""
+        """Units in which the real points have zero mean and unit variance.
+
+        Means are per coordinate, the variance is that of all coordinates together.
+
+        Args:
+            batch: Functions in the data's units.
+
+        Returns:
+            The normaliser.
+
+        Raises:
+            ValueError: If there is no real point, or one is NaN or infinite.
+        """
         _validation.no_masked(x=batch.x, y=batch.y, mask=batch.mask)
         real = np.asarray(batch.mask) > 0
         if not real.any():
@@ -58,29 +85,75 @@ class Normaliser(eqx.Module):
         return cls(x.mean(0), scales[0], y.mean(0), scales[1])
 
     def forward_x(self, x: Given) -> Given:
-        """Inputs in the model's units."""
+        """Convert inputs to the model's units.
+
+        Args:
+            x: Inputs (..., d) in the data's units.
+
+        Returns:
+            Inputs (..., d) in the model's units.
+        """
         return (x - _row("x", self.x_shift, x)) / _row("x", self.x_scale, x)
 
     def inverse_x(self, x: Rows) -> Rows:
-        """Inputs in the data's units."""
+        """Convert inputs back to the data's units.
+
+        Args:
+            x: Inputs (..., d) in the model's units.
+
+        Returns:
+            Inputs (..., d) in the data's units.
+        """
         return _row("x", self.x_shift, x) + _row("x", self.x_scale, x) * x
 
     def forward_y(self, y: Given) -> Given:
-        """Outputs in the model's units."""
+        """Convert outputs to the model's units.
+
+        Args:
+            y: Outputs (..., p) in the data's units.
+
+        Returns:
+            Outputs (..., p) in the model's units.
+        """
         return (y - _row("y", self.y_shift, y)) / _row("y", self.y_scale, y)
 
     def inverse_y(self, y: Values) -> Values:
-        """Outputs in the data's units."""
+        """Convert outputs back to the data's units.
+
+        Args:
+            y: Outputs (..., p) in the model's units.
+
+        Returns:
+            Outputs (..., p) in the data's units.
+        """
         return _row("y", self.y_shift, y) + _row("y", self.y_scale, y) * y
 
     def forward_noise(self, noise):
-        """Noise variance in the model's units; needs one scale for all outputs."""
+        """Convert a noise variance to the model's units.
+
+        Args:
+            noise: Variance in the data's units.
+
+        Returns:
+            Variance in the model's units.
+
+        Raises:
+            ValueError: If the outputs have several scales.
+        """
         if len(set(self.y_scale)) > 1:
             raise ValueError(f"expected one y_scale for noisy data, got {self.y_scale}")
         return noise / self.y_scale[0] ** 2
 
     def log_jacobian(self, y: Outputs, mask: Mask | None = None) -> Scalar:
-        r"""$\log |d y_{model} / d y|$ over the real points: add it to the model's log-density."""
+        r"""$\log |d y_{model} / d y|$ over the real points, to be added to the model's log-density.
+
+        Args:
+            y: Outputs (n, p), of which only the shape is read.
+            mask: 1 for real points, shape (n,); by default all are.
+
+        Returns:
+            Nats, a scalar.
+        """
         points = jnp.asarray(len(y), y.dtype) if mask is None else jnp.sum(mask)
         scales = self.y_scale if len(self.y_scale) > 1 else self.y_scale * y.shape[1]
         return -sum(math.log(scale) for scale in scales) * points
@@ -90,7 +163,7 @@ def _row(name: str, values: tuple[float, ...], like: Any) -> Any:
     """Write the values as an array that meets the last axis of `like`."""
     if len(values) not in (1, like.shape[-1]):
         expected, got = len(values), like.shape
-        raise ValueError(f"expected {name} with {expected} coordinates a point, got shape {got}")
+        raise ValueError(f"expected {name} with {expected} coordinates per point, got shape {got}")
     xp = np if isinstance(like, np.ndarray) else jnp
     row = xp.broadcast_to(xp.asarray(values, dtype=like.dtype), like.shape[-1:])
     return xp.expand_dims(row, tuple(range(like.ndim - 1)))

@@ -1,9 +1,4 @@
-"""Random fields at many designs of input locations: what a model must see to work at any of them.
-
-On one grid a network meets a handful of distances and one density. Here a share of the batches lies
-on the first design and the others on one of many: lattices of other spacings, uniform points on
-discs and on squares, tight clusters, half of them thinned out.
-"""
+"""Random point designs of the plane: lattices, uniform points, clusters."""
 
 from __future__ import annotations
 
@@ -11,19 +6,10 @@ import itertools
 import math
 from collections.abc import Mapping
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 
 from geomndp import _validation
-from geomndp._deprecated import renamed_arguments
-from geomndp._types import Array, Float, Int, Mask, PRNGKeyArray
-from geomndp.data.context_sampling import ContextSampler, random_mask
-from geomndp.data.generators import AbstractGenerator, Batching, common_inputs_batch
-from geomndp.data.grids import CholeskyGenerator, noisy_covariance, white_noise
-from geomndp.gp import GP
+from geomndp._types import Float
 
 PATTERNS = ("lattice", "disc", "square")
 CLUSTERS = "clusters"
@@ -33,10 +19,20 @@ CLUSTERED = 0.45  # largest share of the points that lies in clusters
 def sample_pattern(
     pattern: str, points: int, density: float, random: np.random.Generator
 ) -> Float[np.ndarray, "n 2"]:
-    """So many places of the plane, `density` to a unit of area.
+    """Random points of the plane.
 
-    "lattice": the points of a square lattice nearest to a random centre; "disc" and "square":
-    uniform ones.
+    Args:
+        pattern: "lattice", the points of a square lattice nearest to a random centre; "disc" or
+            "square", uniform points there.
+        points: How many points.
+        density: Points per unit of area.
+        random: Source of randomness.
+
+    Returns:
+        Locations, shape (points, 2).
+
+    Raises:
+        ValueError: If there is no such pattern, or the density is not positive.
     """
     _validation.one_of("pattern", pattern, PATTERNS)
     _validation.positive(density=density)
@@ -59,6 +55,14 @@ def sample_clusters(
     """Uniform points on a disc, a part of which is moved into one to four tight clusters.
 
     Radii of clusters are log-uniform from 0.003 to 1; every third is one repeated location.
+
+    Args:
+        points: How many points.
+        density: Points per unit of area before they are moved.
+        random: Source of randomness.
+
+    Returns:
+        Locations, shape (points, 2).
     """
     x = sample_pattern("disc", points, density, random)
     moved = random.permutation(points)[: random.integers(1, max(int(CLUSTERED * points), 1) + 1)]
@@ -73,10 +77,20 @@ def sample_clusters(
 def designs(
     points: int, densities: Mapping[str, tuple[float, float]], num: int, *, seed: int = 0
 ) -> list[np.ndarray]:
-    """`num` sets of so many locations, cycling through the patterns of `densities`.
+    """Point designs of equal size, cycling through several patterns.
 
-    Points per unit of area are log-uniform between the two densities of their pattern, which is one
-    of `PATTERNS` or "clusters".
+    Args:
+        points: Points of each design.
+        densities: Pattern, one of `PATTERNS` or "clusters", to its smallest and largest density,
+            in points per unit of area; log-uniform between them.
+        num: Number of designs.
+        seed: Seed of all of them.
+
+    Returns:
+        Locations of the designs, each of shape (points, 2).
+
+    Example:
+        >>> sets = designs(100, {"lattice": (0.5, 2.0), "clusters": (1.0, 1.0)}, 10)
     """
     _validation.at_least(1, num=num, points=points)
     random = np.random.default_rng(seed)
@@ -90,71 +104,3 @@ def designs(
 
     cycle = itertools.islice(itertools.cycle(densities.items()), num)
     return [one(pattern, *bounds) for pattern, bounds in cycle]
-
-
-def stacked_generators(gp: GP, sets: list[np.ndarray], dtype=None) -> CholeskyGenerator:
-    """One generator whose arrays have a first axis over sets of equally many places.
-
-    Factorised on the device, in double precision whatever JAX's own.
-    """
-    dtype = jnp.dtype(dtype or jnp.result_type(float))
-    with jax.enable_x64(True):
-        matrices = (noisy_covariance(gp, jnp.asarray(places, jnp.float64)) for places in sets)
-        factors = [jnp.linalg.cholesky(matrix).astype(dtype) for matrix in matrices]
-    first = CholeskyGenerator(gp, sets[0][:1], dtype)
-    grids = jnp.asarray(np.stack(sets), dtype)
-    where = lambda stacked: (stacked.grid, stacked.factor)  # noqa: E731
-    return eqx.tree_at(where, first, (grids, jnp.stack(factors)))
-
-
-@renamed_arguments(samplers="gp_generators", first="first_share", least="min_kept_share")
-class MultiDesignGenerator(AbstractGenerator):
-    """Training fields, all of a batch at the same set of places.
-
-    A share `first` of the batches has the first set, whole; the others any other, of which half the
-    times only a random part is there, a share of the points that is log-uniform from `least` to 1.
-    """
-
-    gp_generators: CholeskyGenerator
-    batch_size: int = eqx.field(default=32, static=True)
-    contexts: ContextSampler | None = ContextSampler(few=50)
-    first_share: float = eqx.field(default=0.5, static=True)
-    min_kept_share: float = eqx.field(default=0.35, static=True)
-
-    def __check_init__(self):
-        _validation.at_least(1, batch_size=self.batch_size)
-        _validation.at_least(2, sets=len(self.gp_generators.grid))
-        for name, share in (
-            ("first_share", self.first_share),
-            ("min_kept_share", self.min_kept_share),
-        ):
-            if not 0 < share <= 1:
-                raise ValueError(f"expected 0 < {name} <= 1, got {share}")
-
-    @property
-    def batching(self) -> Batching:
-        return Batching(common_inputs=True)
-
-    @property
-    def locations(self):
-        return self.gp_generators.grid
-
-    def draw(self, key):
-        """Make a batch; all its functions have the same inputs and the same mask."""
-        place_key, function_key, context_key, count_key = jr.split(key, 4)
-        gp_generator, mask = self._places(place_key)
-        y = gp_generator(white_noise(gp_generator, jr.split(function_key, self.batch_size)))
-        return common_inputs_batch(
-            gp_generator.grid, y, mask, self.contexts, context_key, count_key
-        )
-
-    def _places(self, key: PRNGKeyArray) -> tuple[CholeskyGenerator, Mask]:
-        first_key, set_key, thin_key, part_key, mask_key = jr.split(key, 5)
-        sets, n, _ = self.gp_generators.grid.shape
-        other = jr.randint(set_key, (), 1, sets, jnp.int32)
-        which = jnp.where(jr.bernoulli(first_key, self.first_share), 0, other)
-        gp_generator = jax.tree.map(lambda leaf: leaf[which], self.gp_generators)
-        part = self.min_kept_share ** jr.uniform(part_key, (), jnp.float32)
-        whole = (which == 0) | jr.bernoulli(thin_key)
-        count: Int[Array, ""] = jnp.where(whole, n, jnp.ceil(part * n).astype(jnp.int32))
-        return gp_generator, random_mask(count[None], n, gp_generator.grid.dtype, key=mask_key)[0]

@@ -1,4 +1,4 @@
-"""The 1D regression problems of two papers, which share their names and little else.
+"""The 1D regression problems of two papers, which have their names in common and little else.
 
 `paper` follows the code of Mathieu et al. 2023 (Geometric Neural Diffusion Processes), `gnp2020`
 that of Bruinsma et al. 2020 (The Gaussian Neural Process): noise on every set, contexts from 0,
@@ -59,7 +59,16 @@ NAMES = ("se", "matern", "weakly-periodic", "sawtooth", "mixture")
 
 
 class Regression1D(NamedTuple):
-    """A process with the protocol under which models of it are trained and tested."""
+    """A process with the protocol under which models of it are trained and tested.
+
+    Attributes:
+        suite: "paper" or "gnp2020".
+        name: One of `NAMES`.
+        process: Law of the functions.
+        max_points: Most points of a training function.
+        contexts: Fewest and most context points of a test function.
+        targets: Targets of a test function.
+    """
 
     suite: str
     name: str
@@ -69,19 +78,47 @@ class Regression1D(NamedTuple):
     targets: int
 
     def generator(self, batch_size: int = 256, **options) -> ProcessGenerator:
-        """Endless training functions on [-2, 2]; options as those of `ProcessGenerator`."""
+        """Generator of fresh training functions on [-2, 2].
+
+        Args:
+            batch_size: Functions per batch.
+            **options: Those of `ProcessGenerator`: `contexts`, `dtype`, `packed`, ...
+
+        Returns:
+            The generator.
+        """
         sizes = {"batch_size": batch_size, "max_points": self.max_points}
         return ProcessGenerator(process=self.process, **sizes, **options)
 
     def exact(self) -> GP:
-        """The Gaussian process that the data follow; refused where they follow none."""
+        """The Gaussian process that the data follow.
+
+        Returns:
+            The process, noise included.
+
+        Raises:
+            ValueError: If the data are not Gaussian.
+        """
         gp = self.process.gp
         if gp is None:
             raise ValueError(f"expected Gaussian data, whose law is known, got {self.name!r}")
         return gp
 
     def tasks(self, num: int, *, region="in-range", seed: int = 0, dtype=None) -> Batch:
-        """Fixed test functions on [-2, 2] ("in-range") or [2, 6] ("out-of-range")."""
+        """Fixed test functions.
+
+        Args:
+            num: Number of functions.
+            region: "in-range", inputs on [-2, 2] as in training, or "out-of-range", on [2, 6].
+            seed: Seed of functions and contexts.
+            dtype: Floating-point type, by default JAX's own.
+
+        Returns:
+            Functions as `data.tasks` makes them: rows of the context first, then the targets.
+
+        Raises:
+            ValueError: If there is no such region.
+        """
         if region in _OLD_REGIONS:
             old, region = region, _OLD_REGIONS[region]
             message = f"region {old!r} is deprecated and will be removed in the next release: use"
@@ -101,7 +138,22 @@ class Regression1D(NamedTuple):
 
 
 def regression1d(suite: str, name: str) -> Regression1D:
-    """Look up a problem: suite "paper" or "gnp2020", name one of `NAMES`."""
+    """Look up a problem of 1D regression.
+
+    Args:
+        suite: "paper" (Mathieu et al. 2023) or "gnp2020" (Bruinsma et al. 2020).
+        name: One of `NAMES`.
+
+    Returns:
+        The problem: process, training generator and test functions.
+
+    Raises:
+        ValueError: If there is no such suite or name.
+
+    Example:
+        >>> problem = regression1d("paper", "matern")
+        >>> tasks = problem.tasks(16, region="out-of-range")
+    """
     _validation.one_of("suite", suite, SUITES)
     _validation.one_of("name", name, NAMES)
     long = name in ("sawtooth", "mixture")

@@ -16,8 +16,11 @@ from geomndp.gp import GP
 class SyntheticProcess(eqx.Module):
     """A law of functions with one output, and what is known of it exactly.
 
-    `mean` and `variance` are those of one value, noise included; `gp` is None unless the law is
-    Gaussian; `noise` is the variance of the independent noise on every value.
+    Attributes:
+        gp: The Gaussian process, None unless the law is Gaussian.
+        mean: Mean of one value.
+        variance: Variance of one value, noise included.
+        noise: Variance of the independent noise on every value.
     """
 
     gp: eqx.AbstractVar[GP | None]
@@ -27,18 +30,39 @@ class SyntheticProcess(eqx.Module):
 
     @abc.abstractmethod
     def sample(self, x: Inputs, *, key: PRNGKeyArray) -> Outputs:
-        """Draw one function at the inputs."""
+        """Draw one function.
+
+        Args:
+            x: Inputs, shape (n, 1).
+            key: Random key.
+
+        Returns:
+            Noisy values, shape (n, 1).
+        """
 
 
 class Gaussian(SyntheticProcess):
-    """Zero-mean Gaussian process with a stationary kernel of the given marginal `power`."""
+    """Zero-mean Gaussian process with a stationary kernel.
+
+    Attributes:
+        gp: The process.
+        power: Marginal variance of its kernel.
+    """
 
     gp: GP
     power: float = eqx.field(static=True)
     mean = 0.0
 
     def __init__(self, gp: GP, power: float = 1.0):
-        """Take a process without a mean function, and the variance that its kernel has."""
+        """Take a process and the marginal variance of its kernel.
+
+        Args:
+            gp: A Gaussian process without a mean function.
+            power: Variance of its kernel at one point.
+
+        Raises:
+            ValueError: If the process has a mean function, or the variance is not positive.
+        """
         _validation.positive(power=power)
         if gp.mean is not None:
             raise ValueError("expected a Gaussian process without a mean function")
@@ -61,7 +85,13 @@ class Sawtooth(SyntheticProcess):
     r"""Truncated Fourier series of a sawtooth wave (Bruinsma et al. 2020).
 
     $A/2 - (A/\pi) \sum_{k=1}^{T} (-1)^k \sin(2 \pi k f (x - s)) / k$ with $f \sim U[3, 5]$,
-    $s \sim U[-5, 5]$ and T uniform between the two `terms`; `centred` leaves out A/2.
+    $s \sim U[-5, 5]$.
+
+    Attributes:
+        terms: Fewest and most terms T, uniform between them.
+        amplitude: Height A.
+        centred: Whether the constant A/2 is left out.
+        noise: Variance of the independent noise.
     """
 
     terms: tuple[int, int] = eqx.field(static=True)
@@ -77,7 +107,17 @@ class Sawtooth(SyntheticProcess):
         centred: bool = True,
         noise: float = 0.0,
     ):
-        """Choose the fewest and the most terms, the height A, and a noise variance."""
+        """Choose terms, amplitude and noise.
+
+        Args:
+            terms: Fewest and most terms.
+            amplitude: Height A.
+            centred: Whether to leave out the constant A/2.
+            noise: Noise variance.
+
+        Raises:
+            ValueError: If there is no term, the amplitude is not positive or the noise negative.
+        """
         _validation.at_least(1, terms=terms[0])
         _validation.at_least(terms[0], terms=terms[1])
         _validation.positive(amplitude=amplitude)
@@ -102,26 +142,38 @@ class Sawtooth(SyntheticProcess):
         s = jr.uniform(s_key, (), x.dtype, -5.0, 5.0)
         first, last = self.terms
         terms = jr.randint(terms_key, (), first, last + 1, jnp.int32)
-        # (-1)^k sin(2 pi k r) = sin(2 pi k (r + 1/2)); whole turns go first, while they are exact.
-        turns = f * (x - s) + 0.5
-        turns = turns - jnp.round(turns)
+        # (-1)^k sin(2 pi k r) = sin(2 pi k (r + 1/2)); whole cycles go first, while they are exact.
+        cycles = f * (x - s) + 0.5
+        cycles = cycles - jnp.round(cycles)
         k = jnp.arange(1, last + 1, dtype=jnp.int32)
         weights = jnp.where(k <= terms, 1.0, 0.0).astype(x.dtype) / k.astype(x.dtype)
-        waves = jnp.sin(2 * math.pi * turns * k.astype(x.dtype)[None, :])
+        waves = jnp.sin(2 * math.pi * cycles * k.astype(x.dtype)[None, :])
         wave = -self.amplitude / math.pi * jnp.sum(waves * weights[None, :], axis=1, keepdims=True)
         noise = math.sqrt(self.noise) * jr.normal(noise_key, x.shape, x.dtype)
         return self.mean + wave + noise
 
 
 class Mixture(SyntheticProcess):
-    """One of several processes, each as likely as the others, drawn anew for every function."""
+    """One of several processes, each as likely as the others, drawn anew for every function.
+
+    Attributes:
+        gaussians: Gaussian components.
+        others: All other components.
+    """
 
     gaussians: tuple[Gaussian, ...]
     others: tuple[SyntheticProcess, ...]
     gp = None
 
     def __init__(self, *components: SyntheticProcess):
-        """Order the components: those that share one Cholesky factorisation come first."""
+        """Put Gaussian components first: they have one Cholesky factorisation in common.
+
+        Args:
+            *components: Processes, at least one of them Gaussian.
+
+        Raises:
+            ValueError: If none is Gaussian.
+        """
         self.gaussians = tuple(c for c in components if isinstance(c, Gaussian))
         self.others = tuple(c for c in components if not isinstance(c, Gaussian))
         if not self.gaussians:
@@ -129,7 +181,7 @@ class Mixture(SyntheticProcess):
 
     @property
     def components(self) -> tuple[SyntheticProcess, ...]:
-        """All components, in the order of `pick`."""
+        """All components, Gaussian ones first."""
         return self.gaussians + self.others
 
     @property
@@ -154,7 +206,16 @@ class Mixture(SyntheticProcess):
         return self.sample_component(pick, x, key=sample_key)
 
     def sample_component(self, pick, x: Inputs, *, key: PRNGKeyArray) -> Outputs:
-        """Draw from component number `pick`: only the covariances of all are ever computed."""
+        """Draw a function of one component; only the covariances of all are ever computed.
+
+        Args:
+            pick: Index of the component, a traced integer.
+            x: Inputs, shape (n, 1).
+            key: Random key.
+
+        Returns:
+            Noisy values, shape (n, 1).
+        """
         gaussian_key, *other_keys = jr.split(key, 1 + len(self.others))
         chosen = jnp.minimum(pick, len(self.gaussians) - 1)
         grams = [c.gp.gram(x) for c in self.gaussians]

@@ -1,4 +1,4 @@
-"""Fixed sets of regression problems for tests: the same functions for every model."""
+"""Fixed test functions with contexts and targets: the same for every model."""
 
 from __future__ import annotations
 
@@ -23,10 +23,25 @@ def tasks(
     targets: int = 50,
     dtype=None,
 ) -> Batch:
-    """Draw `num` functions with U{contexts} context points, then `targets` targets.
+    """Test functions with a random number of context points and fixed targets.
 
-    Rows 0 to contexts[1] - 1 hold the context and its padding, the targets follow. Everything is
-    drawn in float32 and cast, so that both precisions see the same functions.
+    Everything is drawn in float32 and cast, so that both precisions see the same functions.
+
+    Args:
+        process: Law of the functions.
+        num: Number of functions.
+        seed: Seed of inputs, functions and contexts.
+        low: Left end of the inputs, which are uniform.
+        high: Their right end.
+        contexts: Fewest and most context points, uniform between them.
+        targets: Number of targets.
+        dtype: Floating-point type, by default JAX's own.
+
+    Returns:
+        Functions with contexts[1] + targets rows: the context and its padding, then the targets.
+
+    Raises:
+        ValueError: If a count is too small, or not low < high.
     """
     fewest, most = contexts
     _validation.at_least(1, num=num, targets=targets)

@@ -1,9 +1,9 @@
-"""Scores of models: log-likelihoods beside the exact process, calibration, sample quality."""
+"""Evaluation of anything that can be conditioned: log-likelihood, calibration, metrics, physics."""
 
 from geomndp._deprecated import deprecated_names
-from geomndp.evaluate.calibration import ExactSampleScores, SampleScores, interval_coverage
+from geomndp.evaluate.calibration import Calibration, calibration, interval_coverage
 from geomndp.evaluate.ensemble import crps, pit
-from geomndp.evaluate.gaussian_kl import moment_matched_kl
+from geomndp.evaluate.gaussian_kl import gp_log_probs, moment_matched_kl, whitened
 from geomndp.evaluate.geodesic import (
     PathMetrics,
     ball_coverage,
@@ -13,49 +13,45 @@ from geomndp.evaluate.geodesic import (
     path_metrics,
     sample_distance,
 )
+from geomndp.evaluate.grid_model import GridModel
 from geomndp.evaluate.log_likelihood import (
-    LogProbs,
+    LogLikelihoods,
     PerTarget,
     Summary,
-    exact_log_prob,
-    model_log_prob,
-    split,
+    log_likelihood,
     summarise,
 )
-from geomndp.evaluate.on_grid import GridLogProbs, InPlace, gp_log_probs
+from geomndp.evaluate.metrics import metrics
 from geomndp.evaluate.physics import field_physics
 from geomndp.evaluate.resumable import AbstractMeasurement, run_resumable
 from geomndp.evaluate.score_error import ScoreError, score_error
-from geomndp.evaluate.whitened import whitened
 
 __all__ = [
     "AbstractMeasurement",
-    "ExactSampleScores",
-    "GridLogProbs",
-    "InPlace",
-    "LogProbs",
+    "Calibration",
+    "GridModel",
+    "LogLikelihoods",
     "PathMetrics",
     "PerTarget",
-    "SampleScores",
     "ScoreError",
     "Summary",
     "ball_coverage",
     "ball_pit",
+    "calibration",
     "crps",
     "energy_score",
-    "exact_log_prob",
     "field_physics",
     "gp_log_probs",
     "interval_coverage",
+    "log_likelihood",
     "mean_error",
-    "model_log_prob",
+    "metrics",
     "moment_matched_kl",
     "path_metrics",
     "pit",
     "run_resumable",
     "sample_distance",
     "score_error",
-    "split",
     "summarise",
     "whitened",
 ]

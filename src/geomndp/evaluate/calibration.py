@@ -1,66 +1,113 @@
-"""Posterior samples against the targets that they should foretell, task by task."""
+"""Predictive samples against the targets that they should foretell, task by task."""
 
 from __future__ import annotations
+
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
 
-from geomndp._types import Array
+from geomndp._types import Array, Batch, Float, PRNGKeyArray
 from geomndp.evaluate.ensemble import crps, pit
-from geomndp.evaluate.log_likelihood import split
-from geomndp.evaluate.resumable import AbstractMeasurement
-from geomndp.samplers import AbstractSampler, Amortised, Problem
+from geomndp.evaluate.resumable import AbstractMeasurement, run_resumable
+from geomndp.evaluate.tasks import TaskLayout, arrange
+from geomndp.predictive import AbstractProcess
 
 
-class SampleScores(AbstractMeasurement):
-    """PIT of every target and mean CRPS of every task, from a model's posterior samples."""
+class Calibration(NamedTuple):
+    """Ranks and scores of real-valued targets among samples of their predictive law.
 
-    contexts: int = eqx.field(static=True)
-    num_samples: int = eqx.field(default=128, static=True)
-    sampler: AbstractSampler = Amortised()
-    batch_size: int = eqx.field(default=16, static=True)
+    Attributes:
+        pit: Probability integral transform of every value, shape (tasks, n p); NaN for padding.
+        crps: Continuous ranked probability score, the total over the values of a task.
+        num_values: Number of values of a task.
+    """
 
-    def __call__(self, model, items):
-        """Items are tasks and one key a task."""
+    pit: Float[Array, "tasks values"]
+    crps: Float[Array, " tasks"]
+    num_values: Float[Array, " tasks"]
 
-        def draw(observed, x, key):
-            problem = Problem(model.noising, model.score, x, observed, model.t_min)
-            self.sampler.check(problem)
-            return self.sampler.draw(problem, key=key, num_samples=self.num_samples).y
-
-        return scores(draw, items, self.contexts, self.batch_size)
-
-
-class ExactSampleScores(AbstractMeasurement):
-    """The same of a Gaussian process's own posterior samples: the `model` is the process."""
-
-    contexts: int = eqx.field(static=True)
-    num_samples: int = eqx.field(default=128, static=True)
-
-    def __call__(self, model, items):
-        """Items are tasks and one key a task."""
-
-        def draw(observed, x, key):
-            posterior = model.condition(observed.x, observed.y, mask=observed.mask)
-            return posterior.sample(x, key=key, num_samples=self.num_samples)
-
-        return scores(draw, items, self.contexts, len(items[1]))
+    def mean_crps(self) -> Float[Array, " tasks"]:
+        """CRPS per value, of every task."""
+        return self.crps / self.num_values
 
 
-def scores(draw, items, contexts: int, batch_size: int) -> dict[str, Array]:
-    """Scores of the samples that `draw(observations, x, key)` gives for every task."""
+class CalibrationOf(AbstractMeasurement):
+    """PIT and CRPS of every task, from samples of its predictive law.
 
-    def one(item):
-        task, key = item
-        sample_key, rank_key = jr.split(key)
-        observed, x, y = split(task, contexts)
-        samples = draw(observed, x, sample_key)
-        found = pit(samples, y, key=rank_key)
-        return {"pit": found.reshape(-1), "crps": jnp.mean(crps(samples, y))}
+    Attributes:
+        layout: Where tasks have their context.
+        num_samples: Samples per task.
+        options: Further arguments of the law's `sample`.
+        batch_size: Tasks side by side on a device.
+    """
 
-    return jax.lax.map(one, items, batch_size=min(batch_size, len(items[1])))
+    layout: TaskLayout
+    num_samples: int = eqx.field(static=True)
+    options: dict[str, Any]
+    batch_size: int = eqx.field(static=True)
+
+    def __call__(self, process, items):
+        """Items are tasks and one key per task."""
+
+        def one(item):
+            task, (sample_key, rank_key) = self.layout.split(item[0]), jr.split(item[1])
+            law = process.condition(task.context_x, task.context_y, mask=task.context_mask)
+            draw = {"key": sample_key, "num_samples": self.num_samples, **self.options}
+            samples = law.sample(task.x, **draw)
+            ranks, scores = pit(samples, task.y, key=rank_key), crps(samples, task.y)
+            if task.mask is not None:
+                real = task.mask[:, None] > 0
+                ranks, scores = jnp.where(real, ranks, jnp.nan), jnp.where(real, scores, 0.0)
+            count = task.num_targets() * task.y.shape[1]
+            return Calibration(ranks.reshape(-1), jnp.sum(scores), count)._asdict()
+
+        return jax.lax.map(one, items, batch_size=min(self.batch_size, len(items[1])))
+
+
+def calibration(
+    process: AbstractProcess,
+    tasks: Batch,
+    *,
+    key: PRNGKeyArray,
+    num_samples: int = 128,
+    num_context: int | None = None,
+    batch_size: int = 16,
+    block_size: int = 256,
+    directory: Any = None,
+    devices: Any = None,
+    **options: Any,
+) -> Calibration:
+    """PIT and CRPS of the targets of every task among samples given its context.
+
+    Args:
+        process: What is evaluated: a `Model`, an exact `GP`, a baseline, a process of your own.
+        tasks: Functions of real values with their context.
+        key: Random key.
+        num_samples: Samples per task, at least 2.
+        num_context: The first so many rows of every task are its (padded) context; None: the rows
+            that `tasks.context` marks.
+        batch_size: Tasks side by side on a device.
+        block_size: Tasks per block, as in `run_resumable`.
+        directory: Keeps finished blocks: the same call resumes after a stop.
+        devices: Devices to use; all local ones by default.
+        **options: Further arguments of the law's own `sample`, such as the `sampler` of a model.
+
+    Returns:
+        Ranks, and totals of scores per task.
+    """
+    layout, arrays = arrange(tasks, num_context)
+    found = run_resumable(
+        CalibrationOf(layout, num_samples, options, batch_size),
+        process,
+        (arrays, jr.split(key, len(tasks.y))),
+        block_size=block_size,
+        directory=directory,
+        devices=devices,
+    )
+    return Calibration(**{name: jnp.asarray(values) for name, values in found.items()})
 
 
 def interval_coverage(pit: Array, level: float) -> Array:
@@ -68,5 +115,12 @@ def interval_coverage(pit: Array, level: float) -> Array:
 
     The rank is randomised, so that the right law covers `level` exactly, whatever the number of
     samples.
+
+    Args:
+        pit: Probability integral transforms, any shape.
+        level: Probability of the interval.
+
+    Returns:
+        Zeros and ones of the same shape.
     """
     return (jnp.abs(pit - 0.5) <= level / 2).astype(pit.dtype)

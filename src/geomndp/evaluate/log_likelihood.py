@@ -1,101 +1,122 @@
-"""Log-likelihoods of a model and of the exact process on the same functions.
-
-Tasks hold their context (padded) in the first rows and their targets in the others, as
-`geomndp.data.tasks` makes them. All results are nats per target.
-"""
+"""Log-likelihoods of tasks under anything that can be conditioned: totals, with their counts."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
 
-from geomndp import _validation
 from geomndp._types import Array, Batch, Float, PRNGKeyArray
 from geomndp.evaluate.resumable import AbstractMeasurement, run_resumable
-from geomndp.gp import GP
-from geomndp.likelihood import Flow
-from geomndp.model import Model, log_prob
-from geomndp.model.likelihood_routes import ROUTES
-from geomndp.samplers import Observations, Problem
+from geomndp.evaluate.tasks import TaskLayout, arrange
+from geomndp.predictive import AbstractProcess
+
+
+class LogLikelihoods(NamedTuple):
+    """Joint log-density of all targets of every task given its context.
+
+    Attributes:
+        value: Nats, shape (tasks,).
+        solver_error: Estimated error of the solve, nats.
+        probe_error: Standard error from random probes, nats.
+        num_targets: Number of targets.
+    """
+
+    value: Float[Array, " tasks"]
+    solver_error: Float[Array, " tasks"]
+    probe_error: Float[Array, " tasks"]
+    num_targets: Float[Array, " tasks"]
+
+    def per_target(self) -> PerTarget:
+        """The same in nats per target."""
+        return PerTarget(*(values / self.num_targets for values in self[:3]))
 
 
 class PerTarget(NamedTuple):
-    """Log-density per target of every task, with the errors of its computation."""
+    """Nats per target of every task, with the errors of its computation."""
 
     value: Float[Array, " tasks"]
     solver_error: Float[Array, " tasks"]
     probe_error: Float[Array, " tasks"]
 
 
-def split(task: Batch, contexts: int) -> tuple[Observations, Array, Array]:
-    """Observations, target inputs and target outputs of one task."""
-    x, y, _, context = task
-    noise = jnp.zeros(contexts, dtype=x.dtype)
-    observed = Observations(x[:contexts], y[:contexts], noise, False, context[:contexts])
-    return observed, x[contexts:], y[contexts:]
+class LogLikelihoodOf(AbstractMeasurement):
+    """Log-density of each task's targets given its context.
 
+    Attributes:
+        layout: Where tasks have their context.
+        options: Further arguments of the law's `log_prob_info`.
+        batch_size: Tasks side by side on a device.
+    """
 
-class LogProbs(AbstractMeasurement):
-    """Log-density per target of each task's targets given its context."""
+    layout: TaskLayout
+    options: dict[str, Any]
+    batch_size: int = eqx.field(static=True)
 
-    flow: Flow
-    contexts: int = eqx.field(static=True)
-    route: str = eqx.field(default="conditional", static=True)
-    batch_size: int = eqx.field(default=64, static=True)
-
-    def __check_init__(self) -> None:
-        _validation.one_of("route", self.route, ROUTES)
-
-    def __call__(self, model, items):
-        """Items are tasks and, for random probes, one key a task (else None)."""
+    def __call__(self, process, items):
+        """Items are tasks and, for random probes, one key per task (else None)."""
 
         def one(item):
-            task, key = item
-            observed, x, y = split(task, self.contexts)
-            problem = Problem(model.noising, model.score, x, observed, model.t_min)
-            result = log_prob(self.flow, problem, y, None, key, self.route)
-            return PerTarget(*(value / len(x) for value in result[:3]))._asdict()
+            task, key = self.layout.split(item[0]), item[1]
+            law = process.condition(task.context_x, task.context_y, mask=task.context_mask)
+            found = law.log_prob_info(task.x, task.y, key=key, mask=task.mask, **self.options)
+            errors = found.solver_error, found.probe_error
+            return LogLikelihoods(found.value, *errors, task.num_targets())._asdict()
 
-        return jax.lax.map(one, items, batch_size=min(self.batch_size, len(items[0].x)))
+        count = len(jax.tree.leaves(items)[0])
+        return jax.lax.map(one, items, batch_size=min(self.batch_size, count))
 
 
-def model_log_prob(
-    model: Model,
+def log_likelihood(
+    process: AbstractProcess,
     tasks: Batch,
-    flow: Flow,
     *,
-    contexts: int,
-    route: str = "conditional",
+    num_context: int | None = None,
     key: PRNGKeyArray | None = None,
     batch_size: int = 64,
-    **options,
-) -> PerTarget:
-    """Log-density per target of each task's targets given its context.
+    block_size: int = 256,
+    directory: Any = None,
+    devices: Any = None,
+    **options: Any,
+) -> LogLikelihoods:
+    """Joint log-density of the targets of every task given its context.
 
-    `batch_size` tasks go side by side on a device. Options as those of `run_resumable`: `block`,
-    `directory` to keep results and go on after a stop, `devices`.
+    Args:
+        process: What is evaluated: a `Model`, an exact `GP`, a baseline, a process of your own.
+        tasks: Functions with their context.
+        num_context: The first so many rows of every task are its (padded) context; None: the rows
+            that `tasks.context` marks.
+        key: For laws with random probes; None: exact.
+        batch_size: Tasks side by side on a device.
+        block_size: Tasks per block, as in `run_resumable`.
+        directory: Keeps finished blocks: the same call resumes after a stop.
+        devices: Devices to use; all local ones by default.
+        **options: Further arguments of the law's own `log_prob_info`, such as `flow` and `route` of
+            a model.
+
+    Returns:
+        Totals per task, with the number of targets.
+
+    Example:
+        ```python
+        found = log_likelihood(gp, tasks, num_context=10)
+        print(summarise(found.per_target().value))
+        ```
     """
-    keys = None if key is None else jr.split(key, len(tasks.x))
-    measurement = LogProbs(flow, contexts, route, batch_size)
-    found = run_resumable(measurement, model, (tasks, keys), **options)
-    return PerTarget(**{name: jnp.asarray(values) for name, values in found.items()})
-
-
-@eqx.filter_jit
-def exact_log_prob(gp: GP, tasks: Batch, *, contexts: int) -> Float[Array, " tasks"]:
-    """The same of the exact process: the best that any model can do on average."""
-    targets = tasks.x.shape[1] - contexts
-
-    def one(task):
-        observed, x, y = split(task, contexts)
-        posterior = gp.condition(observed.x, observed.y, mask=observed.mask)
-        return posterior.log_prob(x, y) / targets
-
-    return jax.vmap(one)(tasks)
+    layout, arrays = arrange(tasks, num_context)
+    keys = None if key is None else jr.split(key, len(tasks.y))
+    found = run_resumable(
+        LogLikelihoodOf(layout, options, batch_size),
+        process,
+        (arrays, keys),
+        block_size=block_size,
+        directory=directory,
+        devices=devices,
+    )
+    return LogLikelihoods(**{name: jnp.asarray(values) for name, values in found.items()})
 
 
 class Summary(NamedTuple):
@@ -106,6 +127,13 @@ class Summary(NamedTuple):
 
 
 def summarise(values: Float[Array, " tasks"]) -> Summary:
-    """Mean with its standard error."""
+    """Mean over tasks with its standard error.
+
+    Args:
+        values: One value per task.
+
+    Returns:
+        Mean and standard error, plain numbers.
+    """
     error = jnp.std(values, ddof=1) / jnp.sqrt(jnp.asarray(len(values), values.dtype))
     return Summary(float(jnp.mean(values)), float(error))

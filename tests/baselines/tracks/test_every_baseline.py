@@ -1,5 +1,6 @@
 """What holds for every baseline."""
 
+import dataclasses
 import functools
 
 import equinox as eqx
@@ -12,6 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from geomndp import baselines
 
+from ...cases import compilations
 from .helper import FITS, KNOWN, LAWS, TARGETS, TIMES, tracks
 
 every = pytest.mark.parametrize("name", FITS)
@@ -22,6 +24,11 @@ with_a_law = pytest.mark.parametrize("name", LAWS)
 def fitted(name, dtype="float64"):
     x, y = (jnp.asarray(value, dtype=dtype) for value in tracks(400))
     return FITS[name](x, y)
+
+
+def blurred(baseline, variance):
+    """The same with densities blurred by tangent noise."""
+    return dataclasses.replace(baseline, density_noise=variance)
 
 
 def storm(dtype="float64", seed=1):
@@ -35,37 +42,41 @@ def storm(dtype="float64", seed=1):
 def test_means_and_samples_are_on_the_sphere_in_float32(name):
     context, x, _ = storm("float32")
     baseline = fitted(name, "float32")
-    mean = baseline.mean(context, x)
-    samples = baseline.sample(context, x, key=jr.key(0), num_samples=3)
+    mean = baseline.condition(*context).mean(x)
+    samples = baseline.condition(*context).sample(x, key=jr.key(0), num_samples=3)
     assert mean.shape == (4, 3) and samples.shape == (3, 4, 3)
     assert mean.dtype == samples.dtype == jnp.float32
     for found in (mean, samples):
         assert_allclose(jnp.sum(found**2, axis=-1), 1, atol=1e-5)
-    assert_array_equal(samples, baseline.sample(context, x, key=jr.key(0), num_samples=3))
+    assert_array_equal(
+        samples, baseline.condition(*context).sample(x, key=jr.key(0), num_samples=3)
+    )
 
 
 @every
 def test_the_order_of_points_does_not_matter(name):
     (xc, yc), x, y = storm()
     baseline, shuffle, turn = fitted(name), np.array([3, 5, 0, 2, 1, 4]), np.array([2, 0, 3, 1])
-    mean = baseline.mean((xc, yc), x)
-    moved = baseline.mean((xc[shuffle], yc[shuffle]), x[turn])
+    mean = baseline.condition(xc, yc).mean(x)
+    moved = baseline.condition(xc[shuffle], yc[shuffle]).mean(x[turn])
     assert_allclose(moved, mean[turn], atol=1e-8)
     if name in LAWS:
-        first = baseline.log_prob((xc, yc), x, y, 1e-6)
-        second = baseline.log_prob((xc[shuffle], yc[shuffle]), x[turn], y[turn], 1e-6)
+        first = blurred(baseline, 1e-6).condition(xc, yc).log_prob(x, y)
+        moved = blurred(baseline, 1e-6).condition(xc[shuffle], yc[shuffle])
+        second = moved.log_prob(x[turn], y[turn])
         assert_allclose(first, second, rtol=1e-6)
         # Noise bounds the density.
-        assert baseline.log_prob((xc, yc), x, y, 1e-2) < -len(x) * np.log(2 * np.pi * 1e-2)
+        found = blurred(baseline, 1e-2).condition(xc, yc).log_prob(x, y)
+        assert found < -len(x) * np.log(2 * np.pi * 1e-2)
 
 
 @eqx.filter_jit
-def density_at_samples(forecast, proposal, yc):
+def density_at_samples(predictive, x, proposal):
     """Log-densities of the law at its own samples, and of it and a wider one at the other's."""
-    own = forecast.sample(yc, key=jr.key(3), num_samples=2000)
+    own = predictive.sample(x, key=jr.key(3), num_samples=2000)
     other = proposal.sample(key=jr.key(4), num_samples=10_000)
-    at_own = jax.vmap(lambda y: forecast.log_prob(yc, y))(own)
-    at_other = jax.vmap(lambda y: forecast.log_prob(yc, y[None]))(other)
+    at_own = jax.vmap(lambda y: predictive.log_prob(x, y))(own)
+    at_other = jax.vmap(lambda y: predictive.log_prob(x, y[None]))(other)
     return at_own, at_other, jax.vmap(proposal.log_prob)(other)
 
 
@@ -75,11 +86,11 @@ def test_the_density_is_that_of_the_samples(name):
     """It integrates to one, and gives one entropy at its samples and at weighted other ones."""
     (xc, yc), x, _ = storm()
     baseline = fitted(name)
-    samples = baseline.sample((xc, yc), x[1:2], key=jr.key(2), num_samples=500)
-    centre = baseline.mean((xc, yc), x[1:2])
+    samples = baseline.condition(xc, yc).sample(x[1:2], key=jr.key(2), num_samples=500)
+    centre = baseline.condition(xc, yc).mean(x[1:2])
     spread = 1.5 * jnp.sqrt(jnp.mean(jnp.sum((samples - centre[None]) ** 2, axis=-1)) / 2)
     proposal = baselines.GenesisDensity(centre, 1 / spread**2)
-    found = density_at_samples(baseline.forecast(xc, x[1:2]), proposal, yc)
+    found = density_at_samples(baseline.condition(xc, yc), x[1:2], proposal)
     own, other, wide = (np.asarray(value) for value in found)
     ratio = np.exp(other - wide)
     assert abs(ratio.mean() - 1) < 4 * ratio.std() / np.sqrt(len(ratio)) + 1e-3
@@ -93,8 +104,8 @@ def test_nothing_known(name):
     (xc, yc), x, y = storm()
     nothing = (xc[:0], yc[:0])
     baseline = fitted(name)
-    assert baseline.sample(nothing, x, key=jr.key(0), num_samples=5).shape == (5, 4, 3)
-    assert np.isfinite(baseline.log_prob(nothing, x, y, 1e-6))
+    assert baseline.condition(*nothing).sample(x, key=jr.key(0), num_samples=5).shape == (5, 4, 3)
+    assert np.isfinite(blurred(baseline, 1e-6).condition(*nothing).log_prob(x, y))
 
 
 @every
@@ -102,13 +113,70 @@ def test_refusals(name):
     (xc, yc), x, y = storm()
     baseline = fitted(name)
     with pytest.raises(ValueError, match="got points off it in rows 2"):
-        baseline.mean((xc, yc.at[2].multiply(1.1)), x)
+        baseline.condition(xc, yc.at[2].multiply(1.1)).mean(x)
     with pytest.raises(ValueError, match="NaN or infinity in rows 1"):
-        baseline.mean((xc, yc.at[1, 0].set(jnp.nan)), x)
+        baseline.condition(xc, yc.at[1, 0].set(jnp.nan)).mean(x)
     with pytest.raises(ValueError, match="each time once, got a repeated one"):
-        baseline.mean((xc.at[1].set(xc[0]), yc), x)
-    with pytest.raises(ValueError, match="values that JAX is tracing"):
-        jax.jit(lambda context, x: baseline.mean(context, x))((xc, yc), x)
+        baseline.condition(xc.at[1].set(xc[0]), yc).mean(x)
+    with pytest.raises(ValueError, match="known points without noise"):
+        baseline.condition(xc, yc, noise=0.1)
     if name not in LAWS:
         with pytest.raises(ValueError, match="is a single track"):
-            baseline.log_prob((xc, yc), x, y)
+            baseline.condition(xc, yc).log_prob(x, y)
+
+
+def padded(values, count=3):
+    """Rows of anything below, and the mask."""
+    rows = jnp.concatenate([values, jnp.full((count, values.shape[1]), 7.0, values.dtype)])
+    return rows, (jnp.arange(len(rows)) < len(values)).astype(values.dtype)
+
+
+@every
+def test_masked_rows_do_not_count_under_jit_and_vmap(name):
+    (xc, yc), x, y = storm()
+    baseline = fitted(name)
+    many = jnp.stack([yc, storm(seed=2)[0][1]])
+
+    @eqx.filter_jit
+    def masked(baseline, xc, yc, x, y, mask, target_mask):
+        predictive = baseline.condition(xc, yc, mask=mask)
+        density = predictive.log_prob(x, y, mask=target_mask) if name in LAWS else 0.0
+        return predictive.mean(x[: len(y) - 3]), density
+
+    (xc_padded, mask), (x_padded, target_mask) = padded(xc), padded(x)
+    rest = (padded(y)[0], mask, target_mask)
+    means, densities = jax.vmap(
+        lambda yc: masked(baseline, xc_padded, padded(yc)[0], x_padded, *rest)
+    )(many)
+    for i in range(2):
+        predictive = baseline.condition(xc, many[i])
+        assert_allclose(means[i], predictive.mean(x), atol=1e-8)
+        if name in LAWS:
+            assert_allclose(densities[i], predictive.log_prob(x, y), rtol=1e-6)
+
+
+@every
+def test_one_compilation_per_bucketed_shape(name):
+    (xc, yc), x, y = storm()
+    baseline = fitted(name)
+
+    def ask(context):
+        predictive = baseline.condition(*context)
+        mean = predictive.mean(x)
+        return mean, predictive.log_prob_info(x, y).value if name in LAWS else mean
+
+    parts = [(xc[rows], yc[rows]) for rows in (np.arange(6), np.r_[:3, 4:6])]
+    ask(parts[0])
+    assert compilations(lambda: ask(parts[1])) == 0
+
+
+@with_a_law
+def test_moments_of_samples(name):
+    context, x, _ = storm()
+    predictive = fitted(name).condition(*context)
+    mean, std = predictive.mean_and_std(x, key=jr.key(0))
+    samples = predictive.sample(x, key=jr.key(1), num_samples=400)
+    assert_allclose(mean, predictive.mean(x))
+    assert_allclose(std, jnp.std(samples, axis=0), rtol=0.4)
+    with pytest.raises(ValueError, match="expected a key"):
+        predictive.mean_and_std(x)

@@ -29,7 +29,7 @@ def test_a_steady_storm_is_told_exactly(baseline, getkey):
     times = jnp.arange(12.0)[:, None] ** 1.5 / 8
     y = steady(times, getkey())
     known, targets = np.array([0, 2, 3, 8, 10, 11]), np.array([1, 5, 6, 9])
-    found = baseline.mean((times[known], y[known]), times[targets])
+    found = baseline.condition(times[known], y[known]).mean(times[targets])
     assert_allclose(found, y[targets], atol=1e-9)
 
 
@@ -37,7 +37,7 @@ def test_a_steady_storm_is_told_exactly(baseline, getkey):
 def test_beyond_the_known_points(baseline, getkey):
     times = jnp.arange(8.0)[:, None]
     y = steady(times, getkey())
-    found = baseline.mean((times[3:5], y[3:5]), jnp.concatenate([times[:3], times[5:]]))
+    found = baseline.condition(times[3:5], y[3:5]).mean(jnp.concatenate([times[:3], times[5:]]))
     assert_allclose(found, jnp.concatenate([y[:3], y[5:]]), atol=1e-9)
 
 
@@ -48,8 +48,8 @@ def test_turning_the_sphere_turns_the_curve(baseline, getkey):
     start = jnp.broadcast_to(SPHERE.uniform(1, key=getkey()), (9, 3))
     y = SPHERE.exp(start, SPHERE.project(start, 0.3 * jr.normal(getkey(), (9, 3))))
     known, x = np.array([0, 1, 7, 8]), times[2:7]
-    here = baseline.mean((times[known], y[known]), x)
-    there = baseline.mean((times[known], y[known] @ turn), x)
+    here = baseline.condition(times[known], y[known]).mean(x)
+    there = baseline.condition(times[known], y[known] @ turn).mean(x)
     assert_allclose(there, here @ turn, atol=1e-9)
 
 
@@ -58,7 +58,7 @@ def test_hermite_leaves_and_arrives_with_the_known_velocities(getkey):
     y = SPHERE.exp(start, SPHERE.project(start, 0.1 * jr.normal(getkey(), (4, 3))))
     times, small = jnp.array([[0.0], [1.0], [4.0], [5.0]]), 1e-6
     x = jnp.array([[1.0 + small], [4.0 - small]])
-    first, last = baselines.Hermite().mean((times, y), x)
+    first, last = baselines.Hermite().condition(times, y).mean(x)
     assert_allclose(SPHERE.log(y[1], first) / small, -SPHERE.log(y[1], y[0]), atol=1e-4)
     assert_allclose(SPHERE.log(y[2], last) / small, -SPHERE.log(y[2], y[3]), atol=1e-4)
 
@@ -67,6 +67,6 @@ def test_hermite_and_persistence_know_their_limits():
     times = jnp.arange(3.0)[:, None]
     y = jnp.broadcast_to(jnp.array([[1.0, 0.0, 0.0]]), (3, 3))
     with pytest.raises(ValueError, match="every target between known points"):
-        baselines.Hermite().mean((times[:2], y[:2]), times[2:])
+        baselines.Hermite().condition(times[:2], y[:2]).mean(times[2:])
     with pytest.raises(ValueError, match="at least 2 known points, got 1"):
-        baselines.Persistence().mean((times[:1], y[:1]), times[2:])
+        baselines.Persistence().condition(times[:1], y[:1]).mean(times[2:])

@@ -1,5 +1,7 @@
 """Regression in a local frame and processes in charts, against what is known of them."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -8,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from geomndp import baselines
-from geomndp.baselines.tracks import linear
+from geomndp.baselines.tracks import chart_gp, local_frame, regression
 from geomndp.geometry import Sphere
 from geomndp.gp import GP
 from geomndp.kernels import SquaredExponential
@@ -27,34 +29,34 @@ def about_the_axis(angle):
 
 def test_local_coordinates_there_and_back(getkey):
     anchor, y = SPHERE.uniform(1, key=getkey())[0], SPHERE.uniform(6, key=getkey())
-    c = jax.jit(linear.to_local)(anchor, y)
-    assert_allclose(jax.jit(linear.from_local)(anchor, c), y, atol=1e-9)
+    c = jax.jit(local_frame.to_local)(anchor, y)
+    assert_allclose(jax.jit(local_frame.from_local)(anchor, c), y, atol=1e-9)
     assert_allclose(jnp.linalg.norm(c, axis=1), SPHERE.distance(jnp.stack([anchor] * 6), y))
 
 
 def test_area_of_local_coordinates_is_that_of_their_jacobian(getkey):
     anchor, c = SPHERE.uniform(1, key=getkey())[0], jr.normal(getkey(), (1, 2))
-    jacobian = jax.jit(jax.jacfwd(lambda c: linear.from_local(anchor, c[None])[0]))(c[0])
+    jacobian = jax.jit(jax.jacfwd(lambda c: local_frame.from_local(anchor, c[None])[0]))(c[0])
     area = 0.5 * jnp.linalg.slogdet(jacobian.T @ jacobian)[1]
-    assert_allclose(linear.log_area(c)[0], area, atol=1e-9)
+    assert_allclose(local_frame.log_area(c)[0], area, atol=1e-9)
 
 
 def test_north_is_up():
     here = jnp.array([[0.0, 1.0, 0.0]])
     north_east = jnp.array([[-0.01, 1.0, 0.02]])
-    found = jax.jit(linear.to_local)(here[0], SPHERE.retract(north_east))
+    found = jax.jit(local_frame.to_local)(here[0], SPHERE.retract(north_east))
     assert_allclose(found, [[0.01, 0.02]], rtol=1e-3)
 
 
 def test_longitude_does_not_matter_to_the_regression():
     x, y = (jnp.asarray(value) for value in tracks(300))
     baseline = baselines.LinearGaussian.fit(x, y)
-    forecast = baseline.forecast(x[0][KNOWN], x[0][TARGETS])
     turn = about_the_axis(2.0)
 
     @jax.jit
     def both(v):
-        return forecast.log_prob(v[KNOWN], v[TARGETS]), forecast.mean(v[KNOWN])
+        predictive = baseline.condition(x[0][KNOWN], v[KNOWN])
+        return predictive.log_prob(x[0][TARGETS], v[TARGETS]), predictive.mean(x[0][TARGETS])
 
     (here, mean), (there, turned) = both(y[0]), both(y[0] @ turn)
     assert_allclose(here, there, atol=1e-6)
@@ -68,17 +70,21 @@ def test_regression_finds_a_linear_law(getkey):
     truth = rng.normal(size=(4, 2))
     spread = np.array([0.02, 0.01])
     targets = features @ truth + spread * rng.normal(size=(4000, 2))
-    found = linear.fit_linear(0, features, targets, heavy_tailed=False, dtype=jnp.float64)
-    assert_allclose(found.coefficients, truth, atol=1e-3)
-    assert_allclose(np.sort(found.residuals.variances), np.sort(spread**2), rtol=0.1)
+    none, all_targets = np.zeros(0), np.ones(1)
+    found = regression.fit_on_host(features, targets, none, all_targets, heavy_tailed=False)
+    assert_allclose(found[0], truth, atol=1e-3)
+    assert_allclose(np.sort(found[2]), np.sort(spread**2), rtol=0.1)
 
 
 def held_out_log_prob(heavy, heavy_tailed):
     x, y = (jnp.asarray(value) for value in tracks(900, heavy=heavy))
     baseline = baselines.LinearGaussian.fit(x[:600], y[:600], heavy_tailed=heavy_tailed)
-    forecast = baseline.forecast(x[0][KNOWN], x[0][TARGETS])
-    log_prob = jax.jit(jax.vmap(lambda v: forecast.log_prob(v[KNOWN], v[TARGETS], 1e-9)))(y[600:])
-    return float(jnp.mean(log_prob))
+    baseline = dataclasses.replace(baseline, density_noise=1e-9)
+
+    def log_prob(v):
+        return baseline.condition(x[0][KNOWN], v[KNOWN]).log_prob(x[0][TARGETS], v[TARGETS])
+
+    return float(jnp.mean(jax.jit(jax.vmap(log_prob))(y[600:])))
 
 
 @pytest.mark.slow
@@ -90,7 +96,11 @@ def test_scales_help_where_storms_differ_and_cost_little_where_not():
 def test_scale_mixture_samples_have_its_variances():
     x, y = (jnp.asarray(value) for value in tracks(600, heavy=True))
     baseline = baselines.LinearGaussian.fit(x, y, heavy_tailed=True)
-    law = baseline.forecast(x[0][KNOWN], x[0][TARGETS]).residuals
+    known, targets = (baseline._rows(x[0][rows]) for rows in (KNOWN, TARGETS))
+    roles = local_frame.choose_roles(known, None, targets, None)
+    law = regression.fit_regression(
+        roles, y[:, KNOWN], y[:, TARGETS], None, heavy_tailed=True
+    ).residuals
     draws = jax.jit(lambda key: law.sample(key=key, num_samples=20_000) @ law.basis)(jr.key(0))
     scale = jnp.sum(jnp.exp(law.log_weights) * law.scales[None], axis=1)[law.band]
     assert_allclose(jnp.mean(draws**2, axis=0), scale * law.variances, rtol=0.15)
@@ -136,9 +146,9 @@ def test_densities_of_a_process_chain():
     x, y = (jnp.asarray(value) for value in tracks(200))
     process, path = baselines.ChartGP.fit(x, y, chart=CHARTS[1]), y[3]
     nothing, times = (x[0][:0], path[:0]), jnp.asarray(TIMES)
-    everything = process.log_prob(nothing, times, path)
-    known = process.log_prob(nothing, times[KNOWN], path[KNOWN])
-    rest = process.log_prob((times[KNOWN], path[KNOWN]), times[TARGETS], path[TARGETS])
+    everything = process.condition(*nothing).log_prob(times, path)
+    known = process.condition(*nothing).log_prob(times[KNOWN], path[KNOWN])
+    rest = process.condition(times[KNOWN], path[KNOWN]).log_prob(times[TARGETS], path[TARGETS])
     assert_allclose(known + rest, everything, rtol=1e-5)
 
 
@@ -157,7 +167,7 @@ def test_the_date_line_is_no_edge_to_a_process():
     process = baselines.ChartGP.fit(x, y)
     times, lon = x[0], 179 + 0.3 * np.arange(len(x[0]))
     path = baselines.LatLon().from_plane(jnp.asarray(np.stack([0 * lon + 10, lon], axis=-1)))
-    mean = process.mean((times[KNOWN], path[KNOWN]), times[TARGETS])
+    mean = process.condition(times[KNOWN], path[KNOWN]).mean(times[TARGETS])
     assert jnp.max(SPHERE.distance(mean, path[TARGETS])) < 0.02
 
 
@@ -165,8 +175,8 @@ def test_regression_refuses_what_it_was_not_fitted_to():
     x, y = (jnp.asarray(value) for value in tracks(40))
     baseline = baselines.LinearGaussian.fit(x, y)
     with pytest.raises(ValueError, match="times of the tracks that were fitted"):
-        baseline.forecast(x[0][:2], x[0][3:5] + 0.01)
+        baseline.condition(x[0][:2], y[0][:2]).mean(x[0][3:5] + 0.01)
     with pytest.raises(ValueError, match=r"expected more than \d+ tracks to fit"):
-        baseline.forecast(x[0][KNOWN], x[0][TARGETS])
+        baseline.condition(x[0][KNOWN], y[0][KNOWN]).mean(x[0][TARGETS])
     with pytest.raises(ValueError, match="tracks that share their times"):
         baselines.LinearGaussian.fit(x.at[0].add(1.0), y)

@@ -1,5 +1,6 @@
 """The cyclone table: tasks, measures, rows; the reference figures on the real tracks."""
 
+import dataclasses
 import json
 import os
 
@@ -13,8 +14,8 @@ from geomndp import baselines
 from geomndp.data import ibtracs
 from geomndp.experiments.cyclones import baselines as track_baselines, protocol, rows as rows_of
 from geomndp.experiments.cyclones.experiment import EXPERIMENT
-from geomndp.experiments.cyclones.rows import Measures
 from geomndp.geometry.geodesy import EARTH_RADIUS_KM, to_unit
+from geomndp.predictive import AbstractPredictive, AbstractProcess, exact_log_prob
 
 
 def synthetic(count, seed):
@@ -42,16 +43,34 @@ def test_the_blur_bounds_densities_at_566_nats():
     assert_allclose(-50 * np.log(2 * np.pi * protocol.blur()), 566, atol=0.5)
 
 
+class Sides(AbstractPredictive):
+    """Samples 100 km to either side of (1, 0, 0)."""
+
+    def sample(self, x, *, key, num_samples):
+        angle = 100 / EARTH_RADIUS_KM
+        sides = jnp.array([[np.cos(angle), sign * np.sin(angle), 0.0] for sign in (1, -1)])
+        return jnp.broadcast_to(sides[:, None], (num_samples, len(x), 3))
+
+    def log_prob_info(self, x, y, *, key=None, mask=None):
+        return exact_log_prob(jnp.zeros((), x.dtype))
+
+
+class SidesProcess(AbstractProcess):
+    """A process of a user, in one place."""
+
+    def condition(self, x, y, noise=0.0, mask=None):
+        return Sides()
+
+
 def test_measures_are_in_kilometres():
-    """Samples 100 km to either side of the truth."""
     which = protocol.task("extrapolation")
-    angle = 100 / EARTH_RADIUS_KM
-    truth = jnp.broadcast_to(jnp.array([1.0, 0.0, 0.0]), (2, 30, 3))
-    sides = jnp.array([[np.cos(angle), sign * np.sin(angle), 0.0] for sign in (1, -1)])
-    samples = jnp.broadcast_to(sides[None, :, None], (2, 2, 30, 3))
-    found = protocol.score_samples(which, samples, truth, key=jr.key(0))
+    tracks = synthetic(2, 0)
+    truth = dataclasses.replace(tracks, y=np.broadcast_to([1.0, 0.0, 0.0], tracks.y.shape))
+    tasks = protocol.task_batch(which, truth, "float64")
+    found = protocol.measure(SidesProcess(), which, tasks, key=jr.key(0), num_samples=2)
     assert_allclose(found[:3], [100, 0, 0], atol=1e-6)
     assert_allclose(found.lead_errors, [0, 0, 0], atol=1e-6)
+    assert found.log_prob == 0
 
 
 def test_rows_there_and_back():
@@ -77,12 +96,17 @@ def test_measured_rows_lie_in_the_package():
         rows_of.stored_rows("months", EXPERIMENT.results)
 
 
+def measured(baseline, name, tracks, **options):
+    which = protocol.task(name)
+    tasks = protocol.task_batch(which, tracks, "float64")
+    return protocol.measure(baseline, which, tasks, key=jr.key(0), **options)
+
+
 def test_a_single_track_has_no_coverage():
     part = synthetic(5, 2)
-    x, y = jnp.asarray(part.x[0]), jnp.asarray(part.y)
-    which = protocol.task("interpolation")
-    found = protocol.score_baseline(baselines.GreatCircle(), which, x, y, key=jr.key(0))
-    assert found == Measures(*[found.mean_error] * 3)
+    found = measured(baselines.GreatCircle(), "interpolation", part)
+    assert_allclose(found[:3], [found.mean_error] * 3)
+    assert found[3:] == (None, None, None)
 
 
 @pytest.fixture(scope="module")
@@ -95,16 +119,11 @@ def tracks():
 @pytest.mark.slow
 def test_reference_figures_of_curves(tracks):
     """Mean over all 5403 tracks, as in the design: 417 (147, 396, 976), 167 and 101 km."""
-    x, y = jnp.asarray(tracks.x[0]), jnp.asarray(tracks.y)
-
-    def error(baseline, name):
-        return protocol.score_baseline(baseline, protocol.task(name), x, y, key=jr.key(0))
-
-    found = error(baselines.Persistence(), "extrapolation")
+    found = measured(baselines.Persistence(), "extrapolation", tracks)
     assert_allclose([found.mean_error, *found.lead_errors], [417, 147, 396, 976], rtol=0.005)
-    straight = error(baselines.GreatCircle(), "interpolation")
+    straight = measured(baselines.GreatCircle(), "interpolation", tracks)
     assert_allclose(straight.mean_error, 167, rtol=0.005)
-    curved = error(baselines.Hermite(steps=2), "interpolation")
+    curved = measured(baselines.Hermite(steps=2), "interpolation", tracks)
     assert_allclose(curved.mean_error, 101, rtol=0.005)
 
 
@@ -112,17 +131,11 @@ def test_reference_figures_of_curves(tracks):
 def test_reference_figures_of_the_regression(tracks):
     """One split: mean errors 90 and 341 km, log-densities 460, 292 and 282 nats."""
     train, test = ibtracs.split_by_storm(tracks, 0)
-    x, truth = jnp.asarray(train.x), jnp.asarray(test.y)
-    baseline = baselines.LinearGaussian.fit(x, jnp.asarray(train.y))
+    fitted = baselines.LinearGaussian.fit(jnp.asarray(train.x), jnp.asarray(train.y))
+    baseline = track_baselines.blurred(fitted)
     expected = {"joint": (460, None), "interpolation": (292, 90), "extrapolation": (282, 341)}
     for name, (nats, km) in expected.items():
-        which = protocol.task(name)
-        forecast = baseline.forecast(x[0][which.known], x[0][which.targets])
-        known, targets = truth[:, which.known], truth[:, which.targets]
-
-        density = protocol._log_probs(forecast, known, targets, protocol.blur())
-        assert_allclose(jnp.mean(density), nats, atol=5)
+        found = measured(baseline, name, test)
+        assert_allclose(found.log_prob, nats, atol=5)
         if km is not None:
-            mean = protocol._means(forecast, known)
-            error = EARTH_RADIUS_KM * protocol.SPHERE.distance(mean, targets)
-            assert_allclose(jnp.mean(error), km, rtol=0.06)
+            assert_allclose(found.mean_error, km, rtol=0.06)

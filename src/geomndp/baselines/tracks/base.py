@@ -1,126 +1,229 @@
-"""What every simple forecast gives: a law of a track at some times given its points at others."""
+"""What every track baseline is: a process that is conditioned on known points of one track."""
+
+from __future__ import annotations
 
 import abc
+from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 from geomndp import _validation
-from geomndp._types import Array, Float, PRNGKeyArray, Scalar, ScalarLike
-from geomndp.geometry import Sphere
-
-SPHERE = Sphere(2)
-Points = Float[Array, "n 3"]
-Times = Float[Array, "k 1"]
-Known = Float[Array, "c 3"]
-KnownTimes = Float[Array, "c 1"]
-Targets = Float[Array, "k 3"]
-Context = tuple[KnownTimes, Known]
-"""Times (c, 1) in days and unit vectors (c, 3) of what is known of one track."""
-
-
-class AbstractForecast(eqx.Module):
-    """Law of a track at fixed times given its points `yc` at other fixed times; `vmap` outside."""
-
-    @abc.abstractmethod
-    def mean(self, yc: Known) -> Targets:
-        """The best single track."""
-
-    @abc.abstractmethod
-    def sample(self, yc: Known, *, key: PRNGKeyArray, num_samples: int) -> Float[Array, "s k 3"]:
-        """Draw tracks."""
-
-    @abc.abstractmethod
-    def log_prob(self, yc: Known, y: Targets, noise: ScalarLike = 0.0) -> Scalar:
-        """Joint log-density with respect to area, of the law blurred by tangent noise.
-
-        `noise` is the variance of each tangent coordinate: B(t_min) compares with a
-        diffusion model.
-        """
+from geomndp._arrays import put
+from geomndp._types import Array, Float, Mask, PRNGKeyArray, Scalar
+from geomndp.baselines.tracks.context import (
+    SPHERE,
+    Targets,
+    Times,
+    TrackContext,
+    blank_context,
+    bucketed,
+    distinct_times,
+    fill_masked,
+    pad_rows,
+)
+from geomndp.predictive import (
+    MOMENT_SAMPLES,
+    AbstractPredictive,
+    AbstractProcess,
+    LogProb,
+    exact_log_prob,
+)
 
 
-class AbstractPointForecast(AbstractForecast):
-    """A single track, without a law around it."""
+class AbstractBaseline(AbstractProcess):
+    """Something fitted to tracks that predicts any times of a track from any others.
 
-    def sample(self, yc, *, key, num_samples):
-        mean = self.mean(yc)
-        return jnp.broadcast_to(mean[None], (num_samples, *mean.shape))
-
-    def log_prob(self, yc, y, noise=0.0):
-        kind = type(self).__name__
-        raise ValueError(f"expected a forecast with a density, got {kind}, which is a single track")
-
-
-class AbstractBaseline(eqx.Module):
-    """Something fitted to tracks that can forecast any times from any others."""
+    A subclass writes the `predict_...` methods: pure functions of arrays, in which masked rows hold
+    some point of the sphere and count for nothing. Checks of values stand in `condition` and in
+    the predictive law.
+    """
 
     @classmethod
     @abc.abstractmethod
-    def fit(cls, x: Float[Array, "b n 1"], y: Float[Array, "b n 3"]) -> "AbstractBaseline":
-        """Learn from tracks that share their times."""
+    def fit(cls, x: Float[Array, "b n 1"], y: Float[Array, "b n 3"]) -> AbstractBaseline:
+        """Fit to tracks that share their times.
+
+        Args:
+            x: Times in days, shape (b, n, 1).
+            y: Unit vectors, shape (b, n, 3).
+
+        Returns:
+            The fitted baseline.
+        """
 
     @abc.abstractmethod
-    def forecast(self, xc: KnownTimes, x: Times) -> AbstractForecast:
-        """Law at times x given points at times xc, both known numbers; the work is done here."""
-
-    def mean(self, context: Context, x: Times) -> Targets:
+    def predict_mean(self, context: TrackContext, x: Times, mask: Mask | None) -> Targets:
         """The best single track at times x."""
-        xc, yc = checked(context, x)
-        return _mean(self.forecast(xc, x), yc)
+
+    @abc.abstractmethod
+    def predict_samples(
+        self, context: TrackContext, x: Times, *, key: PRNGKeyArray, num_samples: int
+    ) -> Float[Array, "s k 3"]:
+        """Tracks at times x."""
+
+    @abc.abstractmethod
+    def predict_log_prob(
+        self, context: TrackContext, x: Times, y: Targets, mask: Mask | None
+    ) -> Scalar:
+        """Joint log-density of the unmasked rows with respect to area."""
+
+    def check_times(self, known: np.ndarray, targets: np.ndarray) -> None:
+        """Raise ValueError for known and target times (days) that this baseline cannot treat."""
+
+    def condition(
+        self, x: Array, y: Array, noise: Any = 0.0, mask: Mask | None = None
+    ) -> TrackPredictive:
+        """Law of a track given known points.
+
+        Args:
+            x: Times in days, shape (c, 1); c = 0 gives the prior where there is one.
+            y: Unit vectors, shape (c, 3).
+            noise: Must be 0: known points are exact.
+            mask: 1 for real rows, 0 for padding, shape (c,).
+
+        Returns:
+            The predictive law at any other times.
+
+        Raises:
+            ValueError: If shapes do not fit, points are off the sphere, or times are repeated.
+        """
+        _validation.function(x, y, dim=3, mask=mask, name=" of the context")
+        SPHERE.check("y of the context", y, mask)
+        if _validation.concrete(noise) and np.any(np.asarray(noise) != 0):
+            raise ValueError(f"expected known points without noise, got noise {noise}")
+        return TrackPredictive(self, TrackContext(x, y, mask))
+
+
+class AbstractPointBaseline(AbstractBaseline):
+    """A single track, without a law around it: all samples are the same, and no density exists."""
+
+    def predict_samples(self, context, x, *, key, num_samples):
+        mean = self.predict_mean(context, x, None)
+        return jnp.broadcast_to(mean[None], (num_samples, *mean.shape))
+
+    def predict_log_prob(self, context, x, y, mask):
+        name = type(self).__name__
+        raise ValueError(f"expected a law with a density, got {name}, which is a single track")
+
+
+class TrackPredictive(AbstractPredictive):
+    """Law of one track given its known points; densities are with respect to area.
+
+    Attributes:
+        process: The baseline.
+        context: Known points.
+    """
+
+    process: AbstractBaseline
+    context: TrackContext
+
+    def mean(self, x: Times) -> Targets:
+        """The best single track.
+
+        Args:
+            x: Times in days, shape (k, 1).
+
+        Returns:
+            Unit vectors, shape (k, 3).
+        """
+        self._check(x)
+        if not _all_concrete((self, x)):
+            return _mean(self.process, self.context, x, None)
+        context, padded, mask = bucketed(self.context, x)
+        return put(np.asarray(_mean(self.process, context, padded, mask))[: len(x)])
 
     def sample(
-        self, context: Context, x: Times, *, key: PRNGKeyArray, num_samples: int
+        self, x: Times, *, key: PRNGKeyArray, num_samples: int = 16
     ) -> Float[Array, "s k 3"]:
-        """Draw tracks at times x."""
-        xc, yc = checked(context, x)
-        return _sample(self.forecast(xc, x), yc, key, num_samples)
+        """Draw tracks.
 
-    def log_prob(self, context: Context, x: Times, y: Targets, noise: ScalarLike = 0.0) -> Scalar:
-        """Joint log-density of y with respect to area, blurred by tangent noise."""
-        xc, yc = checked(context, x)
-        SPHERE.check("y", y)
-        # As an array: a number would be compiled in.
-        return _log_prob(self.forecast(xc, x), yc, y, jnp.asarray(noise, dtype=y.dtype))
+        Args:
+            x: Times in days, shape (k, 1).
+            key: Random key.
+            num_samples: Number s of tracks.
+
+        Returns:
+            Unit vectors, shape (s, k, 3).
+        """
+        self._check(x)
+        _validation.at_least(0, num_samples=num_samples)
+        return _sample(self.process, self.context, x, key, num_samples)
+
+    def log_prob_info(
+        self,
+        x: Times,
+        y: Targets,
+        *,
+        key: PRNGKeyArray | None = None,
+        mask: Mask | None = None,
+    ) -> LogProb:
+        """Joint log-density of a track's points, exact.
+
+        Args:
+            x: Times in days, shape (k, 1).
+            y: Unit vectors, shape (k, 3).
+            key: Not used.
+            mask: 1 for real rows, 0 for padding, shape (k,).
+
+        Returns:
+            Nats with respect to area on the unit sphere.
+
+        Raises:
+            ValueError: If the baseline is a single track, or a point is off the sphere.
+        """
+        self._check(x, mask)
+        _validation.function(x, y, dim=3, mask=mask)
+        SPHERE.check("y", y, mask)
+        context = self.context
+        if _all_concrete((self, x, y, mask)):
+            length = len(x)
+            context, x, mask = bucketed(context, x, mask)
+            y = put(pad_rows(y, len(x) - length))
+        return exact_log_prob(_log_prob(self.process, context, x, y, mask))
+
+    def mean_and_std(self, x: Times, *, key: PRNGKeyArray | None = None) -> tuple[Targets, Targets]:
+        """The best single track, and the standard deviation of every coordinate over samples.
+
+        Args:
+            x: Times in days, shape (k, 1).
+            key: Random key; not needed where the law is a single track.
+
+        Returns:
+            Two arrays of shape (k, 3).
+        """
+        mean = self.mean(x)
+        if isinstance(self.process, AbstractPointBaseline):
+            return mean, jnp.zeros_like(mean)
+        if key is None:
+            raise ValueError("expected a key to estimate the spread of tracks, got None")
+        samples = self.sample(x, key=key, num_samples=MOMENT_SAMPLES)
+        return mean, jnp.std(samples, axis=0, ddof=1)
+
+    def _check(self, x: Times, mask: Mask | None = None) -> None:
+        _validation.function(x, dim=3, mask=mask)
+        if _all_concrete((self.context.x, self.context.mask, x, mask)):
+            known = distinct_times(self.context.x, self.context.mask)
+            self.process.check_times(known, distinct_times(x, mask))
+
+
+# Compiled once for all splits and sizes: baselines come in as arrays.
+@eqx.filter_jit
+def _mean(process, context, x, mask):
+    return process.predict_mean(blank_context(context), x, mask)
 
 
 @eqx.filter_jit
-def _mean(forecast, yc):
-    return forecast.mean(yc)
+def _sample(process, context, x, key, num_samples: int):
+    return process.predict_samples(blank_context(context), x, key=key, num_samples=num_samples)
 
 
 @eqx.filter_jit
-def _sample(forecast, yc, key, num_samples):
-    return forecast.sample(yc, key=key, num_samples=num_samples)
+def _log_prob(process, context, x, y, mask):
+    return process.predict_log_prob(blank_context(context), x, fill_masked(y, mask), mask)
 
 
-@eqx.filter_jit
-def _log_prob(forecast, yc, y, noise):
-    return forecast.log_prob(yc, y, noise)
-
-
-def checked(context: Context, x) -> Context:
-    """Refuse a context or times that make no sense."""
-    xc, yc = context
-    _validation.function(xc, yc, dim=3, name=" of the context")
-    _validation.function(x, dim=3)
-    SPHERE.check("y of the context", yc)
-    return xc, yc
-
-
-def days(x: Float[Array, "n 1"]) -> np.ndarray:
-    """Times as numbers that can be compared; refuses repeated ones."""
-    if not _validation.concrete(x):
-        raise ValueError("expected times that are known numbers, got values that JAX is tracing")
-    times = np.asarray(x, dtype=float)[:, 0]
-    if len(np.unique(times)) != len(times):
-        raise ValueError("expected each time once, got a repeated one")
-    return times
-
-
-def shared_times(x: Float[Array, "b n 1"]) -> np.ndarray:
-    """Times of tracks that were all taken at the same ones."""
-    times = np.asarray(x, dtype=float)[..., 0]
-    if not len(times) or np.abs(times - times[:1]).max() > 1e-6:
-        raise ValueError("expected tracks that share their times, got different ones")
-    return times[0]
+def _all_concrete(tree) -> bool:
+    return all(map(_validation.concrete, jax.tree.leaves(tree)))

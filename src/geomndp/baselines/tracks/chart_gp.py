@@ -1,10 +1,11 @@
-"""Gaussian processes in the plane of a chart: two of the paper's rows.
+"""Gaussian processes in the plane of a map projection: two of the paper's rows.
 
 The coordinates are normalised, independent, and each has a squared-exponential kernel with noise,
 whose three parameters maximise the marginal likelihood of the training tracks.
 """
 
-import equinox as eqx
+from __future__ import annotations
+
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -12,18 +13,12 @@ import numpy as np
 from scipy.optimize import minimize
 
 from geomndp._types import Array, Float
-from geomndp.baselines.tracks.base import (
-    AbstractBaseline,
-    AbstractForecast,
-    KnownTimes,
-    Points,
-    Times,
-    days,
-    shared_times,
-)
+from geomndp.baselines.tracks.base import AbstractBaseline
+from geomndp.baselines.tracks.context import Points, TrackContext, ordered_times, shared_times
 from geomndp.baselines.tracks.map_projections import AbstractChart, LatLon
-from geomndp.gp import GP
+from geomndp.gp import GP, ConditionedGP
 from geomndp.kernels import SquaredExponential
+from geomndp.linalg import zero_masked
 
 SMALLEST_NOISE = 1e-6
 """Smallest noise variance as a share of the kernel's: the rounding of a smooth Gram matrix."""
@@ -59,63 +54,23 @@ def fit_gp(times: np.ndarray, u: np.ndarray) -> GP:
     return GP(SquaredExponential(lengthscale, variance), noise=noise * variance)
 
 
-class ChartForecast(AbstractForecast):
-    """Posterior processes of both coordinates, mapped to the sphere."""
-
-    chart: AbstractChart
-    centre: Float[Array, " 2"]
-    spread: Float[Array, " 2"]
-    gps: tuple[GP, GP]
-    xc: KnownTimes
-    x: Times
-    order: tuple[int, ...] = eqx.field(static=True)
-    """Rows of known points, then of targets, in the order of time."""
-
-    def _coordinates(self, y: Points, order) -> Float[Array, "n 2"]:
-        """Normalised coordinates; the chart sees the track in the order of time."""
-        order = np.asarray(order, dtype=int)
-        u = self.chart.to_plane(y[order])[np.argsort(order)]
-        return (u - self.centre[None]) / self.spread[None]
-
-    def _posteriors(self, u):
-        return [gp.condition(self.xc, u[:, i : i + 1]) for i, gp in enumerate(self.gps)]
-
-    def _from_context(self, yc):
-        return self._posteriors(self._coordinates(yc, [i for i in self.order if i < len(self.xc)]))
-
-    def _points(self, u: Float[Array, "k 2"]) -> Points:
-        return self.chart.from_plane(self.centre[None] + self.spread[None] * u)
-
-    def mean(self, yc):
-        means = [posterior.mean_at(self.x) for posterior in self._from_context(yc)]
-        return self._points(jnp.concatenate(means, axis=1))
-
-    def sample(self, yc, *, key, num_samples):
-        draws = [
-            posterior.sample(self.x, key=key, num_samples=num_samples)
-            for posterior, key in zip(self._from_context(yc), jr.split(key), strict=True)
-        ]
-        return jax.vmap(self._points)(jnp.concatenate(draws, axis=2))
-
-    def log_prob(self, yc, y, noise=0.0):
-        """Noise is that of a small step on the sphere at y, mapped to the plane."""
-        u = self._coordinates(jnp.concatenate([yc, y]), self.order)
-        known, u = u[: len(yc)], u[len(yc) :]
-        stretch = self.chart.stretch(self.centre[None] + self.spread[None] * u) / self.spread[None]
-        total = jnp.sum(jnp.log(stretch))
-        for i, posterior in enumerate(self._posteriors(known)):
-            gram = posterior.gram(self.x).add_diagonal(noise * stretch[:, i] ** 2)
-            total = total + gram.log_density(u[:, i : i + 1] - posterior.mean_at(self.x))
-        return total
-
-
 class ChartGP(AbstractBaseline):
-    """Two independent processes in a chart."""
+    """Two independent processes in a chart, mapped to the sphere.
+
+    Attributes:
+        chart: The map projection.
+        centre: What is subtracted from the coordinates.
+        spread: What they are then divided by.
+        gps: A process for each coordinate.
+        density_noise: Variance of each tangent coordinate by which densities are blurred, not
+            samples: B(t_min) compares with a diffusion model.
+    """
 
     chart: AbstractChart
     centre: Float[Array, " 2"]
     spread: Float[Array, " 2"]
     gps: tuple[GP, GP]
+    density_noise: float = 0.0
 
     @classmethod
     def fit(cls, x, y, *, chart: AbstractChart | None = None):
@@ -127,7 +82,43 @@ class ChartGP(AbstractBaseline):
         centre, spread = (jnp.asarray(value, dtype=y.dtype) for value in (centre, spread))
         return cls(chart, centre, spread, (first, second))
 
-    def forecast(self, xc, x):
-        order = np.argsort(np.concatenate([days(xc), days(x)]), kind="stable")
-        places = tuple(order.tolist())
-        return ChartForecast(self.chart, self.centre, self.spread, self.gps, xc, x, places)
+    def _coordinates(self, y: Points, times: Float[Array, " n"]) -> Float[Array, "n 2"]:
+        """Normalised coordinates; the chart sees the track in the order of time."""
+        order = jnp.argsort(times)
+        u = self.chart.to_plane(y[order])[jnp.argsort(order)]
+        return (u - self.centre[None]) / self.spread[None]
+
+    def _posteriors(self, context: TrackContext, u: Float[Array, "c 2"]) -> list[ConditionedGP]:
+        return [
+            gp.condition(context.x, u[:, i : i + 1], mask=context.mask)
+            for i, gp in enumerate(self.gps)
+        ]
+
+    def _points(self, u: Float[Array, "k 2"]) -> Points:
+        return self.chart.from_plane(self.centre[None] + self.spread[None] * u)
+
+    def predict_mean(self, context, x, mask):
+        """Posterior means, mapped to the sphere."""
+        posteriors = self._posteriors(context, self._coordinates(context.y, context.times()))
+        return self._points(jnp.concatenate([law.mean_at(x) for law in posteriors], axis=1))
+
+    def predict_samples(self, context, x, *, key, num_samples):
+        """Posterior samples, mapped to the sphere."""
+        posteriors = self._posteriors(context, self._coordinates(context.y, context.times()))
+        draws = [
+            law.sample(x, key=key, num_samples=num_samples)
+            for law, key in zip(posteriors, jr.split(key), strict=True)
+        ]
+        return jax.vmap(self._points)(jnp.concatenate(draws, axis=2))
+
+    def predict_log_prob(self, context, x, y, mask):
+        """Noise is that of a small step on the sphere at y, mapped to the plane."""
+        times = jnp.concatenate([context.times(), ordered_times(x, mask)])
+        u = self._coordinates(jnp.concatenate([context.y, y]), times)
+        known, u = u[: len(context.y)], u[len(context.y) :]
+        stretch = self.chart.stretch(self.centre[None] + self.spread[None] * u) / self.spread[None]
+        total = jnp.sum(zero_masked(jnp.log(stretch), mask))
+        for i, law in enumerate(self._posteriors(context, known)):
+            gram = law.gram(x).add_diagonal(self.density_noise * stretch[:, i] ** 2).masked(mask)
+            total = total + gram.log_density(u[:, i : i + 1] - law.mean_at(x), mask)
+        return total

@@ -1,4 +1,8 @@
-"""Where tracks begin: a mixture of von Mises-Fisher laws, one around every known beginning."""
+"""Where tracks begin: a mixture of von Mises-Fisher laws around the first points of tracks."""
+
+from __future__ import annotations
+
+import functools
 
 import equinox as eqx
 import jax
@@ -7,12 +11,12 @@ import jax.random as jr
 import numpy as np
 
 from geomndp._types import Array, Float, PRNGKeyArray, Scalar, ScalarLike
-from geomndp.baselines.tracks.base import SPHERE
+from geomndp.baselines.tracks.context import SPHERE
 from geomndp.geometry.geodesy import east_and_north
 
 CONCENTRATIONS = 10.0 ** np.linspace(1, 5, 17)
 NUM_LEAVE_ONE_OUT = 1000
-"""At most so many genesis choose the concentration."""
+"""At most so many points choose the concentration."""
 
 
 def _log_kernel(cosine, concentration):
@@ -22,6 +26,22 @@ def _log_kernel(cosine, concentration):
     return scale + concentration * (cosine - 1)
 
 
+def _best_concentration(y) -> np.ndarray:
+    """Choose on the host, in double precision, whatever JAX is tracing."""
+    points = np.asarray(y)
+    return np.asarray(_leave_one_out(points.tobytes(), points.dtype.str), points.dtype)
+
+
+@functools.lru_cache(maxsize=8)  # a compiled evaluation asks again with every batch
+def _leave_one_out(content: bytes, dtype: str) -> float:
+    centres = np.frombuffer(content, dtype).reshape(-1, 3).astype(float)
+    kept = np.unique(np.linspace(0, len(centres) - 1, NUM_LEAVE_ONE_OUT).round().astype(int))
+    cosine = np.clip(centres[kept] @ centres.T, -1, 1)
+    cosine[np.arange(len(kept)), kept] = -np.inf
+    quality = [np.logaddexp.reduce(_log_kernel(cosine, k), axis=1).sum() for k in CONCENTRATIONS]
+    return float(CONCENTRATIONS[int(np.argmax(quality))])
+
+
 class GenesisDensity(eqx.Module):
     """Kernel density of the first points of tracks."""
 
@@ -29,17 +49,11 @@ class GenesisDensity(eqx.Module):
     concentration: Float[Array, ""]
 
     @classmethod
-    def fit(cls, y: Float[Array, "m 3"]) -> "GenesisDensity":
-        """Choose the concentration by the likelihood of genesis that are left out in turn."""
-        centres = np.asarray(y, dtype=float)
-        judges = np.unique(np.linspace(0, len(centres) - 1, NUM_LEAVE_ONE_OUT).round().astype(int))
-        cosine = np.clip(centres[judges] @ centres.T, -1, 1)
-        cosine[np.arange(len(judges)), judges] = -np.inf
-        quality = [
-            np.logaddexp.reduce(_log_kernel(cosine, k), axis=1).sum() for k in CONCENTRATIONS
-        ]
-        best = CONCENTRATIONS[int(np.argmax(quality))]
-        return cls(y, jnp.asarray(best, dtype=y.dtype))
+    def fit(cls, y: Float[Array, "m 3"]) -> GenesisDensity:
+        """Choose the concentration by the likelihood of points that are left out in turn."""
+        shape = jax.ShapeDtypeStruct((), y.dtype)
+        best = jax.pure_callback(_best_concentration, shape, y, vmap_method="sequential")
+        return cls(y, best)
 
     def log_prob(self, y: Float[Array, " 3"], noise: ScalarLike = 0.0) -> Scalar:
         """Log-density with respect to area; noise widens every kernel by its variance."""
@@ -48,7 +62,7 @@ class GenesisDensity(eqx.Module):
         return jax.scipy.special.logsumexp(terms) - np.log(len(self.centres))
 
     def sample(self, *, key: PRNGKeyArray, num_samples: int) -> Float[Array, "s 3"]:
-        """Draw genesis: the law of the angle has a closed inverse on S^2 (Ulrich 1984)."""
+        """Draw first points: the law of the angle has a closed inverse on S^2 (Ulrich 1984)."""
         centre_key, angle_key, turn_key = jr.split(key, 3)
         dtype = self.centres.dtype
         centre = self.centres[jr.randint(centre_key, (num_samples,), 0, len(self.centres))]

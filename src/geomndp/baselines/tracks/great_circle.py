@@ -1,26 +1,38 @@
 """Curves through the known points: what a forecaster draws without having seen any other storm."""
 
+from __future__ import annotations
+
 from itertools import pairwise
+from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
 from geomndp._types import Array, Float, Int
-from geomndp.baselines.tracks.base import (
-    SPHERE,
-    AbstractBaseline,
-    AbstractPointForecast,
-    Targets,
-    days,
-)
+from geomndp.baselines.tracks.base import AbstractPointBaseline
+from geomndp.baselines.tracks.context import SPHERE, Known, Targets, TrackContext
 
 Shares = Float[Array, "k 1"]
 Index = Int[Array, " k"]
 
 
-class GeodesicExtrapolation(AbstractPointForecast):
-    """The great circle from one point through another, at constant speed.
+def slerp(start: Targets, end: Targets, share: Shares) -> Targets:
+    """Spherical linear interpolation between points.
+
+    Args:
+        start: Unit vectors, shape (k, 3).
+        end: Unit vectors, shape (k, 3).
+        share: 0 at `start` and 1 at `end`, shape (k, 1); other numbers extrapolate.
+
+    Returns:
+        Points of the great circles, shape (k, 3).
+    """
+    return SPHERE.exp(start, share * SPHERE.log(start, end))
+
+
+class GeodesicExtrapolation(NamedTuple):
+    """The great circle from one known point through another, at constant speed.
 
     `share` is 0 at the first point and 1 at the other; it may be negative.
     """
@@ -29,111 +41,128 @@ class GeodesicExtrapolation(AbstractPointForecast):
     through: Index
     share: Shares
 
-    def mean(self, yc):
-        return slerp(yc[self.start], yc[self.through], self.share)
+    def points(self, y: Known) -> Targets:
+        """Where it leads, given the known points."""
+        return slerp(y[self.start], y[self.through], self.share)
 
 
-class Bezier(AbstractPointForecast):
-    """Cubic Bezier curves on the sphere: lines of de Casteljau's scheme become great circles.
+class SortedContext(NamedTuple):
+    """Known times in their order, and how many of them are before each target."""
 
-    The inner control points lie a third of the way along the velocities of `before` and `after`.
-    """
+    times: Float[Array, " c"]
+    order: Int[Array, " c"]
+    last: Int[Array, ""]
+    before: Index
 
-    before: GeodesicExtrapolation
-    left: Index
-    right: Index
-    after: GeodesicExtrapolation
-    share: Shares
-
-    def mean(self, yc):
-        points = [yc[self.left], self.before.mean(yc), self.after.mean(yc), yc[self.right]]
-        while len(points) > 1:
-            pairs = pairwise(points)
-            points = [slerp(first, second, self.share) for first, second in pairs]
-        return points[0]
+    def extrapolation(self, start: Index, through: Index, at: Array) -> GeodesicExtrapolation:
+        """Between the known points of these places in time, at the times `at`."""
+        first, other = self.times[start], self.times[through]
+        share = (at - first) / (other - first)
+        return GeodesicExtrapolation(self.order[start], self.order[through], share[:, None])
 
 
-def slerp(start: Targets, end: Targets, share: Shares) -> Targets:
-    """Point of the great circle from `start`, at 0, to `end`, at 1."""
-    return SPHERE.exp(start, share * SPHERE.log(start, end))
+def sort_context(context: TrackContext, at: Float[Array, " k"]) -> SortedContext:
+    """Sort known points by time."""
+    times = context.times()
+    order = jnp.argsort(times)
+    before = jnp.searchsorted(times[order], at, side="right")
+    last = jnp.asarray(context.num_real() - 1, jnp.int32)
+    return SortedContext(times[order], order, last, before.astype(jnp.int32))
 
 
-def _extrapolation(times, start, through, at, dtype) -> GeodesicExtrapolation:
-    share = (at - times[start]) / (times[through] - times[start])
-    return GeodesicExtrapolation(
-        jnp.asarray(start), jnp.asarray(through), jnp.asarray(share[:, None], dtype=dtype)
-    )
+def _check_two(known: np.ndarray) -> None:
+    if len(known) < 2:
+        raise ValueError(f"expected at least 2 known points, got {len(known)}")
 
 
-def _known(xc, x):
-    """Sorted times with their places, and how many of them are before each target."""
-    times = days(xc)
-    if len(times) < 2:
-        raise ValueError(f"expected at least 2 known points, got {len(times)}")
-    order, at = np.argsort(times), days(x)
-    return times, order, np.searchsorted(times[order], at, side="right"), at
-
-
-class Persistence(AbstractBaseline):
+class Persistence(AbstractPointBaseline):
     """The storm keeps its last velocity, along a great circle.
 
     Targets before the first known point go backwards; those between known points start from the
-    last one before them. The velocity is that of the last `steps` steps between known points.
+    last one before them.
+
+    Attributes:
+        steps: The velocity is that of so many last steps between known points.
     """
 
     steps: int = eqx.field(default=1, static=True)
 
     @classmethod
     def fit(cls, x, y, *, steps: int = 1):
+        """Nothing is learnt from tracks; arguments as in the base class."""
         return cls(steps)
 
-    def forecast(self, xc, x):
-        times, order, before, at = _known(xc, x)
-        start = np.clip(before - 1, 0, len(times) - 1)
-        through = np.where(start == 0, 1, np.maximum(start - self.steps, 0))
-        return _extrapolation(times, order[start], order[through], at, x.dtype)
+    def check_times(self, known, targets):
+        """Raise ValueError for fewer than two known points."""
+        _check_two(known)
+
+    def predict_mean(self, context, x, mask):
+        """Great circles from the last known point before each target."""
+        known = sort_context(context, x[:, 0])
+        start = jnp.clip(known.before - 1, 0, known.last)
+        through = jnp.where(start == 0, 1, jnp.maximum(start - self.steps, 0))
+        return known.extrapolation(start, through, x[:, 0]).points(context.y)
 
 
-class GreatCircle(AbstractBaseline):
+class GreatCircle(AbstractPointBaseline):
     """Constant speed along the great circle between the neighbouring known points."""
 
     @classmethod
     def fit(cls, x, y):
+        """Nothing is learnt from tracks; arguments as in the base class."""
         return cls()
 
-    def forecast(self, xc, x):
-        times, order, before, at = _known(xc, x)
-        right = np.clip(before, 1, len(times) - 1)
-        # Beyond the known points: the velocity of the last two, as in `Persistence`.
-        return _extrapolation(times, order[right - 1], order[right], at, x.dtype)
+    def check_times(self, known, targets):
+        """Raise ValueError for fewer than two known points."""
+        _check_two(known)
+
+    def predict_mean(self, context, x, mask):
+        """Beyond the known points: the velocity of the last two, as in `Persistence`."""
+        known = sort_context(context, x[:, 0])
+        right = jnp.clip(known.before, 1, known.last)
+        return known.extrapolation(right - 1, right, x[:, 0]).points(context.y)
 
 
-class Hermite(AbstractBaseline):
+class Hermite(AbstractPointBaseline):
     """Cubic curve with the known positions and velocities at both ends of a gap.
 
-    Velocities are those of the `steps` steps next to the gap.
+    A cubic Bezier curve on the sphere: lines of de Casteljau's scheme become great circles, and
+    the inner control points lie a third of the way along the velocities.
+
+    Attributes:
+        steps: Velocities are those of so many steps next to the gap.
     """
 
     steps: int = eqx.field(default=1, static=True)
 
     @classmethod
     def fit(cls, x, y, *, steps: int = 1):
+        """Nothing is learnt from tracks; arguments as in the base class."""
         return cls(steps)
 
-    def forecast(self, xc, x):
-        times, order, before, at = _known(xc, x)
-        if np.any((before < 1) | (before > len(times) - 1)):
+    def check_times(self, known, targets):
+        """Raise ValueError for targets that are not between known points."""
+        _check_two(known)
+        if np.any((targets < known.min()) | (targets >= known.max())):
             raise ValueError("expected every target between known points, got some beyond them")
-        left, right = order[before - 1], order[before]
+
+    def predict_mean(self, context, x, mask):
+        """Points of the curves."""
+        at, y = x[:, 0], context.y
+        known = sort_context(context, at)
+        right = jnp.clip(known.before, 1, known.last)
+        left = right - 1
         # The outer neighbours give the velocities; at the ends of the track the gap itself does.
-        outer_left = np.where(before > 1, order[np.maximum(before - 1 - self.steps, 0)], right)
-        last = len(times) - 1
-        outer_right = np.where(before < last, order[np.minimum(before + self.steps, last)], left)
-        gap = times[right] - times[left]
-        return Bezier(
-            _extrapolation(times, left, outer_left, times[left] + gap / 3, x.dtype),
-            jnp.asarray(left),
-            jnp.asarray(right),
-            _extrapolation(times, right, outer_right, times[right] - gap / 3, x.dtype),
-            jnp.asarray(((at - times[left]) / gap)[:, None], dtype=x.dtype),
+        outer_left = jnp.where(left > 0, jnp.maximum(left - self.steps, 0), right)
+        outer_right = jnp.where(
+            right < known.last, jnp.minimum(right + self.steps, known.last), left
         )
+        start, end = known.times[left], known.times[right]
+        gap = end - start
+        first = known.extrapolation(left, outer_left, start + gap / 3).points(y)
+        second = known.extrapolation(right, outer_right, end - gap / 3).points(y)
+        points = [y[known.order[left]], first, second, y[known.order[right]]]
+        share = ((at - start) / gap)[:, None]
+        while len(points) > 1:
+            points = [slerp(one, next_one, share) for one, next_one in pairwise(points)]
+        return points[0]

@@ -6,7 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from geomndp._types import Array, Float
-from geomndp.baselines.tracks.base import Points
+from geomndp.baselines.tracks.context import Points
 from geomndp.geometry.geodesy import to_latlon, to_unit
 
 Plane = Float[Array, "n 2"]

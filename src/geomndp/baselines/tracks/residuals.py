@@ -1,5 +1,9 @@
 """Residuals of a regression: Gaussian, or Gaussian with sizes that differ from storm to storm."""
 
+from __future__ import annotations
+
+from typing import NamedTuple
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -17,6 +21,8 @@ ROUGH = (30 / EARTH_RADIUS_KM) ** 2
 SCALES = 2.0 ** np.arange(-6, 7)
 """Multiples of the variances that the sizes of a storm's residuals are chosen from."""
 ROUNDS = 40
+NO_BAND = -1
+"""Band of directions that are padding: they have no density."""
 
 
 class ScaleMixture(eqx.Module):
@@ -49,22 +55,55 @@ class ScaleMixture(eqx.Module):
         return jnp.sum(jax.scipy.special.logsumexp(odds, axis=1))
 
 
-def fit_residuals(r: np.ndarray, parameters: int, *, heavy_tailed: bool, dtype) -> ScaleMixture:
-    """Law of residuals (storms, d) of a regression with this number of parameters."""
+class HostResiduals(NamedTuple):
+    """The arrays of a `ScaleMixture` on the host, double precision."""
+
+    basis: np.ndarray
+    variances: np.ndarray
+    band: np.ndarray
+    log_weights: np.ndarray
+
+
+def scales_of(heavy_tailed: bool) -> np.ndarray:
+    """Scales that a storm's residuals are chosen from."""
+    return SCALES if heavy_tailed else np.ones(1)
+
+
+def fit_residuals(r: np.ndarray, parameters: int, *, heavy_tailed: bool) -> HostResiduals:
+    """Fit the law of residuals.
+
+    Args:
+        r: Residuals of a regression, shape (storms, d).
+        parameters: Number of the regression's parameters.
+        heavy_tailed: Whether every storm has scales of its own: two bands, of which one may be
+            empty, else one.
+
+    Returns:
+        Arrays of the law.
+    """
     variances, basis = np.linalg.eigh(r.T @ r / (len(r) - parameters))
     variances = np.maximum(variances, FLOOR)
-    scales, band = np.ones(1), np.zeros(len(variances), dtype=int)
-    log_weights = np.zeros((1, 1))
-    if heavy_tailed:
-        scales, band = SCALES, np.unique(variances > ROUGH, return_inverse=True)[1]
-        square, inflation = (r @ basis) ** 2, len(r) / (len(r) - parameters)
-        log_weights = np.empty((band.max() + 1, len(scales)))
-        for b in range(len(log_weights)):
-            fitted = _expectation_maximisation(inflation * square[:, band == b])
-            variances[band == b], log_weights[b] = fitted
-    law = (basis, variances, scales, log_weights)
-    basis, variances, scales, log_weights = (jnp.asarray(part, dtype=dtype) for part in law)
-    return ScaleMixture(basis, variances, jnp.asarray(band), scales, log_weights)
+    if not heavy_tailed:
+        return HostResiduals(basis, variances, np.zeros(len(variances), int), np.zeros((1, 1)))
+    band = np.unique(variances > ROUGH, return_inverse=True)[1]
+    square, inflation = (r @ basis) ** 2, len(r) / (len(r) - parameters)
+    log_weights = np.full((2, len(SCALES)), -np.log(len(SCALES)))
+    for b in np.unique(band):
+        fitted = _expectation_maximisation(inflation * square[:, band == b])
+        variances[band == b], log_weights[b] = fitted
+    return HostResiduals(basis, variances, band, log_weights)
+
+
+def pad_residuals(law: HostResiduals, real: np.ndarray) -> HostResiduals:
+    """The same law among coordinates of which those that are not `real` have no density."""
+    size, count = len(real), int(real.sum())
+    basis, variances = np.zeros((size, size)), np.ones(size)
+    basis[np.ix_(real, np.arange(size) < count)] = law.basis
+    basis[np.ix_(~real, np.arange(size) >= count)] = np.eye(size - count)
+    variances[:count] = law.variances
+    band = np.full(size, NO_BAND)
+    band[:count] = law.band
+    return HostResiduals(basis, variances, band, law.log_weights)
 
 
 def _expectation_maximisation(square: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Callable, Sequence
 
@@ -11,6 +12,7 @@ import jax.random as jr
 
 from geomndp.baselines import (
     AbstractBaseline,
+    AbstractPointBaseline,
     ChartGP,
     GreatCircle,
     Hermite,
@@ -21,7 +23,7 @@ from geomndp.baselines import (
 )
 from geomndp.data.ibtracs import SEEDS, Split, cyclones, split_by_season, split_by_storm
 from geomndp.experiments import results
-from geomndp.experiments.cyclones.protocol import score_baseline, task
+from geomndp.experiments.cyclones.protocol import blur, measure, task, task_batch
 from geomndp.experiments.cyclones.rows import TASKS, Measures, Row, to_json
 
 Fit = Callable[..., AbstractBaseline]
@@ -45,6 +47,13 @@ BASELINES: dict[str, tuple[Fit, tuple[str, ...]]] = {
 }
 
 
+def blurred(baseline: AbstractBaseline) -> AbstractBaseline:
+    """The baseline with densities of the noised law that a diffusion model's are of."""
+    if isinstance(baseline, AbstractPointBaseline):
+        return baseline
+    return dataclasses.replace(baseline, density_noise=blur())
+
+
 def baseline_rows(
     parts: Sequence[Split],
     *,
@@ -56,15 +65,13 @@ def baseline_rows(
     found: dict[tuple[str, str], list[Measures]] = {}
     for number, split in enumerate(parts):
         x, y = jnp.asarray(split.train.x), jnp.asarray(split.train.y)
-        truth = jnp.asarray(split.test.y)
         for name in BASELINES if names is None else names:
             fit, tasks = BASELINES[name]
-            baseline = fit(x, y)
+            baseline = blurred(fit(x, y))
             for which in tasks:
-                key = jr.key(number)
-                measured = score_baseline(
-                    baseline, task(which), x[0], truth, key=key, num_samples=num_samples
-                )
+                batch = task_batch(task(which), split.test, y.dtype)
+                options = {"key": jr.key(number), "num_samples": num_samples}
+                measured = measure(baseline, task(which), batch, **options)
                 found.setdefault((name, which), []).append(measured)
                 report(f"split {number}, {name}, {which}: {measured}")
     return [Row(name, which, tuple(values)) for (name, which), values in found.items()]

@@ -8,26 +8,25 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import jax.random as jr
 
 from geomndp import _validation
 from geomndp._types import Array, Batch, Float, PRNGKeyArray
 from geomndp.data.ibtracs import Split, Tracks
-from geomndp.evaluate import model_log_prob, split as split_task
-from geomndp.experiments.cyclones import latlon
+from geomndp.evaluate import LogLikelihoods, log_likelihood
+from geomndp.experiments.cyclones import latlon, protocol
 from geomndp.experiments.cyclones.protocol import (
     LEADS,
     Measures,
     Task,
-    score_samples,
     task,
     task_batch,
 )
 from geomndp.experiments.cyclones.training import read_split
 from geomndp.likelihood import Exact, Flow, Hutchinson
 from geomndp.model import Model
-from geomndp.samplers import AbstractSampler, Amortised, Problem
+from geomndp.predictive import AbstractProcess
+from geomndp.samplers import AbstractSampler, Amortised
 
 
 def evaluate(
@@ -42,7 +41,7 @@ def evaluate(
     split: int = 0,
     **options,
 ) -> dict[str, Any]:
-    """Metrics of the task `region` on `num` of the storms held out; options of `log_probs`.
+    """Metrics of the task `region` on `num` of the storms held out; options of `density_options`.
 
     The archive of tracks is at `data` or at $GEOMNDP_IBTRACS; `split` divides its storms.
     """
@@ -57,6 +56,11 @@ def evaluate(
     return metrics | leads | {"num": len(test), "seed": seed, "region": region}
 
 
+def on_sphere(model: Model) -> AbstractProcess:
+    """The model as a process of tracks on the sphere."""
+    return latlon.LatLonProcess(model) if model.noising.manifold.flat else model
+
+
 @eqx.filter_jit
 def draw_tracks(
     model: Model,
@@ -68,40 +72,29 @@ def draw_tracks(
     key: PRNGKeyArray,
 ) -> Float[Array, "b s k 3"]:
     """Posterior samples of the targets of every task, tracks on the sphere."""
-    flat = model.noising.manifold.flat
-    tasks = latlon.to_units(tasks) if flat else tasks
+    process: Any = on_sphere(model)
 
     def one(item):
-        task, key = item
-        observed, x, _ = split_task(task, contexts)
-        observed = dataclasses.replace(observed, mask=None)
-        problem = Problem(model.noising, model.score, x, observed, model.t_min)
-        sampler.check(problem)
-        drawn = sampler.draw(problem, key=key, num_samples=num_samples).y
-        return latlon.to_sphere(drawn) if flat else drawn
+        x, y, key = item
+        law = process.condition(x[:contexts], y[:contexts])
+        return law.sample(x[contexts:], key=key, num_samples=num_samples, sampler=sampler)
 
-    keys = jr.split(key, len(tasks.x))
-    return jax.lax.map(one, (tasks, keys), batch_size=min(batch_size, len(tasks.x)))
+    items = (tasks.x, tasks.y, jr.split(key, len(tasks.x)))
+    return jax.lax.map(one, items, batch_size=min(batch_size, len(tasks.x)))
 
 
-def log_probs(
-    model: Model,
-    which: Task,
-    tracks: Tracks,
-    *,
-    probes: int | None = None,
-    steps: int = 32,
-    **options,
-) -> tuple[Array, Array]:
-    """Log-density of the targets of every track, nats by area, and the solver's error."""
+def density_options(probes: int | None = None, steps: int = 32, **options) -> dict[str, Any]:
+    """Arguments of `evaluate.log_likelihood`: the flow, and further ones as they are."""
     divergence = Exact() if probes is None else Hutchinson(probes=probes)
     flow = dataclasses.replace(Flow(divergence=divergence), steps=steps)
+    return {"key": jr.key(7), "flow": flow, "route": "conditional", **options}
+
+
+def log_probs(model: Model, which: Task, tracks: Tracks, **options) -> LogLikelihoods:
+    """Log-density of the targets of every track, nats by area; options of `density_options`."""
     tasks, contexts = task_batch(which, tracks), len(which.known)
-    flat = model.noising.manifold.flat
-    tasks = latlon.to_units(tasks) if flat else tasks
-    found = model_log_prob(model, tasks, flow, contexts=contexts, key=jr.key(7), **options)
-    value, error = (v * len(which.targets) for v in (found.value, found.solver_error))
-    return value + jax.vmap(latlon.log_area)(tasks.y[:, contexts:]) if flat else value, error
+    options = density_options(**options)
+    return log_likelihood(on_sphere(model), tasks, num_context=contexts, **options)
 
 
 def measure(
@@ -110,19 +103,21 @@ def measure(
     parts: Split,
     *,
     key: PRNGKeyArray,
-    num_samples: int = 50,
     sampler: AbstractSampler | None = None,
+    num_samples: int = 50,
     batch_size: int = 16,
     density: bool = True,
     **options,
 ) -> Measures:
-    """All measures of one task on the storms held out; options go to `log_probs`."""
-    log_prob = log_probs(model, which, parts.test, **options)[0] if density else None
-    if which.name == "joint":
-        return Measures(log_prob=None if log_prob is None else float(jnp.mean(log_prob)))
-    sampler = Amortised(100) if sampler is None else sampler
-    tasks, contexts = task_batch(which, parts.test), len(which.known)
-    draw_key, score_key = jr.split(key)
-    samples = draw_tracks(model, tasks, sampler, contexts, num_samples, batch_size, draw_key)
-    truth = tasks.y[:, contexts:]
-    return score_samples(which, samples, truth, key=score_key, log_prob=log_prob)
+    """All measures of one task on the storms held out; options of `density_options`."""
+    return protocol.measure(
+        on_sphere(model),
+        which,
+        task_batch(which, parts.test),
+        key=key,
+        num_samples=num_samples,
+        batch_size=batch_size,
+        density=density,
+        log_prob_options=density_options(**options),
+        sample_options={"sampler": Amortised(100) if sampler is None else sampler},
+    )

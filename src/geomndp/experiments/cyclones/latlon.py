@@ -16,14 +16,15 @@ import math
 import jax
 import jax.numpy as jnp
 
-from geomndp._types import Array, Batch, Float, PRNGKeyArray, Scalar
+from geomndp._types import Array, Batch, Float, PRNGKeyArray
 from geomndp.baselines import LatLon
 from geomndp.data import Normaliser
 from geomndp.experiments.cyclones.protocol import EPS, SCHEDULE
 from geomndp.kernels import Diagonal, White
-from geomndp.model import Model
+from geomndp.model import Model, Posterior
 from geomndp.nets import BiDimensionalAttention
 from geomndp.noising import OrnsteinUhlenbeck
+from geomndp.predictive import AbstractPredictive, AbstractProcess, LogProb
 from geomndp.score import NetworkScore
 
 CHART = LatLon()
@@ -57,13 +58,51 @@ def to_units(batch: Batch) -> Batch:
     return batch._replace(x=jax.vmap(UNITS.forward_x)(batch.x), y=y)
 
 
-def to_sphere(y: Float[Array, "*m n 2"]) -> Float[Array, "*m n 3"]:
-    """Points of the sphere from the model's units; every pair of numbers is one."""
-    degrees = UNITS.inverse_y(y).reshape(-1, 2)
-    return CHART.from_plane(degrees).reshape(*y.shape[:-1], 3)
+class LatLonProcess(AbstractProcess):
+    """The model as a process of tracks on the sphere: densities by area, samples as unit vectors.
+
+    Attributes:
+        model: A model of latitude and longitude in degrees.
+    """
+
+    model: Model
+
+    def condition(self, x, y, noise=0.0, mask=None) -> LatLonPredictive:
+        """Law given points of a track.
+
+        Args:
+            x: Times in days, shape (c, 1).
+            y: Unit vectors, shape (c, 3).
+            noise: Must be 0.
+            mask: Must be None: longitudes run on from row to row.
+
+        Returns:
+            Law of the track at other times.
+        """
+        if mask is not None:
+            raise ValueError("expected known points without padding, got a mask")
+        return LatLonPredictive(self.model.condition(x, CHART.to_plane(y), noise), y)
 
 
-def log_area(y: Float[Array, "n 2"]) -> Scalar:
-    r"""$\log |du / dA|$ of all points: added to the density in the model's units, that by area."""
-    stretch = CHART.stretch(UNITS.inverse_y(y))
-    return UNITS.log_jacobian(y) + jnp.sum(jnp.log(stretch))
+class LatLonPredictive(AbstractPredictive):
+    """Law of a track on the sphere.
+
+    Attributes:
+        law: That of latitude and longitude.
+        context: Known points, unit vectors.
+    """
+
+    law: Posterior
+    context: Float[Array, "c 3"]
+
+    def sample(self, x, *, key, num_samples, **options):
+        """Draw (num_samples, k, 3) unit vectors; options of `Posterior.sample`."""
+        degrees = self.law.sample(x, key=key, num_samples=num_samples, **options)
+        return jax.vmap(CHART.from_plane)(degrees)
+
+    def log_prob_info(self, x, y, *, key=None, mask=None, **options) -> LogProb:
+        """Log-density by area of the sheet on which the known points lie."""
+        track = CHART.to_plane(jnp.concatenate([self.context, y]))
+        degrees = track[len(self.context) :]
+        found = self.law.log_prob_info(x, degrees, key=key, mask=mask, **options)
+        return found._replace(value=found.value + jnp.sum(jnp.log(CHART.stretch(degrees))))

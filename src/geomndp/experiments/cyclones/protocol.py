@@ -5,22 +5,20 @@ Anything that draws tracks can be scored here: baselines, shipped models, models
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import equinox as eqx
-import jax
 import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 
-from geomndp._types import Array, Batch, Float, PRNGKeyArray
-from geomndp.baselines import AbstractBaseline, AbstractPointForecast
+from geomndp._types import Batch, PRNGKeyArray
+from geomndp.baselines import AbstractPointBaseline
 from geomndp.data.ibtracs import Tracks
-from geomndp.evaluate.geodesic import ball_coverage, path_metrics
+from geomndp.evaluate import ball_coverage, log_likelihood, metrics
 from geomndp.experiments.cyclones.rows import LEADS, Measures
 from geomndp.geometry import Sphere
 from geomndp.geometry.geodesy import EARTH_RADIUS_KM
 from geomndp.noising import DEFAULT_SCHEDULE as SCHEDULE
+from geomndp.predictive import AbstractProcess
 
 POINTS = 50
 STEP_HOURS = 3
@@ -49,10 +47,10 @@ def task(name: str) -> Task:
     return Task(name, known[name], np.setdiff1d(np.arange(POINTS), known[name]))
 
 
-def task_batch(which: Task, tracks: Tracks) -> Batch:
-    """Known points of every track on the sphere first, then those to be told."""
+def task_batch(which: Task, tracks: Tracks, dtype: Any = jnp.float32) -> Batch:
+    """Context points of every track on the sphere first, then its targets."""
     order = [*which.known.tolist(), *which.targets.tolist()]
-    x, y = (jnp.asarray(v[:, order], jnp.float32) for v in (tracks.x, tracks.y))
+    x, y = (jnp.asarray(v[:, order], dtype) for v in (tracks.x, tracks.y))
     marks = (jnp.arange(x.shape[1]) < len(which.known)).astype(x.dtype)
     return Batch(x, y, jnp.ones(x.shape[:2], x.dtype), jnp.broadcast_to(marks, x.shape[:2]))
 
@@ -70,75 +68,58 @@ def lead_errors(which: Task, error: np.ndarray) -> tuple[float, ...] | None:
     return tuple(float(error[:, row].mean()) for row in rows)
 
 
-def score_samples(
+def measure(
+    process: AbstractProcess,
     which: Task,
-    samples: Float[Array, "b s k 3"],
-    y: Float[Array, "b k 3"],
+    tasks: Batch,
     *,
     key: PRNGKeyArray,
-    log_prob: Float[Array, " b"] | None = None,
-    batch_size: int = 2,
+    num_samples: int = 50,
+    batch_size: int = 16,
+    density: bool = True,
+    log_prob_options: dict[str, Any] | None = None,
+    sample_options: dict[str, Any] | None = None,
 ) -> Measures:
-    """Measures of ensembles against the true tracks (b, k, 3) of a task's targets."""
-    scores = _scores(samples, y, jr.split(key, len(y)), min(batch_size, len(y)))
-    distance, error, energy = (EARTH_RADIUS_KM * np.asarray(value) for value in scores[:3])
+    """All measures of anything that can be conditioned on points of a track.
+
+    Args:
+        process: A model of tracks on the sphere, or a baseline.
+        which: The task.
+        tasks: Tracks as `task_batch` makes them.
+        key: Random key of samples and ranks.
+        num_samples: Samples per storm.
+        batch_size: Storms side by side on a device.
+        density: Whether to compute log-densities, where there are any.
+        log_prob_options: Further arguments of `evaluate.log_likelihood`.
+        sample_options: Further arguments of the law's `sample`.
+
+    Returns:
+        Means over storms and targets; the joint task has a log-density only.
+    """
+    single = isinstance(process, AbstractPointBaseline)
+    contexts, log_prob = len(which.known), None
+    if density and not single:
+        options = log_prob_options or {}
+        found = log_likelihood(process, tasks, num_context=contexts, **options)
+        log_prob = float(jnp.mean(found.value))
+    if which.name == "joint":
+        return Measures(log_prob=log_prob)
+    found = metrics(
+        process,
+        tasks,
+        SPHERE,
+        key=key,
+        num_samples=2 if single else num_samples,
+        num_context=contexts,
+        batch_size=batch_size,
+        **(sample_options or {}),
+    )
+    distance, error, energy = (EARTH_RADIUS_KM * np.asarray(value) for value in found[:3])
     return Measures(
         float(distance.mean()),
         float(error.mean()),
         float(energy.mean()),
-        float(ball_coverage(scores.rank)),
-        None if log_prob is None else float(jnp.mean(log_prob)),
+        None if single else float(ball_coverage(found.rank)),
+        log_prob,
         lead_errors(which, error),
     )
-
-
-def score_baseline(
-    baseline: AbstractBaseline,
-    which: Task,
-    x: Float[Array, "n 1"],
-    y: Float[Array, "b n 3"],
-    *,
-    key: PRNGKeyArray,
-    num_samples: int = 50,
-) -> Measures:
-    """Measures of a baseline on tracks y at times x; the joint task has a log-density only."""
-    forecast = baseline.forecast(x[which.known], x[which.targets])
-    known, truth = y[:, which.known], y[:, which.targets]
-    if isinstance(forecast, AbstractPointForecast):
-        error = EARTH_RADIUS_KM * np.asarray(SPHERE.distance(_means(forecast, known), truth))
-        # The energy score of a law that is one point is its distance.
-        return Measures(*[float(error.mean())] * 3, lead_errors=lead_errors(which, error))
-    log_prob = _log_probs(forecast, known, truth, blur())
-    if which.name == "joint":
-        return Measures(log_prob=float(jnp.mean(log_prob)))
-    sample_key, score_key = jr.split(key)
-    samples = _draws(forecast, known, jr.split(sample_key, len(known)), num_samples)
-    return score_samples(which, samples, truth, key=score_key, log_prob=log_prob)
-
-
-# Compiled once for all splits: forecasts come in as arrays.
-@eqx.filter_jit
-def _scores(samples, y, keys, batch_size: int):
-    def one(item):
-        samples, y, key = item
-        return path_metrics(SPHERE, samples, y, key=key)
-
-    return jax.lax.map(one, (samples, y, keys), batch_size=batch_size)
-
-
-@eqx.filter_jit
-def _means(forecast, known):
-    return jax.vmap(forecast.mean)(known)
-
-
-@eqx.filter_jit
-def _log_probs(forecast, known, truth, noise: float):
-    return jax.vmap(lambda yc, y: forecast.log_prob(yc, y, noise))(known, truth)
-
-
-@eqx.filter_jit
-def _draws(forecast, known, keys, num_samples: int):
-    def draw(yc, key):
-        return forecast.sample(yc, key=key, num_samples=num_samples)
-
-    return jax.vmap(draw)(known, keys)

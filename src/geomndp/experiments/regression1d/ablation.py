@@ -23,7 +23,7 @@ import jax.random as jr
 import numpy as np
 
 from geomndp.data import Regression1D
-from geomndp.evaluate import exact_log_prob, model_log_prob, score_error, summarise
+from geomndp.evaluate import log_likelihood, score_error, summarise
 from geomndp.experiments.regression1d.ablation_configs import (
     Setting,
     measurable,
@@ -131,8 +131,9 @@ class Measures(NamedTuple):
         """Log-density per target, exact divergence, and what it loses to the exact process."""
         problem = self.problem
         tasks, contexts = problem.tasks(self.num, seed=1234, dtype="float32"), problem.contexts[1]
-        found = model_log_prob(model, tasks, Flow(), contexts=contexts)
-        exact = exact_log_prob(problem.exact(), tasks, contexts=contexts)
+        options = {"flow": Flow(), "route": "conditional"}
+        found = log_likelihood(model, tasks, num_context=contexts, **options).per_target()
+        exact = log_likelihood(problem.exact(), tasks, num_context=contexts).per_target().value
         return {
             "log_prob": list(summarise(found.value)),
             "regret": list(summarise(exact - found.value)),

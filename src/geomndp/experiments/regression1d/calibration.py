@@ -9,14 +9,9 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
+from geomndp import evaluate
 from geomndp.data import Regression1D
-from geomndp.evaluate import (
-    ExactSampleScores,
-    SampleScores,
-    interval_coverage,
-    run_resumable,
-    summarise,
-)
+from geomndp.evaluate import Calibration, interval_coverage, summarise
 from geomndp.model import Model
 from geomndp.plot import calibration as draw_calibration, save_figure
 from geomndp.samplers import AbstractSampler, Amortised
@@ -47,9 +42,16 @@ def calibration(
     contexts = problem.contexts[1]
     tasks = problem.tasks(num, region=region, seed=seed, dtype="float32")
     sampler = Amortised() if sampler is None else sampler
-    measurement = SampleScores(contexts, num_samples, sampler, batch_size)
-    items = (tasks, jr.split(jr.key(SAMPLES_KEY), num))
-    found = run_resumable(measurement, model, items, directory=directory, devices=devices)
+    options = {"num_context": contexts, "num_samples": num_samples, "devices": devices}
+    found = evaluate.calibration(
+        model,
+        tasks,
+        key=jr.key(SAMPLES_KEY),
+        batch_size=batch_size,
+        directory=directory,
+        sampler=sampler,
+        **options,
+    )
     result: dict = {
         "model": _summary(found, bins),
         "num": num,
@@ -60,23 +62,22 @@ def calibration(
     }
     gp = problem.process.gp
     if gp is not None:
-        items = (tasks, jr.split(jr.key(EXACT_KEY), num))
-        exact = run_resumable(ExactSampleScores(contexts, num_samples), gp, items, devices=devices)
+        exact = evaluate.calibration(gp, tasks, key=jr.key(EXACT_KEY), **options)
         result["gp"] = _summary(exact, bins)
-        result["crps_regret"] = list(summarise(jnp.asarray(found["crps"] - exact["crps"])))
+        result["crps_regret"] = list(summarise(found.mean_crps() - exact.mean_crps()))
     return result
 
 
-def _summary(found: dict[str, np.ndarray], bins: int) -> dict:
-    pit = found["pit"]
+def _summary(found: Calibration, bins: int) -> dict:
+    pit = np.asarray(found.pit)
     counts = np.stack([np.histogram(row, bins, (0, 1))[0] for row in pit]) / (pit.shape[1] / bins)
     summary = {
         "pit": counts.mean(axis=0).tolist(),
         "pit_error": (counts.std(axis=0, ddof=1) / np.sqrt(len(pit))).tolist(),
-        "crps": list(summarise(jnp.asarray(found["crps"]))),
+        "crps": list(summarise(found.mean_crps())),
     }
     for level in LEVELS:
-        inside = jnp.mean(interval_coverage(jnp.asarray(pit), level), axis=1)
+        inside = jnp.mean(interval_coverage(found.pit, level), axis=1)
         summary[f"coverage{100 * level:.0f}"] = list(summarise(inside))
     return summary
 

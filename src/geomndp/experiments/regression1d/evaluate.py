@@ -10,7 +10,7 @@ import jax.random as jr
 
 from geomndp._types import Array, Batch, Float
 from geomndp.data import Regression1D
-from geomndp.evaluate import exact_log_prob, model_log_prob, summarise
+from geomndp.evaluate import log_likelihood, summarise
 from geomndp.experiments.regression1d.training import problem_for
 from geomndp.likelihood import Exact, Flow, Hutchinson
 from geomndp.model import Model
@@ -44,36 +44,37 @@ def evaluate_on(
     tasks = problem.tasks(num, region=region, seed=seed, dtype="float32")
     flow = Flow(divergence=Exact() if probes is None else Hutchinson(probes=probes))
     contexts = problem.contexts[1]
-    options = {"contexts": contexts, "route": route, "key": jr.key(7), "batch_size": batch_size}
-    options |= {"directory": directory, "devices": devices}
-    result = model_log_prob(model, tasks, flow, **options)
+    options = {"num_context": contexts, "batch_size": batch_size, "devices": devices}
+    solved = options | {"key": jr.key(7), "flow": flow, "route": route, "directory": directory}
+    found = log_likelihood(model, tasks, **solved)
+    value = found.value
     gp = problem.process.gp
     if gp is not None and probes is not None:
         exact = dataclasses.replace(model, score=GaussianScore(gp))
-        result = result._replace(value=result.value - _probe_noise(exact, tasks, flow, options))
+        value = value - _probe_noise(exact, tasks, solved | {"directory": None})
+    per_target = value / found.num_targets
     metrics: dict = {
-        "log_prob": list(summarise(result.value)),
-        "solver_error": float(jnp.mean(result.solver_error)),
+        "log_prob": list(summarise(per_target)),
+        "solver_error": float(jnp.mean(found.per_target().solver_error)),
         "num": num,
         "seed": seed,
         "route": route,
         "probes": probes,
     }
     if gp is not None:
-        exact = exact_log_prob(gp, tasks, contexts=contexts)
+        exact = log_likelihood(gp, tasks, **options).per_target().value
         metrics["gp"] = list(summarise(exact))
-        metrics["regret"] = list(summarise(exact - result.value))
+        metrics["regret"] = list(summarise(exact - per_target))
     return metrics
 
 
-def _probe_noise(exact: Model, tasks: Batch, flow: Flow, options: dict) -> Float[Array, " tasks"]:
+def _probe_noise(exact: Model, tasks: Batch, options: dict) -> Float[Array, " tasks"]:
     r"""Error that the very same random probes make in the flow of the exact score, per task.
 
     $\hat{\ell}_{exact} - \ell_{exact}$ has mean zero and is nearly the error
     $\hat{\ell} - \ell$ of a model that is nearly exact: a control variate. The exact score is
     linear, so that its exact divergence is cheap.
     """
-    options = options | {"directory": None}
-    rough = model_log_prob(exact, tasks, flow, **options)
-    without = dataclasses.replace(flow, divergence=Exact())
-    return rough.value - model_log_prob(exact, tasks, without, **options).value
+    rough = log_likelihood(exact, tasks, **options)
+    without = options | {"flow": dataclasses.replace(options["flow"], divergence=Exact())}
+    return rough.value - log_likelihood(exact, tasks, **without).value

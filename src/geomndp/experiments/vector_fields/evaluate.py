@@ -10,13 +10,7 @@ import jax.random as jr
 from geomndp import _validation
 from geomndp._types import Batch
 from geomndp.data import FieldProblem, covariance
-from geomndp.evaluate import (
-    GridLogProbs,
-    gp_log_probs,
-    run_resumable,
-    score_error,
-    summarise,
-)
+from geomndp.evaluate import GridModel, gp_log_probs, log_likelihood, score_error, summarise
 from geomndp.experiments.regression1d.score_error import as_dict
 from geomndp.experiments.vector_fields.training import problem_for
 from geomndp.likelihood import Flow, Hutchinson
@@ -83,19 +77,27 @@ def evaluate_tasks(
     Every field of `tasks` has `problem.contexts` context points.
     """
     flow = Flow(divergence=Hutchinson(probes=probes)) if flow is None else flow
-    measurement = GridLogProbs(tasks.x[0], flow, problem.contexts, route, batch_size)
-    items = (tasks.y, tasks.context, jr.split(jr.key(7), len(tasks.y)))
-    options = {"block_size": max(batch_size, 128), "directory": directory, "devices": devices}
-    found = run_resumable(measurement, model, items, **options)
-    exact, diagonal = gp_log_probs(problem.gp, tasks)
-    value = jnp.asarray(found["value"])
+    found = log_likelihood(
+        GridModel(model, problem.contexts),
+        tasks,
+        key=jr.key(7),
+        flow=flow,
+        route=route,
+        batch_size=batch_size,
+        block_size=max(batch_size, 128),
+        directory=directory,
+        devices=devices,
+    )
+    totals = gp_log_probs(problem.gp, tasks)
+    exact, diagonal = (total / found.num_targets for total in totals)
+    value, solver_error, probe_error = found.per_target()
     return {
         "log_prob": list(summarise(value)),
         "gp": list(summarise(exact)),
         "diagonal_gp": list(summarise(diagonal)),
         "regret": list(summarise(exact - value)),
-        "solver_error": float(found["solver_error"].mean()),
-        "probe_error": float(found["probe_error"].mean()),
+        "solver_error": float(jnp.mean(solver_error)),
+        "probe_error": float(jnp.mean(probe_error)),
         "num": len(tasks.y),
         "route": route,
         "probes": probes,

@@ -1,13 +1,16 @@
 """Likelihoods with the context in place: those of the general code, and of the exact process."""
 
+import dataclasses
+
+import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import multivariate_normal
 
-from geomndp.data import covariance, disc, field_problem
-from geomndp.evaluate import GridLogProbs, gp_log_probs, run_resumable, score_error
+from geomndp.data import Normaliser, covariance, disc, field_problem
+from geomndp.evaluate import GridModel, gp_log_probs, log_likelihood, score_error
 from geomndp.kernels import Diagonal, White
 from geomndp.likelihood import Flow
 from geomndp.model import Model
@@ -35,25 +38,25 @@ def test_rows_are_those_of_the_process(problem):
         x, y = tasks.x[i], tasks.y[i]
         posterior = problem.gp.condition(x[known], y[known])
         targets = int((~known).sum())
-        assert_allclose(exact[i], posterior.log_prob(x[~known], y[~known]) / targets, rtol=1e-6)
+        assert_allclose(exact[i], posterior.log_prob(x[~known], y[~known]), rtol=1e-6)
         mean, cov = posterior.mean_and_covariance(x[~known])
         blocks = np.asarray(cov).reshape(targets, 2, targets, 2)
         terms = [
             multivariate_normal(mean[j], blocks[j, :, j]).logpdf(y[~known][j])
             for j in range(targets)
         ]
-        assert_allclose(diagonal[i], np.mean(terms), rtol=1e-6)
+        assert_allclose(diagonal[i], np.sum(terms), rtol=1e-6)
 
 
 @pytest.mark.parametrize("route", ["conditional", "joint"])
 def test_both_routes_give_the_exact_process(problem, route):
     tasks, model = problem.tasks(2), exact_model(problem)
-    measurement = GridLogProbs(tasks.x[0], Flow(steps=24), CONTEXTS, route)
-    items = (tasks.y, tasks.context, jr.split(jr.key(0), 2))
-    found = run_resumable(measurement, model, items, block_size=2)
+    options = {"flow": Flow(steps=24), "route": route, "block_size": 2}
+    found = log_likelihood(GridModel(model, CONTEXTS), tasks, **options)
     exact, _ = gp_log_probs(problem.gp, tasks)
-    assert_allclose(found["value"], exact, atol=5e-3)
-    assert found["solver_error"].max() < 1e-3
+    assert_array_equal(found.num_targets, len(problem.grid) - CONTEXTS)
+    assert_allclose(found.per_target().value, exact / found.num_targets, atol=5e-3)
+    assert jnp.max(found.per_target().solver_error) < 1e-3
 
 
 def test_gap_of_the_exact_score_vanishes(problem):
@@ -62,3 +65,11 @@ def test_gap_of_the_exact_score_vanishes(problem):
     for kind in ("joint", "conditional"):
         gap = score_error(model, fast, tasks, key=jr.key(0), mode=kind, batches=1, cells=2)
         assert 0 <= gap.value < 1e-9
+
+
+def test_refusals(problem):
+    model, tasks = exact_model(problem), problem.tasks(1)
+    with pytest.raises(ValueError, match="a mask that marks the context"):
+        GridModel(model, CONTEXTS).condition(tasks.x[0], tasks.y[0])
+    with pytest.raises(ValueError, match="without a normaliser"):
+        GridModel(dataclasses.replace(model, normaliser=Normaliser()), CONTEXTS)

@@ -1,0 +1,98 @@
+"""Metrics of predictive samples on a manifold, task by task: errors, energy score, coverage."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+
+from geomndp._types import Batch, PRNGKeyArray
+from geomndp.evaluate.geodesic import PathMetrics, path_metrics
+from geomndp.evaluate.resumable import AbstractMeasurement, run_resumable
+from geomndp.evaluate.tasks import TaskLayout, arrange
+from geomndp.geometry import AbstractManifold
+from geomndp.predictive import AbstractProcess
+
+
+class MetricsOf(AbstractMeasurement):
+    """Path metrics of every task, from samples of its predictive law.
+
+    Attributes:
+        layout: Where tasks have their context.
+        manifold: Where the values live.
+        num_samples: Samples per task.
+        options: Further arguments of the law's `sample`.
+        batch_size: Tasks side by side on a device.
+    """
+
+    layout: TaskLayout
+    manifold: AbstractManifold
+    num_samples: int = eqx.field(static=True)
+    options: dict[str, Any]
+    batch_size: int = eqx.field(static=True)
+
+    def __call__(self, process, items):
+        """Items are tasks, and two keys per task: of the samples and of the ranks."""
+
+        def one(item):
+            task, sample_key, rank_key = self.layout.split(item[0]), *item[1:]
+            law = process.condition(task.context_x, task.context_y, mask=task.context_mask)
+            draw = {"key": sample_key, "num_samples": self.num_samples, **self.options}
+            samples = law.sample(task.x, **draw)
+            found = path_metrics(self.manifold, samples, task.y, key=rank_key)
+            if task.mask is not None:
+                real = task.mask > 0
+                found = PathMetrics(*(jnp.where(real, values, jnp.nan) for values in found))
+            return found._asdict()
+
+        return jax.lax.map(one, items, batch_size=min(self.batch_size, len(items[1])))
+
+
+def metrics(
+    process: AbstractProcess,
+    tasks: Batch,
+    manifold: AbstractManifold,
+    *,
+    key: PRNGKeyArray,
+    num_samples: int = 50,
+    num_context: int | None = None,
+    batch_size: int = 16,
+    block_size: int = 256,
+    directory: Any = None,
+    devices: Any = None,
+    **options: Any,
+) -> PathMetrics:
+    """Metrics of samples of the targets of every task given its context.
+
+    Args:
+        process: What is evaluated: a `Model`, an exact `GP`, a baseline, a process of your own.
+        tasks: Functions with their context.
+        manifold: Where the values live.
+        key: Random key.
+        num_samples: Samples per task, at least 2.
+        num_context: The first so many rows of every task are its (padded) context; None: the rows
+            that `tasks.context` marks.
+        batch_size: Tasks side by side on a device.
+        block_size: Tasks per block, as in `run_resumable`.
+        directory: Keeps finished blocks: the same call resumes after a stop.
+        devices: Devices to use; all local ones by default.
+        **options: Further arguments of the law's own `sample`, such as the `sampler` of a model.
+
+    Returns:
+        One value per task and target, shape (tasks, n); NaN for padding.
+    """
+    layout, arrays = arrange(tasks, num_context)
+    draw_key, rank_key = jr.split(key)
+    keys = (jr.split(each, len(tasks.y)) for each in (draw_key, rank_key))
+    found = run_resumable(
+        MetricsOf(layout, manifold, num_samples, options, batch_size),
+        process,
+        (arrays, *keys),
+        block_size=block_size,
+        directory=directory,
+        devices=devices,
+    )
+    return PathMetrics(**{name: jnp.asarray(values) for name, values in found.items()})
