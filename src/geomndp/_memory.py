@@ -65,9 +65,9 @@ def memory_bound(max_memory: int | None, device: Any) -> int:
 def free_memory(device: Any) -> int:
     """Bytes free on a device; for the processor, on the machine or in the container."""
     if device.platform != "cpu":
-        found = device.memory_stats() or {}
-        if "bytes_limit" in found:
-            return max(0, found["bytes_limit"] - found.get("bytes_in_use", 0))
+        stats = device.memory_stats() or {}
+        if "bytes_limit" in stats:
+            return max(0, stats["bytes_limit"] - stats.get("bytes_in_use", 0))
         return UNKNOWN
     known = free_bytes()
     return UNKNOWN if known is None else known

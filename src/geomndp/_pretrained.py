@@ -38,8 +38,8 @@ def folder() -> Path:
 def names() -> list[str]:
     """Names of the models that come with the package."""
     root = folder()
-    found = (path for suffix in SUFFIXES for path in root.rglob(f"[!.]*{suffix}"))
-    return sorted({path.relative_to(root).with_suffix("").as_posix() for path in found})
+    paths = (path for suffix in SUFFIXES for path in root.rglob(f"[!.]*{suffix}"))
+    return sorted({path.relative_to(root).with_suffix("").as_posix() for path in paths})
 
 
 def stem(path: str | os.PathLike) -> Path:

@@ -75,10 +75,10 @@ def each(what: str, items: Iterable[Item]) -> Iterator[Item]:
     rest = iter(items)
     while True:
         with busy(what):
-            found = list(islice(rest, 1))
-        if not found:
+            block = list(islice(rest, 1))
+        if not block:
             return
-        yield found[0]
+        yield block[0]
 
 
 @contextmanager

@@ -54,8 +54,8 @@ def file_size(path: Path, most: int) -> int:
         reason = getattr(error, "strerror", None) or str(error)
         raise ValueError(f"expected a file {path}, got: {reason}") from error
     if not stat.S_ISREG(info.st_mode):
-        found = _TYPES.get(stat.S_IFMT(info.st_mode), "something else")
-        raise ValueError(f"expected a regular file {path}, got {found}")
+        file_type = _TYPES.get(stat.S_IFMT(info.st_mode), "something else")
+        raise ValueError(f"expected a regular file {path}, got {file_type}")
     if info.st_size > most:
         raise ValueError(f"expected at most {most} bytes in {path}, got {info.st_size}")
     return info.st_size
@@ -83,8 +83,8 @@ def check_depth(value: Any) -> None:
     """Refuse JSON nested deeper than `MAX_DEPTH`."""
     level = [value]
     for _ in range(MAX_DEPTH):
-        parts = (v.values() if isinstance(v, dict) else v for v in level)
-        level = [v for part in parts for v in part if isinstance(v, (dict, list, tuple))]
+        children = (v.values() if isinstance(v, dict) else v for v in level)
+        level = [v for part in children for v in part if isinstance(v, (dict, list, tuple))]
         if not level:
             return
     raise ValueError(f"expected JSON nested at most {MAX_DEPTH} deep, got deeper")
@@ -131,8 +131,8 @@ def _tensor(path: Path, name: str, entry: Any) -> Tensor:
     """One entry of the header, consistent in itself."""
     try:
         dtype, shape, (start, end) = entry["dtype"], tuple(entry["shape"]), entry["data_offsets"]
-        whole = all(type(n) is int and 0 <= n <= MAX_FILE for n in (*shape, start, end))
-        if len(entry) != 3 or not whole or len(shape) > 8:
+        valid = all(type(n) is int and 0 <= n <= MAX_FILE for n in (*shape, start, end))
+        if len(entry) != 3 or not valid or len(shape) > 8:
             raise ValueError("sizes")
         if end - start != math.prod(shape) * ITEM_SIZES[dtype]:
             raise ValueError("offsets")

@@ -140,11 +140,11 @@ def _block(representation: str, matrix: Array) -> Array:
 
 
 def _tensor() -> list[tuple[int, np.ndarray]]:
-    parts = {
+    bases = {
         0: ([[1, 0], [0, 1]], [[0, -1], [1, 0]]),
         2: ([[1, 0], [0, -1]], [[0, 1], [1, 0]]),
     }
-    return [(m, math.sqrt(0.5) * np.reshape(p, (2, 4))) for m, p in parts.items()]
+    return [(m, math.sqrt(0.5) * np.reshape(p, (2, 4))) for m, p in bases.items()]
 
 
 def _channels(representation: str) -> list[tuple[int, np.ndarray]]:

@@ -35,19 +35,19 @@ def field_physics(problem: FieldProblem, samples: Float[np.ndarray, "s n p"]) ->
     _validation.shape("samples", samples, (len(samples), len(problem.grid), problem.gp.dim))
     y = np.asarray(samples, float).reshape(len(samples), -1)
     matrix = _full_covariance(problem.gp, problem.grid)
-    found: dict = {"num": len(samples)}
+    metrics: dict = {"num": len(samples)}
     for name, operator in difference_operators(problem).items():
         squares = np.mean((y @ operator.T) ** 2, axis=1)
         exact = _energy(operator, matrix) ** 0.5
         noise = (problem.gp.noise * np.sum(operator**2) / len(operator)) ** 0.5
-        found[name] = {"rms": _root(squares), "exact": exact, "noise": float(noise)}
+        metrics[name] = {"rms": _root(squares), "exact": exact, "noise": float(noise)}
     if problem.codomain.representations == ("vector",):
         gradient, rotation = helmholtz_operators(problem)
         one, other = (np.mean((y @ part.T) ** 2, axis=1) for part in (gradient, rotation))
         exact, rest = (_energy(part, matrix) for part in (gradient, rotation))
         exact = float(exact / (exact + rest))
-        found["gradient_share"] = {"share": _share(one, one + other), "exact": exact}
-    return found
+        metrics["gradient_share"] = {"share": _share(one, one + other), "exact": exact}
+    return metrics
 
 
 def difference_operators(problem: FieldProblem) -> dict[str, Float[np.ndarray, "m np"]]:
@@ -76,9 +76,9 @@ def central_differences(grid: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "d 
     n, d = grid.shape
     values = np.unique(np.round(grid[:, 0], 9))
     step = np.min(np.diff(values)) if len(values) > 1 else 1.0
-    place = (grid - grid.min(axis=0)) / step
-    cells = np.round(place).astype(int)
-    if np.max(np.abs(place - cells)) > 1e-4:
+    scaled = (grid - grid.min(axis=0)) / step
+    cells = np.round(scaled).astype(int)
+    if np.max(np.abs(scaled - cells)) > 1e-4:
         raise ValueError("expected places of a regular grid for finite differences, got others")
     index = {tuple(cell): i for i, cell in enumerate(cells)}
     sides = np.concatenate([np.eye(d, dtype=int), -np.eye(d, dtype=int)])
@@ -123,8 +123,8 @@ def _root(squares) -> list[float]:
     return [float(root), float(error / (2 * max(root, 1e-300)))]
 
 
-def _share(part, whole) -> list[float]:
+def _share(part, total) -> list[float]:
     """Ratio of means, with its standard error."""
-    share = np.mean(part) / np.mean(whole)
-    error = np.std(part - share * whole, ddof=1) / np.sqrt(len(part)) / np.mean(whole)
+    share = np.mean(part) / np.mean(total)
+    error = np.std(part - share * total, ddof=1) / np.sqrt(len(part)) / np.mean(total)
     return [float(share), float(error)]

@@ -77,9 +77,9 @@ def score_error(
         data = dataclasses.replace(
             data, contexts=None if mode == "joint" else ContextSampler(share=1.0)
         )
-    ways = mode == "joint", _shared(data)
-    parts = [_errors(model, exact, data, *ways, k) for k in jr.split(key, batches)]
-    u, squares, targets = (np.concatenate(p).astype(float) for p in zip(*parts, strict=True))
+    options = mode == "joint", _shared(data)
+    batched = [_errors(model, exact, data, *options, k) for k in jr.split(key, batches)]
+    u, squares, targets = (np.concatenate(p).astype(float) for p in zip(*batched, strict=True))
     low, high = _ends(model)
     return _integrate(model, u, squares, targets, cells, low, high - low)
 

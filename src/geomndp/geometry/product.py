@@ -60,8 +60,8 @@ class ProductManifold(AbstractManifold):
         return jnp.split(y, np.cumsum(sizes)[:-1], axis=-1)
 
     def _each(self, method: str, *arrays: Array) -> Array:
-        parts = zip(self.factors, *map(self.split, arrays), strict=True)
-        return jnp.concatenate([getattr(f, method)(*rest) for f, *rest in parts], axis=-1)
+        by_factor = zip(self.factors, *map(self.split, arrays), strict=True)
+        return jnp.concatenate([getattr(f, method)(*rest) for f, *rest in by_factor], axis=-1)
 
     def exp(self, y, v):
         return self._each("exp", y, v)
@@ -70,8 +70,8 @@ class ProductManifold(AbstractManifold):
         return self._each("log", y, z)
 
     def distance(self, y, z):
-        parts = zip(self.factors, self.split(y), self.split(z), strict=True)
-        square = sum(factor.distance(a, b) ** 2 for factor, a, b in parts)
+        by_factor = zip(self.factors, self.split(y), self.split(z), strict=True)
+        square = sum(factor.distance(a, b) ** 2 for factor, a, b in by_factor)
         return safe_sqrt(jnp.asarray(square))
 
     def project(self, y, v):
@@ -82,8 +82,8 @@ class ProductManifold(AbstractManifold):
 
     def from_tangent_coords(self, y, c):
         ends = np.cumsum([factor.dim for factor in self.factors])[:-1]
-        parts = zip(self.factors, self.split(y), jnp.split(c, ends, axis=-1), strict=True)
-        return jnp.concatenate([f.from_tangent_coords(a, b) for f, a, b in parts], axis=-1)
+        by_factor = zip(self.factors, self.split(y), jnp.split(c, ends, axis=-1), strict=True)
+        return jnp.concatenate([f.from_tangent_coords(a, b) for f, a, b in by_factor], axis=-1)
 
     def to_tangent_coords(self, y, v):
         return self._each("to_tangent_coords", y, v)

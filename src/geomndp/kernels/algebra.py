@@ -38,13 +38,13 @@ class Sum(AbstractKernel):
         return self.first(x1, x2) + self.second(x1, x2)
 
     def cross(self, x1, x2):
-        parts = [
+        terms = [
             kernel.cross(x1, x2)
             if kernel.shared == self.shared
             else per_output(kernel.cross(x1, x2), self.dim)
             for kernel in (self.first, self.second)
         ]
-        return parts[0] + parts[1]
+        return terms[0] + terms[1]
 
     def gram(self, x, mask=None):
         return (self.first.gram(x) + self.second.gram(x)).masked(mask)

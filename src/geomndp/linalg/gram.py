@@ -82,11 +82,11 @@ def join_masks(
     """
     if first is None and second is None:
         return None
-    parts = [
+    masks = [
         jnp.ones(size, dtype=dtype) if mask is None else mask
         for mask, size in ((first, n), (second, m))
     ]
-    return jnp.concatenate(parts)
+    return jnp.concatenate(masks)
 
 
 def per_output(matrix: Float[Array, "n m"], dim: int) -> Float[Array, "np mp"]:

@@ -99,8 +99,8 @@ class Problem(eqx.Module):
 
     def joint_noise(self) -> PointNoise:
         """White noise of all points, context first."""
-        parts = self.context_noise().labels, self.target_noise().labels
-        return PointNoise(jnp.concatenate(parts), self.noising.dim)
+        labels = self.context_noise().labels, self.target_noise().labels
+        return PointNoise(jnp.concatenate(labels), self.noising.dim)
 
     def times(self, time_grid: AbstractTimeGrid, steps: int) -> tuple[Array, Array, Array]:
         """Diffusion times of every step, decreasing.

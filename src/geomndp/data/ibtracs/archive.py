@@ -95,9 +95,9 @@ def read(
     import pandas as pd
 
     extra = tuple(name.upper() for name in columns)
-    parts = [_read_file(file, agency, extra) for file in locate(path)]
-    frame, report = parts[0]
-    for more, further in parts[1:]:
+    files = [_read_file(file, agency, extra) for file in locate(path)]
+    frame, report = files[0]
+    for more, further in files[1:]:
         twice = more["SID"].isin(frame["SID"]).to_numpy()
         again = [
             ReadProblem(

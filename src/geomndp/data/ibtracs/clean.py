@@ -55,7 +55,7 @@ def _times(cells: np.ndarray, ledger: _Ledger) -> np.ndarray:
 
 
 def _place(raw: RawTable, ledger: _Ledger) -> tuple[np.ndarray, np.ndarray]:
-    found = []
+    degrees = []
     for name, label, low, high in zip(
         raw.position, ("latitude", "longitude"), (-90, -360), (90, 360), strict=True
     ):
@@ -64,8 +64,8 @@ def _place(raw: RawTable, ledger: _Ledger) -> tuple[np.ndarray, np.ndarray]:
         ledger.drop(unreadable, f"unreadable {label}", cells)
         ledger.drop(np.isnan(values), f"no {label}", cells)
         ledger.drop(~((values >= low) & (values <= high)), f"{label} out of range", cells)
-        found.append(values)
-    return found[0], np.asarray(wrap_longitude(found[1]))
+        degrees.append(values)
+    return degrees[0], np.asarray(wrap_longitude(degrees[1]))
 
 
 def _drop_repeated(frame, ledger: _Ledger) -> None:
@@ -76,11 +76,11 @@ def _drop_repeated(frame, ledger: _Ledger) -> None:
         return
     first = fixes.groupby(["SID", "ISO_TIME"])[["LAT", "LON"]].transform("first")
     same = (first == fixes[["LAT", "LON"]]).all(axis=1)
-    places = (frame["LAT"].astype(str) + " " + frame["LON"].astype(str)).to_numpy()
+    positions = (frame["LAT"].astype(str) + " " + frame["LON"].astype(str)).to_numpy()
     for agrees, reason in ((True, "repeated fix"), (False, "second, different fix at one time")):
         wrong = np.zeros(len(frame), dtype=bool)
         wrong[fixes.index[repeated & (same == agrees)]] = True
-        ledger.drop(wrong, reason, places)
+        ledger.drop(wrong, reason, positions)
 
 
 def clean(raw: RawTable, source: str):

@@ -72,11 +72,11 @@ def fetch(
     target = Path(folder or pooch.os_cache("geomndp")) / url.rsplit("/", 1)[1]
     record = target.with_name(target.name + ".sha256")
     if not refresh and target.is_file() and record.is_file():
-        expected, found = record.read_text(encoding="ascii").strip(), pooch.file_hash(str(target))
-        if found != expected:
+        expected, digest = record.read_text(encoding="ascii").strip(), pooch.file_hash(str(target))
+        if digest != expected:
             raise ValueError(
                 f"expected sha256 {expected} of {target}, as recorded when it was fetched, "
-                f"got {found}: the file has changed; fetch it again with refresh=True"
+                f"got {digest}: the file has changed; fetch it again with refresh=True"
             )
         return target
     # Without its record a file may be anything: fetch it again.

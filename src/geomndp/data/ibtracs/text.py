@@ -78,13 +78,13 @@ def read_text(path: Path, *, agency: str | None, extra: tuple[str, ...]) -> RawT
     wanted = wanted_columns(names, position, extra, path.name)
     index = [names.index(name) for name in wanted]
     storm = names.index("SID")
-    kept, places, problems, cells, line = [], [], [], names, 1
+    kept, line_numbers, problems, cells, line = [], [], [], names, 1
     for line, cells in lines:
         if line == 2 and _is_units_row(names, cells):
             continue
         if len(cells) == len(names):
             kept.append([cells[i].strip() for i in index])
-            places.append(line)
+            line_numbers.append(line)
             continue
         sid = cells[storm].strip() if storm < len(cells) else ""
         counted = f"{len(cells)} cells for {len(names)} columns"
@@ -92,5 +92,5 @@ def read_text(path: Path, *, agency: str | None, extra: tuple[str, ...]) -> RawT
     if len(cells) < len(names) and not _ends_in_line_end(path):
         raise ValueError(f"expected a whole file, got {path.name}, which ends within line {line}")
     table = np.array(kept, dtype=object).reshape(len(kept), len(wanted))
-    rows = np.array([f"line {place}" for place in places], dtype=object)
+    rows = np.array([f"line {number}" for number in line_numbers], dtype=object)
     return RawTable(dict(zip(wanted, table.T, strict=True)), rows, position, problems)

@@ -110,9 +110,9 @@ class Independent(AbstractHeatKernel):
         return jnp.sum(jnp.stack(logs), axis=0)
 
     def score(self, s, centre, y):
-        parts = [kernel.score(s, a, b) for kernel, a, b in self._parts(centre, y)]
-        return jnp.concatenate(parts, axis=-1)
+        scores = [kernel.score(s, a, b) for kernel, a, b in self._parts(centre, y)]
+        return jnp.concatenate(scores, axis=-1)
 
     def displace(self, s, centre, z):
-        parts = [kernel.displace(s, a, b) for kernel, a, b in self._parts(centre, z)]
-        return jnp.concatenate(parts, axis=-1)
+        displaced = [kernel.displace(s, a, b) for kernel, a, b in self._parts(centre, z)]
+        return jnp.concatenate(displaced, axis=-1)
