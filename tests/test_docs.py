@@ -21,6 +21,7 @@ PAGES = sorted(
     for path in (DOCS / folder).glob("*.md")
 )
 LAYERS = (
+    "baselines",
     "data",
     "evaluate",
     "geometry",
@@ -32,6 +33,7 @@ LAYERS = (
     "nets",
     "noising",
     "plot",
+    "predictive",
     "samplers",
     "score",
     "solve",

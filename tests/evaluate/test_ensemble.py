@@ -2,8 +2,10 @@
 
 import jax.numpy as jnp
 import jax.random as jr
+import numpy as np
 import pytest
 import scipy.stats
+import scoringrules
 from numpy.testing import assert_allclose
 
 from geomndp.evaluate import crps, pit, summarise
@@ -17,6 +19,15 @@ def test_crps_is_that_of_all_pairs(getkey):
         2 * 9 * 8
     )
     assert_allclose(crps(samples, y), expected, atol=1e-12)
+
+
+def test_crps_of_numpy_is_that_of_scoringrules():
+    random = np.random.default_rng(0)
+    samples, y = random.normal(size=(7, 3, 2)), random.normal(size=(3, 2))
+    expected = scoringrules.crps_ensemble(y, samples, m_axis=0, estimator="fair", backend="numpy")
+    found = crps(samples, y)
+    assert isinstance(found, np.ndarray)
+    assert_allclose(found, expected, atol=1e-12)
 
 
 def test_fair_crps_estimates_that_of_a_gaussian():

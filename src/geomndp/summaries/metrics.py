@@ -1,7 +1,7 @@
 """Proper scores of samples against what was then observed, each with its Monte Carlo error.
 
-Real values are scored by `scoringrules` with fair estimators (Ferro 2014), locations on the Earth
-with geodesic distances.
+Real values are scored with fair estimators (Ferro 2014), the energy score by `scoringrules`,
+locations on the Earth with geodesic distances.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from geomndp import _validation
 from geomndp._types import Array
-from geomndp.evaluate import energy_score as geodesic_energy, mean_error
+from geomndp.evaluate import crps as ensemble_crps, energy_score as geodesic_energy, mean_error
 from geomndp.geometry.geodesy import EARTH_RADIUS_KM, to_unit
 from geomndp.summaries.moments import Estimate, without_overflow
 from geomndp.summaries.samples import SAMPLE, frame_order, matched_latlon, unpack, unpack_real
@@ -29,15 +29,9 @@ GROUPS = 20  # of the jackknife
 
 def crps(samples: Any, truth: Any) -> Estimate:
     """Continuous ranked probability score at every location, in the units of the values."""
-    import scoringrules as sr
-
     unpacked = unpack_real(samples, 3)
     observed = _truth(samples, truth, unpacked.values)
-
-    def score(values, y):
-        return sr.crps_ensemble(y, values, m_axis=0, estimator="fair", backend="numpy")
-
-    found = {n: _error_too(score, v, observed[n]) for n, v in unpacked.values.items()}
+    found = {n: _error_too(ensemble_crps, v, observed[n]) for n, v in unpacked.values.items()}
     value, error = ({name: pair[i] for name, pair in found.items()} for i in range(2))
     about = {"long_name": "continuous ranked probability score", "standard_name": ""}
     return Estimate(unpacked.wrap(value, **about), unpacked.wrap(error, **about))

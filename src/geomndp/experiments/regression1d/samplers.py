@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
@@ -30,7 +29,6 @@ from geomndp.samplers import (
     KineticLangevin,
     Langevin,
     MomentMatching,
-    Observations,
     Problem,
     RePaint,
     Replacement,
@@ -167,9 +165,8 @@ def _task(batch: Batch, index: int) -> Batch:
 
 
 def _problem(model: Model, task: Batch, contexts: int) -> Problem:
-    zeros = jnp.zeros(contexts, dtype=task.x.dtype)
-    observed = Observations(task.x[:contexts], task.y[:contexts], zeros, False)
-    return Problem(model.noising, model.score, task.x[contexts:], observed, model.t_min)
+    law = model.condition(task.x[:contexts], task.y[:contexts])
+    return law.problem(task.x[contexts:])
 
 
 @eqx.filter_jit
