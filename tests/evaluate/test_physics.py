@@ -89,7 +89,7 @@ def test_a_wrong_law_is_found_out():
 def test_refusals():
     problem = on("se")
     scattered = problem._replace(grid=np.random.default_rng(0).uniform(-1, 1, (9, 2)))
-    with pytest.raises(ValueError, match="expected places of a regular grid"):
+    with pytest.raises(ValueError, match="expected points of a regular grid"):
         field_physics(scattered, np.zeros((2, 9, 2)))
     with pytest.raises(ValueError, match="expected samples"):
         field_physics(problem, np.zeros((2, 3, 2)))

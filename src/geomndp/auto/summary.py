@@ -40,8 +40,8 @@ def choices(
     sizes = f"{counts.min()}" if counts.min() == counts.max() else f"{counts.min()}-{counts.max()}"
     sphere = about.codomain == "sphere"
     config = net.config.to_dict()
-    waves = ("wavelength",) if config.get("num_frequencies") == 0 else ()
-    names = (name for name in SHOWN if name in config and not name.endswith(waves))
+    hidden = ("wavelength",) if config.get("num_frequencies") == 0 else ()
+    names = (name for name in SHOWN if name in config and not name.endswith(hidden))
     shown = ", ".join(f"{name} {config[name]}" for name in names)
     units = model.normaliser or Normaliser()
     turning = ", nor with rotations about the Earth's axis" if symmetry == "translation" else ""

@@ -1,4 +1,4 @@
-"""Random functions on the line to learn from: Gaussian processes, sawtooth waves, mixtures."""
+"""Random functions on the line to learn from: Gaussian processes, sawtooths, mixtures."""
 
 import abc
 import math
@@ -147,8 +147,8 @@ class Sawtooth(SyntheticProcess):
         cycles = cycles - jnp.round(cycles)
         k = jnp.arange(1, last + 1, dtype=jnp.int32)
         weights = jnp.where(k <= terms, 1.0, 0.0).astype(x.dtype) / k.astype(x.dtype)
-        waves = jnp.sin(2 * math.pi * cycles * k.astype(x.dtype)[None, :])
-        wave = -self.amplitude / math.pi * jnp.sum(waves * weights[None, :], axis=1, keepdims=True)
+        sines = jnp.sin(2 * math.pi * cycles * k.astype(x.dtype)[None, :])
+        wave = -self.amplitude / math.pi * jnp.sum(sines * weights[None, :], axis=1, keepdims=True)
         noise = math.sqrt(self.noise) * jr.normal(noise_key, x.shape, x.dtype)
         return self.mean + wave + noise
 

@@ -42,7 +42,7 @@ class InPlace(AbstractDynamics):
 
 
 class GridModel(AbstractProcess):
-    """A model whose context and targets are rows of one grid, told apart by masks.
+    """A model whose context and targets are rows of one grid, distinguished by masks.
 
     Attributes:
         model: A model without a normaliser.

@@ -79,7 +79,7 @@ def central_differences(grid: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "d 
     scaled = (grid - grid.min(axis=0)) / step
     cells = np.round(scaled).astype(int)
     if np.max(np.abs(scaled - cells)) > 1e-4:
-        raise ValueError("expected places of a regular grid for finite differences, got others")
+        raise ValueError("expected points of a regular grid for finite differences, got others")
     index = {tuple(cell): i for i, cell in enumerate(cells)}
     sides = np.concatenate([np.eye(d, dtype=int), -np.eye(d, dtype=int)])
     around = [[index.get(tuple(cell + side)) for side in sides] for cell in cells]

@@ -218,7 +218,7 @@ def _solution(flow: Flow, args: tuple, bound: Bound, update) -> Solution:
 
 
 def _traced(tree: Any) -> bool:
-    """Whether JAX is tracing any of this, or told not to compile."""
+    """Whether JAX is tracing any leaf, or compilation is disabled."""
     leaves = jax.tree.leaves(tree)
     return setting("jax_disable_jit") or not all(map(_validation.concrete, leaves))
 

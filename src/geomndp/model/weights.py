@@ -27,7 +27,7 @@ _CODES = {
 
 
 def parameters(net: Any) -> dict[str, np.ndarray]:
-    """Arrays of a network by their places in it."""
+    """Arrays of a network by their paths."""
     leaves = jax.tree_util.tree_leaves_with_path(eqx.filter(net, eqx.is_array))
     return {jax.tree_util.keystr(key): np.asarray(leaf) for key, leaf in leaves}
 

@@ -155,7 +155,7 @@ def _labels(name: str, column: Any) -> np.ndarray:
     missing = np.asarray(column.isna())
     if missing.any():
         row = int(np.argmax(missing))
-        raise ValueError(f"expected {name!r} to tell which function a row is of, got none in {row}")
+        raise ValueError(f"expected {name!r} to name the function of every row, got none in {row}")
     try:
         return np.unique(column.to_numpy(), return_inverse=True)[1].reshape(-1)
     except TypeError:

@@ -55,7 +55,7 @@ class SortedContext(NamedTuple):
     before: Index
 
     def extrapolation(self, start: Index, through: Index, at: Array) -> GeodesicExtrapolation:
-        """Between the known points of these places in time, at the times `at`."""
+        """Between the context points of these time indices, at the times `at`."""
         first, other = self.times[start], self.times[through]
         share = (at - first) / (other - first)
         return GeodesicExtrapolation(self.order[start], self.order[through], share[:, None])

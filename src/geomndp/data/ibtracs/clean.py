@@ -1,4 +1,4 @@
-"""From cells to fixes: times, places and numbers, with a report of what is none."""
+"""From cells to fixes: times, positions and numbers, with a report of invalid cells."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _times(cells: np.ndarray, ledger: _Ledger) -> np.ndarray:
     return parsed
 
 
-def _place(raw: RawTable, ledger: _Ledger) -> tuple[np.ndarray, np.ndarray]:
+def _position(raw: RawTable, ledger: _Ledger) -> tuple[np.ndarray, np.ndarray]:
     degrees = []
     for name, label, low, high in zip(
         raw.position, ("latitude", "longitude"), (-90, -360), (90, 360), strict=True
@@ -94,7 +94,7 @@ def clean(raw: RawTable, source: str):
     ledger.drop(raw.columns["SID"] == "", "no storm", raw.rows)
     columns = dict(raw.columns)
     columns["ISO_TIME"] = _times(columns["ISO_TIME"], ledger)
-    columns["LAT"], columns["LON"] = _place(raw, ledger)
+    columns["LAT"], columns["LON"] = _position(raw, ledger)
     for name in NUMBERS & columns.keys():
         columns[name], unreadable = _numbers(raw.columns[name])
         ledger.blank(unreadable, f"unreadable {name}", raw.columns[name])

@@ -51,7 +51,7 @@ def read_netcdf(path: Path, *, agency: str | None, extra: tuple[str, ...]) -> Ra
         raise ValueError(f"expected lat (storm, date_time) in {path.name}, got {data['lat'].dims}")
     shape = (data.sizes["storm"], data.sizes["date_time"])
     columns = {name: _column(data, name, shape) for name in wanted}
-    # A row is one that has a time or a place: what is left is filling.
+    # A row is one that has a time or a position: what is left is filling.
     real = (columns["ISO_TIME"] != "") | np.isfinite(columns["LAT"])
     if "NUMOBS" in names:
         counts = data["numobs"].values

@@ -16,7 +16,7 @@ from geomndp.data.ibtracs.report import ReadProblem
 
 
 class RawTable(NamedTuple):
-    """Cells as they stand in a file, blanks as empty strings, with the place of every row."""
+    """Cells as they stand in a file, blanks as empty strings, with the line number of every row."""
 
     columns: dict[str, np.ndarray]
     rows: np.ndarray
