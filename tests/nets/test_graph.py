@@ -38,7 +38,7 @@ def test_both_searches_find_all_pairs(d, getkey, monkeypatch):
     same = (mask[:, None] == mask[None]) & (mask[:, None] > 0)
     expected = np.argwhere((distance < radius) & same & ~np.eye(len(x), dtype=bool))
     assert pairs(dense) == pairs(cells) == set(map(tuple, expected.tolist()))
-    assert int(dense.missed) == int(cells.missed) == 0
+    assert int(dense.num_dropped) == int(cells.num_dropped) == 0
 
 
 @pytest.mark.parametrize("axis", [0, 1])
@@ -50,13 +50,13 @@ def test_cells_find_all_pairs_just_within_the_radius(axis, monkeypatch):
     found = quick(lambda x: graph.radius_graph(x, jnp.ones(n), 1.0, 48))(x)
     steps = int(1.0 / spacing)
     expected = {(i, j) for i in range(n) for j in range(n) if 0 < abs(i - j) <= steps}
-    assert pairs(found) == expected and int(found.missed) == 0
+    assert pairs(found) == expected and int(found.num_dropped) == 0
 
 
-def test_a_stretch_is_three_cells_long(getkey):
+def test_a_range_is_three_cells_long(getkey):
     """So that the work does not grow with what lies further away."""
     x = jnp.asarray(10 * random(getkey()).uniform(size=(200, 1)))
-    found = quick(lambda x: cell_list.stretches(x, jnp.ones(200), 0.5))(x)
+    found = quick(lambda x: cell_list.cell_ranges(x, jnp.ones(200), 0.5))(x)
     cell = np.floor((x - x.min()) / (cell_list.MARGIN * 0.5))
     expected = np.sum(np.abs(cell - cell.T) <= 1, axis=1)
     assert_allclose(np.asarray(found.end - found.start)[:, 0], expected)
@@ -70,7 +70,7 @@ def test_truncation_is_counted_and_mutual(most, getkey, monkeypatch):
     kept = pairs(cut)
     assert kept < pairs(whole)
     assert {(j, i) for i, j in kept} == kept
-    assert int(cut.missed) >= len(pairs(whole)) - len(kept) > 0
+    assert int(cut.num_dropped) >= len(pairs(whole)) - len(kept) > 0
 
 
 def test_reverse_is_an_involution(getkey):
@@ -84,7 +84,7 @@ def test_reverse_is_an_involution(getkey):
 
 def test_gather_has_every_derivative(getkey):
     x, mask = cloud(2, n=30, key=getkey())
-    places = jnp.stack([x, 1.1 * x])
+    inputs = jnp.stack([x, 1.1 * x])
     h, v = jr.normal(getkey(), (2, 2, 30, 3))
     w = jr.normal(getkey(), (30, 5, 3))
 
@@ -98,17 +98,17 @@ def test_gather_has_every_derivative(getkey):
     def plain(h, found):
         return h[found.index]
 
-    def results(gather, places, h, v):
+    def results(gather, inputs, h, v):
         def slope(x, h):
             return jax.grad(lambda h: loss(x, h, gather))(h)
 
         def second(x, h, v):
             return jax.jvp(lambda h: slope(x, h), (h,), (v,))[1]
 
-        shared = jax.vmap(second, in_axes=(None, 0, 0))(places[0], h, v)
-        return jax.vmap(slope)(places, h), jax.vmap(second)(places, h, v), shared
+        shared = jax.vmap(second, in_axes=(None, 0, 0))(inputs[0], h, v)
+        return jax.vmap(slope)(inputs, h), jax.vmap(second)(inputs, h, v), shared
 
     both = quick(lambda *args: (results(ours, *args), results(plain, *args)))
-    found, expected = both(places, h, v)
+    found, expected = both(inputs, h, v)
     for a, b in zip(found, expected, strict=True):
         assert_allclose(a, b, atol=1e-11)

@@ -1,8 +1,8 @@
-"""Candidates for neighbours from a list of cells: time and memory linear in the points.
+"""Candidates for neighbours from a cell list: time and memory linear in the number of points.
 
-Space is cut into cubes a little wider than the radius. Points are sorted by the coordinates of
-their cube, the last one fastest, so that cubes side by side in the last dimension stand side by
-side: the neighbours of a point lie in 3^(d-1) contiguous stretches.
+Space is divided into cells a little wider than the radius. Points are sorted by the coordinates of
+their cell, the last one fastest, so that cells that are adjacent in the last dimension are adjacent
+in the order: the neighbours of a point lie in 3^(d-1) contiguous ranges.
 """
 
 from __future__ import annotations
@@ -15,30 +15,35 @@ import numpy as np
 
 from geomndp._types import Array, Inputs, Int, Mask
 
-MARGIN = 1.001  # of a cube's width over the radius: points within the radius are in next cubes
+MARGIN = 1.001  # of a cell's width over the radius: points within the radius are in adjacent cells
 
 
-class Stretches(NamedTuple):
-    """Where the candidates of each point stand in an order of all points."""
+class CellRanges(NamedTuple):
+    """Ranges of each point's candidates in an order of all n points, s = 3^(d-1) per point."""
 
     order: Int[Array, " n"]
     start: Int[Array, "n s"]
     end: Int[Array, "n s"]
-    """First position that is no longer in a stretch; equal to the start for masked points."""
+    """First position that is no longer in a range; equal to the start for masked points."""
 
 
-def stretches(x: Inputs, mask: Mask, radius: float) -> Stretches:
-    """Sort the points by their cubes, and find the stretches of cubes next to each point.
+def cell_ranges(x: Inputs, mask: Mask, radius: float) -> CellRanges:
+    """Sort the points by their cells, and find the ranges of cells next to each point.
 
     Masked points come last in the order and are nobody's candidates.
+
+    Args:
+        x: Locations (n, d).
+        mask: (n,), zero where a row is padding.
+        radius: In units of the inputs.
     """
     d = x.shape[1]
-    side = int(np.floor((2**31 - 2) ** (1 / d)))  # cubes in each dimension, so that keys fit
+    side = int(np.floor((2**31 - 2) ** (1 / d)))  # cells in each dimension, so that keys fit
     low = jnp.min(jnp.where(mask[:, None] > 0, x, jnp.inf), axis=0)
-    cube = jnp.floor((x - low[None, :]) / (MARGIN * radius))
-    cube = jnp.clip(cube, 0, side - 3).astype(jnp.int32) + 1
+    cell = jnp.floor((x - low[None, :]) / (MARGIN * radius))
+    cell = jnp.clip(cell, 0, side - 3).astype(jnp.int32) + 1
     weights = jnp.asarray([side ** (d - 1 - a) for a in range(d)], jnp.int32)
-    keys = jnp.sum(cube * weights[None, :], axis=1, dtype=jnp.int32)
+    keys = jnp.sum(cell * weights[None, :], axis=1, dtype=jnp.int32)
     keys = jnp.where(mask > 0, keys, jnp.iinfo(jnp.int32).max)
     order = jnp.argsort(keys).astype(jnp.int32)
     ordered = keys[order]
@@ -48,7 +53,7 @@ def stretches(x: Inputs, mask: Mask, radius: float) -> Stretches:
     middle = jnp.where((mask > 0)[:, None], middle, 0)  # no overflow; masked points look nowhere
     start = jnp.searchsorted(ordered, middle - 1, side="left").astype(jnp.int32)
     end = jnp.searchsorted(ordered, middle + 1, side="right").astype(jnp.int32)
-    return Stretches(order, start, jnp.where((mask > 0)[:, None], end, start))
+    return CellRanges(order, start, jnp.where((mask > 0)[:, None], end, start))
 
 
 def candidates(
@@ -58,12 +63,20 @@ def candidates(
     own: Int[Array, " b"],
     capacity: int,
 ) -> tuple[Int[Array, "b m"], Int[Array, " b"]]:
-    """Points that may be within the radius of some points, these themselves where there are fewer.
+    """Points that may be within the radius of b given points, themselves where there are fewer.
 
-    A stretch has room for `capacity` points; the second result counts those left out.
+    Args:
+        order: Order of all points by cell.
+        start: First positions of the ranges.
+        end: Positions after the ranges.
+        own: Numbers of the given points.
+        capacity: Points of a range for which there is room.
+
+    Returns:
+        Candidates (b, m) of each point, and how many were left out (b,).
     """
-    place = start[:, :, None] + jnp.arange(capacity, dtype=start.dtype)[None, None, :]
-    found = order[jnp.minimum(place, len(order) - 1)]
-    found = jnp.where(place < end[:, :, None], found, own[:, None, None])
+    position = start[:, :, None] + jnp.arange(capacity, dtype=start.dtype)[None, None, :]
+    found = order[jnp.minimum(position, len(order) - 1)]
+    found = jnp.where(position < end[:, :, None], found, own[:, None, None])
     left_out = jnp.sum(jnp.maximum(end - start - capacity, 0), axis=1, dtype=jnp.int32)
     return found.reshape(len(own), -1), left_out

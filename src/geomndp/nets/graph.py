@@ -1,9 +1,9 @@
 """Radius graphs, built on the device in memory linear in the number of points.
 
 All pairs of points of one function nearer than the radius are neighbours. Unlike the k nearest,
-which are ambiguous on a regular grid, they turn with the inputs. Every point has the same number
+which are ambiguous on a regular grid, they are equivariant. Every point has the same number
 of slots; where more points are within the radius, the nearest ones of each other are kept, and
-`missed` counts the rest.
+`num_dropped` counts the rest.
 """
 
 from __future__ import annotations
@@ -16,32 +16,42 @@ import jax
 import jax.numpy as jnp
 
 from geomndp._types import Array, Bool, Float, Inputs, Int, Mask
-from geomndp.nets.cell_list import candidates, stretches
+from geomndp.nets.cell_list import candidates, cell_ranges
 
 DENSE = 1024  # up to so many points, all pairs are compared
-CANDIDATES = 2  # room of a stretch of cells over the slots of a point
-EDGES = 2**16  # slots of neighbours that one block holds at most, at least those of one point
+CANDIDATES = 2  # room of a range of cells over the slots of a point
+EDGES = 2**16  # slots of neighbours that one chunk holds at most, at least those of one point
+SOFTENING = 0.1  # of edge lengths, over the radius: smooth features also at distance zero
 
 
 class Graph(eqx.Module):
     """Slots of every point; a free one points to the point itself."""
 
     index: Int[Array, "n k"]
+    """Neighbours j."""
     reverse: Int[Array, "n k"]
     """Flat position of the same edge in the list of its other end."""
     offset: Float[Array, "n k d"]
     """x_j - x_i, differentiable."""
     real: Bool[Array, "n k"]
-    missed: Int[Array, ""]
-    """Pairs within the radius (both ways counted) that found no slot."""
+    """Whether a slot is taken."""
+    num_dropped: Int[Array, ""]
+    """Pairs within the radius (both ways counted) for which there is no slot."""
 
 
 def radius_graph(x: Inputs, mask: Mask, radius: float, slots: int) -> Graph:
-    """Connect points of one function (equal positive masks) that are nearer than the radius."""
+    """Connect points of one function (equal positive masks) that are nearer than the radius.
+
+    Args:
+        x: Locations (n, d).
+        mask: (n,), zero where a row is padding.
+        radius: In units of the inputs.
+        slots: Neighbours per point for which there is room.
+    """
     index, real, found = _nearest(jax.lax.stop_gradient(x), mask, radius, slots)
     index, reverse, real = _mutual(index, real)
-    missed = found - jnp.sum(real, dtype=jnp.int32)
-    return Graph(index, reverse, x[index] - x[:, None, :], real, missed)
+    num_dropped = found - jnp.sum(real, dtype=jnp.int32)
+    return Graph(index, reverse, x[index] - x[:, None, :], real, num_dropped)
 
 
 def _nearest(x: Inputs, mask: Mask, radius: float, slots: int):
@@ -51,7 +61,7 @@ def _nearest(x: Inputs, mask: Mask, radius: float, slots: int):
     if n <= DENSE:
         index, real, count = _closest(x, mask, own, jnp.tile(own[None], (n, 1)), radius, slots)
         return index, real, jnp.sum(count, dtype=jnp.int32)
-    order, start, end = stretches(x, mask, radius)
+    order, start, end = cell_ranges(x, mask, radius)
 
     def closest(rows):
         start, end, own = rows
@@ -69,8 +79,8 @@ def _closest(x: Inputs, mask: Mask, own, others: Int[Array, "b m"], radius: floa
     square = jnp.sum((x[others] - x[own][:, None, :]) ** 2, axis=-1)
     near = (others != own[:, None]) & (mask[others] == mask[own][:, None])
     near = near & (mask[own] > 0)[:, None] & (square < radius**2)
-    best, place = jax.lax.top_k(jnp.where(near, -square, -jnp.inf), min(slots, others.shape[1]))
-    index = jnp.take_along_axis(others, place, axis=1)
+    best, position = jax.lax.top_k(jnp.where(near, -square, -jnp.inf), min(slots, others.shape[1]))
+    index = jnp.take_along_axis(others, position, axis=1)
     return index, jnp.isfinite(best), jnp.sum(near, axis=1, dtype=jnp.int32)
 
 
@@ -83,35 +93,35 @@ def _mutual(index: Int[Array, "n k"], real: Bool[Array, "n k"]):
     index = jnp.sort(jnp.where(real, index, n), axis=1)
     own = jnp.broadcast_to(jnp.arange(n, dtype=index.dtype)[:, None], (n, k))
     other = jnp.minimum(index, n - 1)
-    place = jnp.zeros_like(index)
+    position = jnp.zeros_like(index)
     for step in (1 << power for power in reversed(range(k.bit_length()))):
-        ahead = place + step
-        place = jnp.where(
-            (ahead < k) & (index[other, jnp.minimum(ahead, k - 1)] <= own), ahead, place
+        ahead = position + step
+        position = jnp.where(
+            (ahead < k) & (index[other, jnp.minimum(ahead, k - 1)] <= own), ahead, position
         )
-    real = (index < n) & (index[other, place] == own)
+    real = (index < n) & (index[other, position] == own)
     index = jnp.where(real, index, own)
     slot = jnp.arange(k, dtype=index.dtype)[None, :]
-    return index, k * index + jnp.where(real, place, slot), real
+    return index, k * index + jnp.where(real, position, slot), real
 
 
 def map_in_chunks(function: Callable[[Any], Any], rows: Any, size: int) -> Any:
-    """Apply `function` to blocks of at most `size` rows, one after the other.
+    """Apply `function` to chunks of at most `size` rows, one after the other.
 
     Args:
         function: Takes arrays like `rows` with fewer rows and returns one array, or several, with
             as many rows; a row of the result depends on its own row alone.
         rows: Arrays that share their first axis.
-        size: The most rows of a block; all rows at once if there are no more.
+        size: The most rows of a chunk; all rows at once if there are no more.
 
     Returns:
-        What `function(rows)` gives, to rounding. Nothing of a block is kept for derivatives.
+        What `function(rows)` gives, to rounding. Nothing of a chunk is kept for derivatives.
     """
     n = len(jax.tree.leaves(rows)[0])
     if n <= size:
         return function(rows)
     count = -(-n // size)
-    height = -(-n // count)  # blocks alike, and less than one row per block of padding
+    height = -(-n // count)  # chunks alike, and less than one row per chunk of padding
     spare = count * height - n
 
     def cut(leaf):

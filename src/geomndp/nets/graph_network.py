@@ -77,7 +77,10 @@ GraphConfig = TypeVar("GraphConfig", bound=GraphNetConfig)
 
 
 class AbstractGraphNet(AbstractNet[GraphConfig]):
-    """Message passing between points within a radius, equivariant under rigid transforms."""
+    """Message passing between points within a radius, equivariant under rigid transforms.
+
+    Its `max_neighbours` grows with the points that it is asked about: see `with_capacity`.
+    """
 
     @property
     def field_type(self) -> FieldType:
@@ -90,7 +93,7 @@ class AbstractGraphNet(AbstractNet[GraphConfig]):
         return self.field_type.dim
 
     def graph(self, x: Inputs, mask: Mask) -> Graph:
-        """Neighbours of every point."""
+        """Neighbours of every point, of inputs x (n, d) and mask (n,)."""
         location = x[:, : self.field_type.dim]
         return radius_graph(location, mask, self.config.radius, self.config.max_neighbours)
 
@@ -153,17 +156,27 @@ def graph_nets(tree: Any) -> list[AbstractGraphNet]:
     return [leaf for leaf in leaves if isinstance(leaf, AbstractGraphNet)]
 
 
-def num_dropped_edges(net, x: Inputs, mask: Mask | None = None) -> Array:
-    """Pairs of points within the radius for which `max_neighbours` leaves no room.
+def num_dropped_edges(net: AbstractGraphNet, x: Inputs, mask: Mask | None = None) -> Array:
+    """Number of pairs within the radius for which `max_neighbours` leaves no room.
 
-    Zero on data for which the graph is exact: then the network is equivariant to rounding.
+    Zero where the graph is exact: then the network is equivariant to rounding.
+
+    Args:
+        net: A graph network.
+        x: Inputs (n, d).
+        mask: (n,), zero where a row is padding.
     """
     mask = jnp.ones(len(x), dtype=x.dtype) if mask is None else mask
-    return net.graph(zero_masked(x, mask), mask).missed
+    return net.graph(zero_masked(x, mask), mask).num_dropped
 
 
 def neighbour_counts(x: Float[np.ndarray, "n d"], radius: float) -> np.ndarray:
-    """Number of other points within the radius of each point, coincident ones included."""
+    """Number of other points within the radius of each point, coincident ones included.
+
+    Args:
+        x: Locations (n, d).
+        radius: In units of the inputs.
+    """
     from scipy.spatial import KDTree
 
     if len(x) == 0:
@@ -184,27 +197,27 @@ def _is_graph_net(node: Any) -> bool:
 def _needed(net: AbstractGraphNet, parts: list[np.ndarray]) -> int:
     """Slots with which the network's graph of these points is complete, padded or not.
 
-    Many rows are searched by cells, where a stretch has room for `CANDIDATES` times the slots. The
+    Many rows are searched by cells, where a range has room for `CANDIDATES` times the slots. The
     cells start at the least coordinates: those of a part are not cells of the whole.
     """
     together = np.concatenate(parts)[:, : net.field_type.dim]
     most = int(np.max(neighbour_counts(together, net.config.radius), initial=0))
     searched = [together, *(part[:, : net.field_type.dim] for part in parts if len(parts) > 1)]
-    stretch = max(_longest_stretch(points, net.config.radius) for points in searched)
-    return max(most, -(-stretch // CANDIDATES))
+    longest = max(_longest_range(points, net.config.radius) for points in searched)
+    return max(most, -(-longest // CANDIDATES))
 
 
-def _longest_stretch(points: np.ndarray, radius: float) -> int:
-    """Most points in any three cells of `cells.candidates` in a row along the last dimension.
+def _longest_range(points: np.ndarray, radius: float) -> int:
+    """Most points in any three cells of `cell_list.candidates` in a row along the last dimension.
 
     A point that lies on the boundary of cells, to rounding, counts in each of them.
     """
     if len(points) == 0:
         return 0
-    place = (points - points.min(axis=0)) / (MARGIN * radius)
-    shifts = itertools.product((-ROUNDING, ROUNDING), repeat=place.shape[1])
-    touched = np.stack([np.floor(place + np.asarray(shift)) for shift in shifts], axis=1)
-    owner = np.repeat(np.arange(len(place)), touched.shape[1])
+    position = (points - points.min(axis=0)) / (MARGIN * radius)
+    shifts = itertools.product((-ROUNDING, ROUNDING), repeat=position.shape[1])
+    touched = np.stack([np.floor(position + np.asarray(shift)) for shift in shifts], axis=1)
+    owner = np.repeat(np.arange(len(position)), touched.shape[1])
     touched = touched.reshape(len(owner), -1)
     cells = np.unique(np.concatenate([owner[:, None], touched], axis=1), axis=0)[:, 1:]
     ahead = [cells - np.eye(cells.shape[1])[-1] * step for step in (0, 1, 2)]

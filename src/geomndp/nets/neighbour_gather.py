@@ -22,8 +22,11 @@ def neighbour_values(
 ) -> Float[Array, "n k c"]:
     """Rows of h at `index`.
 
-    `reverse` is the flat position i' k + s' of each slot's edge seen from its other end; a free
-    slot of point i points to i, and is its own reverse.
+    Args:
+        h: Features of the n points.
+        index: Neighbour of each slot; a free slot of point i points to i.
+        reverse: Flat position i' k + s' of each slot's edge seen from its other end; a free slot is
+            its own reverse.
     """
     return _spread.bind(h, index, reverse)
 

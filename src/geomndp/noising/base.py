@@ -1,4 +1,4 @@
-r"""What every noising gives, in one vocabulary for flat space and manifolds.
+r"""What every forward process gives, in flat space and on manifolds alike.
 
 After the integrated time $\Delta B$ the values y have become $e^{-c \Delta B} y$ with noise of
 standard deviation `transition_std`; every step of a solver is an `exp` of the manifold, y + v in
@@ -24,18 +24,24 @@ else:
 
 
 class Perturbed(NamedTuple):
-    """Noised values y, the noise xi whose mean given y is -u, and the white noise behind it.
-
-    In flat space y = A y_0 + (1 - A) m + D xi with xi = S z.
-    """
+    """A draw of the forward process: in flat space y = A y_0 + (1 - A) m + D xi with xi = S z."""
 
     y: Outputs
+    """Noised values (n, p)."""
     xi: Outputs
+    """Noise whose mean given y is -u, (n, p)."""
     z: Outputs
+    """White noise from which it was made, (n, p)."""
 
 
 class AbstractNoising(eqx.Module):
-    """Noising of a function with values in a manifold."""
+    """Forward process of functions with values in a manifold.
+
+    Attributes:
+        schedule: Rate of noising over diffusion time.
+        kernel: Covariance K of the noise.
+        manifold: Where values lie.
+    """
 
     schedule: AbstractVar[AbstractSchedule]
     kernel: AbstractVar[AbstractKernel]
@@ -43,65 +49,135 @@ class AbstractNoising(eqx.Module):
 
     @property
     def dim(self) -> int:
-        """Number of outputs, the coordinates of a value."""
+        """Number of outputs p, the coordinates of a value."""
         return self.kernel.dim
 
     @abc.abstractmethod
     def log_mean_coefficient(self, integrated_time: Array) -> Array:
-        """Logarithm of the factor that is left of values after an integrated time B(t) - B(s)."""
+        """Logarithm of the factor by which values shrink towards their mean.
+
+        Args:
+            integrated_time: B(t) - B(s) >= 0, of any shape.
+        """
 
     @abc.abstractmethod
     def transition_std(self, integrated_time: Array) -> Array:
-        """Standard deviation of the noise that came in that time, relative to K."""
+        """Standard deviation of the noise that is added, relative to K.
+
+        Args:
+            integrated_time: B(t) - B(s) >= 0, of any shape.
+        """
 
     def alpha(self, t: Array) -> Array:
-        """Factor that is left of the clean values, exp(-B/2) in flat space."""
+        """Factor of the clean values in the noised ones, exp(-B/2) in flat space.
+
+        Args:
+            t: Diffusion times in [0, 1], of any shape.
+        """
         return jnp.exp(self.log_mean_coefficient(self.schedule.integral(t)))
 
     def sigma(self, t: Array) -> Array:
-        """Standard deviation of the noise: u = sigma K grad log p at equal times."""
+        """Standard deviation of the noise: u = sigma K grad log p at equal times.
+
+        Args:
+            t: Diffusion times in [0, 1], of any shape.
+        """
         return self.transition_std(self.schedule.integral(t))
 
     @abc.abstractmethod
     def mean_at(self, x: Inputs) -> Outputs:
-        """Mean of the limiting law, in the coordinates of a value."""
+        """Mean m of the limiting law, (n, p), at inputs x (n, d)."""
 
     def gram(self, x: Inputs, mask: Mask | None = None) -> AbstractGram:
-        """Covariance K of the noise."""
+        """Covariance K of the noise at inputs x (n, d); masked rows are apart from the others."""
         return self.kernel.gram(x, mask)
 
     @abc.abstractmethod
     def mean_reversion(self, x: Inputs, y: Outputs) -> Outputs:
-        """Direction in which values decay; the forward drift is half of it times beta."""
+        """Direction of the forward drift, m - y in flat space; the drift is beta / 2 times it.
+
+        Args:
+            x: Inputs (n, d).
+            y: Values (n, p).
+        """
 
     @abc.abstractmethod
     def transition(self, integrated_time: Array, x: Inputs, y: Outputs, xi: Outputs) -> Outputs:
-        """Values after an integrated time (a number, or one per point), from xi ~ N(0, K)."""
+        """Values after more noising, as a function of its noise.
+
+        Args:
+            integrated_time: B(t) - B(s) >= 0, a scalar or (n,).
+            x: Inputs (n, d).
+            y: Values (n, p) at time s.
+            xi: Noise (n, p), a draw of N(0, K).
+
+        Returns:
+            Values (n, p) at time t.
+        """
 
     @abc.abstractmethod
     def limit_from_noise(self, x: Inputs, xi: Outputs) -> Outputs:
-        """Draw from the limiting law as a function of xi ~ N(0, K)."""
+        """Draw of the limiting law as a function of its noise.
+
+        Args:
+            x: Inputs (n, d).
+            xi: Noise (n, p), a draw of N(0, K).
+        """
 
     @abc.abstractmethod
     def integrated_time_of_noise(self, x: Inputs, noise: Float[Array, " n"]) -> Float[Array, " n"]:
-        """Integrated time after which clean values are as noisy as observations with `noise`."""
+        """Integrated time after which clean values are as noisy as observations.
+
+        Args:
+            x: Inputs (n, d).
+            noise: Noise variances (n,) of the observations.
+
+        Returns:
+            B(t), one per point.
+
+        Raises:
+            ValueError: If the noise of the process is not independent per point.
+        """
 
     @abc.abstractmethod
     def perturb(
         self, t: Times, x: Inputs, y0: Outputs, *, key: PRNGKeyArray, mask: Mask | None = None
     ) -> Perturbed:
-        """Draw noised values; zero in masked rows."""
+        """Draw noised values with the noise in them.
+
+        Args:
+            t: Diffusion times in [0, 1], a scalar or (n,).
+            x: Inputs (n, d).
+            y0: Clean values (n, p).
+            key: Random key.
+            mask: (n,), zero where a row is padding; such rows come back as zeros.
+        """
 
     def diffuse(
         self, t: Times, x: Inputs, y0: Outputs, *, key: PRNGKeyArray, mask: Mask | None = None
     ) -> Outputs:
-        """Draw noised values alone."""
+        """Draw noised values (n, p) alone; arguments as those of `perturb`."""
         return self.perturb(t, x, y0, key=key, mask=mask).y
 
     @abc.abstractmethod
     def prior_sample(self, x: Inputs, *, key: PRNGKeyArray, mask: Mask | None = None) -> Outputs:
-        """Draw from the limiting law."""
+        """Draw from the limiting law.
+
+        Args:
+            x: Inputs (n, d).
+            key: Random key.
+            mask: (n,), zero where a row is padding.
+
+        Returns:
+            Values (n, p).
+        """
 
     @abc.abstractmethod
     def prior_log_prob(self, x: Inputs, y: Outputs, mask: Mask | None = None) -> Scalar:
-        """Log-density of the limiting law with respect to volume."""
+        """Log-density of the limiting law with respect to volume, in nats.
+
+        Args:
+            x: Inputs (n, d).
+            y: Values (n, p).
+            mask: (n,), zero where a row does not count.
+        """

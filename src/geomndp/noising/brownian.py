@@ -1,7 +1,7 @@
 r"""Brownian noising on a compact manifold, exact at any time.
 
-$Y_t$ given $Y_0$ follows the heat kernel $p_s$ at the time $s = B(t)$, every point on its own. The
-part of the noise is played by $\xi = -\sqrt s \nabla \log p_s(y | y_0)$, a tangent vector of unit
+$Y_t$ given $Y_0$ follows the heat kernel $p_s$ at the time $s = B(t)$, independently per point. The
+noise is $\xi = -\sqrt s \nabla \log p_s(y | y_0)$, a tangent vector of unit
 scale at y, so that $u = -E[\xi | Y] = \sqrt s \nabla \log p_t(Y)$ is what every score returns, as
 in flat space with K = I and sigma = sqrt(s).
 """
@@ -28,7 +28,16 @@ SMALLEST = 1e-12  # heat time of a point that has not moved: keeps its score fin
 class Brownian(AbstractNoising):
     """Noising towards the uniform law; values are points (n, p) in the coordinates of R^p.
 
-    `walk` is the number of steps of a geodesic random walk, where there is no closed form.
+    Args:
+        manifold: A compact manifold.
+        schedule: Rate of noising; B(t) is the heat kernel's time.
+        walk: Number of steps of a geodesic random walk, where there is no closed form.
+
+    Raises:
+        ValueError: If the manifold is not compact.
+
+    Example:
+        `gn.noising.Brownian(gn.geometry.Sphere(2), gn.noising.LinearSchedule(1e-4, 15.0))`
     """
 
     manifold: AbstractManifold
@@ -42,7 +51,7 @@ class Brownian(AbstractNoising):
 
     @property
     def kernel(self) -> Diagonal:
-        """White noise of R^p, of which the tangent part counts."""
+        """White noise of R^p, of which the tangent part is used."""
         return Diagonal(White(), self.manifold.ambient_dim)
 
     def log_mean_coefficient(self, integrated_time):
@@ -69,7 +78,7 @@ class Brownian(AbstractNoising):
     def diffuse(
         self, t: Times, x: Inputs, y0: Outputs, *, key: PRNGKeyArray, mask: Mask | None = None
     ) -> Outputs:
-        """Draw noised values, by a random walk where there is no closed form."""
+        """Draw noised values, by a geodesic random walk where there is no closed form."""
         _validation.shapes(x, y0, dim=self.dim, mask=mask)
         s = self.schedule.integral(per_point(t, len(x)))
         if has_heat_kernel(self.manifold):

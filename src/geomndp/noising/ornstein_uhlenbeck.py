@@ -21,7 +21,16 @@ from geomndp.noising.schedule import AbstractSchedule
 
 
 class OrnsteinUhlenbeck(AbstractNoising):
-    """Noising with limiting law GP(mean, kernel); values in flat space."""
+    """Noising with limiting law GP(mean, kernel); values in flat space.
+
+    Args:
+        kernel: Covariance of the limiting law.
+        schedule: Rate of noising.
+        mean: Mean function of the limiting law, x (n, d) -> (n, p); None is zero.
+
+    Example:
+        `gn.noising.OrnsteinUhlenbeck(gn.kernels.White(), gn.noising.LinearSchedule(0.0, 10.0))`
+    """
 
     kernel: AbstractKernel
     schedule: AbstractSchedule
@@ -61,7 +70,13 @@ class OrnsteinUhlenbeck(AbstractNoising):
         return jnp.log1p(noise / gram.variance)
 
     def marginal(self, t: Times, x: Inputs, y0: Outputs) -> tuple[Outputs, AbstractGram]:
-        """Mean A y_0 + (1 - A) m and covariance D K D of the noised values given the clean."""
+        """Mean A y_0 + (1 - A) m and covariance D K D of the noised values given the clean.
+
+        Args:
+            t: Diffusion times, a scalar or (n,).
+            x: Inputs (n, d).
+            y0: Clean values (n, p).
+        """
         _validation.shapes(x, y0, dim=self.dim)
         t = per_point(t, len(x))
         a, m = self.alpha(t)[:, None], self.mean_at(x)
@@ -70,7 +85,7 @@ class OrnsteinUhlenbeck(AbstractNoising):
     def perturb(
         self, t: Times, x: Inputs, y0: Outputs, *, key: PRNGKeyArray, mask: Mask | None = None
     ) -> Perturbed:
-        """Draw noised values, by the symmetric root; zero in masked rows."""
+        """Draw noised values, by the symmetric root of K."""
         _validation.shapes(x, y0, dim=self.dim, mask=mask)
         t, x = per_point(t, len(x)), zero_masked(x, mask)
         z = zero_masked(jr.normal(key, y0.shape, dtype=y0.dtype), mask)
@@ -79,11 +94,11 @@ class OrnsteinUhlenbeck(AbstractNoising):
         return Perturbed(zero_masked(y, mask), xi, z)
 
     def drift(self, t: Scalar, x: Inputs, y: Outputs) -> Outputs:
-        """Forward drift (m - y) beta / 2."""
+        """Forward drift (m - y) beta / 2 at time t, inputs x (n, d), values y (n, p)."""
         return 0.5 * self.schedule.beta(t) * self.mean_reversion(x, y)
 
     def diffusion(self, t: Scalar, x: Inputs, v: Outputs) -> Outputs:
-        """Forward diffusion sqrt(beta) S applied to v."""
+        """Forward diffusion sqrt(beta) S at time t and inputs x (n, d), applied to v (n, p)."""
         return jnp.sqrt(self.schedule.beta(t)) * self.gram(x).root_mv(v)
 
     def prior_sample(self, x: Inputs, *, key: PRNGKeyArray, mask: Mask | None = None) -> Outputs:

@@ -13,7 +13,7 @@ from geomndp._types import Array
 
 
 class AbstractSchedule(eqx.Module):
-    """Rate of noising; every method works elementwise on arrays of any shape."""
+    """Rate of noising over diffusion time t in [0, 1]; elementwise on arrays of any shape."""
 
     @abc.abstractmethod
     def beta(self, t: Array) -> Array:
@@ -29,7 +29,18 @@ class AbstractSchedule(eqx.Module):
 
 
 class LinearSchedule(AbstractSchedule):
-    r"""$\beta_t = \beta_0 + (\beta_1 - \beta_0) t$ (Song et al. 2021)."""
+    r"""$\beta_t = \beta_0 + (\beta_1 - \beta_0) t$ (Song et al. 2021).
+
+    Args:
+        beta0: Rate at time 0.
+        beta1: Rate at time 1.
+
+    Raises:
+        ValueError: Unless 0 <= beta0 < beta1.
+
+    Example:
+        `gn.noising.LinearSchedule(0.0, 10.0)`
+    """
 
     beta0: float
     beta1: float
@@ -53,15 +64,21 @@ class LinearSchedule(AbstractSchedule):
 
 
 DEFAULT_SCHEDULE_1D = LinearSchedule(0.0, 10.0)
-"""Of functions of one input."""
+"""Default of functions of one input."""
 DEFAULT_SCHEDULE = LinearSchedule(1e-4, 15.0)
-"""Of functions of several inputs, and of paths on the sphere."""
+"""Default of functions of several inputs, and of tracks on the sphere."""
 
 
 class CosineSchedule(AbstractSchedule):
     r"""$a_t^2 = \cos^2(\omega t)$ (Nichol and Dhariwal 2021), stopped short of infinite noise.
 
     $B(t) = -2 \log \cos(\omega t)$ with $\omega$ set so that B(1) = `total`.
+
+    Args:
+        total: Integrated rate B(1).
+
+    Raises:
+        ValueError: Unless positive and finite.
     """
 
     total: float = 10.0

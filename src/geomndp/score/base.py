@@ -1,4 +1,4 @@
-"""What every score gives."""
+"""What every score gives: u, the preconditioned score at one time per point."""
 
 import abc
 from typing import TYPE_CHECKING
@@ -15,12 +15,15 @@ else:
 
 
 class AbstractScore(eqx.Module):
-    r"""Preconditioned score $u = -E[\xi | Y] = K D \nabla \log p(Y)$, times one a point.
+    r"""Preconditioned score $u = -E[\xi | Y] = K D \nabla \log p(Y)$, at one time per point.
 
     At equal times u = sigma K grad log p_t; on a manifold sqrt(s) grad log p, a tangent vector.
-    Masked rows of u are zero. `conditional` says whether points may sit at different times, so
-    that u given a context at time zero is the score of the conditional law. `pads` says that
-    masked points change nothing, so that functions may be filled up to one of few sizes.
+
+    Attributes:
+        conditional: Whether points may have different times, so that u given a context at time zero
+            is the score of the conditional law.
+        pads: Whether masked points change nothing, so that functions may be padded to one of few
+            sizes.
     """
 
     conditional: AbstractVar[bool]
@@ -30,4 +33,15 @@ class AbstractScore(eqx.Module):
     def __call__(
         self, noising: AbstractNoising, t: Times, x: Inputs, y: Outputs, mask: Mask | None = None
     ) -> Outputs:
-        """Return u (n, p)."""
+        """Evaluate the score.
+
+        Args:
+            noising: Forward process.
+            t: Diffusion times in [0, 1], a scalar or (n,); zero for context points.
+            x: Inputs (n, d).
+            y: Noised values (n, p).
+            mask: (n,), zero where a row is padding.
+
+        Returns:
+            u (n, p), zero in masked rows.
+        """

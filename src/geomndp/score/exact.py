@@ -19,14 +19,27 @@ from geomndp.score.base import AbstractScore
 
 
 class GaussianScore(AbstractScore):
-    """Score of data drawn from a Gaussian process."""
+    """Score of data drawn from a Gaussian process.
+
+    Args:
+        gp: The process of the clean values.
+
+    Example:
+        `gn.score.GaussianScore(gn.gp.GP(gn.kernels.SquaredExponential(0.25)))`
+    """
 
     gp: AbstractGP
     conditional = True
     pads = True
 
     def law(self, noising, t, x) -> tuple[Outputs, AbstractGram]:
-        """Mean A m_0 + (1 - A) m and covariance A K_0 A + D K D of the noised values."""
+        """Mean A m_0 + (1 - A) m and covariance A K_0 A + D K D of the noised values.
+
+        Args:
+            noising: Forward process.
+            t: Diffusion times, a scalar or (n,).
+            x: Inputs (n, d).
+        """
         t = per_point(t, len(x))
         a, sigma, m = noising.alpha(t), noising.sigma(t), noising.mean_at(x)
         mean = m + a[:, None] * (self.gp.mean_at(x) - m)
@@ -49,7 +62,7 @@ class GaussianScore(AbstractScore):
         return zero_masked(noising.gram(zero_masked(x, mask), mask).mv(gradient), mask)
 
     def log_prob(self, noising, t, x, y, mask=None) -> Scalar:
-        """Log-density of the noised law."""
+        """Log-density of the noised law in nats; arguments as those of a call."""
         self._check(noising, x, y, mask)
         residual, gram = self._residual(noising, t, x, y, mask)
         return gram.log_density(residual, mask)
@@ -59,6 +72,13 @@ class MixtureScore(AbstractScore):
     """Score of data drawn from one of several Gaussian processes, picked at random.
 
     u = sum_k w_k u_k, with w_k the probability of the k-th process given Y.
+
+    Args:
+        gps: The processes.
+        weights: Their probabilities; equal by default.
+
+    Raises:
+        ValueError: Unless there are processes, with positive weights that sum to 1.
     """
 
     scores: tuple[GaussianScore, ...]
@@ -82,7 +102,7 @@ class MixtureScore(AbstractScore):
         return jnp.stack(log_probs) + jnp.log(jnp.asarray(self.weights, dtype=y.dtype))
 
     def responsibilities(self, noising, t, x, y, mask=None):
-        """Probability of each process given the noised values."""
+        """Probability of each process given the noised values; arguments as those of a call."""
         return jax.nn.softmax(self._log_joint(noising, t, x, y, mask))
 
     def __call__(self, noising, t, x, y, mask=None):
@@ -91,5 +111,5 @@ class MixtureScore(AbstractScore):
         return jnp.sum(w[:, None, None] * u, axis=0)
 
     def log_prob(self, noising, t, x, y, mask=None) -> Scalar:
-        """Log-density of the noised law."""
+        """Log-density of the noised law in nats; arguments as those of a call."""
         return jax.scipy.special.logsumexp(self._log_joint(noising, t, x, y, mask))

@@ -1,4 +1,4 @@
-r"""The exact score of Gaussian data on a fixed grid, at the cost of matrix-vector products.
+r"""The exact score of Gaussian data at fixed inputs, at the cost of matrix-vector products.
 
 With a white limit of variance v all noised covariances $a^2 K_0 + \sigma^2 v I$ have the
 eigenvectors of $K_0$, so that one eigendecomposition serves all times and fields. Given a context
@@ -24,9 +24,15 @@ from geomndp.score.base import AbstractScore
 
 
 class GridGaussianScore(AbstractScore):
-    """Score of a zero-mean Gaussian process at the places whose covariance is given.
+    """Score of a zero-mean Gaussian process at the points whose covariance is given.
 
-    Points are at time zero (at most `contexts` of them) or at one common time.
+    Points are at time zero (the context) or at one common time.
+
+    Args:
+        covariance: Covariance of y, (n, n) for independent outputs or (n p, n p).
+        dim: Number of outputs p.
+        contexts: Largest number of context points.
+        dtype: Dtype of the decomposition; by default JAX's float.
     """
 
     vectors: Float[Array, "m m"]
@@ -36,7 +42,6 @@ class GridGaussianScore(AbstractScore):
     conditional = True
 
     def __init__(self, covariance: Float[np.ndarray, "m m"], dim: int, contexts: int, dtype=None):
-        """Decompose the covariance of y, (n, n) for independent outputs or (n p, n p)."""
         _validation.at_least(0, contexts=contexts)
         dtype = jnp.dtype(dtype or jnp.result_type(float))
         values, vectors = np.linalg.eigh(covariance)
@@ -55,32 +60,32 @@ class GridGaussianScore(AbstractScore):
         time = jnp.max(t)
         a, sigma = noising.alpha(time), noising.sigma(time)
         noise = sigma**2 * noising.gram(x).diagonal()[0, 0]
-        known = t == 0
+        is_context = t == 0
         # Any value will do for the noised context: take it as if it had no noise.
-        y = jnp.where(known[:, None], a * y, y)
+        y = jnp.where(is_context[:, None], a * y, y)
         columns = y if len(self.values) == len(y) else y.reshape(-1, 1)
         total = a**2 * self.values + noise
-        rest = self._apply(noise / total, columns)  # y_t - a mu
+        residual = self._apply(noise / total, columns)  # y_t - a mu
         if self.contexts:
-            rest = rest - a * self._correction(known, a, noise / total, columns, rest)
-        u = -rest.reshape(y.shape) / sigma
-        return jnp.where(known[:, None], 0.0, u)
+            residual = residual - a * self._correction(is_context, a, noise / total, residual)
+        u = -residual.reshape(y.shape) / sigma
+        return jnp.where(is_context[:, None], 0.0, u)
 
-    def _correction(self, known, a, share, columns, rest) -> Float[Array, "m c"]:
-        """What the clean context adds to the mean of the clean values."""
-        copies = len(self.values) // len(known)
-        marks = jnp.repeat(known, copies).astype(self.values.dtype)
-        mark, place = jax.lax.top_k(marks, min(self.contexts * copies, len(marks)))
+    def _correction(self, is_context, a, share, residual) -> Float[Array, "m c"]:
+        """Change of the mean of the clean values given the clean context."""
+        copies = len(self.values) // len(is_context)
+        marks = jnp.repeat(is_context, copies).astype(self.values.dtype)
+        mark, index = jax.lax.top_k(marks, min(self.contexts * copies, len(marks)))
         real = mark > 0
-        basis = jnp.where(real[:, None], self.vectors[place], 0.0)
-        spread = self.values * share  # eigenvalues of Sigma
-        scale = jnp.max(spread)
-        inner = jnp.matmul(basis * spread[None, :], basis.T, precision="highest") / scale
+        basis = jnp.where(real[:, None], self.vectors[index], 0.0)
+        variances = self.values * share  # eigenvalues of Sigma
+        scale = jnp.max(variances)
+        inner = jnp.matmul(basis * variances[None, :], basis.T, precision="highest") / scale
         inner = inner + jnp.diag(jnp.where(real, 0.0, 1.0).astype(inner.dtype))
-        gap = jnp.where(real[:, None], rest[place] / a, 0.0)  # y_c - mu_c
-        weights = solve(inner, gap, assume_a="pos") / scale
+        misfit = jnp.where(real[:, None], residual[index] / a, 0.0)  # y_c - mu_c
+        weights = solve(inner, misfit, assume_a="pos") / scale
         return jnp.matmul(
             self.vectors,
-            spread[:, None] * jnp.matmul(basis.T, weights, precision="highest"),
+            variances[:, None] * jnp.matmul(basis.T, weights, precision="highest"),
             precision="highest",
         )

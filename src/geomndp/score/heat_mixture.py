@@ -26,7 +26,16 @@ Centres = Callable[[Inputs], Float[Array, "j n p"]]
 
 
 class HeatMixtureScore(AbstractScore):
-    """Score of data from a mixture of heat kernels around `centres(x)`, with times `spreads`."""
+    """Score of data from a mixture of heat kernels.
+
+    Args:
+        centres: Centres of the j components, a function of x (n, d) -> (j, n, p).
+        spreads: Heat-kernel times of the components.
+        weights: Their probabilities; equal by default.
+
+    Raises:
+        ValueError: Unless there are components, with positive weights that sum to 1.
+    """
 
     centres: Centres
     spreads: tuple[float, ...] = eqx.field(static=True)
@@ -61,7 +70,7 @@ class HeatMixtureScore(AbstractScore):
         return jnp.sum(logs, axis=1) + jnp.log(jnp.asarray(self.weights, dtype=y.dtype))
 
     def responsibilities(self, noising, t, x, y, mask=None) -> Float[Array, " j"]:
-        """Probability of every component given the noised values."""
+        """Probability of every component given the noised values; arguments as in a call."""
         return jax.nn.softmax(self._log_joint(noising, t, x, y, mask))
 
     def __call__(self, noising, t, x, y, mask=None):
@@ -71,11 +80,17 @@ class HeatMixtureScore(AbstractScore):
         return zero_masked(sigma * jnp.sum(w[:, None, None] * scores, axis=0), mask)
 
     def log_prob(self, noising, t, x, y, mask=None) -> Scalar:
-        """Log-density of the noised law with respect to volume."""
+        """Log-density of the noised law with respect to volume, in nats."""
         return jax.scipy.special.logsumexp(self._log_joint(noising, t, x, y, mask))
 
     def sample(self, noising, x: Inputs, *, key: PRNGKeyArray) -> Outputs:
-        """Draw clean values."""
+        """Draw clean values (n, p).
+
+        Args:
+            noising: Forward process, for its manifold.
+            x: Inputs (n, d).
+            key: Random key.
+        """
         pick_key, noise_key = jr.split(key)
         j = jr.categorical(pick_key, jnp.log(jnp.asarray(self.weights, dtype=x.dtype)))
         spread = jnp.broadcast_to(jnp.asarray(self.spreads, dtype=x.dtype)[j], (len(x),))

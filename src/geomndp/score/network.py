@@ -16,11 +16,18 @@ from geomndp.score.parametrisations import AbstractParametrisation, Velocity, no
 
 
 class NetworkScore(AbstractScore):
-    """`net(t, x, y, mask)` sees values scaled to the limiting law's unit variance.
+    """A network that sees values of the limiting law's unit variance, and a parametrisation.
 
-    On a manifold it sees their coordinates as they are, and the tangent part of its output counts.
+    On a manifold the network sees coordinates as they are, and the tangent part of its output is
+    used.
 
-    `conditional` is true once the network was trained with contexts at their own times.
+    Args:
+        net: `net(t, x, y, mask)` -> (n, p), one of `gn.nets` or any function.
+        parametrisation: Meaning of its output.
+        conditional: Whether the network was trained with contexts at times of their own.
+
+    Example:
+        `gn.score.NetworkScore(gn.nets.RelativeAttention(1, 1, key=jr.key(0)))`
     """
 
     net: Callable
@@ -29,11 +36,11 @@ class NetworkScore(AbstractScore):
 
     @property
     def pads(self) -> bool:
-        """Networks of geomndp's kind keep the promise; of other functions nothing is known."""
+        """True of `AbstractNet`, whose contract it is; of other functions nothing is known."""
         return isinstance(self.net, AbstractNet)
 
     def net_inputs(self, noising, t, x, y, mask=None):
-        """Arguments of the network: times of every point, values of unit scale."""
+        """Arguments (t, x, y, mask) of the network: one time per point, values of unit scale."""
         t, x = per_point(t, len(x)), zero_masked(x, mask)
         at = noise_coefficients(noising, t, x, mask)
         return t, x, (y - at.mean) / at.scale, mask
@@ -52,21 +59,31 @@ class NetworkScore(AbstractScore):
         t,
         x,
         y0: Outputs,
-        noised: Perturbed,
+        perturbed: Perturbed,
         mask: Mask | None = None,
         output: Outputs | None = None,
     ) -> Outputs:
         """Residual of the denoising loss at every point, in the parametrisation's own metric.
 
-        `output` is that of the network if it was computed elsewhere.
+        Args:
+            noising: Forward process.
+            t: Diffusion times, a scalar or (n,).
+            x: Inputs (n, d).
+            y0: Clean values (n, p).
+            perturbed: Noised values with their noise.
+            mask: (n,), zero where a row is padding.
+            output: Output of the network, if it was computed elsewhere.
+
+        Returns:
+            Errors (n, p), whose mean square is the loss.
         """
         _validation.shapes(x, y0, dim=noising.dim, mask=mask)
         self._check_parametrisation(noising)
-        inputs = self.net_inputs(noising, t, x, noised.y, mask)
+        inputs = self.net_inputs(noising, t, x, perturbed.y, mask)
         values: Outputs = self.net(*inputs) if output is None else output
         at = noise_coefficients(noising, per_point(t, len(x)), zero_masked(x, mask), mask)
-        error = self.parametrisation.error(at, y0, noised, values)
-        return noising.manifold.project(noised.y, error)
+        error = self.parametrisation.error(at, y0, perturbed, values)
+        return noising.manifold.project(perturbed.y, error)
 
     def _check_parametrisation(self, noising) -> None:
         if not noising.manifold.flat and not self.parametrisation.supports_manifolds:

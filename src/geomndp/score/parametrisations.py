@@ -1,12 +1,12 @@
-r"""What a network's output means: five interchangeable pieces, each mapped to u = -E[xi | Y].
+r"""Score parametrisations: five meanings of a network's output, each mapped to u = -E[xi | Y].
 
 The first four are the paper's (its appendix on score parametrisations; the "predict Y_0" row
 corrected). With F the output, v the limiting variance of a coordinate and
 $g = F \sigma / (\sigma + 10^{-3})$:
 
-| piece | u | loss |
+| output | u | loss |
 |---|---|---|
-| none | K g / sqrt(v) | \|S^T g / sqrt(v) + z\|^2 |
+| score | K g / sqrt(v) | \|S^T g / sqrt(v) + z\|^2 |
 | K | sqrt(v) g | \|u + S z\|^2 |
 | S^T | S g, sigma in g the largest of all points | \|g + z\|^2 |
 | predict Y_0 | -(Y - a Y_0^ - (1 - a) m) / sigma, Y_0^ = Y + sqrt(v) F | \|Y_0^ - Y_0\|^2 |
@@ -35,20 +35,33 @@ FLOOR = 1e-3  # of the paper's c_out = 1 / (sigma + FLOOR)
 
 
 class NoiseCoefficients(NamedTuple):
-    """Noising at given times and inputs, everything as (n, 1) or (n, p)."""
+    """The forward process at given times and inputs."""
 
     a: Float[Array, "n 1"]
+    """Factor of the clean values."""
     sigma: Float[Array, "n 1"]
+    """Standard deviation of the noise, relative to K."""
     mean: Outputs
+    """Mean m of the limiting law."""
     gram: AbstractGram
+    """Covariance K of the limiting law."""
     scale: Outputs
+    """Standard deviations sqrt(v) of the limiting law."""
     output_scale: Float[Array, "n 1"]
+    """sigma / (sigma + FLOOR), zero for clean points."""
 
 
 def noise_coefficients(
     noising: AbstractNoising, t: Times, x: Inputs, mask: Mask | None = None
 ) -> NoiseCoefficients:
-    """Gather the coefficients that all parametrisations share."""
+    """Gather the coefficients that all parametrisations share.
+
+    Args:
+        noising: Forward process.
+        t: Diffusion times, a scalar or (n,).
+        x: Inputs (n, d).
+        mask: (n,), zero where a row is padding.
+    """
     t = per_point(t, len(x))
     sigma, gram = noising.sigma(t)[:, None], noising.gram(x, mask)
     scale = jnp.sqrt(gram.diagonal())
@@ -66,27 +79,48 @@ def _safe_divide(numerator: Outputs, by: Float[Array, "n 1"]) -> Outputs:
 class AbstractParametrisation(eqx.Module):
     """Meaning of a network's output.
 
-    `separable` says whether the loss of some points alone has the right minimiser there; if not,
-    and the limiting kernel is not white, the mean square of the error must go over all points.
+    Attributes:
+        separable: Whether the loss of a subset of points has the right minimiser there; if not, and
+            the limiting kernel is not white, the mean square of the error must go over all points.
+        supports_manifolds: Whether it holds on manifolds too, by the tangent parts of u and of the
+            error.
     """
 
     separable: AbstractVar[bool]
     supports_manifolds = False
-    """Whether it holds on manifolds too, where the tangent part of u and of the error counts."""
 
     @abc.abstractmethod
     def to_u(self, at: NoiseCoefficients, y: Outputs, output: Outputs) -> Outputs:
-        """Score u from the output."""
+        """Score u from the output.
+
+        Args:
+            at: Coefficients of the forward process.
+            y: Noised values (n, p).
+            output: Output of the network (n, p).
+        """
 
     @abc.abstractmethod
     def from_u(self, at: NoiseCoefficients, y: Outputs, u: Outputs) -> Outputs:
-        """Output that stands for u: `to_u` gives it back at points of positive time."""
+        """Output that stands for u: `to_u` gives it back at points of positive time.
+
+        Args:
+            at: Coefficients of the forward process.
+            y: Noised values (n, p).
+            u: Score (n, p).
+        """
 
     @abc.abstractmethod
     def error(
-        self, at: NoiseCoefficients, y0: Outputs, noised: Perturbed, output: Outputs
+        self, at: NoiseCoefficients, y0: Outputs, perturbed: Perturbed, output: Outputs
     ) -> Outputs:
-        """Residual whose mean square is the loss."""
+        """Residual whose mean square is the loss.
+
+        Args:
+            at: Coefficients of the forward process.
+            y0: Clean values (n, p).
+            perturbed: Noised values with their noise.
+            output: Output of the network (n, p).
+        """
 
 
 class PredictScore(AbstractParametrisation):
@@ -100,12 +134,12 @@ class PredictScore(AbstractParametrisation):
     def from_u(self, at, y, u):
         return _safe_divide(at.gram.solve(u) * at.scale, at.output_scale)
 
-    def error(self, at, y0, noised, output):
-        return at.gram.root_mv(at.output_scale * output / at.scale) + noised.z
+    def error(self, at, y0, perturbed, output):
+        return at.gram.root_mv(at.output_scale * output / at.scale) + perturbed.z
 
 
 class PreconditionK(AbstractParametrisation):
-    """Predict K grad log p: the noise itself. On a manifold, -xi: u of unit scale."""
+    """Predict K grad log p: the noise itself (epsilon-prediction). On a manifold, -xi."""
 
     separable = True
     supports_manifolds = True
@@ -116,15 +150,15 @@ class PreconditionK(AbstractParametrisation):
     def from_u(self, at, y, u):
         return _safe_divide(u / at.scale, at.output_scale)
 
-    def error(self, at, y0, noised, output):
-        return self.to_u(at, noised.y, output) + noised.xi
+    def error(self, at, y0, perturbed, output):
+        return self.to_u(at, perturbed.y, output) + perturbed.xi
 
 
 class PreconditionRoot(AbstractParametrisation):
-    """Predict S^T grad log p: the white noise before its root.
+    """Predict S^T grad log p: the white noise z before its root S.
 
-    S spreads the white noise of one point over others, so that a point at time zero still has
-    some to predict, and one output scale must serve all points.
+    S mixes the white noise of all points, so that a point at time zero still has some to predict,
+    and one output scale must serve all points.
     """
 
     separable = False
@@ -138,12 +172,12 @@ class PreconditionRoot(AbstractParametrisation):
     def from_u(self, at, y, u):
         return at.gram.root_solve(u) / jnp.max(at.output_scale)
 
-    def error(self, at, y0, noised, output):
-        return self._white(at, output) + noised.z
+    def error(self, at, y0, perturbed, output):
+        return self._white(at, output) + perturbed.z
 
 
 class PredictData(AbstractParametrisation):
-    """Predict the clean values, as a correction of the noised ones."""
+    """Predict the clean values, as a correction of the noised ones (x_0-prediction)."""
 
     separable = True
 
@@ -158,12 +192,12 @@ class PredictData(AbstractParametrisation):
         clean = at.mean + (y - at.mean + at.sigma * u) / at.a
         return (clean - y) / at.scale
 
-    def error(self, at, y0, noised, output):
-        return self._clean(at, noised.y, output) - y0
+    def error(self, at, y0, perturbed, output):
+        return self._clean(at, perturbed.y, output) - y0
 
 
 class Velocity(AbstractParametrisation):
-    """Predict a xi - sigma (y_0 - m)."""
+    """Predict a xi - sigma (y_0 - m) (v-prediction)."""
 
     separable = True
 
@@ -173,8 +207,8 @@ class Velocity(AbstractParametrisation):
     def from_u(self, at, y, u):
         return -(u + at.sigma * (y - at.mean)) / (at.a * at.scale)
 
-    def error(self, at, y0, noised, output):
-        target = at.a * noised.xi - at.sigma * (y0 - at.mean)
+    def error(self, at, y0, perturbed, output):
+        target = at.a * perturbed.xi - at.sigma * (y0 - at.mean)
         return at.scale * output - target
 
 
@@ -185,3 +219,4 @@ PARAMETRISATIONS = {
     "data": PredictData,
     "velocity": Velocity,
 }
+"""All parametrisations, by the names of experiments."""

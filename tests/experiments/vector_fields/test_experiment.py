@@ -38,7 +38,7 @@ def test_no_neighbour_is_missed_on_the_paper_grid():
     model = vector_fields.make_model(name, key=jr.key(0), **SMALL)
     find = quick(lambda x: model.score.net.graph(x, jnp.ones(648)))
     graph = find(jnp.asarray(vector_fields.problem_for(name).grid))
-    assert int(graph.missed) == 0
+    assert int(graph.num_dropped) == 0
     assert int(graph.real.sum(axis=1).max()) == 20
     with pytest.raises(ValueError, match="expected room for all neighbours"):
         vector_fields.make_model(name, key=jr.key(0), **SMALL, max_neighbours=19)

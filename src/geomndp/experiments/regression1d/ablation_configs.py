@@ -56,8 +56,8 @@ class AnyParametrisation(AbstractParametrisation):
     def from_u(self, at, y, u):
         return self._pick("from_u", at, y, u)
 
-    def error(self, at, y0, noised, output):
-        return self._pick("error", at, y0, noised, output)
+    def error(self, at, y0, perturbed, output):
+        return self._pick("error", at, y0, perturbed, output)
 
 
 def with_setting(model: Model, variance: float, setting: Setting) -> Model:

@@ -20,12 +20,11 @@ import jax.random as jr
 import numpy as np
 
 from geomndp._types import Array, Bool, Float, PRNGKeyArray
-from geomndp.nets.graph import Graph, map_in_chunks, points_per_chunk
+from geomndp.nets.graph import SOFTENING, Graph, map_in_chunks, points_per_chunk
 from geomndp.nets.layers import linear
 from geomndp.nets.neighbour_gather import neighbour_values
 from geomndp.nets.steerable_2d.o2_layers import PARTS, Send
 
-SOFT = 0.1  # delta over the radius
 POWERS = 5
 
 
@@ -36,10 +35,10 @@ def _table() -> np.ndarray:
         for k in range(3):
             power, sign = abs(m - k), 1 if m >= k else -1
             plain = (((0, 0, 0), 1), ((1, 1, 0), 1), ((0, 1, 1), -sign), ((1, 0, 1), sign))
-            turned = (((0, 0, 0), 1), ((1, 1, 0), -1), ((0, 1, 1), 1), ((1, 0, 1), 1))
+            conjugated = (((0, 0, 0), 1), ((1, 1, 0), -1), ((0, 1, 1), 1), ((1, 0, 1), 1))
             for (p, q, part), value in plain:
                 table[0, m, p, k, q, power, part] = value
-            for (p, q, part), value in turned:
+            for (p, q, part), value in conjugated:
                 table[1, m, p, k, q, m + k, part] = value
     return table.reshape(2 * PARTS**2, 2 * POWERS)
 
@@ -48,7 +47,7 @@ TABLE = _table()
 
 
 class Edges(NamedTuple):
-    """What all layers know of the edges."""
+    """What all layers know of the edges of n points with k slots each."""
 
     hidden: Float[Array, "n k w"]
     envelope: Float[Array, "n k"]
@@ -56,7 +55,12 @@ class Edges(NamedTuple):
 
 
 def rotation_matrices(offset: Float[Array, "n k 2"], soft: float) -> Float[Array, "n k 72"]:
-    """Entries of the 6 x 6 real matrices that stand for powers of z, without and with conjugate."""
+    """Entries of the 6 x 6 real matrices of powers of z, without and with conjugation.
+
+    Args:
+        offset: x_j - x_i of every edge.
+        soft: Length delta by which distances are softened.
+    """
     size = jnp.sqrt(jnp.sum(offset**2, axis=-1) + soft**2)
     a, b = offset[..., 0] / size, offset[..., 1] / size
     powers = [(jnp.ones_like(a), jnp.zeros_like(a))]
@@ -68,7 +72,15 @@ def rotation_matrices(offset: Float[Array, "n k 2"], soft: float) -> Float[Array
 
 
 class EdgeEmbedding(eqx.Module):
-    """Radial basis of smooth bumps, then one hidden layer that all layers of a network share."""
+    """Radial basis functions, then an MLP that all layers of a network share.
+
+    Args:
+        radius: Where the envelope vanishes, in units of the inputs.
+        num: Number of Gaussian basis functions between 0 and the radius.
+        width: Width of the MLP.
+        dtype: Dtype of the parameters.
+        key: Random key.
+    """
 
     inner: eqx.nn.Linear
     outer: eqx.nn.Linear
@@ -76,7 +88,6 @@ class EdgeEmbedding(eqx.Module):
     num: int = eqx.field(static=True)
 
     def __init__(self, radius: float, num: int, width: int, *, dtype: str, key: PRNGKeyArray):
-        """Place `num` Gaussian bumps between 0 and the radius."""
         inner_key, outer_key = jr.split(key)
         self.inner = eqx.nn.Linear(num, width, dtype=dtype, key=inner_key)
         self.outer = eqx.nn.Linear(width, width, dtype=dtype, key=outer_key)
@@ -86,13 +97,13 @@ class EdgeEmbedding(eqx.Module):
         self, offset: Float[Array, "n k 2"], real: Bool[Array, "n k"], dtype: jnp.dtype
     ) -> Edges:
         """Describe the edges; free slots have no envelope."""
-        soft = SOFT * self.radius
+        soft = SOFTENING * self.radius
         square = jnp.sum(offset**2, axis=-1)
         distance = jnp.sqrt(square + soft**2) / self.radius
         centres = jnp.linspace(0.0, 1.0, self.num, dtype=offset.dtype)
-        bumps = jnp.exp(-0.5 * ((distance[..., None] - centres[None, None]) * self.num) ** 2)
+        basis = jnp.exp(-0.5 * ((distance[..., None] - centres[None, None]) * self.num) ** 2)
         envelope = jnp.where(real, jnp.maximum(1 - square / self.radius**2, 0.0) ** 3, 0.0)
-        hidden = jax.nn.silu(linear(self.inner, bumps.astype(dtype)))
+        hidden = jax.nn.silu(linear(self.inner, basis.astype(dtype)))
         hidden = jax.nn.silu(linear(self.outer, hidden))
         return Edges(hidden, envelope.astype(dtype), rotation_matrices(offset, soft).astype(dtype))
 
@@ -101,9 +112,9 @@ def edge_matrices(weight: eqx.nn.Linear, edges: Edges) -> Float[Array, "n k 6 6 
     """Matrices that take the features of a neighbour to its message, channel by channel."""
     n, k = edges.envelope.shape
     radial = linear(weight, edges.hidden) * edges.envelope[..., None]
-    plain, turned = jnp.split(radial.reshape(n, k, 6, 1, 3, 1, -1), 2, axis=2)
+    plain, conjugated = jnp.split(radial.reshape(n, k, 6, 1, 3, 1, -1), 2, axis=2)
     by, conjugate = jnp.split(edges.rotation_matrices.reshape(n, k, 6, 2, 3, 2, 1), 2, axis=2)
-    return (plain * by + turned * conjugate).reshape(n, k, PARTS, PARTS, -1)
+    return (plain * by + conjugated * conjugate).reshape(n, k, PARTS, PARTS, -1)
 
 
 def messages(
@@ -118,9 +129,18 @@ def messages(
 def message_passing(
     edge: EdgeEmbedding, graph: Graph, dtype: jnp.dtype
 ) -> tuple[Float[Array, "n 1"], Send]:
-    """Weight of each point's neighbours together, and the function that sends features to them.
+    """Total weight of each point's neighbours, and the function that passes messages.
 
     Messages are divided by that weight plus one: averages, whatever the density of the points.
+
+    Args:
+        edge: Embedding of the edges.
+        graph: Neighbours of every point.
+        dtype: Dtype of the matrix products.
+
+    Returns:
+        Logarithm of one plus the weight (n, 1), and the map of radial weights and features (n, f)
+        to the messages (n, f) that each point receives.
     """
     n, k = graph.index.shape
     size = points_per_chunk(k)
@@ -137,7 +157,7 @@ def message_passing(
 
 
 def _message_passing_in_chunks(edge: EdgeEmbedding, graph: Graph, dtype: jnp.dtype, size: int):
-    """The same with nothing of the size of all edges but the list of neighbours."""
+    """The same in chunks: nothing but the list of neighbours has the size of all edges."""
 
     def envelope(rows):
         offset, real = rows

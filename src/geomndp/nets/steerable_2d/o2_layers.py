@@ -23,9 +23,18 @@ from geomndp.nets.layers import linear
 
 RADIAL_WEIGHTS = 18  # w+ and w- for every pair of orders, see message_passing
 PARTS = 6  # real and imaginary, orders 0, 1, 2
-TYPE_OF_PART = (0, 1, 2, 2, 3, 3)  # of every part: scalar, pseudo-scalar, order 1, order 2
+TYPE_OF_PART = (
+    0,
+    1,
+    2,
+    2,
+    3,
+    3,
+)  # representation of every part: scalar, pseudo-scalar, order 1, order 2
 NUM_TYPES = 4
-_SAME = np.zeros((PARTS, PARTS, NUM_TYPES))  # 1 where two parts are the same, of this kind
+_SAME = np.zeros(
+    (PARTS, PARTS, NUM_TYPES)
+)  # 1 where two parts are the same, of this representation
 _SAME[range(PARTS), range(PARTS), TYPE_OF_PART] = 1
 
 Features = Float[Array, "n f"]
@@ -34,12 +43,20 @@ Send = Callable[[eqx.nn.Linear, Features], Features]
 
 
 class EquivariantLinear(eqx.Module):
-    """Linear map of features, one matrix a kind: one product with a block-diagonal matrix."""
+    """Equivariant linear map of features, by one matrix per representation.
 
-    weight: Float[Array, "kinds i o"]
+    It is computed as one product with a block-diagonal matrix.
+
+    Args:
+        inputs: Channels of each order.
+        outputs: Channels of each order of the result.
+        dtype: Dtype of the parameters.
+        key: Random key.
+    """
+
+    weight: Float[Array, "r i o"]
 
     def __init__(self, inputs: int, outputs: int, *, dtype: str, key: PRNGKeyArray):
-        """Map `inputs` channels of each order to `outputs`."""
         self.weight = jr.normal(key, (NUM_TYPES, inputs, outputs), dtype) / math.sqrt(inputs)
 
     def __call__(self, h: Float[Array, "n i"]) -> Float[Array, "n o"]:
@@ -50,10 +67,10 @@ class EquivariantLinear(eqx.Module):
         return jnp.matmul(h, blocks.reshape(PARTS * inputs, PARTS * outputs))
 
 
-def per_part(v: Float[Array, "n kc"]) -> Features:
-    """Give one real factor a kind and channel to all parts."""
-    kinds = v.reshape(len(v), NUM_TYPES, -1)
-    return jnp.concatenate([kinds[:, kind] for kind in TYPE_OF_PART], axis=1)
+def per_part(v: Float[Array, "n rc"]) -> Features:
+    """Repeat one real factor per representation and channel for all parts."""
+    factors = v.reshape(len(v), NUM_TYPES, -1)
+    return jnp.concatenate([factors[:, number] for number in TYPE_OF_PART], axis=1)
 
 
 def scalars(h: Features) -> Float[Array, "n c"]:
@@ -66,7 +83,7 @@ def add_scalars(h: Features, s: Float[Array, "n c"]) -> Features:
     return jnp.concatenate([scalars(h) + s, h[:, s.shape[1] :]], axis=1)
 
 
-def sizes(h: Features) -> Float[Array, "n kc"]:
+def sizes(h: Features) -> Float[Array, "n rc"]:
     """Scalars, then smooth absolute values of all other channels: invariant."""
     parts = h.reshape(len(h), PARTS, -1)
     squares = parts**2
@@ -75,13 +92,20 @@ def sizes(h: Features) -> Float[Array, "n kc"]:
 
 
 class Gated(eqx.Module):
-    """Non-linearity: a small MLP of invariants gives new scalars and the factors of the rest."""
+    """Gated non-linearity: an MLP of invariants gives new scalars and the factors of the rest.
+
+    Args:
+        channels: Channels of each order.
+        width: Width of the MLP.
+        extra: Number of further invariants that the MLP takes.
+        dtype: Dtype of the parameters.
+        key: Random key.
+    """
 
     inner: eqx.nn.Linear
     outer: eqx.nn.Linear
 
     def __init__(self, channels: int, width: int, extra: int, *, dtype: str, key: PRNGKeyArray):
-        """Act on `channels` of each order; `extra` invariants go to the MLP as well."""
         inner_key, outer_key = jr.split(key)
         size = NUM_TYPES * channels
         self.inner = eqx.nn.Linear(size + extra, width, dtype=dtype, key=inner_key)
@@ -97,7 +121,7 @@ class Gated(eqx.Module):
 
 
 class SteerableLayer2D(eqx.Module):
-    """What to add to the features of every point; times act on what is sent and on the gates."""
+    """Update of the features of every point; times act on the messages and on the gates."""
 
     condition: eqx.nn.Linear
     outgoing: EquivariantLinear
@@ -128,7 +152,7 @@ class SteerableLayer2D(eqx.Module):
 
 
 class Attention(eqx.Module):
-    """All points see all: logits are inner products of features, invariant, less the distance."""
+    """Attention over all points: logits are invariant inner products minus distances."""
 
     project: EquivariantLinear
     merge: EquivariantLinear

@@ -1,4 +1,4 @@
-"""One layer of the e3nn network, and the door to e3nn, which wants JAX's usual promotion rules."""
+"""One layer of the e3nn network; e3nn is imported here, under JAX's usual promotion rules."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ import jax.numpy as jnp
 import jax.random as jr
 
 from geomndp._types import Array, Bool, Float, PRNGKeyArray
-from geomndp.nets.graph import Graph, map_in_chunks, points_per_chunk
+from geomndp.nets.graph import SOFTENING, Graph, map_in_chunks, points_per_chunk
 from geomndp.nets.layers import linear
 from geomndp.nets.neighbour_gather import neighbour_values
-from geomndp.nets.steerable_2d.message_passing import SOFT
 
 
 def require_e3nn() -> Any:
@@ -39,6 +38,12 @@ class IrrepsLinear(eqx.Module):
     """Linear map between irreps, without offset.
 
     e3nn's own module holds objects that are equal only to themselves: every copy would compile.
+
+    Args:
+        irreps_in: Anything that e3nn reads as irreps.
+        irreps_out: The irreps of the result.
+        dtype: Dtype of the parameters.
+        key: Random key.
     """
 
     weight: Float[Array, " w"]
@@ -46,7 +51,6 @@ class IrrepsLinear(eqx.Module):
     irreps_out: str = eqx.field(static=True)
 
     def __init__(self, irreps_in, irreps_out, *, dtype: str, key: PRNGKeyArray):
-        """Take anything that e3nn reads as irreps."""
         e3nn = require_e3nn()
         self.irreps_in = str(e3nn.Irreps(irreps_in).regroup())
         self.irreps_out = str(e3nn.Irreps(irreps_out))
@@ -79,17 +83,24 @@ class EdgeFeatures(NamedTuple):
     """Spherical harmonics of the direction up to order 2, times r^l near zero."""
 
 
-Describe = Callable[[Float[Array, "n k d"], Bool[Array, "n k"]], EdgeFeatures]
+EdgeFunction = Callable[[Float[Array, "n k d"], Bool[Array, "n k"]], EdgeFeatures]
 
 
 def edge_features(
     offset: Float[Array, "n k d"], real: Bool[Array, "n k"], radius: float, num: int
 ) -> EdgeFeatures:
-    """Describe the edges; free slots have no envelope. Those of a plane lie in space."""
+    """Features of the edges; free slots have no envelope. Those of a plane lie in space.
+
+    Args:
+        offset: x_j - x_i of every slot.
+        real: Whether a slot is taken.
+        radius: Where the envelope vanishes.
+        num: Number of radial basis functions.
+    """
     e3nn = require_e3nn()
     offset = jnp.pad(offset, ((0, 0), (0, 0), (0, 3 - offset.shape[2])))
     square = jnp.sum(offset**2, axis=-1, keepdims=True)
-    size = jnp.sqrt(square + (SOFT * radius) ** 2)
+    size = jnp.sqrt(square + (SOFTENING * radius) ** 2)
     centres = jnp.linspace(0.0, 1.0, num, dtype=offset.dtype)
     radial = jnp.exp(-0.5 * ((size / radius - centres) * num) ** 2)
     envelope = jnp.where(real[..., None], jnp.maximum(1 - square / radius**2, 0.0) ** 3, 0.0)
@@ -114,7 +125,7 @@ class SteerableLayer3D(eqx.Module):
         e3nn = require_e3nn()
         keys = jr.split(key, 7)
         irreps = e3nn.Irreps(hidden)
-        product = e3nn.tensor_product(irreps, "0e+1o+2e", filter_ir_out=_kinds(irreps))
+        product = e3nn.tensor_product(irreps, "0e+1o+2e", filter_ir_out=_irreps_in(irreps))
         options: dict[str, Any] = {"dtype": dtype}
         self.hidden = hidden
         self.outgoing = IrrepsLinear(irreps, irreps, **options, key=keys[0])
@@ -126,8 +137,10 @@ class SteerableLayer3D(eqx.Module):
         self.gates = IrrepsLinear(irreps, gates, **options, key=keys[5])
         self.gate_time = eqx.nn.Linear(width, irreps.num_irreps, **options, key=keys[6])
 
-    def __call__(self, h: Any, time: Float[Array, "n w"], describe: Describe, graph: Graph) -> Any:
-        """Return what to add to the features."""
+    def __call__(
+        self, h: Any, time: Float[Array, "n w"], describe: EdgeFunction, graph: Graph
+    ) -> Any:
+        """Update of the features."""
         e3nn = require_e3nn()
         sent = self.outgoing(h)
         both = jnp.concatenate([sent.array, time], axis=1)
@@ -136,26 +149,28 @@ class SteerableLayer3D(eqx.Module):
 
         def received(rows):
             time, index, reverse, offset, real = rows
-            seen = neighbour_values(both, index, reverse) if n <= size else both[index]
-            return self._received(sent.irreps, seen, time, describe(offset, real)).array
+            values = neighbour_values(both, index, reverse) if n <= size else both[index]
+            return self._received(sent.irreps, values, time, describe(offset, real)).array
 
         rows = (time, graph.index, graph.reverse, graph.offset, graph.real)
         update = self.own(h) + e3nn.IrrepsArray(h.irreps, map_in_chunks(received, rows, size))
         gates: Array = self.gates(update).array + linear(self.gate_time, time)
         return update * jax.nn.sigmoid(gates)
 
-    def _received(self, irreps: Any, seen: Float[Array, "b k f"], time, edges: EdgeFeatures) -> Any:
-        """Messages from neighbours, of which the features and the times are seen."""
+    def _received(
+        self, irreps: Any, neighbours: Float[Array, "b k f"], time, edges: EdgeFeatures
+    ) -> Any:
+        """Messages from neighbours, with features and times of both ends."""
         e3nn = require_e3nn()
-        values = e3nn.IrrepsArray(irreps, seen[..., : irreps.dim])
-        here = jnp.broadcast_to(time[:, None], (*seen.shape[:2], time.shape[1]))
-        known = jnp.concatenate([edges.radial, here, seen[..., irreps.dim :]], axis=-1)
-        weights = linear(self.outer, jax.nn.silu(linear(self.inner, known))) * edges.envelope
-        kinds = _kinds(irreps)
-        product = e3nn.tensor_product(values, edges.harmonics, filter_ir_out=kinds) * weights
+        values = e3nn.IrrepsArray(irreps, neighbours[..., : irreps.dim])
+        here = jnp.broadcast_to(time[:, None], (*neighbours.shape[:2], time.shape[1]))
+        inputs = jnp.concatenate([edges.radial, here, neighbours[..., irreps.dim :]], axis=-1)
+        weights = linear(self.outer, jax.nn.silu(linear(self.inner, inputs))) * edges.envelope
+        kept = _irreps_in(irreps)
+        product = e3nn.tensor_product(values, edges.harmonics, filter_ir_out=kept) * weights
         total = 1 + jnp.sum(edges.envelope, axis=1)
         return self.incoming(e3nn.sum(product, axis=1) / total)
 
 
-def _kinds(irreps) -> list:
+def _irreps_in(irreps) -> list:
     return sorted({irrep for _, irrep in irreps})
