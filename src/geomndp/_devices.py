@@ -20,7 +20,18 @@ Tree = TypeVar("Tree")
 
 
 def batch_mesh(batch_size: int, devices=None) -> Mesh:
-    """One axis over the devices, by default all of all processes."""
+    """Mesh with one axis over devices, along which a batch is spread.
+
+    Args:
+        batch_size: Functions per batch.
+        devices: Devices, by default all of all processes.
+
+    Returns:
+        The mesh, its axis named "batch".
+
+    Raises:
+        ValueError: If the batch size is not divisible by the number of devices.
+    """
     devices = jax.devices() if devices is None else list(devices)
     if batch_size % len(devices):
         raise ValueError(
@@ -30,7 +41,15 @@ def batch_mesh(batch_size: int, devices=None) -> Mesh:
 
 
 def replicate(tree: Tree, mesh: Mesh) -> Tree:
-    """Put a new copy of every array on every device; all processes must hold the same values."""
+    """Put a new copy of every array on every device.
+
+    Args:
+        tree: Any pytree; all processes must hold the same values.
+        mesh: The devices.
+
+    Returns:
+        The same tree with replicated arrays.
+    """
     sharding = NamedSharding(mesh, PartitionSpec())
 
     def put(leaf):
@@ -45,7 +64,15 @@ def replicate(tree: Tree, mesh: Mesh) -> Tree:
 
 
 def spread_batch(batches: Tree, mesh: Mesh) -> Tree:
-    """Spread the second axis, that of the functions, over the devices."""
+    """Spread the second axis, that of the functions, over the devices.
+
+    Args:
+        batches: Arrays whose first axis is that of the steps.
+        mesh: The devices.
+
+    Returns:
+        The same arrays, constrained to that layout.
+    """
     return jax.lax.with_sharding_constraint(
         batches, NamedSharding(mesh, PartitionSpec(None, "batch"))
     )

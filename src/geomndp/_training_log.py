@@ -1,4 +1,4 @@
-"""What a run saw, as arrays and as a CSV file that survives being killed."""
+"""The log of a training run, as arrays and as a CSV file that survives a killed process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,14 @@ Row = tuple[int, float, float, float]
 
 
 class History(NamedTuple):
-    """Means over stretches of steps that end at `steps`, and seconds of training until then."""
+    """History of a training run: means over chunks of steps.
+
+    Attributes:
+        steps: Last step of every chunk.
+        loss: Mean loss of the chunk.
+        gradient_norm: Mean norm of the gradient.
+        seconds: Seconds of training until the end of the chunk.
+    """
 
     steps: np.ndarray
     loss: np.ndarray
@@ -29,9 +36,14 @@ class Log:
     """Rows of a run, kept in memory and, with a path, appended to a file at once."""
 
     def __init__(self, path: Path | None, *, upto: int = 0, write: bool = True):
-        """Take over the rows up to a step from an earlier part of the run, drop later ones.
+        """Open a log, keeping the rows of an earlier part of the run.
 
-        Lines that are no rows are skipped with a warning; the file as it was is kept beside.
+        Lines that are no rows are skipped with a warning; the damaged file is kept beside.
+
+        Args:
+            path: A CSV file; None keeps rows in memory only.
+            upto: Last step whose row is kept; later rows are dropped.
+            write: Whether this process writes the file.
         """
         self._rows, self._path, self._file = [], path, None
         if path is None:
@@ -60,7 +72,17 @@ class Log:
         return self._rows[-1][3] if self._rows else 0.0
 
     def append(self, step: int, loss: float, gradient_norm: float, seconds: float) -> None:
-        """Add a row."""
+        """Add a row.
+
+        Args:
+            step: Last step of a chunk.
+            loss: Mean loss of the chunk.
+            gradient_norm: Mean norm of the gradient.
+            seconds: Seconds of training so far.
+
+        Raises:
+            OSError: If the file cannot be written.
+        """
         row = (step, loss, gradient_norm, seconds)
         self._rows.append(row)
         if self._file is not None:
@@ -71,7 +93,11 @@ class Log:
                 raise OSError(f"expected to write {self._path}, got: {error.strerror}") from error
 
     def history(self) -> History:
-        """All rows as arrays."""
+        """All rows as arrays.
+
+        Returns:
+            The history.
+        """
         columns = zip(*self._rows, strict=True) if self._rows else [()] * len(COLUMNS)
         steps, *rest = (np.asarray(column) for column in columns)
         return History(steps.astype(int), *(column.astype(float) for column in rest))

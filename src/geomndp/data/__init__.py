@@ -1,4 +1,4 @@
-"""What models learn from: random functions, training generators, fixed test sets, units."""
+"""Training data: random functions, generators of batches, fixed test functions, units."""
 
 from geomndp._deprecated import deprecated_names
 from geomndp._types import Batch

@@ -1,4 +1,4 @@
-"""Learning a score: loss, steps, checkpoints, and the loop around them."""
+"""Training of a score: loss, steps, checkpoints, and the loop around them."""
 
 from geomndp._deprecated import deprecated_names
 from geomndp._devices import batch_mesh

@@ -1,4 +1,4 @@
-"""Training states on disk: written whole or not at all, checked when read."""
+"""Training states on disk: written atomically, verified when read."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ROOM = 2**18  # bytes for what is written beside the arrays
 
 
 class CheckpointError(ValueError):
-    """A folder that holds no checkpoint that can be read, or one of another run."""
+    """The folder holds no checkpoint that can be read, or those of another run."""
 
 
 class AnotherRun(CheckpointError):
@@ -36,7 +36,14 @@ class AnotherRun(CheckpointError):
 
 
 def digest(state: TrainState) -> str:
-    """SHA-256 of all arrays of the state."""
+    """SHA-256 of all arrays of a training state.
+
+    Args:
+        state: The state.
+
+    Returns:
+        The digest in hexadecimal digits.
+    """
     sha = hashlib.sha256()
     for leaf in jax.tree.leaves(_plain(state)):
         array = np.asarray(leaf)
@@ -51,14 +58,24 @@ def _plain(state: TrainState) -> list[Any]:
 
 
 class Checkpoints:
-    """The last `keep` states of one run, which `settings` describe.
+    """The last few states of one run.
 
     Orbax writes to a temporary name and renames, so that a run killed at any moment leaves only
-    whole checkpoints. A state is restored only if its digest and its settings are the run's.
+    complete checkpoints. A state is restored only if its digest and its settings are the run's.
     """
 
     def __init__(self, directory: Path, settings: Mapping[str, Any], *, keep: int = 3):
-        """Open or make the folder; refuse one that holds something else."""
+        """Open or make the folder.
+
+        Args:
+            directory: The folder.
+            settings: What the run is made of, JSON-serialisable.
+            keep: Number of checkpoints to keep.
+
+        Raises:
+            CheckpointError: If the folder holds anything else.
+            ImportError: If orbax is not installed.
+        """
         try:
             import orbax.checkpoint as ocp
         except ImportError as error:
@@ -79,14 +96,17 @@ class Checkpoints:
 
     @property
     def latest(self) -> int | None:
-        """Step of the last whole checkpoint."""
+        """Step of the last complete checkpoint."""
         return self._manager.latest_step()
 
     def save(self, state: TrainState) -> None:
-        """Write the state; returns when it is on disk.
+        """Write a state; returns when it is on disk.
+
+        Args:
+            state: The state.
 
         Raises:
-            OSError: in one sentence, if that fails; earlier checkpoints are as they were.
+            OSError: If that fails; earlier checkpoints are as they were.
         """
         about = {"format": FORMAT, "settings": self.settings, "digest": digest(state)}
         composite = self._args.Composite(
@@ -101,9 +121,18 @@ class Checkpoints:
             raise OSError(f"expected to write {where}, got: {_reason(error)}") from error
 
     def restore(self, like: TrainState) -> TrainState | None:
-        """Read the latest valid state, in the form of `like`; None where there is none yet.
+        """Read the latest valid state.
 
-        A damaged checkpoint is skipped with a warning, and removed if an earlier one is whole.
+        A damaged checkpoint is skipped with a warning, and removed if an earlier one is valid.
+
+        Args:
+            like: A state of the same structure, types and devices.
+
+        Returns:
+            The state, None where there is none yet.
+
+        Raises:
+            CheckpointError: If no checkpoint can be read, or they belong to another run.
         """
         damaged = {}
         for step in sorted(self._manager.all_steps(), reverse=True):
@@ -160,7 +189,7 @@ class Checkpoints:
             )
 
     def close(self) -> None:
-        """Let go of the folder."""
+        """Close the folder."""
         self._manager.close()
 
 

@@ -42,7 +42,15 @@ class ContextNoiseLevels(eqx.Module):
             raise ValueError(f"expected low <= high, got {self.low} and {self.high}")
 
     def highest(self, schedule: AbstractSchedule, dtype=None) -> Scalar:
-        """The largest noise relative to the limiting variance."""
+        """Largest ratio of noise variance to limiting variance.
+
+        Args:
+            schedule: Schedule of the noising process.
+            dtype: Floating-point type, by default JAX's own.
+
+        Returns:
+            The ratio, a scalar.
+        """
         if self.high is None:
             return jnp.expm1(schedule.integral(jnp.ones((), dtype)))
         return jnp.asarray(self.high, dtype)
@@ -50,7 +58,17 @@ class ContextNoiseLevels(eqx.Module):
     def __call__(
         self, schedule: AbstractSchedule, shape: tuple[int, int], dtype, *, key: PRNGKeyArray
     ) -> Float[Array, "b n"]:
-        """Draw times for `shape` = (functions, points)."""
+        """Draw diffusion times of context points.
+
+        Args:
+            schedule: Schedule of the noising process.
+            shape: Functions and points, (b, n).
+            dtype: Floating-point type.
+            key: Random key.
+
+        Returns:
+            Times of all points, shape (b, n).
+        """
         choice_key, common_key, point_key = jr.split(key, 3)
         functions = (shape[0], 1)
         choice = jr.uniform(choice_key, functions, dtype)

@@ -1,4 +1,4 @@
-"""What a run is made of, in words that can be compared: all settings, all arrays by their digest.
+"""Fingerprints of runs: all settings, and all arrays by their digest, as text to compare.
 
 Two runs are the same if all of it is: then, and only then, one may resume what the other began. A
 function with a name is known by that name, a lambda by its code, both with all that they enclose:
@@ -26,12 +26,26 @@ SHOWN = 3  # differences that a message names
 
 
 def fingerprint(value: Any) -> dict[str, str]:
-    """Every part of a value under its path, such as `functions.x`, in words."""
+    """Describe every part of a value.
+
+    Args:
+        value: Any value: modules, arrays, functions with their closures, ...
+
+    Returns:
+        Path of a part, such as `functions.x`, to its description.
+    """
     return dict(_parts(value, "", ()))
 
 
 def describe_array(array: Any) -> str:
-    """Dtype, shape and contents of an array, few numbers as they are, many by SHA-256."""
+    """Describe an array by type, shape and contents.
+
+    Args:
+        array: An array, or a random key.
+
+    Returns:
+        Text with all numbers if they are few, else with their SHA-256.
+    """
     if isinstance(array, jax.Array) and jnp.issubdtype(array.dtype, jax.dtypes.prng_key):
         array = jr.key_data(array)
     array = np.asarray(array)
@@ -41,7 +55,15 @@ def describe_array(array: Any) -> str:
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """Names of the settings that differ, with what was there and what is here."""
+    """Compare the settings of two runs.
+
+    Args:
+        old: Settings of the run in a folder.
+        new: Settings of the run that is to resume it.
+
+    Returns:
+        One phrase per setting that differs: its name, and both values.
+    """
     return [
         f"{name} ({_difference(old.get(name), new.get(name))})"
         for name in sorted({*old, *new})

@@ -52,18 +52,42 @@ def fit_score(
     quiet: bool = False,
     model_settings: Any = None,
 ) -> tuple[NetworkScore, History]:
-    """Train for `steps` steps; return the score with averaged parameters, and the history.
+    """Train a network score by denoising score matching.
 
-    With a `directory` the run writes `log.csv` and `checkpoints/` there (`checkpoint_every=None`:
-    the log only), and re-running the call resumes bit-exactly from the last checkpoint. A call with
-    other data, settings or initial parameters (or other `model_settings`) is refused, and so is one
-    in a folder in which another process trains. The batch is spread over `devices` (all
-    visible ones by default, of all processes). `chunk` steps go to the device at once. `t_min`
-    replaces the loss's smallest time.
+    With a `directory` the run writes `log.csv` and `checkpoints/` there, and re-running the call
+    resumes bit-exactly from the last checkpoint.
 
-    Several generators are interleaved, `STEPS_PER_GENERATOR` steps each, in the order given; one
-    that stands there twice has twice the share. A network on graphs has room for all neighbours of
-    the locations of each.
+    Args:
+        score: Score with the initial parameters.
+        noising: Forward process.
+        generator: Source of training batches. Several are interleaved, `STEPS_PER_GENERATOR` steps
+            each, in the order given; one that is listed twice has twice the share. A network on
+            graphs gets the capacity for all neighbours of the locations of each.
+        steps: Number of steps.
+        key: Random key of all batches and of the noise.
+        t_min: Smallest diffusion time, in place of the loss's own.
+        loss: By default `DenoisingLoss()`.
+        optimiser: By default `adam(steps)`.
+        ema_decay: Decay of the exponential moving average of the parameters, which is returned.
+        chunk: Steps per call of the compiled program; by default about 100 (on CPU 10).
+        directory: Folder for log and checkpoints; by default nothing is written.
+        checkpoint_every: Steps between checkpoints; None writes the log only.
+        keep: Number of checkpoints to keep.
+        devices: Devices over which the batch is spread, by default all of all processes.
+        quiet: Whether to show no progress bar.
+        model_settings: Further settings, of any type, that a resumed run must have in common.
+
+    Returns:
+        The score with averaged parameters, and the history of losses.
+
+    Raises:
+        TrainingDiverged: If a loss or gradient is not finite.
+        CheckpointError: If the folder holds a run with other data, settings or initial parameters.
+        FolderInUse: If another process trains in the folder.
+
+    Example:
+        >>> generator = data.regression1d("paper", "se").generator()
+        >>> trained, history = fit_score(score, noising, generator, steps=1000, key=jr.key(0))
     """
     _validation.at_least(1, steps=steps)
     if checkpoint_every is not None:
@@ -94,13 +118,20 @@ def fit_score(
 def as_generators(
     generator: AbstractGenerator | Sequence[AbstractGenerator],
 ) -> tuple[AbstractGenerator, ...]:
-    """One generator or several, as a tuple."""
+    """One generator or several, as a tuple.
+
+    Args:
+        generator: A generator, or a sequence of them.
+
+    Returns:
+        All of them.
+    """
     return (generator,) if isinstance(generator, AbstractGenerator) else tuple(generator)
 
 
 def _trained(trainers: Sequence[Trainer], state: TrainState) -> NetworkScore:
     """The score with averaged parameters; conditional if all its batches had contexts."""
-    # Networks of other generators differ in room for neighbours alone.
+    # Networks of other generators differ in their capacity for neighbours alone.
     score = trainers[0].score(jnp.asarray(np.asarray(state.ema_params)))
     conditional = all(trainer.generator.conditional for trainer in trainers)
     return dataclasses.replace(score, conditional=conditional)
@@ -134,9 +165,9 @@ def _records(
             checkpoints.close()
 
 
-def _chunk(steps: int, num_streams: int) -> int:
+def _chunk(steps: int, num_generators: int) -> int:
     """About 100 steps (on CPU 10), a divisor of `steps` if there is one: then one compilation."""
-    if num_streams > 1:
+    if num_generators > 1:
         return STEPS_PER_GENERATOR
     most = 10 if jax.default_backend() == "cpu" else 100
     fitting = divisor(steps, most)

@@ -28,9 +28,21 @@ def implicit_errors(
     *,
     key: PRNGKeyArray,
 ) -> Float[Array, "b n"]:
-    """What stands for the squared error, mean over outputs, at points that are `counted`.
+    """Summands of the implicit loss at every point, mean over outputs.
 
     The divergence, known for a function as a whole, is spread evenly over its points.
+
+    Args:
+        score: The score to train.
+        noising: Forward process.
+        t: Diffusion time of every point.
+        batch: Functions (b, n).
+        counted: 1 for points that enter the loss, shape (b, n).
+        rule: How divergences are computed.
+        key: Random key of noise and probes.
+
+    Returns:
+        What takes the place of squared errors, shape (b, n).
     """
 
     def one(t, x, y0, mask, counted, key):

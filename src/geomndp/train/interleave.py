@@ -26,27 +26,49 @@ def init_interleaved(
     optimiser: optax.GradientTransformation,
     **options,
 ) -> tuple[tuple[Trainer, ...], TrainState]:
-    """One trainer per generator, and their common state; options are those of `init`.
+    """Start a run with several generators.
 
-    A generator that stands there several times has one trainer, hence one compiled program.
+    A generator that is listed several times has one trainer, hence one compiled program.
+
+    Args:
+        score: Score with the initial parameters.
+        noising: Forward process.
+        generators: Sources of training batches, in the order of their stretches of steps.
+        loss: Loss of a batch.
+        optimiser: An optax transformation of gradients.
+        **options: Those of `init`: `key`, `ema_decay`, `devices`.
+
+    Returns:
+        One trainer per generator, and their common initial state.
+
+    Raises:
+        ValueError: If there is no generator.
     """
     if not generators:
         raise ValueError("expected a generator of functions to train on, got none")
     made: dict[int, tuple[Trainer, TrainState]] = {}
     for generator in generators:
         if id(generator) not in made:
-            parts = (_with_room(score, generator), noising, generator, loss, optimiser)
+            parts = (_with_capacity(score, generator), noising, generator, loss, optimiser)
             made[id(generator)] = init(*parts, **options)
     return tuple(made[id(generator)][0] for generator in generators), made[id(generators[0])][1]
 
 
 def trainer_at(trainers: Sequence[Trainer], step: int) -> Trainer:
-    """The trainer of the next step after `step` steps."""
+    """Trainer of the next step.
+
+    Args:
+        trainers: One trainer per generator.
+        step: Steps done.
+
+    Returns:
+        The trainer of step number `step` + 1.
+    """
     return trainers[step // STEPS_PER_GENERATOR % len(trainers)]
 
 
-def _with_room(score: NetworkScore, generator: AbstractGenerator) -> NetworkScore:
-    """The same parameters, with room for all neighbours of a generator's locations."""
+def _with_capacity(score: NetworkScore, generator: AbstractGenerator) -> NetworkScore:
+    """The same parameters, with the capacity for all neighbours of a generator's locations."""
     if generator.locations is None or not isinstance(score.net, AbstractNet):
         return score
     net = score.net

@@ -20,10 +20,20 @@ class FolderInUse(RuntimeError):
 
 @contextmanager
 def hold(folder: Path) -> Iterator[None]:
-    """Make the folder and hold its lock within the block; refuse if another process holds it.
+    """Make a folder and hold its lock within the block.
 
     The file stays when the lock is released: to remove it would let two processes lock two files
     of one name.
+
+    Args:
+        folder: The folder of a run.
+
+    Yields:
+        Nothing, while the lock is held.
+
+    Raises:
+        FolderInUse: If another process holds the lock.
+        OSError: If the folder cannot be made.
     """
     path = folder / NAME
     try:

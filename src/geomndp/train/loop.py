@@ -1,4 +1,4 @@
-"""The loop around the steps: progress, log, checkpoints, and what happens when a run fails."""
+"""The training loop: progress, log, checkpoints, and errors that say what was saved."""
 
 from __future__ import annotations
 
@@ -16,10 +16,21 @@ from geomndp.train.step import StepInfo, Trainer, TrainState, train_steps
 
 
 class TrainingDiverged(RuntimeError):
-    """A loss or a gradient that is not finite: at which step and time, and what can be kept."""
+    """A loss or a gradient that is not finite.
+
+    Attributes:
+        step: First step with such a loss or gradient.
+        time: Diffusion time of its largest loss.
+    """
 
     def __init__(self, step: int, info: StepInfo, saved: str):
-        """Describe the first bad step; `saved` says where the last good state is."""
+        """Describe the first bad step.
+
+        Args:
+            step: Its number.
+            info: Its diagnostics.
+            saved: A sentence on where the last good state is.
+        """
         self.step, self.time = step, float(info.time)
         super().__init__(
             f"training diverged at step {step}: loss {float(info.loss)}, gradient norm "
@@ -38,10 +49,28 @@ def run(
     checkpoint_every: int = 2000,
     quiet: bool = False,
 ) -> tuple[TrainState, History]:
-    """Train until `steps` are done, `chunk` of them in one dispatch, from wherever `state` is.
+    """Train from the given state until `steps` steps are done.
 
     One program is compiled, and a second one for a last stretch shorter than `chunk`; of several
     interleaved trainers (see `geomndp.train.interleave`), one each.
+
+    Args:
+        trainers: The fixed part of the run, of one generator or of several.
+        state: Initial state, or that of a checkpoint; its buffers are donated.
+        steps: Number of steps of the run, those that are done included.
+        chunk: Steps per call of the compiled program.
+        log: Where means over chunks are written.
+        checkpoints: Where states are saved; None for nowhere.
+        checkpoint_every: Steps between checkpoints; the last state is always saved.
+        quiet: Whether to show no progress bar.
+
+    Returns:
+        The state at the end, and the history of the whole run.
+
+    Raises:
+        TrainingDiverged: If a loss or gradient is not finite.
+        OSError: If log or checkpoint cannot be written; says which checkpoint is the last.
+        ValueError: If the stretch of a generator is not a multiple of `chunk`.
     """
     _validation.at_least(1, chunk=chunk, checkpoint_every=checkpoint_every)
     trainers = (trainers,) if isinstance(trainers, Trainer) else trainers
@@ -54,11 +83,11 @@ def run(
         with progress(steps, done, quiet=quiet) as update:
             while done < steps:
                 length = min(chunk, steps - done)
-                state, seen = train_steps(trainer_at(trainers, done), state, length)
-                _refuse_infinite(done, seen, checkpoints)
+                state, info = train_steps(trainer_at(trainers, done), state, length)
+                _refuse_infinite(done, info, checkpoints)
                 before, done = done, done + length
                 seconds = spent + time.monotonic() - start
-                loss, norm = (np.mean(values).item() for values in (seen.loss, seen.gradient_norm))
+                loss, norm = (np.mean(values).item() for values in (info.loss, info.gradient_norm))
                 log.append(done, loss, norm, seconds)
                 update(done, loss)
                 passed = done // checkpoint_every > before // checkpoint_every
@@ -71,11 +100,11 @@ def run(
     return state, log.history()
 
 
-def _refuse_infinite(done: int, seen: StepInfo, checkpoints: Checkpoints | None) -> None:
-    finite = np.isfinite(np.asarray(seen.loss)) & np.isfinite(np.asarray(seen.gradient_norm))
+def _refuse_infinite(done: int, info: StepInfo, checkpoints: Checkpoints | None) -> None:
+    finite = np.isfinite(np.asarray(info.loss)) & np.isfinite(np.asarray(info.gradient_norm))
     if not finite.all():
         first = int(np.argmin(finite))
-        bad = StepInfo(*(values[first] for values in seen))
+        bad = StepInfo(*(values[first] for values in info))
         raise TrainingDiverged(done + first + 1, bad, _saved(checkpoints))
 
 
@@ -85,4 +114,4 @@ def _saved(checkpoints: Checkpoints | None) -> str:
     if checkpoints.latest is None:
         return f"no checkpoint was written yet in {checkpoints.directory}"
     where = f"step {checkpoints.latest} in {checkpoints.directory}"
-    return f"the last good checkpoint is {where}: the same call goes on from there"
+    return f"the last good checkpoint is {where}: re-running the call resumes there"

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import jax.random as jr
 
@@ -21,7 +20,6 @@ from geomndp._deprecated import renamed_arguments
 from geomndp._types import Array, Batch, Float, PRNGKeyArray, Scalar
 from geomndp.data import SEPARATE, Batching
 from geomndp.geometry import AbstractDivergence
-from geomndp.linalg import zero_masked
 from geomndp.noising import AbstractNoising
 from geomndp.score import NetworkScore
 from geomndp.solve import (
@@ -31,8 +29,8 @@ from geomndp.solve import (
     times_from_uniform,
 )
 from geomndp.train.context_noise import ContextNoiseLevels
+from geomndp.train.denoising import squared_errors
 from geomndp.train.implicit import implicit_errors
-from geomndp.train.packing import apply_packed
 
 Weight = Callable[[AbstractNoising, Float[Array, " b"]], Float[Array, " b"]]
 
@@ -49,78 +47,32 @@ class LikelihoodWeighting(eqx.Module):
 
 
 class LossInfo(NamedTuple):
-    """Loss and time of every function of the batch."""
+    """Loss and diffusion time of every function of the batch, shape (b,)."""
 
     losses: Float[Array, " b"]
     times: Float[Array, " b"]
 
 
-def squared_errors(
-    score: NetworkScore,
-    noising: AbstractNoising,
-    t: Float[Array, "b n"],
-    batch: Batch,
-    *,
-    key: PRNGKeyArray,
-    batching: Batching = SEPARATE,
-) -> Float[Array, "b n"]:
-    """Square of the score's residual at every point, mean over outputs.
-
-    Args:
-        score: The score to train.
-        noising: The forward process.
-        t: Diffusion time of every point.
-        batch: Functions (b, n).
-        key: Random key of the noise.
-        batching: What the functions have in common: packed ones go through the network two at a
-            time (see `geomndp.train.packing`); what depends on common inputs alone is computed
-            once, and without a mask where the functions are not padded.
-
-    Returns:
-        Squared errors, shape (b, n).
-    """
-    mask = batch.mask
-    x, y0 = (jax.vmap(zero_masked)(v, mask) for v in (batch.x, batch.y))
-    if batching.common_inputs:
-        mask_0 = mask[0] if batching.padded else None
-        return _on_common_inputs(score, noising, t, x[0], y0, mask_0, key)
-
-    def perturb(t, x, y0, mask, key):
-        noised = noising.perturb(t, x, y0, key=key, mask=mask)
-        return noised, score.net_inputs(noising, t, x, noised.y, mask)
-
-    noised, inputs = jax.vmap(perturb)(t, x, y0, mask, jr.split(key, len(t)))
-    apply = apply_packed if batching.packed > 1 else _apply_each
-    outputs = apply(score.net, *inputs)
-
-    def error(t, x, y0, noised, mask, output):
-        return jnp.mean(score.error(noising, t, x, y0, noised, mask, output) ** 2, axis=1)
-
-    return jax.vmap(error)(t, x, y0, noised, mask, outputs)
-
-
-def _apply_each(net, t, x, y, mask) -> Float[Array, "b n p"]:
-    return jax.vmap(net)(t, x, y, mask)
-
-
-def _on_common_inputs(score, noising, t, x, y0, mask, key) -> Float[Array, "b n"]:
-    def one(t, y0, key):
-        noised = noising.perturb(t, x, y0, key=key, mask=mask)
-        return jnp.mean(score.error(noising, t, x, y0, noised, mask) ** 2, axis=1)
-
-    return jax.vmap(one)(t, y0, jr.split(key, len(t)))
-
-
 @renamed_arguments(eps="t_min", average="reduction", context_times="context_noise_levels")
 class DenoisingLoss(eqx.Module):
-    """How times are drawn and errors weighted.
+    """Denoising score matching: how times are drawn and errors weighted.
 
-    `times` is any of the solvers' grids: times are as dense as its points. `weight(noising, t)`
-    multiplies the loss of a function at time t. (With the velocity parametrisation,
-    `LogSnrTimeGrid` times and the weight a^2 give the likelihood's own weighting, beta / sigma^2 on
-    u.) `reduction` "point" gives every target of the batch the same weight, instead of every
-    function. With a rule for divergences as `implicit` the score is matched without the noise's
-    own density, as on manifolds where that is not known (see `geomndp.train.implicit`).
+    Attributes:
+        t_min: Smallest diffusion time.
+        times: Training times are as dense as the points of this time grid.
+        context_noise_levels: Noise of the context points.
+        weight: Factor `weight(noising, t)` of the loss of a function at time t, by default 1. With
+            the velocity parametrisation, `LogSnrTimeGrid` times and the weight a^2 give the
+            likelihood's own weighting, beta / sigma^2 on u.
+        reduction: "function" gives every function of a batch the same weight, "point" every target.
+        implicit: Divergence with which the score is matched without the noise's own density, as on
+            manifolds where that is not known (see `geomndp.train.implicit`).
+
+    Raises:
+        ValueError: If not 0 < t_min < 1, or the reduction is none of the two.
+
+    Example:
+        >>> loss = DenoisingLoss(times=PowerTimeGrid(2.0), reduction="point")
     """
 
     t_min: float = eqx.field(default=5e-4, static=True)
@@ -138,7 +90,17 @@ class DenoisingLoss(eqx.Module):
     def draw_times(
         self, noising: AbstractNoising, batch: Batch, *, key: PRNGKeyArray
     ) -> tuple[Float[Array, " b"], Float[Array, "b n"]]:
-        """Times of the functions, and from them those of all points."""
+        """Draw diffusion times, stratified over the batch.
+
+        Args:
+            noising: Forward process.
+            batch: Functions (b, n).
+            key: Random key.
+
+        Returns:
+            Time of every function, shape (b,), and of every point, shape (b, n): that of its
+            function, but for context points, which have their own.
+        """
         time_key, context_key = jr.split(key)
         dtype, (b, n) = batch.y.dtype, batch.mask.shape
         u = stratified_uniform(b, dtype, key=time_key)
@@ -155,7 +117,18 @@ class DenoisingLoss(eqx.Module):
         key: PRNGKeyArray,
         batching: Batching = SEPARATE,
     ) -> tuple[Scalar, LossInfo]:
-        """Loss of a batch, and of each function."""
+        """Loss of a batch.
+
+        Args:
+            score: The score to train.
+            noising: Forward process.
+            batch: Functions (b, n).
+            key: Random key of times and noise.
+            batching: What the functions have in common, as their generator says.
+
+        Returns:
+            The loss, and that of each function with its time.
+        """
         time_key, noise_key = jr.split(key)
         t, point_t = self.draw_times(noising, batch, key=time_key)
         # Where one point's error stands for all of them, leaving the context out moves the minimum.

@@ -19,9 +19,26 @@ def adam(
     warmup: float = 1 / 30,
     clip: float = 1.0,
 ) -> optax.GradientTransformation:
-    """Adam whose rate rises from `start` to `peak` in a share `warmup` of the steps, then falls.
+    """Adam with linear warm-up, cosine decay and clipped gradients.
 
-    The default is the paper's: 10 epochs of 300 to 1e-3, a cosine to 1e-5, global norm at most 1.
+    The defaults are the paper's: 10 epochs of 300 to 1e-3, a cosine to 1e-5, global norm at most 1.
+
+    Args:
+        steps: Number of training steps.
+        peak: Highest learning rate.
+        start: Learning rate at the first step.
+        end: Learning rate at the last step.
+        warmup: Share of the steps in which the rate rises from `start` to `peak`.
+        clip: Largest norm of the gradient.
+
+    Returns:
+        An optax optimiser, the same object for the same settings.
+
+    Raises:
+        ValueError: If a rate is negative, `peak` or `clip` is not positive, or not 0 <= warmup < 1.
+
+    Example:
+        >>> optimiser = adam(10_000, peak=3e-3)
     """
     _validation.at_least(1, steps=steps)
     _validation.positive(peak=peak, clip=clip)

@@ -1,4 +1,4 @@
-"""A progress bar: loss, steps a second, time left."""
+"""A progress bar: loss, steps per second, time left."""
 
 from __future__ import annotations
 
@@ -11,14 +11,23 @@ Update = Callable[[int, float], None]
 
 @contextmanager
 def progress(total: int, done: int, *, quiet: bool = False) -> Iterator[Update]:
-    """Yield update(step, loss). Without the package rich, or when `quiet`, it shows nothing."""
+    """Show a progress bar; nothing without the package rich.
+
+    Args:
+        total: Number of steps.
+        done: Steps that are done already.
+        quiet: Whether to show nothing.
+
+    Yields:
+        `update(step, loss)`.
+    """
     if quiet or find_spec("rich") is None:
         yield lambda step, loss: None
         return
     from rich import progress as rich
 
     class Speed(rich.ProgressColumn):
-        """Steps a second since this process began to train."""
+        """Steps per second since this process began to train."""
 
         def render(self, task: rich.Task):
             return f"{(task.completed - done) / max(task.elapsed or 0.0, 1e-9):.4g} steps/s"

@@ -24,7 +24,15 @@ AHEAD = 10  # steps whose data are drawn at once: small factorisations fill a GP
 
 
 class TrainState(eqx.Module):
-    """All that the next step needs; the parameters are one vector, so that an update is cheap."""
+    """All that the next step needs; the parameters are one vector, so that an update is cheap.
+
+    Attributes:
+        params: Parameters of the score.
+        ema_params: Their exponential moving average, without bias.
+        optimiser: State of the optimiser.
+        step: Steps done.
+        key: Random key of the run; that of a step follows from it and the step alone.
+    """
 
     params: Float[Array, " size"]
     ema_params: Float[Array, " size"]
@@ -34,7 +42,13 @@ class TrainState(eqx.Module):
 
 
 class StepInfo(NamedTuple):
-    """What one step saw: `time` is that of the function with the largest loss."""
+    """Diagnostics of a step.
+
+    Attributes:
+        loss: Loss of the batch.
+        gradient_norm: Euclidean norm of its gradient.
+        time: Diffusion time of the function with the largest loss.
+    """
 
     loss: Scalar
     gradient_norm: Scalar
@@ -42,7 +56,18 @@ class StepInfo(NamedTuple):
 
 
 class Trainer(eqx.Module):
-    """The fixed part of a run: data, loss, optimiser, and the score without its parameters."""
+    """The fixed part of a run.
+
+    Attributes:
+        static_score: The score without its parameters.
+        noising: Forward process.
+        generator: Source of training batches.
+        loss: Loss of a batch.
+        optimiser: An optax transformation of gradients.
+        ema_decay: Decay of the moving average of the parameters.
+        unravel: Map from the parameter vector to the parameters of the score.
+        mesh: Devices over which the batch is spread.
+    """
 
     static_score: NetworkScore
     noising: AbstractNoising
@@ -54,16 +79,39 @@ class Trainer(eqx.Module):
     mesh: Mesh = eqx.field(static=True)
 
     def score(self, params: Float[Array, " size"]) -> NetworkScore:
-        """The score with these parameters."""
+        """The score with given parameters.
+
+        Args:
+            params: Parameter vector.
+
+        Returns:
+            The score.
+        """
         return eqx.combine(self.unravel(params), self.static_score)
 
     def draw(self, step: Int[Array, ""], key: PRNGKeyArray) -> tuple[Batch, PRNGKeyArray]:
-        """Batch of a step, and the key for its loss: both depend on the step alone."""
+        """Batch of a step and the key of its loss, which depend on the step alone.
+
+        Args:
+            step: Number of the step.
+            key: Random key of the run.
+
+        Returns:
+            Batch and key.
+        """
         data_key, loss_key = jr.split(jr.fold_in(key, step))
         return self.generator.draw(data_key), loss_key
 
     def step(self, state: TrainState, data: tuple[Batch, PRNGKeyArray]):
-        """Update parameters, their average, and the optimiser with one batch."""
+        """Update parameters, their average, and the optimiser with one batch.
+
+        Args:
+            state: State before the step.
+            data: Batch and key of its loss.
+
+        Returns:
+            State after the step, and its diagnostics.
+        """
         batch, key = data
 
         def objective(params):
@@ -82,8 +130,8 @@ class Trainer(eqx.Module):
         # (1 - d) / (1 - d^k): the average of k vectors with weights d^0 .. d^(k-1), without bias.
         share = (1 - self.ema_decay) / (1 - self.ema_decay ** step.astype(params.dtype))
         ema_params = state.ema_params + share * (params - state.ema_params)
-        seen = StepInfo(loss, jnp.linalg.norm(gradient), _worst_time(info))
-        return TrainState(params, ema_params, optimiser, step, state.key), seen
+        step_info = StepInfo(loss, jnp.linalg.norm(gradient), _worst_time(info))
+        return TrainState(params, ema_params, optimiser, step, state.key), step_info
 
 
 def _worst_time(info: LossInfo) -> Scalar:
@@ -102,7 +150,25 @@ def init(
     ema_decay: float = 0.999,
     devices=None,
 ) -> tuple[Trainer, TrainState]:
-    """Split the score into parameters and the rest; the arrays given are copied, not used up."""
+    """Start a run: split the score into parameters and the rest, on all devices.
+
+    Args:
+        score: Score with the initial parameters, which are copied.
+        noising: Forward process.
+        generator: Source of training batches.
+        loss: Loss of a batch.
+        optimiser: An optax transformation of gradients.
+        key: Random key of the run.
+        ema_decay: Decay of the moving average of the parameters, 0 <= ema_decay < 1.
+        devices: Devices over which the batch is spread, by default all of all processes.
+
+    Returns:
+        Trainer and initial state.
+
+    Raises:
+        ValueError: If the score has no parameters, the decay is out of range or the batch cannot be
+            divided by the number of devices.
+    """
     mesh = batch_mesh(generator.batch_size, devices)
     if not 0 <= ema_decay < 1:
         raise ValueError(f"expected 0 <= ema_decay < 1, got {ema_decay}")
@@ -116,13 +182,30 @@ def init(
 
 
 def divisor(number: int, most: int) -> int:
-    """Largest divisor of `number` that is at most `most`."""
+    """Largest divisor of `number` that is at most `most`.
+
+    Args:
+        number: A positive integer.
+        most: Upper bound, at least 1.
+
+    Returns:
+        The divisor.
+    """
     return max(d for d in range(1, most + 1) if number % d == 0)
 
 
 @eqx.filter_jit(donate="all-except-first")
 def train_steps(trainer: Trainer, state: TrainState, length: int) -> tuple[TrainState, StepInfo]:
-    """Run `length` steps on the device; the state given is used up."""
+    """Run several steps in one compiled program.
+
+    Args:
+        trainer: The fixed part of the run.
+        state: State before the steps; its buffers are donated and cannot be used again.
+        length: Number of steps.
+
+    Returns:
+        State after the steps, and the diagnostics of each, arrays of shape (length,).
+    """
     ahead = divisor(length, AHEAD)
 
     def group(state, _):
@@ -131,5 +214,5 @@ def train_steps(trainer: Trainer, state: TrainState, length: int) -> tuple[Train
         data = (spread_batch(batches, trainer.mesh), keys)
         return jax.lax.scan(lambda *args: trainer.step(*args), state, data)
 
-    state, seen = jax.lax.scan(group, state, None, length=length // ahead)
-    return state, jax.tree.map(lambda leaf: leaf.reshape(length), seen)
+    state, info = jax.lax.scan(group, state, None, length=length // ahead)
+    return state, jax.tree.map(lambda leaf: leaf.reshape(length), info)
