@@ -92,7 +92,7 @@ def walk(
         print(f"{name}: {value:.3f}")
     context = test[test.day == days].iloc[list(MEASURED)]
     context.to_csv(out / "readings.csv", index=False)
-    print(f"now: geomndp condition {out}/model {out}/readings.csv --at 0:24:0.5 --summary")
+    print(f"now: geomndp condition {out}/model {out}/readings.csv --targets 0:24:0.5 --summary")
     return metrics
 
 

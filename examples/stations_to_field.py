@@ -44,7 +44,7 @@ def walk(
     stations.to_csv(out / "stations.csv", index=False)
 
     axis = f"{-EXTENT}:{EXTENT}:{points}pts"
-    command = ["condition", MODEL, f"{out}/stations.csv", "--at", f"x={axis}", f"y={axis}"]
+    command = ["condition", MODEL, f"{out}/stations.csv", "--targets", f"x={axis}", f"y={axis}"]
     options = ["--num-samples", str(num_samples), "--steps", str(steps), "--seed", "1"]
     print("geomndp", *command, *options, "--summary", "--out", f"{out}/field.nc")
     if code := main([*command, *options, "--summary", "--out", f"{out}/field.nc"]):

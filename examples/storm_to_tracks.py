@@ -31,7 +31,7 @@ def walk(
     """Return the features of the file, one per track."""
     path = out / "tracks.geojson"
     command = ["condition", MODEL, str(FIXES), "--columns", "time=ISO_TIME", "lat=LAT", "lon=LON"]
-    command += ["--error", "20", "--at", at, "--num-samples", str(num_samples)]
+    command += ["--obs-std", "20", "--targets", at, "--num-samples", str(num_samples)]
     command += ["--steps", str(steps), "--seed", "1", "--out", str(path)]
     print("geomndp", *command)
     if code := main(command):

@@ -21,15 +21,16 @@ from geomndp.cli import main
 
 FEW = "--num-samples 2 --steps 2"
 LINES = (
-    f"sample mast --at 0:6:3 {FEW}",
-    f"sample winds --at x=0:1:2pts y=0:1:2pts {FEW}",
-    f"sample tracks --at 0:1:0.5 {FEW}",
-    f"condition mast mast.csv --at 0:6:3 {FEW} --error 0.1",
-    f"condition mast mast.csv --at 0:6:3 {FEW} --error sd --out made/a.csv",
-    f"condition mast mast.parquet --at mast.csv {FEW} --summary --levels 0.1 0.9",
-    f"condition winds winds.csv --at x=0:1:2pts y=0:1:2pts {FEW} --out a.geojson",
-    f"condition tracks tracks.csv --at 0:1:0.5 {FEW} --error 20 --out a.nc",
-    f"condition tracks tracks.csv --at 2031-09-12/2031-09-13/12h {FEW} --columns lat=lat --json",
+    f"sample mast --targets 0:6:3 {FEW}",
+    f"sample winds --targets x=0:1:2pts y=0:1:2pts {FEW}",
+    f"sample tracks --targets 0:1:0.5 {FEW}",
+    f"condition mast mast.csv --targets 0:6:3 {FEW} --obs-std 0.1",
+    f"condition mast mast.csv --targets 0:6:3 {FEW} --obs-std sd --out made/a.csv",
+    f"condition mast mast.parquet --targets mast.csv {FEW} --summary --quantiles 0.1 0.9",
+    f"condition winds winds.csv --targets x=0:1:2pts y=0:1:2pts {FEW} --out a.geojson",
+    f"condition tracks tracks.csv --targets 0:1:0.5 {FEW} --obs-std 20 --out a.nc",
+    f"condition tracks tracks.csv --targets 2031-09-12/2031-09-13/12h {FEW} "
+    "--columns lat=lat --json",
     "list --json",
     "--version",
 )
@@ -37,9 +38,9 @@ REFUSED = (
     "evaluate nope --num 2 --region interpolation --route joint",
     "train nope --steps 2 --out run --net {}",
     "reproduce nope --no-figures --num 2 --results mast.csv",
-    "condition nope mast.csv --at 0:1:0.5",
-    "condition mast nothing.csv --at 0:1:0.5",
-    "sample nameless.csv --at nothing.nc --out a.xlsx",
+    "condition nope mast.csv --targets 0:1:0.5",
+    "condition mast nothing.csv --targets 0:1:0.5",
+    "sample nameless.csv --targets nothing.nc --out a.xlsx",
 )
 NAMES = "mast winds tracks mast.csv mast.nc tracks.parquet nothing.csv . .. / /dev/null a.nc a.csv"
 RANGES = (
@@ -47,7 +48,8 @@ RANGES = (
     "2024-01-01/2023-01-01/6h 2024-01-01/2024-01-02/0h //x"
 )
 OPTIONS = (
-    "--at --seed --json --summary --no-summary --out --columns --error --debugg --help-me --levels "
+    "--targets --seed --json --summary --no-summary --out --columns --obs-std --debugg "
+    "--help-me --quantiles --sampler --at --error "
     "-- - --=3 =x @x"
 )
 ODD = (*TEXTS, *NAMES.split(), *RANGES.split(), *OPTIONS.split())

@@ -10,8 +10,8 @@ import pandas as pd
 from geomndp import _pretrained
 from geomndp.cli.commands import List, Reproduce
 from geomndp.cli.main import COMMANDS, run
-from geomndp.cli.requests import Condition, Draw
-from geomndp.cli.usage import parse
+from geomndp.cli.predict_args import Condition, Predict
+from geomndp.cli.usage_errors import parse
 
 from .commands import Command
 
@@ -25,8 +25,8 @@ def run_quickly(found: list[Command], *, files_exist: bool = False) -> int:
         read = parse(command.words[1:], COMMANDS)
         if isinstance(read, Condition) and not files_exist:
             write_observations(read)
-        if isinstance(read, Draw):
-            read = dataclasses.replace(read, steps=1, num_samples=2, at=fewer(read.at))
+        if isinstance(read, Predict):
+            read = dataclasses.replace(read, steps=1, num_samples=2, targets=fewer(read.targets))
         elif isinstance(read, Reproduce):
             read = dataclasses.replace(read, figures=False)
         elif not isinstance(read, List):

@@ -15,7 +15,7 @@ import tyro
 
 import geomndp
 from geomndp.cli.main import COMMANDS
-from geomndp.cli.usage import UsageError, parse
+from geomndp.cli.usage_errors import UsageError, parse
 from geomndp.experiments import registry
 
 from .commands import ROOT, START, Command, commands, pages, scripts
@@ -120,13 +120,13 @@ def test_there_are_commands_to_run(tmp_path, monkeypatch):
     """The files of the commands show at least one each, and help says which can be run at once."""
     monkeypatch.chdir(tmp_path)
     shown = {command.words[1] for command in SHOWN["src/geomndp/cli/commands.py"]}
-    shown |= {c.words[1] for c in SHOWN["src/geomndp/cli/requests.py"] if c.whole}
+    shown |= {c.words[1] for c in SHOWN["src/geomndp/cli/predict_args.py"] if c.whole}
     assert shown == set(COMMANDS)
     assert run_quickly(SHOWN["src/geomndp/cli/commands.py"]) == 2
 
 
 WRONG = [
-    "geomndp condition regression1d/se a.csv --att 0:1:0.1",
+    "geomndp condition regression1d/se a.csv --targts 0:1:0.1",
     "geomndp train regression1d/sea --steps 5",
     "geomndp reproduce table9",
     "geomndp sail",

@@ -3,7 +3,7 @@
 import pytest
 import xarray as xr
 
-from geomndp.cli.sampling import _with_noise
+from geomndp.cli.predict import _with_noise
 from geomndp.tables import name_variables, read_rows
 
 

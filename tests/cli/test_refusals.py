@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from geomndp import _memory
-from geomndp.cli import early, readers
+from geomndp.cli import early_checks, table_files
 from geomndp.cli.guarded import fault
 
 FEW = "--num-samples 2 --steps 2"
@@ -30,11 +30,11 @@ def test_an_unknown_error_is_one_sentence_and_debug_shows_where(run, monkeypatch
     def fail(_):
         raise KeyError("no such thing")
 
-    monkeypatch.setattr(early, "read_request", fail)
-    code, out, error = run("sample mast --at 0:6:3")
+    monkeypatch.setattr(early_checks, "read_request", fail)
+    code, out, error = run("sample mast --targets 0:6:3")
     assert (code, out) == (1, "") and error.count("\n") == 1
     assert error.startswith("geomndp: an unexpected KeyError: 'no such thing' (run with --debug")
-    for line in ("--debug sample mast --at 0:6:3", "sample mast --debug --at 0:6:3"):
+    for line in ("--debug sample mast --targets 0:6:3", "sample mast --debug --targets 0:6:3"):
         code, _, error = run(line)
         assert code == 1 and "Traceback" in error and "in fail" in error
 
@@ -44,10 +44,10 @@ def test_a_warning_is_one_line(run, monkeypatch):
         warnings.warn("the values lie\nfar outside", stacklevel=1)
         raise ValueError("expected nothing")
 
-    monkeypatch.setattr(early, "read_request", warn)
+    monkeypatch.setattr(early_checks, "read_request", warn)
     with warnings.catch_warnings():
         warnings.simplefilter("always")
-        code, _, error = run("sample mast --at 0:6:3")
+        code, _, error = run("sample mast --targets 0:6:3")
     assert code == 1
     assert error == ("geomndp: warning: the values lie far outside\ngeomndp: expected nothing\n")
 
@@ -55,11 +55,11 @@ def test_a_warning_is_one_line(run, monkeypatch):
 @pytest.mark.parametrize(
     "line",
     [
-        "condition regression1d/se nothing.csv --at 0:1:0.1",
-        "condition regression1d/nope mast.csv --at 0:1:0.1",
-        "condition regression1d/se mast.csv --at 0:1:0.1",
-        "sample regression1d/se --at nothing.nc",
-        "sample regression1d/se --at 0:1:0.1 --out a.xlsx",
+        "condition regression1d/se nothing.csv --targets 0:1:0.1",
+        "condition regression1d/nope mast.csv --targets 0:1:0.1",
+        "condition regression1d/se mast.csv --targets 0:1:0.1",
+        "sample regression1d/se --targets nothing.nc",
+        "sample regression1d/se --targets 0:1:0.1 --out a.xlsx",
         "evaluate regression1d/nope",
         "evaluate cyclones/ibtracs --data nothing",
         "reproduce regression1d --results nothing.json",
@@ -90,13 +90,13 @@ def good(here):
 @pytest.mark.parametrize("ending", ["nc", "parquet"])
 def test_flipped_bits_are_refused_or_read(ending, good, monkeypatch):
     """No other error than a ValueError that names the file, no crash, no endless loop."""
-    monkeypatch.setattr(readers, "PATIENCE", 2)
+    monkeypatch.setattr(table_files, "PATIENCE", 2)
     content = (good / f"good.{ending}").read_bytes()
     path, refused = good / f"flipped.{ending}", 0
     for seed in range(40):
         path.write_bytes(flipped(content, seed))
         try:
-            readers.read(str(path))
+            table_files.read(str(path))
         except ValueError as error:
             refused += 1
             assert str(error).startswith(f"expected a table in {path}, got a damaged one: ")
@@ -117,12 +117,12 @@ def test_a_child_tries_what_may_not_end():
 def test_a_table_larger_than_the_memory_is_not_loaded(good, monkeypatch):
     monkeypatch.setattr(_memory, "free_bytes", lambda: 10)
     with pytest.raises(ValueError, match="more than a quarter of the free memory"):
-        readers.read("good.nc")
+        table_files.read("good.nc")
 
 
 def test_rows_may_stand_twice(run, here):
     (here / "twice.csv").write_text("time,temperature\n0,14\n0,14\n3,15\n")
-    code, out, _ = run(f"condition mast twice.csv --at 1:5:2 {FEW}")
+    code, out, _ = run(f"condition mast twice.csv --targets 1:5:2 {FEW}")
     assert code == 0 and np.isfinite(pd.read_csv(pd.io.common.StringIO(out)).temperature).all()
 
 
@@ -143,7 +143,7 @@ def test_tables_say_first_that_they_are_stored(run):
 
 def test_requests_outside_of_training_are_answered_with_a_warning(run, here):
     """One line on stderr for all batches of samples, and exit code 0."""
-    line = "condition trained {} --at 0:6:1 --num-samples 66 --steps 2"
+    line = "condition trained {} --targets 0:6:1 --num-samples 66 --steps 2"
     code, _, error = run(line.format("mast.csv"))
     assert code == 0 and "warning" not in error
     (here / "hot.csv").write_text("time,temperature\n0,1000\n3,16.5\n")
@@ -152,6 +152,6 @@ def test_requests_outside_of_training_are_answered_with_a_warning(run, here):
     (said,) = [line for line in error.splitlines() if "warning" in line]
     assert said.startswith("geomndp: warning: outside of what the model was trained on")
     assert "y = 1000 (trained on -10 to 40)" in said
-    code, _, error = run("sample trained --at 0:100:1 --num-samples 66 --steps 2")
+    code, _, error = run("sample trained --targets 0:100:1 --num-samples 66 --steps 2")
     (said,) = [line for line in error.splitlines() if "warning" in line]
     assert code == 0 and "points over a range of" in said

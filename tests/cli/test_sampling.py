@@ -15,14 +15,14 @@ from geomndp import load
 from geomndp.cli.geojson import cut
 from geomndp.geometry.geodesy import to_unit
 from geomndp.model import execute
-from geomndp.samplers import Amortised
+from geomndp.samplers import Amortised, MomentMatching
 
 FEW = "--num-samples 3 --steps 2"
 
 
 def test_every_ending_holds_the_same_samples(run_json, here):
     """Those of the library with the same seed; the same command, the same samples."""
-    line = f"condition mast mast.csv --at 1:5:2 {FEW} --dtype float64"
+    line = f"condition mast mast.csv --targets 1:5:2 {FEW} --dtype float64"
     tables = [run_json(line)]
     for ending in ("csv", "parquet", "nc"):
         found = run_json(f"{line} --out made/a.{ending}")
@@ -47,6 +47,41 @@ def test_every_ending_holds_the_same_samples(run_json, here):
     ]
 
 
+def test_samplers_by_name_with_their_options(run, run_json):
+    """Those of the library; wrong names and options are one sentence."""
+    line = "condition mast mast.csv --targets 1:5:2 --num-samples 3 --dtype float64"
+    drawn = run_json(f"{line} --sampler moment-matching:steps=3")
+    posterior = load("mast").condition(pd.read_csv("mast.csv"))
+    options = {"key": jr.key(0), "num_samples": 3, "sampler": MomentMatching(3)}
+    expected = posterior.sample(np.array([[1.0], [3.0], [5.0]]), **options)
+    assert_allclose([row["temperature"] for row in drawn], expected.reshape(-1), atol=1e-9)
+    assert run_json(f"{line} --sampler moment-matching --steps 3") == drawn
+    for sampler, known in (
+        ("magic", "'amortised'"),
+        ("flow:speed=3", "speed"),
+        ("flow:3", "OPTION"),
+    ):
+        code, _, error = run(f"{line} --sampler {sampler}")
+        assert code == 1 and known in error
+
+
+def test_options_of_the_last_release_work_with_a_line_that_names_the_new(run):
+    line = f"condition mast mast.csv {FEW} --summary"
+    code, new, _ = run(f"{line} --targets 1:5:2 --obs-std 0.1 --quantiles 0.1 0.9")
+    again, old, error = run(f"{line} --at 1:5:2 --error=0.1 --levels 0.1 0.9")
+    assert code == again == 0 and new == old
+    for name, other in {"at": "targets", "error": "obs-std", "levels": "quantiles"}.items():
+        assert error.count(f"geomndp: warning: --{name} is deprecated: use --{other}\n") == 1
+
+
+def test_sampling_is_conditioning_on_nothing(run):
+    (code, drawn, _), prior = run(f"sample mast --targets 1:5:2 {FEW}"), load("mast").condition()
+    options = {"key": jr.key(0), "num_samples": 3, "sampler": Amortised(2)}
+    expected = prior.sample(np.array([[1.0], [3.0], [5.0]], np.float32), **options)
+    assert code == 0
+    assert_allclose(pd.read_csv(StringIO(drawn)).temperature, expected.reshape(-1), rtol=1e-5)
+
+
 def test_observations_of_every_kind_of_file(run, here):
     """NetCDF, Parquet and CSV, under names and in units of their own."""
     frame = pd.read_csv("mast.csv").assign(time=[0, 180, 360])
@@ -56,7 +91,7 @@ def test_observations_of_every_kind_of_file(run, here):
     dataset.time.attrs["units"] = "minutes"
     dataset.to_netcdf("minutes.nc", engine="h5netcdf")
     (here / "minutes.csv").write_text("time [min],temperature\n0,14\n180,16.5\n360,18.5\n")
-    ask = f"--at 1:5:2 {FEW}"
+    ask = f"--targets 1:5:2 {FEW}"
     code, expected, _ = run(f"condition mast mast.csv {ask}")
     assert code == 0
     for name in ("minutes.parquet", "minutes.csv", "minutes.nc --columns temperature=t2m"):
@@ -65,8 +100,9 @@ def test_observations_of_every_kind_of_file(run, here):
 
 
 def test_a_field_with_its_uncertainty(run_json):
-    line = f"condition winds winds.csv --at x=-1:1:3pts y=0:1:0.5 {FEW} --error 0.1 --device cpu"
-    run_json(f"{line} --summary --levels 0.1 0.9 --out field.nc")
+    line = "condition winds winds.csv --targets x=-1:1:3pts y=0:1:0.5 --obs-std 0.1 --device cpu"
+    line = f"{line} {FEW}"
+    run_json(f"{line} --summary --quantiles 0.1 0.9 --out field.nc")
     with xr.open_dataset("field.nc") as field:
         assert field.u_sd.dims == ("x", "y") and field.u_sd.dtype == "float32"
         assert {"u_mean", "u_mean_error", "v_q10", "v_q90"} <= set(field)
@@ -80,10 +116,10 @@ def test_a_field_with_its_uncertainty(run_json):
 
 
 def test_tracks_on_a_map(run_json, run):
-    line = "condition tracks fixes.csv --columns time=ISO_TIME lat=LAT lon=LON --error 20"
-    run_json(f"{line} --at 0:1:0.25 {FEW} --out tracks.geojson")
-    run_json(f"{line} --at 2031-09-12/2031-09-13/6h {FEW} --out tracks.nc")
-    run_json(f"{line} --at 2031-09-12/2031-09-13/6h {FEW} --summary --out mean.geojson")
+    line = "condition tracks fixes.csv --columns time=ISO_TIME lat=LAT lon=LON --obs-std 20"
+    run_json(f"{line} --targets 0:1:0.25 {FEW} --out tracks.geojson")
+    run_json(f"{line} --targets 2031-09-12/2031-09-13/6h {FEW} --out tracks.nc")
+    run_json(f"{line} --targets 2031-09-12/2031-09-13/6h {FEW} --summary --out mean.geojson")
     with open("tracks.geojson") as file:
         features = json.load(file)["features"]
     with xr.open_dataset("tracks.nc") as tracks:
@@ -105,7 +141,7 @@ def test_times_count_from_an_origin(run_json):
     """A storm first seen a day after it was born, and one that was never seen."""
     columns = "--columns time=ISO_TIME lat=LAT lon=LON"
     for command in (f"condition tracks fixes.csv {columns}", "sample tracks"):
-        found = run_json(f"{command} --at 1:1.5:0.5 {FEW} --origin 2031-09-11T01:00+01:00")
+        found = run_json(f"{command} --targets 1:1.5:0.5 {FEW} --origin 2031-09-11T01:00+01:00")
         assert sorted({row["time"][:16] for row in found}) == [
             "2031-09-12T00:00",
             "2031-09-12T12:00",
@@ -116,8 +152,8 @@ def test_errors_of_every_row(run, here):
     """A column of standard deviations; equal ones are one number."""
     text = "time,temperature,sd\n0,14,0.5\n3,16.5,0.5\n6,18.5,0.5\n"
     (here / "errors.csv").write_text(text)
-    first = run(f"condition mast errors.csv --at 1:5:2 {FEW} --error sd")
-    second = run(f"condition mast errors.csv --at 1:5:2 {FEW} --error 0.5")
+    first = run(f"condition mast errors.csv --targets 1:5:2 {FEW} --obs-std sd")
+    second = run(f"condition mast errors.csv --targets 1:5:2 {FEW} --obs-std 0.5")
     assert first[:2] == second[:2] and first[0] == 0
 
 
@@ -150,7 +186,7 @@ def test_a_line_is_cut_on_its_great_circle(end):
 def test_samples_in_blocks(run, monkeypatch):
     """No sample is a copy of another, whichever block it is in."""
     monkeypatch.setattr(execute, "POINTS", {"cpu": 6})
-    code, out, _ = run("sample mast --at 0:6:3 --num-samples 3 --steps 2")
+    code, out, _ = run("sample mast --targets 0:6:3 --num-samples 3 --steps 2")
     values = pd.read_csv(StringIO(out))
     assert code == 0 and list(values["sample"]) == [0, 0, 0, 1, 1, 1, 2, 2, 2]
     assert values.temperature.nunique() == 9
@@ -158,7 +194,7 @@ def test_samples_in_blocks(run, monkeypatch):
 
 def test_places_of_a_file_keep_their_other_columns(run, here):
     (here / "where.csv").write_text("site,time\nnorth,1\nsouth,3\nsouth,5\n")
-    assert run(f"condition mast mast.csv --at where.csv {FEW} --out draws.csv")[0] == 0
+    assert run(f"condition mast mast.csv --targets where.csv {FEW} --out draws.csv")[0] == 0
     found = pd.read_csv("draws.csv")
     assert set(found) == {"sample", "site", "time", "temperature"}
     assert list(found.site[:3]) == ["north", "south", "south"]
@@ -171,14 +207,14 @@ def test_ctrl_c_leaves_nothing_and_says_how_to_go_on(run, here, monkeypatch):
 
     monkeypatch.setattr(xr.Dataset, "to_netcdf", stop)
     before = sorted(path.name for path in here.iterdir())
-    code, out, error = run(f"condition mast mast.csv --at 1:5:2 {FEW} --out draws.nc")
+    code, out, error = run(f"condition mast mast.csv --targets 1:5:2 {FEW} --out draws.nc")
     assert (code, out) == (130, "")
     assert "the same seed gives the same samples; nothing half-written is left" in error
     assert sorted(path.name for path in here.iterdir()) == before
 
 
 def test_precision_is_as_asked_and_left_as_it_was(run):
-    line = f"condition mast mast.csv --at 1:5:2 {FEW} --out a.nc"
+    line = f"condition mast mast.csv --targets 1:5:2 {FEW} --out a.nc"
     for dtype in ("float32", "float64"):
         assert run(f"{line} --dtype {dtype}")[0] == 0
         with xr.open_dataset("a.nc") as found:

@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from geomndp.cli import files
+from geomndp.cli import table_files
 from geomndp.cli.main import COMMANDS, main
-from geomndp.cli.usage import options
+from geomndp.cli.usage_errors import options
 
-CONDITION = "condition mast {} --at 0:6:3"
-TRACKS = "condition tracks {} --at 0:6:3"
+CONDITION = "condition mast {} --targets 0:6:3"
+TRACKS = "condition tracks {} --targets 0:6:3"
 WRONG_FILES = {
     "empty.csv": "",
     "header.csv": "time,temperature\n",
@@ -59,26 +59,44 @@ WRONG = {
     "latitude and longitude swapped": (TRACKS.format("swapped.csv"), "expected 'lat' between"),
     "a fix without longitude": (TRACKS.format("fixes-nan.csv"), "got NaN or infinity in rows 1"),
     "a field for a track": (TRACKS.format("winds.csv"), "expected a column 'time', got 'x'"),
-    "an unknown model": ("sample regression1d/sea --at 0:1:0.5", "(regression1d/se, "),
-    "a model without names": ("sample nameless --at 0:1:0.5", "that names its inputs"),
-    "a damaged model": ("sample damaged --at 0:1:0.5", "got a foreign or damaged file"),
-    "no points": ("sample mast --at 0:6:0pts", "expected 1 to 1000000 finite numbers or datetimes"),
-    "an endless range": ("sample mast --at 0:inf:3pts", "expected a range (start:stop:step"),
+    "an unknown model": ("sample regression1d/sea --targets 0:1:0.5", "(regression1d/se, "),
+    "a model without names": ("sample nameless --targets 0:1:0.5", "that names its inputs"),
+    "a damaged model": ("sample damaged --targets 0:1:0.5", "got a foreign or damaged file"),
+    "no points": (
+        "sample mast --targets 0:6:0pts",
+        "expected 1 to 1000000 finite numbers or datetimes",
+    ),
+    "an endless range": ("sample mast --targets 0:inf:3pts", "expected a range (start:stop:step"),
     "dates in reverse": (
-        "sample mast --at 2024-03-02/2024-03-01/6h",
+        "sample mast --targets 2024-03-02/2024-03-01/6h",
         "expected 1 to 1000000 finite numbers or datetimes, got '2024-03-02/2024-03-01/6h'",
     ),
-    "too many dates": ("sample mast --at 2024-03-01/2024-03-02/1ns", "expected a range (start:"),
-    "no range": ("sample mast --at 0:6", "expected a range (start:stop:step, start:stop:30pts"),
-    "a step of the wrong sign": ("sample mast --at 0:6:-1", "expected start:stop:step with"),
-    "points without pts": ("sample mast --at 0:6:30", "or start:stop:30pts for 30 points"),
-    "a step too small": ("sample mast --at 0:6:1e-9", "2 to 1000000 steps"),
-    "an unknown input": ("sample mast --at hour=0:6:1", "expected --at FILE or --at time=0:1:0.1"),
-    "half a grid": ("sample winds --at x=0:6:1", "--at x=0:1:0.1 y=0:1:0.1, got x=0:6:1"),
-    "an input twice": ("sample winds --at x=0:6:1 x=0:6:2", "--at x=0:1:0.1 y=0:1:0.1, got"),
-    "places without the input": ("sample winds --at mast.csv", "a column 'x' in --at, got"),
+    "too many dates": (
+        "sample mast --targets 2024-03-01/2024-03-02/1ns",
+        "expected a range (start:",
+    ),
+    "no range": (
+        "sample mast --targets 0:6",
+        "expected a range (start:stop:step, start:stop:30pts",
+    ),
+    "a step of the wrong sign": ("sample mast --targets 0:6:-1", "expected start:stop:step with"),
+    "points without pts": ("sample mast --targets 0:6:30", "or start:stop:30pts for 30 points"),
+    "a step too small": ("sample mast --targets 0:6:1e-9", "2 to 1000000 steps"),
+    "an unknown input": (
+        "sample mast --targets hour=0:6:1",
+        "expected --targets FILE or --targets time=0:1:0.1",
+    ),
+    "half a grid": ("sample winds --targets x=0:6:1", "--targets x=0:1:0.1 y=0:1:0.1, got x=0:6:1"),
+    "an input twice": (
+        "sample winds --targets x=0:6:1 x=0:6:2",
+        "--targets x=0:1:0.1 y=0:1:0.1, got",
+    ),
+    "places without the input": (
+        "sample winds --targets mast.csv",
+        "a column 'x' in --targets, got",
+    ),
     "numbers and dates": (
-        "condition mast mast.csv --at dated.csv",
+        "condition mast mast.csv --targets dated.csv",
         "numbers for 'time' as in the observations, got datetimes",
     ),
     "an unknown name in --columns": (
@@ -89,31 +107,49 @@ WRONG = {
         CONDITION.format("mast.csv") + " --columns time=hour",
         "expected a column 'hour' as --columns says, got 'station'",
     ),
-    "text for errors": (CONDITION.format("mast.csv") + " --error station", "numbers in 'station'"),
-    "a negative error": (CONDITION.format("mast.csv") + " --error -1", "number >= 0 or a column"),
-    "an unknown column of errors": (CONDITION.format("mast.csv") + " --error sd", "got 'sd'"),
+    "text for errors": (
+        CONDITION.format("mast.csv") + " --obs-std station",
+        "numbers in 'station'",
+    ),
+    "a negative error": (CONDITION.format("mast.csv") + " --obs-std -1", "number >= 0 or a column"),
+    "an unknown column of errors": (CONDITION.format("mast.csv") + " --obs-std sd", "got 'sd'"),
     "no origin": (CONDITION.format("mast.csv") + " --origin dawn", "to be a datetime, got 'dawn'"),
     "an origin in space": (
-        "sample winds --at x=0:6:3 y=0:6:3 --origin 2024-03-01",
+        "sample winds --targets x=0:6:3 y=0:6:3 --origin 2024-03-01",
         "expected an input in days, hours",
     ),
-    "no samples": ("sample mast --at 0:6:3 --num-samples 0", "whole number >= 1, got 0"),
+    "no samples": ("sample mast --targets 0:6:3 --num-samples 0", "whole number >= 1, got 0"),
     "one sample for a spread": (
-        "sample mast --at 0:6:3 --num-samples 1 --summary",
+        "sample mast --targets 0:6:3 --num-samples 1 --summary",
         "whole number >= 2, got 1",
     ),
-    "no steps": ("sample mast --at 0:6:3 --steps 0", "steps to be a whole number >= 1"),
+    "no steps": ("sample mast --targets 0:6:3 --steps 0", "steps to be a whole number >= 1"),
     "a level in per cent": (
-        "sample mast --at 0:6:3 --summary --levels 5 95",
-        "expected levels between 0 and 1",
+        "sample mast --targets 0:6:3 --summary --quantiles 5 95",
+        "expected quantiles between 0 and 1",
     ),
-    "an unknown device": ("sample mast --at 0:6:3 --device abacus", "here (cpu), got 'abacus'"),
-    "an unknown dtype": ("sample mast --at 0:6:3 --dtype half", "one of 'float32', 'float64'"),
-    "an unknown ending": ("sample mast --at 0:6:3 --out a.xlsx", "ends in .nc, .parquet, .csv"),
-    "a temperature on a map": ("sample mast --at 0:6:3 --out a.geojson", "got the input 'time'"),
-    "a folder for a file": ("sample mast --at 0:6:3 --out folder.nc", "it is a folder"),
-    "a file for a folder": ("sample mast --at 0:6:3 --out mast.csv/a.nc", "to write mast.csv/a.nc"),
-    "a read-only place": ("sample mast --at 0:6:3 --out /proc/a.nc", "to write /proc/a.nc, got"),
+    "an unknown device": (
+        "sample mast --targets 0:6:3 --device abacus",
+        "here (cpu), got 'abacus'",
+    ),
+    "an unknown dtype": ("sample mast --targets 0:6:3 --dtype half", "one of 'float32', 'float64'"),
+    "an unknown ending": (
+        "sample mast --targets 0:6:3 --out a.xlsx",
+        "ends in .nc, .parquet, .csv",
+    ),
+    "a temperature on a map": (
+        "sample mast --targets 0:6:3 --out a.geojson",
+        "got the input 'time'",
+    ),
+    "a folder for a file": ("sample mast --targets 0:6:3 --out folder.nc", "it is a folder"),
+    "a file for a folder": (
+        "sample mast --targets 0:6:3 --out mast.csv/a.nc",
+        "to write mast.csv/a.nc",
+    ),
+    "a read-only place": (
+        "sample mast --targets 0:6:3 --out /proc/a.nc",
+        "to write /proc/a.nc, got",
+    ),
 }
 
 
@@ -138,12 +174,12 @@ def test_a_mistake_gets_one_sentence(case, run, here):
 
 
 @pytest.mark.parametrize(
-    "line", ["sample mast --at 0:6:3 --out a.parquet", "sample mast --at a.nc"]
+    "line", ["sample mast --targets 0:6:3 --out a.parquet", "sample mast --targets a.nc"]
 )
 def test_a_missing_package_is_named_before_anything_is_computed(line, run, monkeypatch):
-    monkeypatch.setattr(files, "find_spec", lambda name: None)
+    monkeypatch.setattr(table_files, "find_spec", lambda name: None)
     code, _, error = run(line)
-    package, extra = files.NEEDED[line[line.rindex(".") :]]
+    package, extra = table_files.NEEDED[line[line.rindex(".") :]]
     assert code == 1 and f"expected {package} for a." in error and f"geomndp[{extra}]" in error
 
 
@@ -161,30 +197,30 @@ def test_radians_said_by_the_file(run, here):
 USAGE = {
     "": "expected a command (demo, list, ",
     "smaple mast": "got 'smaple' (did you mean sample?); see geomndp --help",
-    "--at": "expected a command (demo, list, ",
+    "--targets": "expected a command (demo, list, ",
     "sample": "expected MODEL before the options, got none; see geomndp sample --help",
-    "sample mast tracks --at 0:6:3": "expected MODEL before the options, got mast tracks",
-    "sample mast": "expected --at, got none",
-    "sample --seed 1 mast": "expected --at, got none",
+    "sample mast tracks --targets 0:6:3": "expected MODEL before the options, got mast tracks",
+    "sample mast": "expected --targets, got none",
+    "sample --seed 1 mast": "expected --targets, got none",
     "evaluate --json mast --num x": "expected --num to be a whole number, got 'x'",
-    "sample mast --at 0:6:3 --num-sample 3": "got '--num-sample' (did you mean --num-samples?)",
-    "sample mast --at 0:6:3 --n 3": "got '--n' (did you mean --num-samples?)",
-    "sample mast --at 0:6:3 -seed 3": "got '-seed' (did you mean --seed?)",
-    "sample mast --at 0:6:3 --sum": "got '--sum' (did you mean --summary?)",
-    "sample mast --at 0:6:3 --debugg": "got '--debugg' (did you mean --debug?)",
-    "sample mast --at 0:6:3 --xyz": "got '--xyz'; see geomndp sample --help",
-    "condition mast mast.csv --at 0:6:3 --noise 1": "got '--noise' (did you mean --error?)",
-    "condition mast mast.csv --att 0:6:3": "got '--att' (did you mean --at?)",
+    "sample mast --targets 0:6:3 --num-sample 3": "'--num-sample' (did you mean --num-samples?)",
+    "sample mast --targets 0:6:3 --n 3": "got '--n' (did you mean --num-samples?)",
+    "sample mast --targets 0:6:3 -seed 3": "got '-seed' (did you mean --seed?)",
+    "sample mast --targets 0:6:3 --sum": "got '--sum' (did you mean --summary?)",
+    "sample mast --targets 0:6:3 --debugg": "got '--debugg' (did you mean --debug?)",
+    "sample mast --targets 0:6:3 --xyz": "got '--xyz'; see geomndp sample --help",
+    "condition mast mast.csv --targets 0:6:3 --noise 1": "got '--noise' (did you mean --obs-std?)",
+    "condition mast mast.csv --targts 0:6:3": "got '--targts' (did you mean --targets?)",
     "evaluate mast --sed 3": "got '--sed' (did you mean --seed?)",
     "reproduce vector-fields --nofigures": "got '--nofigures' (did you mean --no-figures?)",
-    "sample mast --at 0:6:3 -x": "expected an option of this command, got '-x'",
-    "sample mast --at 0:6:3 --num-samples many": "to be a whole number, got 'many'",
-    "sample mast --at 0:6:3 --seed=x": "expected --seed to be a whole number, got 'x'",
-    "sample mast --at 0:6:3 --out": "expected a value after --out, got none",
-    "sample mast --at 0:6:3 --json yes": "expected no value after --json, got 'yes'",
-    "sample mast --at 0:6:3 --levels low": "Error parsing --levels",
-    "condition mast --at 0:6:3": "expected OBSERVATIONS, a file, before --at, got none",
-    "condition mast --at x=0:1:3 y=0:1:3": "expected OBSERVATIONS, a file, before --at, got none",
+    "sample mast --targets 0:6:3 -x": "expected an option of this command, got '-x'",
+    "sample mast --targets 0:6:3 --num-samples many": "to be a whole number, got 'many'",
+    "sample mast --targets 0:6:3 --seed=x": "expected --seed to be a whole number, got 'x'",
+    "sample mast --targets 0:6:3 --out": "expected a value after --out, got none",
+    "sample mast --targets 0:6:3 --json yes": "expected no value after --json, got 'yes'",
+    "sample mast --targets 0:6:3 --quantiles low": "Error parsing --quantiles",
+    "condition mast --targets 0:6:3": "expected OBSERVATIONS, a file, before --targets, got none",
+    "condition mast --targets x=0:1:3 y=0:1:3": "expected OBSERVATIONS, a file, before --targets",
     "x" * 5000: "see geomndp --help",
     "list mast": "expected no argument before the options, got mast",
 }

@@ -13,7 +13,7 @@ import xarray as xr
 
 from geomndp import load
 from geomndp.cli.main import COMMANDS
-from geomndp.cli.usage import parse
+from geomndp.cli.usage_errors import parse
 
 FOLDER = Path(__file__).parents[2] / "examples"
 

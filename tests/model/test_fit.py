@@ -57,7 +57,7 @@ def test_the_folder_of_a_training_is_a_model(trained):
 def test_the_command_line_takes_the_folder_of_a_training(trained, tmp_path):
     pd.DataFrame({"hour": [1.0, 3.0], "heat": [20.0, 22.0]}).to_csv(tmp_path / "seen.csv")
     seen, out = str(tmp_path / "seen.csv"), tmp_path / "samples.csv"
-    words = ["--at", "0:5:1", "--num-samples", "2", "--steps", "4", "--dtype", "float64"]
+    words = ["--targets", "0:5:1", "--num-samples", "2", "--steps", "4", "--dtype", "float64"]
     assert main(["condition", str(trained[0]), seen, *words, "--out", str(out)]) == 0
     samples = pd.read_csv(out)
     assert {"hour", "heat"} <= set(samples.columns) and np.isfinite(samples.heat).all()

@@ -76,7 +76,7 @@ def _line(track: Any, lat: str, lon: str, properties: dict) -> dict:
 
 
 def _points(dataset: Any, lat: str, lon: str, inputs: tuple[str, ...]) -> list[dict]:
-    from geomndp.cli.files import as_frame
+    from geomndp.cli.table_files import as_frame
 
     frame = as_frame(dataset)
     if lat not in frame or lon not in frame:

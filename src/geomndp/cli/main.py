@@ -15,22 +15,22 @@ from importlib.metadata import version
 from typing import Any
 
 from geomndp._warnings import OutsideTrainingWarning
-from geomndp.cli import early
+from geomndp.cli import early_checks
 from geomndp.cli.commands import Demo, Evaluate, List, Reproduce, Train
-from geomndp.cli.requests import Condition, Draw, Sample
-from geomndp.cli.usage import UsageError, parse
+from geomndp.cli.predict_args import Condition, Predict, Sample
+from geomndp.cli.usage_errors import UsageError, parse
 
 # One thread for XLA on the CPU and for its LAPACK: see docs/decisions.md.
 THREADS = ("NPROC", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
 
 _RUN = {
     Demo: ("demo", "demo"),
-    List: ("listing", "list_models"),
-    Sample: ("sampling", "sample"),
-    Condition: ("sampling", "condition"),
-    Train: ("models", "train"),
-    Evaluate: ("models", "evaluate"),
-    Reproduce: ("tables", "reproduce"),
+    List: ("list_models", "list_models"),
+    Sample: ("predict", "predict"),
+    Condition: ("predict", "predict"),
+    Train: ("train_evaluate", "train"),
+    Evaluate: ("train_evaluate", "evaluate"),
+    Reproduce: ("reproduce", "reproduce"),
 }
 COMMANDS = {kind.__name__.lower(): kind for kind in _RUN}
 DEBUG = "--debug"
@@ -75,11 +75,11 @@ def run(command: Any) -> None:
     for variable in THREADS:
         os.environ.setdefault(variable, "1")
     module, name = _RUN[type(command)]
-    read: tuple[early.Request, ...] = ()
-    if isinstance(command, Draw):
-        read = (early.read_request(command),)
-    elif type(command) in early.CHECKS:
-        early.CHECKS[type(command)](command)
+    read: tuple[early_checks.Tables, ...] = ()
+    if isinstance(command, Predict):
+        read = (early_checks.read_tables(command),)
+    elif type(command) in early_checks.CHECKS:
+        early_checks.CHECKS[type(command)](command)
     getattr(importlib.import_module(f"geomndp.cli.{module}"), name)(command, *read)
 
 
@@ -122,7 +122,7 @@ def _brief(text: str) -> str:
 
 def _resume(command: Any) -> str:
     """How to go on after Ctrl-C."""
-    if isinstance(command, Draw):
+    if isinstance(command, Predict):
         return "the same command with the same seed gives the same samples"
     if isinstance(command, Evaluate):
         if command.out is None:

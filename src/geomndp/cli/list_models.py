@@ -8,7 +8,7 @@ from rich.table import Table
 
 from geomndp import _pretrained
 from geomndp.cli.commands import List
-from geomndp.cli.tables import console_of_tables
+from geomndp.cli.reproduce import console_of_tables
 from geomndp.experiments.registry import EXPERIMENTS, Experiment, experiment
 
 

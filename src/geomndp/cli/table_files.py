@@ -1,13 +1,16 @@
-"""Tables from files; whatever a damaged file makes of a library is a ValueError of its name."""
+"""Tables in files, by suffix; whatever a damaged file makes of a library is a ValueError."""
 
 from __future__ import annotations
 
+import json
 import re
 import warnings
+from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from geomndp import _memory
+from geomndp import _atomic_io, _memory
 from geomndp.cli.guarded import fault
 
 UNITS = re.compile(r"(.*\S)\s*\[(.*)\]")
@@ -15,14 +18,15 @@ UNITS = re.compile(r"(.*\S)\s*\[(.*)\]")
 PATIENCE, SPEED = 10, 20_000_000  # seconds for any file, and bytes per further second
 
 
-def read(path: str) -> Any:
+def read_table(path: str) -> Any:
     """Read a DataFrame (.csv, .parquet) or a Dataset (.nc)."""
+    read = _by_suffix(path, READERS, "to read")
     if not Path(path).is_file():
         raise ValueError(f"expected a file {path}, got none")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return READERS[Path(path).suffix.lower()](path)
+            return read(path)
     # Damage shows as any kind of error: KeyError in h5py, TypeError in pandas.
     except Exception as error:
         text = " ".join(str(error).split()) or type(error).__name__
@@ -89,4 +93,69 @@ def _load(path: str) -> Any:
         return dataset.load()
 
 
+def is_file(path: str) -> bool:
+    """Whether this is the name of a table's file, by its suffix."""
+    return Path(path).suffix.lower() in READERS
+
+
+def check_output(path: str) -> None:
+    """Refuse a file that could not be written, before anything is computed."""
+    _by_suffix(path, WRITERS, "to write")
+    _atomic_io.check_writable(path)
+
+
+def write_table(path: str, dataset: Any, inputs: tuple[str, ...]) -> None:
+    """Write a Dataset of samples or of their summaries."""
+    write = _by_suffix(path, WRITERS, "to write")
+    with _atomic_io.replacing(path) as temporary:
+        write(temporary, dataset, inputs)
+
+
+def as_frame(dataset: Any) -> Any:
+    """Tidy DataFrame of a Dataset: one row per sample and location."""
+    order = sorted(dataset.sizes, key=lambda dim: dim != "sample")
+    frame = dataset.to_dataframe(dim_order=order).reset_index()
+    frame = frame.drop(columns=[dim for dim in order if dim not in dataset.coords])
+    units = {str(name): str(a.attrs["units"]) for name, a in dataset.items() if "units" in a.attrs}
+    frame.attrs = {"units": units} if units else {}
+    return frame
+
+
+def _by_suffix(path: str, known: dict[str, Callable], what: str) -> Callable:
+    suffix = Path(path).suffix.lower()
+    if suffix not in known:
+        raise ValueError(f"expected a file {what} that ends in {', '.join(known)}, got {path!r}")
+    package, extra = NEEDED.get(suffix, ("pandas", "data"))
+    if find_spec(package) is None:
+        raise ValueError(f"expected {package} for {path}, got none: pip install 'geomndp[{extra}]'")
+    return known[suffix]
+
+
+def _write_netcdf(path: Path, dataset: Any, _) -> None:
+    dataset.to_netcdf(path, engine="h5netcdf")
+
+
+def _write_csv(path: Path, dataset: Any, _) -> None:
+    as_frame(dataset).to_csv(path, index=False)
+
+
+def _write_parquet(path: Path, dataset: Any, _) -> None:
+    as_frame(dataset).to_parquet(path, index=False)
+
+
+def _write_geojson(path: Path, dataset: Any, inputs: tuple[str, ...]) -> None:
+    from geomndp.cli.geojson import features
+
+    collection = {"type": "FeatureCollection", "features": features(dataset, inputs)}
+    path.write_text(json.dumps(collection), encoding="utf-8")
+
+
 READERS = {".csv": _read_csv, ".parquet": _read_parquet, ".nc": _read_netcdf}
+NEEDED = {".parquet": ("pyarrow", "parquet"), ".nc": ("h5netcdf", "data")}
+"""Package that a suffix needs, and the extra that has it."""
+WRITERS = {
+    ".nc": _write_netcdf,
+    ".parquet": _write_parquet,
+    ".csv": _write_csv,
+    ".geojson": _write_geojson,
+}

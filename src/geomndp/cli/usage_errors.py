@@ -17,12 +17,14 @@ from tyro.conf import Positional
 FRAME = re.compile(r"^[\s|│+╭╰─-]+|[\s|│+╮╯─-]+$")
 OPTION = re.compile(r"--?[a-zA-Z]")
 OTHER_WORDS = {
-    **dict.fromkeys(("noise", "sd", "std", "sigma", "errors"), "error"),
+    **dict.fromkeys(("noise", "sd", "std", "sigma", "errors"), "obs-std"),
     **dict.fromkeys(("n", "samples", "draws", "nsamples"), "num-samples"),
     **dict.fromkeys(("o", "output", "file", "save"), "out"),
-    **dict.fromkeys(("x", "grid", "locations", "targets", "where"), "at"),
+    **dict.fromkeys(("x", "grid", "locations", "where"), "targets"),
 }
 """What others call an option."""
+RENAMED = {"--at": "--targets", "--error": "--obs-std", "--levels": "--quantiles"}
+"""Options of the last release, which keep working for one more."""
 KINDS = {int: "a whole number", float: "a number"}
 
 
@@ -32,7 +34,7 @@ class UsageError(Exception):
 
 def parse(arguments: Sequence[str] | None, commands: dict[str, type], **options: Any) -> Any:
     """The command with its arguments; `UsageError` in the place of tyro's box."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    given = [_renamed(token) for token in (sys.argv[1:] if arguments is None else arguments)]
     said = StringIO()
     try:
         with contextlib.redirect_stderr(said):
@@ -41,6 +43,16 @@ def parse(arguments: Sequence[str] | None, commands: dict[str, type], **options:
         if not stop.code:  # help was asked for
             raise
     raise UsageError(_sentence(given, commands, said.getvalue()))
+
+
+def _renamed(token: str) -> str:
+    """The new name of an option, with a line that says so."""
+    option, equals, value = token.partition("=")
+    if option not in RENAMED:
+        return token
+    new = RENAMED[option]
+    print(f"geomndp: warning: {option} is deprecated: use {new}", file=sys.stderr)
+    return f"{new}{equals}{value}"
 
 
 def _sentence(given: list[str], commands: dict[str, type], said: str) -> str:

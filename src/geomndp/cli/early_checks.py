@@ -6,42 +6,42 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from geomndp import _atomic_io, _pretrained, _validation
-from geomndp.cli import files, places
+from geomndp.cli import table_files, target_locations
 from geomndp.cli.commands import Demo, Evaluate, Reproduce, Train
-from geomndp.cli.requests import Condition, Draw
-from geomndp.cli.usage import UsageError
+from geomndp.cli.predict_args import Condition, Predict
+from geomndp.cli.usage_errors import UsageError
 from geomndp.experiments.registry import experiment, find
 from geomndp.tables.pandas_adapter import is_frame
 
 
-class Request(NamedTuple):
+class Tables(NamedTuple):
     """Tables of a command, under the model's names."""
 
     observations: Any
     """DataFrame or Dataset; None where nothing is observed."""
-    at: Any
+    targets: Any
     """Dataset of the target locations."""
 
 
-def read_request(command: Draw) -> Request:
-    """Check a request and read its tables."""
+def read_tables(command: Predict) -> Tables:
+    """Check the arguments of a command and read its tables."""
     _validation.at_least(2 if command.summary else 1, num_samples=command.num_samples)
     _validation.one_of("dtype", command.dtype, ("float32", "float64"))
-    if not all(0 < level < 1 for level in command.levels):
-        raise ValueError(f"expected levels between 0 and 1, got {command.levels}")
+    if not all(0 < level < 1 for level in command.quantiles):
+        raise ValueError(f"expected quantiles between 0 and 1, got {command.quantiles}")
     if command.steps is not None:
         _validation.at_least(1, steps=command.steps)
     given = isinstance(command, Condition)
     table = _observations(command) if given else None
     names = _names(command.name)
-    renamed = places.parse_columns(command.columns, names)
+    renamed = target_locations.parse_columns(command.columns, names)
     if given:
-        table = places.rename(table, renamed)
+        table = target_locations.rename(table, renamed)
         _check_columns(table, (*names.inputs, *names.outputs))
-    at = places.read_places(command.at, names, renamed)
+    targets = target_locations.read_targets(command.targets, names, renamed)
     if command.out is not None:
-        files.check_output(command.out)
-    return Request(table, at)
+        table_files.check_output(command.out)
+    return Tables(table, targets)
 
 
 def check_demo(command: Demo) -> None:
@@ -82,10 +82,10 @@ def check_reproduce(command: Reproduce) -> None:
 
 def _observations(command: Condition) -> Any:
     path = command.observations
-    if not files.is_file(path) and (not command.at or ":" in path or "=" in path):
+    if not table_files.is_file(path) and (not command.targets or ":" in path or "=" in path):
         # An option that takes any number of values leaves its last one to a missing argument.
-        raise UsageError("expected OBSERVATIONS, a file, before --at, got none")
-    table = files.read_table(path)
+        raise UsageError("expected OBSERVATIONS, a file, before --targets, got none")
+    table = table_files.read_table(path)
     if is_frame(table) and not len(table):
         raise ValueError(
             f"expected at least one row in {path}, got none; geomndp sample needs no observations"
@@ -93,7 +93,7 @@ def _observations(command: Condition) -> Any:
     return table
 
 
-def _names(model: str) -> places.Names:
+def _names(model: str) -> target_locations.Names:
     """Names of a model's columns, from its document alone."""
     variables = _pretrained.document(_pretrained.find(model)).get("variables")
     if variables is None:
@@ -105,7 +105,7 @@ def _names(model: str) -> places.Names:
         parts = [[str(v["name"]) for v in variables[part]] for part in ("inputs", "outputs")]
     except (KeyError, TypeError) as error:
         raise ValueError(f"expected names of inputs and outputs in {model}, got none") from error
-    return places.Names(tuple(parts[0]), tuple(parts[1]))
+    return target_locations.Names(tuple(parts[0]), tuple(parts[1]))
 
 
 def _check_columns(table: Any, names: tuple[str, ...]) -> None:

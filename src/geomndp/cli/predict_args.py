@@ -9,13 +9,13 @@ from tyro.conf import Positional, arg
 
 
 @dataclass(frozen=True, kw_only=True)
-class Draw:
-    """What both commands are asked for."""
+class Predict:
+    """Arguments of both commands."""
 
     name: Annotated[Positional[str], arg(metavar="MODEL")]
     """Shipped model (geomndp list), a path to one, or the folder of a training."""
-    at: tuple[str, ...]
-    """Where to predict: a file (.csv, .parquet, .nc) with the model's inputs, or a range for each
+    targets: tuple[str, ...]
+    """Target locations: a file (.csv, .parquet, .nc) with the model's inputs, or a range for each
     input: start:stop:step or start:stop:30pts, numbers such as 0,0.5,2, or, for datetimes,
     2024-09-01/2024-09-04/6h. Several inputs, each as name=range, make a grid."""
     out: str | None = None
@@ -25,15 +25,18 @@ class Draw:
     seed: int = 0
     """Seed of all random numbers: the same seed, the same samples."""
     summary: bool = False
-    """Mean, standard deviation and quantiles with their errors instead of samples; for places the
-    mean place and the spread in km."""
-    levels: tuple[float, ...] = (0.05, 0.5, 0.95)
-    """Levels of the quantiles."""
+    """Mean, standard deviation and quantiles with their errors instead of samples; for
+    locations on the Earth their mean and the spread in km."""
+    quantiles: tuple[float, ...] = (0.05, 0.5, 0.95)
+    """Levels of the quantiles of a summary."""
     columns: tuple[str, ...] = ()
     """Names of the model's inputs and outputs in the files, where they differ: lat=LAT lon=LON."""
     origin: str | None = None
     """Datetime from which times count, such as 2024-08-30T06:00, where the model learnt elapsed
-    time: a storm's first moment. Without, the earliest observation, or place if there is none."""
+    time: a storm's first moment. By default the earliest observation, or target without any."""
+    sampler: str | None = None
+    """Sampler, as NAME or NAME:OPTION=VALUE,...: amortised (default), flow, adaptive-flow,
+    langevin, kinetic-langevin, moment-matching, repaint, replacement or twisted-smc."""
     steps: int | None = None
     """Steps of the sampler; its own number by default."""
     device: str | None = None
@@ -45,26 +48,26 @@ class Draw:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sample(Draw):
-    """Draw functions of a model that has seen no observations.
+class Sample(Predict):
+    """Draw functions of a model's prior: `condition` without observations.
 
-    Example: geomndp sample regression1d/se --at -2:2:0.05 --num-samples 5 --out draws.csv
+    Example: geomndp sample regression1d/se --targets -2:2:0.05 --num-samples 5 --out draws.csv
     """
 
 
 @dataclass(frozen=True, kw_only=True)
-class Condition(Draw):
+class Condition(Predict):
     """Draw functions of a model given observations in a file.
 
-    Example: geomndp condition vector-fields/div-free stations.csv --at x=-10:10:30pts
+    Example: geomndp condition vector-fields/div-free stations.csv --targets x=-10:10:30pts
     y=-10:10:30pts --num-samples 32 --steps 20 --summary --out field.nc
 
-    Example: geomndp condition cyclones/ibtracs fixes.csv --at 0:6:0.125 --error 20
+    Example: geomndp condition cyclones/ibtracs fixes.csv --targets 0:6:0.125 --obs-std 20
     --num-samples 100 --out tracks.geojson
     """
 
     observations: Annotated[Positional[str], arg(metavar="OBSERVATIONS")]
     """File of observations: .csv, .parquet or .nc, with the model's columns."""
-    error: str = "0"
-    """Standard deviation of the observations' errors: in the outputs' units, in km for places; or
-    the column that has them."""
+    obs_std: str = "0"
+    """Standard deviation of the observation noise, in the outputs' units (km for locations on the
+    Earth), or the column that has it."""

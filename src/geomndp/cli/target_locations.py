@@ -1,15 +1,19 @@
-"""Where to predict: `--at` as a table of locations; no JAX."""
+"""Where to predict: `--targets` as a table of locations; no JAX."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from geomndp.cli.files import is_file, read_table
+from geomndp.cli.table_files import is_file, read_table
 from geomndp.tables.pandas_adapter import is_frame
 
-PLACE = "place"
+if TYPE_CHECKING:
+    from geomndp.tables import Variables
+
+POINT = "point"
+"""Dimension of locations that lie on no grid."""
 MOST = 1_000_000
 FORMS = "start:stop:step, start:stop:30pts, numbers or, for datetimes, start/stop/6h"
 
@@ -21,22 +25,23 @@ class Names(NamedTuple):
     outputs: tuple[str, ...]
 
 
-def read_places(at: tuple[str, ...], columns: Names, renamed: dict[str, str]) -> Any:
+def read_targets(given: tuple[str, ...], columns: Names, renamed: dict[str, str]) -> Any:
     """Dataset of the locations: those of a file, or the grid that ranges of the inputs span."""
-    if len(at) == 1 and is_file(at[0]):
-        table = rename(read_table(at[0]), renamed, strict=False)
+    if len(given) == 1 and is_file(given[0]):
+        table = rename(read_table(given[0]), renamed, strict=False)
         return _as_dataset(table, columns) if is_frame(table) else table
     import xarray as xr
 
     names = columns.inputs
-    spans = dict(_named(text, names) for text in at)
-    if set(spans) != set(names) or len(spans) < len(at):
+    spans = dict(_named(text, names) for text in given)
+    if set(spans) != set(names) or len(spans) < len(given):
         example = " ".join(f"{name}=0:1:0.1" for name in names)
-        raise ValueError(f"expected --at FILE or --at {example}, got {' '.join(at) or 'nothing'}")
-    places = {name: numbers(spans[name]) for name in names}
-    if np.prod([float(values.size) for values in places.values()]) > MOST:
-        raise ValueError(f"expected at most {MOST} places, got more from --at {' '.join(at)}")
-    return xr.Dataset(coords=places)
+        got = " ".join(given) or "nothing"
+        raise ValueError(f"expected --targets FILE or --targets {example}, got {got}")
+    locations = {name: numbers(spans[name]) for name in names}
+    if np.prod([float(values.size) for values in locations.values()]) > MOST:
+        raise ValueError(f"expected at most {MOST} targets, got more: {' '.join(given)}")
+    return xr.Dataset(coords=locations)
 
 
 def parse_columns(columns: tuple[str, ...], names: Names) -> dict[str, str]:
@@ -124,16 +129,16 @@ def _named(text: str, names: tuple[str, ...]) -> tuple[str, str]:
 
 
 def _as_dataset(frame: Any, columns: Names) -> Any:
-    """Places of a DataFrame: along its only input, or one after the other; other columns follow."""
+    """Targets of a DataFrame: along its only input, or one after the other; others follow."""
     import xarray as xr
 
     names = columns.inputs
     if missing := [name for name in names if name not in frame]:
         listed = ", ".join(map(repr, frame.columns)) or "none"
-        raise ValueError(f"expected a column {missing[0]!r} in --at, got {listed}")
+        raise ValueError(f"expected a column {missing[0]!r} in --targets, got {listed}")
     if not len(frame):
-        raise ValueError("expected at least one place in --at, got none")
-    dim = names[0] if len(names) == 1 else PLACE
+        raise ValueError("expected at least one row in --targets, got none")
+    dim = names[0] if len(names) == 1 else POINT
     units = frame.attrs.get("units", {})
     coords = {
         name: (dim, frame[name].to_numpy(), {"units": units[name]} if name in units else {})
@@ -141,3 +146,19 @@ def _as_dataset(frame: Any, columns: Names) -> Any:
         if name not in (*columns.outputs, "sample")
     }
     return xr.Dataset(coords=coords)
+
+
+def with_datetimes(targets: Any, variables: Variables, origin: str | None) -> Any:
+    """Turn the times of a grid from numbers into the datetimes that the observations have."""
+    from geomndp.tables.units import SECONDS, split_time
+
+    for variable in variables.inputs:
+        unit, date = split_time(variable.units)
+        if origin is None or not unit or date is not None:
+            continue
+        times = targets[variable.name]
+        if times.dtype.kind not in "mM" and not times.attrs.get("units"):
+            past = np.rint(times.values * SECONDS[unit] * 1e6).astype("timedelta64[us]")
+            dated = np.datetime64(origin, "us") + past
+            targets = targets.assign_coords({variable.name: (times.dims, dated)})
+    return targets

@@ -1,0 +1,128 @@
+"""`geomndp sample` and `geomndp condition`: tables in, samples or their summary out."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import jax
+import jax.random as jr
+import numpy as np
+import xarray as xr
+
+from geomndp import _validation
+from geomndp._progress import progress
+from geomndp.cli import geojson, table_files
+from geomndp.cli.early_checks import Tables
+from geomndp.cli.predict_args import Condition, Predict
+from geomndp.cli.target_locations import with_datetimes
+from geomndp.model import Model, Posterior, load
+from geomndp.samplers import AbstractSampler, from_text
+from geomndp.summaries import describe
+from geomndp.tables import Variables, noise_from_km
+from geomndp.tables.to_arrays import numeric, read_columns
+
+VARIANCE = "variance of the observation noise"
+
+
+def predict(command: Predict, tables: Tables) -> None:
+    """Draw functions given observations; without any, of the prior."""
+    with _loaded(command) as (model, names):
+        posterior = _posterior(command, model, names, tables.observations)
+        targets = tables.targets
+        if not table_files.is_file(command.targets[0]):
+            # Numbers of a range are times after the origin, where there is one.
+            targets = with_datetimes(targets, names, posterior.time_origin)
+        _write(command, posterior, names, targets)
+
+
+def _posterior(command: Predict, model: Model, names: Variables, table: Any) -> Posterior:
+    if not isinstance(command, Condition):
+        return model.condition(time_origin=command.origin)
+    table, noise = _with_noise(table, command.obs_std, names)
+    return model.condition(table, noise=noise, time_origin=command.origin)
+
+
+@contextmanager
+def _loaded(command: Predict) -> Iterator[tuple[Model, Variables]]:
+    """The model and its names, computing as asked."""
+    with jax.enable_x64(command.dtype == "float64"), jax.default_device(_device(command.device)):
+        model = load(command.name)
+        assert model.variables is not None
+        if command.out is not None and command.out.lower().endswith(".geojson"):
+            geojson.check_points(model.variables)
+        yield model, model.variables
+
+
+def _device(name: str | None) -> Any:
+    if name is None:
+        return None
+    try:
+        return jax.devices(name)[0]
+    except RuntimeError as error:
+        known = jax.default_backend()
+        raise ValueError(f"expected a device that is here ({known}), got {name!r}") from error
+
+
+def _with_noise(table: Any, obs_std: str, names: Variables) -> tuple[Any, Any]:
+    """The table and the variance of its observation noise: a number, or the name of a column."""
+    square = noise_from_km if names.codomain == "sphere" else np.square
+    try:
+        _validation.not_negative(obs_std=float(obs_std))
+        return table, float(square(float(obs_std)))
+    except ValueError:
+        if obs_std not in table:
+            listed = ", ".join(map(repr, table))
+            raise ValueError(
+                f"expected --obs-std to be a number >= 0 or a column ({listed}), got {obs_std!r}"
+            ) from None
+    values = numeric(obs_std, read_columns(table, (obs_std,)).values[obs_std])
+    _validation.not_negative(**{obs_std: values})
+    variance: Any = square(values)
+    if isinstance(table, xr.Dataset):
+        variance = (table[obs_std].dims, variance.reshape(table[obs_std].shape))
+    return table.assign(**{VARIANCE: variance}), VARIANCE
+
+
+def _write(command: Predict, posterior: Posterior, names: Variables, targets: xr.Dataset) -> None:
+    """Draw, summarise if asked to, and write or print the result."""
+    start = time.monotonic()
+    result = _draw(command, posterior, targets)
+    if command.summary:
+        result = describe(result, command.quantiles).astype(command.dtype)
+    if command.out is None:
+        frame = table_files.as_frame(result)
+        if command.json:
+            print(frame.to_json(orient="records", date_format="iso"))
+        else:
+            frame.to_csv(sys.stdout, index=False)
+        return
+    table_files.write_table(command.out, result, names.input_names)
+    seconds = round(time.monotonic() - start, 1)
+    found = {"out": command.out, "model": command.name, "num_samples": command.num_samples}
+    found |= {"sizes": {str(d): n for d, n in result.sizes.items()}, "variables": list(result)}
+    found |= {"seed": command.seed, "dtype": command.dtype, "seconds": seconds}
+    what = "summary of " if command.summary else ""
+    text = f"{what}{command.num_samples} samples in {seconds} s: {command.out}"
+    print(json.dumps(found) if command.json else text)
+
+
+def _draw(command: Predict, posterior: Posterior, targets: xr.Dataset) -> xr.Dataset:
+    """Samples, those of the library's call with the same seed."""
+    asked: dict[str, Any] = {"num_samples": command.num_samples}
+    asked["sampler"] = _sampler(command, posterior)
+    with progress("sampling", command.num_samples) as update:
+        key = jr.key(command.seed)
+        return posterior.sample(targets, key=key, **asked, progress=lambda done: update(int(done)))
+
+
+def _sampler(command: Predict, posterior: Posterior) -> AbstractSampler | None:
+    steps = {} if command.steps is None else {"steps": command.steps}
+    if command.sampler is not None:
+        return from_text(command.sampler, **steps)
+    return dataclasses.replace(posterior.default_sampler(), **steps) if steps else None
