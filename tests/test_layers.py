@@ -99,6 +99,21 @@ def test_imports_go_one_way():
     assert not found, "\n" + "\n".join(found)
 
 
+def test_the_command_line_knows_the_registry_of_experiments_and_nothing_below_it():
+    found = set()
+    for path in PACKAGE.glob("cli/*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                names = [f"{node.module}.{alias.name}" for alias in node.names]
+            elif isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            else:
+                continue
+            found |= {name for name in names if name.startswith("geomndp.experiments")}
+    assert found
+    assert all(name.startswith("geomndp.experiments.registry") for name in found), found
+
+
 @pytest.mark.parametrize(
     ("file", "source"),
     [

@@ -30,7 +30,7 @@ def test_an_unknown_error_is_one_sentence_and_debug_shows_where(run, monkeypatch
     def fail(_):
         raise KeyError("no such thing")
 
-    monkeypatch.setattr(early_checks, "read_request", fail)
+    monkeypatch.setattr(early_checks, "read_tables", fail)
     code, out, error = run("sample mast --targets 0:6:3")
     assert (code, out) == (1, "") and error.count("\n") == 1
     assert error.startswith("geomndp: an unexpected KeyError: 'no such thing' (run with --debug")
@@ -44,7 +44,7 @@ def test_a_warning_is_one_line(run, monkeypatch):
         warnings.warn("the values lie\nfar outside", stacklevel=1)
         raise ValueError("expected nothing")
 
-    monkeypatch.setattr(early_checks, "read_request", warn)
+    monkeypatch.setattr(early_checks, "read_tables", warn)
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         code, _, error = run("sample mast --targets 0:6:3")
@@ -96,7 +96,7 @@ def test_flipped_bits_are_refused_or_read(ending, good, monkeypatch):
     for seed in range(40):
         path.write_bytes(flipped(content, seed))
         try:
-            table_files.read(str(path))
+            table_files.read_table(str(path))
         except ValueError as error:
             refused += 1
             assert str(error).startswith(f"expected a table in {path}, got a damaged one: ")
@@ -117,7 +117,7 @@ def test_a_child_tries_what_may_not_end():
 def test_a_table_larger_than_the_memory_is_not_loaded(good, monkeypatch):
     monkeypatch.setattr(_memory, "free_bytes", lambda: 10)
     with pytest.raises(ValueError, match="more than a quarter of the free memory"):
-        table_files.read("good.nc")
+        table_files.read_table("good.nc")
 
 
 def test_rows_may_stand_twice(run, here):
