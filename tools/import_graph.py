@@ -19,7 +19,7 @@ from typing import NamedTuple
 Graph = dict[tuple[str, str], list["Use"]]
 FEW = 3
 """Names on an edge up to which it surprises, if none of them is a class."""
-SHARED = ("linalg", "equivariance", "groups")
+SHARED = ("linalg", "geometry", "equivariance", "groups")
 """Layers of helper functions, like the private modules: made to be used by all others."""
 
 

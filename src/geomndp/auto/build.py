@@ -18,7 +18,6 @@ from geomndp.auto.defaults import (
     SYMMETRIES,
     check_order,
     field_type_of,
-    loss_for,
     network,
     noising_and_score,
 )
@@ -33,6 +32,7 @@ from geomndp.data import (
 from geomndp.model import Model, TrainingPlan
 from geomndp.model.inputs import Seed, as_key
 from geomndp.tables import CODOMAINS, Functions, read_functions
+from geomndp.train import default_loss
 
 MOST = 256  # points of a function in a batch
 
@@ -104,7 +104,7 @@ def build(
     peak = PEAKS.get(type(net), 1e-3)
     weights = sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(net, eqx.is_array)))
     words = choices(functions, model, net, data, symmetry, weights, peak)
-    return TrainingPlan(model, data, loss_for(codomain), peak, words)
+    return TrainingPlan(model, data, default_loss(codomain), peak, words)
 
 
 def _stream(

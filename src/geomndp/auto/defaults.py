@@ -30,9 +30,7 @@ from geomndp.noising import (
     OrnsteinUhlenbeck,
 )
 from geomndp.score import NetworkScore, PreconditionK
-from geomndp.solve import PowerTimeGrid
 from geomndp.tables import Functions
-from geomndp.train import DenoisingLoss, LikelihoodWeighting
 
 SYMMETRIES = ("translation", "E(2)", "E(3)", "none")
 SPACE = {"E(2)": 2, "E(3)": 3}
@@ -155,10 +153,3 @@ def noising_and_score(net: AbstractNet, codomain: str) -> tuple[AbstractNoising,
     kernel = White() if net.output_dim == 1 else Diagonal(White(), net.output_dim)
     schedule = DEFAULT_SCHEDULE_1D if net.input_dim == 1 else DEFAULT_SCHEDULE
     return OrnsteinUhlenbeck(kernel, schedule), NetworkScore(net)
-
-
-def loss_for(codomain: str) -> DenoisingLoss:
-    """Times dense near zero; contexts clean or with noise of any size that is accepted."""
-    if codomain == "sphere":
-        return DenoisingLoss(times=PowerTimeGrid(7.0), reduction="point")
-    return DenoisingLoss(times=PowerTimeGrid(2.0), weight=LikelihoodWeighting(), reduction="point")

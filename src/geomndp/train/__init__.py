@@ -8,7 +8,7 @@ from geomndp.train.context_noise import ContextNoiseLevels
 from geomndp.train.fit import fit_score
 from geomndp.train.lock import FolderInUse
 from geomndp.train.loop import TrainingDiverged, run
-from geomndp.train.loss import DenoisingLoss, LikelihoodWeighting, LossInfo
+from geomndp.train.loss import DenoisingLoss, LikelihoodWeighting, LossInfo, default_loss
 from geomndp.train.optimiser import adam
 from geomndp.train.step import StepInfo, Trainer, TrainState, init, train_steps
 
@@ -28,6 +28,7 @@ __all__ = [
     "TrainingDiverged",
     "adam",
     "batch_mesh",
+    "default_loss",
     "fit_score",
     "init",
     "run",

@@ -24,6 +24,7 @@ from geomndp.noising import AbstractNoising
 from geomndp.score import NetworkScore
 from geomndp.solve import (
     AbstractTimeGrid,
+    PowerTimeGrid,
     UniformTimeGrid,
     stratified_uniform,
     times_from_uniform,
@@ -153,3 +154,18 @@ class DenoisingLoss(eqx.Module):
             return jnp.mean(losses)
         targets = jnp.sum(batch.mask * (1.0 - batch.context), axis=1)
         return jnp.sum(losses * targets) / jnp.sum(targets)
+
+
+def default_loss(codomain: str) -> DenoisingLoss:
+    """Default loss (best in the ablation): times dense near zero, contexts of any accepted noise.
+
+    Args:
+        codomain: "real", or "sphere" for values on S^2.
+
+    Returns:
+        The loss.
+    """
+    _validation.one_of("codomain", codomain, ("real", "sphere"))
+    if codomain == "sphere":
+        return DenoisingLoss(times=PowerTimeGrid(7.0), reduction="point")
+    return DenoisingLoss(times=PowerTimeGrid(2.0), weight=LikelihoodWeighting(), reduction="point")

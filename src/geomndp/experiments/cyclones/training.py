@@ -9,7 +9,6 @@ import optax
 
 from geomndp import _validation
 from geomndp._types import PRNGKeyArray
-from geomndp.auto.defaults import loss_for
 from geomndp.data.ibtracs import Split, Tracks, cyclones, split_by_storm
 from geomndp.data.sequences import SequenceGenerator
 from geomndp.experiments.cyclones import latlon
@@ -19,7 +18,7 @@ from geomndp.model import Model
 from geomndp.nets import SphericalAttention
 from geomndp.noising import Brownian
 from geomndp.score import NetworkScore, PreconditionK
-from geomndp.train import DenoisingLoss, adam
+from geomndp.train import DenoisingLoss, adam, default_loss
 
 
 def make_model(
@@ -63,7 +62,7 @@ def tracks_generator(name: str, train: Tracks, batch_size: int = 512) -> Sequenc
 
 def make_loss() -> DenoisingLoss:
     """Times about uniform in the logarithm; observations clean or off by 6 to 200 km."""
-    return loss_for("sphere")
+    return default_loss("sphere")
 
 
 def make_optimiser(name: str, steps: int, peak: float = 1e-3) -> optax.GradientTransformation:

@@ -6,7 +6,6 @@ import optax
 
 from geomndp import _validation
 from geomndp._types import PRNGKeyArray
-from geomndp.auto.defaults import loss_for
 from geomndp.data import ProcessGenerator, Regression1D, regression1d
 from geomndp.experiments.regression1d.experiment import MODELS
 from geomndp.gp import Constant
@@ -15,7 +14,7 @@ from geomndp.model import Model
 from geomndp.nets import BiDimensionalAttention, RelativeAttention
 from geomndp.noising import DEFAULT_SCHEDULE_1D, OrnsteinUhlenbeck
 from geomndp.score import NetworkScore
-from geomndp.train import DenoisingLoss, adam
+from geomndp.train import DenoisingLoss, adam, default_loss
 
 
 def problem_for(name: str) -> Regression1D:
@@ -50,7 +49,7 @@ def make_model(
 
 def make_loss() -> DenoisingLoss:
     """The recipe that won: times dense near zero, likelihood weights, every point alike."""
-    return loss_for("real")
+    return default_loss("real")
 
 
 def make_generator(name: str, batch_size: int = 256) -> ProcessGenerator:

@@ -11,7 +11,6 @@ import optax
 
 from geomndp import _validation
 from geomndp._types import PRNGKeyArray
-from geomndp.auto.defaults import loss_for
 from geomndp.data import (
     AbstractGenerator,
     ContextSampler,
@@ -28,7 +27,7 @@ from geomndp.model import Model
 from geomndp.nets import AbstractNet, BiDimensionalAttention, Steerable2, num_dropped_edges
 from geomndp.noising import DEFAULT_SCHEDULE, OrnsteinUhlenbeck
 from geomndp.score import NetworkScore
-from geomndp.train import DenoisingLoss, adam
+from geomndp.train import DenoisingLoss, adam, default_loss
 
 PAPER_FUNCTIONS = 80_000
 # Beyond the fifth ring of neighbours (20 points) and below the next of the grid of spacing 20 / 29.
@@ -108,7 +107,7 @@ def make_model(
 
 def make_loss() -> DenoisingLoss:
     """The recipe of the 1D models: times dense near zero, likelihood weights."""
-    return loss_for("real")
+    return default_loss("real")
 
 
 def make_generator(
