@@ -128,5 +128,10 @@ def _stream(
     ahead = 0.25 if x.shape[2] == 1 else 0.0
     # The cost of attention grows with the square of the points; a graph needs them all.
     most = MOST if n > MOST and not graph else None
-    ways = {"contexts": contexts, "thinned_share": 0.5, "forecast_share": ahead, "max_points": most}
-    return ResampledGenerator(functions=batch, batch_size=batch_size, **ways)
+    options = {
+        "contexts": contexts,
+        "thinned_share": 0.5,
+        "forecast_share": ahead,
+        "max_points": most,
+    }
+    return ResampledGenerator(functions=batch, batch_size=batch_size, **options)

@@ -79,12 +79,12 @@ def normaliser(functions: Functions, rigid: FieldType | None) -> Normaliser:
         return Normaliser(x_shift, x_scale)
     if rigid is None:
         shift = y.mean(axis=0)
-        parts = [y.shape[1]] if _same_units(about.outputs) else None
+        sizes = [y.shape[1]] if _same_units(about.outputs) else None
     else:
-        parts = rigid.sizes
-        representations = np.repeat(np.asarray(rigid.representations), parts)
+        sizes = rigid.sizes
+        representations = np.repeat(np.asarray(rigid.representations), sizes)
         shift = np.where(representations == "scalar", y.mean(axis=0), 0.0)
-    return Normaliser(x_shift, x_scale, shift, _scales(y - shift, parts))
+    return Normaliser(x_shift, x_scale, shift, _scales(y - shift, sizes))
 
 
 def _same_units(variables: tuple[Variable, ...]) -> bool:
@@ -93,9 +93,9 @@ def _same_units(variables: tuple[Variable, ...]) -> bool:
     return len(units) == 1 and "" not in units
 
 
-def _scales(centred: np.ndarray, parts) -> np.ndarray:
+def _scales(centred: np.ndarray, sizes) -> np.ndarray:
     """Root mean square of each part, spread over its columns; one number if all are the same."""
-    parts = [1] * centred.shape[1] if parts is None else list(parts)
-    squares = np.split(np.mean(centred**2, axis=0), np.cumsum(parts)[:-1])
+    sizes = [1] * centred.shape[1] if sizes is None else list(sizes)
+    squares = np.split(np.mean(centred**2, axis=0), np.cumsum(sizes)[:-1])
     scales = np.concatenate([np.full(len(s), np.sqrt(s.mean()) or 1.0) for s in squares])
     return scales[:1] if np.all(scales == scales[0]) else scales

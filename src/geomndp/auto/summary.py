@@ -45,7 +45,7 @@ def choices(
     shown = ", ".join(f"{name} {config[name]}" for name in names)
     units = model.normaliser or Normaliser()
     turning = ", nor with rotations about the Earth's axis" if symmetry == "translation" else ""
-    found = {
+    lines = {
         "functions": f"{len(counts)} with {sizes} points each",
         "inputs": ", ".join(map(_about, about.inputs)),
         "outputs": ", ".join(map(_about, about.outputs))
@@ -58,8 +58,8 @@ def choices(
         f"contexts; Adam up to {peak:g}, times dense near zero",
     }
     if len(counts) < 20:
-        found["beware"] = f"{len(counts)} functions are few: a Gaussian process may do better"
-    return tuple(found.items())
+        lines["beware"] = f"{len(counts)} functions are few: a Gaussian process may do better"
+    return tuple(lines.items())
 
 
 def _most(data: AbstractGenerator) -> str:

@@ -36,8 +36,8 @@ class Program:
     def __init__(self, fn: Callable, dynamic: Any, static: Any):
         """Compile `fn` for arrays like these."""
         use_compilation_cache()
-        whole = jax.jit(lambda dynamic: fn(*eqx.combine(dynamic, static)))
-        self._compiled = whole.lower(dynamic).compile()
+        jitted = jax.jit(lambda dynamic: fn(*eqx.combine(dynamic, static)))
+        self._compiled = jitted.lower(dynamic).compile()
 
     def __call__(self, *args: Any) -> Any:
         """Run with other arrays of the same shapes."""
@@ -65,16 +65,16 @@ def program(fn: Callable, *args: Any) -> Program:
     dynamic, static = eqx.partition(args, is_array)
     key = (fn, *_structure(static), *_structure(dynamic, _kind), _surroundings())
     with _lock:
-        found = _programs.get(key)
-        if found is not None:
+        cached = _programs.get(key)
+        if cached is not None:
             _programs.move_to_end(key)
-            return found
-    found = Program(fn, dynamic, static)
+            return cached
+    cached = Program(fn, dynamic, static)
     with _lock:
-        _programs[key] = found
+        _programs[key] = cached
         while len(_programs) > MOST:
             _programs.popitem(last=False)
-    return found
+    return cached
 
 
 def num_programs() -> int:

@@ -92,20 +92,20 @@ def _no_samples(sampler: AbstractProgramSampler, problem: Problem, num_samples: 
 def _blocks(sampler, problem, key, num_samples, settings) -> tuple[np.ndarray, ...]:
     """Samples, their root mean squares after every step, and their score evaluations."""
     bound, clock = Bound(problem, settings), Clock()
-    size, parts, first = _first_size(problem, num_samples), [], 0
+    size, blocks, first = _first_size(problem, num_samples), [], 0
     with reporting("sampling", num_samples, settings.progress) as report:
         while first < num_samples:
 
             def update(share, first=first, size=size):
                 report(min(first + size * share, num_samples))
 
-            found = _block((sampler, problem, key, np.int32(first), size), bound, clock, update)
-            if isinstance(found, int):
-                size, clock = found, Clock(patient=clock.slow)
+            block = _block((sampler, problem, key, np.int32(first), size), bound, clock, update)
+            if isinstance(block, int):
+                size, clock = block, Clock(patient=clock.slow)
                 continue
-            parts.append(found)
+            blocks.append(block)
             first += size
-    return tuple(np.concatenate(values)[:num_samples] for values in zip(*parts, strict=True))
+    return tuple(np.concatenate(values)[:num_samples] for values in zip(*blocks, strict=True))
 
 
 def _block(args: tuple, bound: Bound, clock: Clock, update) -> tuple[np.ndarray, ...] | int:
@@ -179,14 +179,14 @@ def log_prob(
     if problem.score.pads:
         problem = pad_problem(problem, bucket(problem.num_observed), bucket(n))
         y = pad_rows(y, bucket(n))
-    parts = solves(problem, route)
+    terms = solves(problem, route)
     bound = Bound(problem, settings)
-    with reporting("solving", 100 * len(parts), settings.progress) as report:
+    with reporting("solving", 100 * len(terms), settings.progress) as report:
         solutions = [
             _solution(
                 flow, (problem, y, key, part), bound, lambda share, i=i: report(100 * (i + share))
             )
-            for i, part in enumerate(parts)
+            for i, part in enumerate(terms)
         ]
     return flow.summary(*solutions)
 

@@ -112,7 +112,7 @@ def as_mask(name: str, mask: Any) -> Float[Array, "..."]:
         raise ValueError(f"expected {name} of 0 and 1, got {values.dtype}")
     values = values if gone is None else np.where(gone, False, values)
     if _validation.concrete(values):
-        wrong = (seen := np.asarray(values))[(seen != 0) & (seen != 1)]
+        wrong = (array := np.asarray(values))[(array != 0) & (array != 1)]
         if wrong.size:
             raise ValueError(f"expected {name} of 0 and 1, got {wrong.reshape(-1)[0]}")
     number = jnp.result_type(float)

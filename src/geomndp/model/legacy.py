@@ -112,16 +112,16 @@ def _with_tags(document: dict[str, Any]) -> dict[str, Any]:
     return {"normaliser": None, "variables": None, "support": None, **parts, **added}
 
 
-def _tagged(place: str, value: Any) -> Any:
+def _tagged(field: str, value: Any) -> Any:
     if isinstance(value, list):
-        return [_tagged(place, item) for item in value]
+        return [_tagged(field, item) for item in value]
     if not isinstance(value, dict):
         return value
     parts = {key: _tagged(key, item) for key, item in value.items()}
     kind = parts.get("kind")
     if kind == "Product":
         # Kernels and manifolds shared the name.
-        return {**parts, "kind": f"{'manifold' if place in _MANIFOLDS else 'kernel'}/product"}
+        return {**parts, "kind": f"{'manifold' if field in _MANIFOLDS else 'kernel'}/product"}
     if isinstance(kind, str):
         # A tag was no name then.
         parts["kind"] = _TAGS.get(kind, f"unknown: {kind}")

@@ -79,17 +79,17 @@ def equation(
     Probes of context and target points have keys of their own: the context's are the same in the
     joint solve and in its own.
     """
-    seen = problem.observations
+    context = problem.observations
     keys = (None, None) if key is None else (jr.fold_in(key, 0), jr.fold_in(key, 1))
 
     def probes(values, mask, key):
         return flow.divergence.prepare(values, mask, key=key)
 
     if part == "context":
-        field = ConditionalDynamics(problem.noising, problem.score, seen.x, seen.mask, None)
-        return field, seen.y, probes(seen.y, seen.mask, keys[0])
+        field = ConditionalDynamics(problem.noising, problem.score, context.x, context.mask, None)
+        return field, context.y, probes(context.y, context.mask, keys[0])
     targets = probes(y, problem.mask, keys[1])
     if part == "conditional":
         return conditional_dynamics(problem), y, targets
-    directions = jnp.concatenate([probes(seen.y, seen.mask, keys[0]), targets], axis=1)
-    return problem.joint(), jnp.concatenate([seen.y, y]), directions
+    directions = jnp.concatenate([probes(context.y, context.mask, keys[0]), targets], axis=1)
+    return problem.joint(), jnp.concatenate([context.y, y]), directions

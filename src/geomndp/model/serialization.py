@@ -116,17 +116,17 @@ def _decoded(document: dict[str, Any], weights: Path) -> Model:
     """Model of a document and of the file with its tensors."""
     contents = read_contents(weights)
     if document["version"] == 1:
-        found = hashlib.sha256(weights.read_bytes()).hexdigest()
+        digest = hashlib.sha256(weights.read_bytes()).hexdigest()
     else:
-        found = _pretrained.digest(document, contents.data)
-    _check_sum(document, found, weights)
+        digest = _pretrained.digest(document, contents.data)
+    _check_sum(document, digest, weights)
     try:
         return made(upgraded(document), contents)
     except ValueError as error:
         raise ValueError(f"{error} (in {weights})") from error
 
 
-def _check_sum(document: dict[str, Any], found: str, weights: Path) -> None:
-    if document.get("sha256") != found:
+def _check_sum(document: dict[str, Any], digest: str, weights: Path) -> None:
+    if document.get("sha256") != digest:
         expected = str(document.get("sha256"))[:12]
         raise ValueError(f"expected {weights} with checksum {expected}, got another")

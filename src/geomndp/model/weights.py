@@ -34,10 +34,10 @@ def parameters(net: Any) -> dict[str, np.ndarray]:
 
 def float_dtype(tensors: dict[str, np.ndarray]) -> str:
     """The one dtype of all parameters that are floats."""
-    found = {v.dtype.name for v in tensors.values() if jnp.issubdtype(v.dtype, jnp.floating)}
-    if len(found) != 1 or not found <= set(FLOATS):
-        raise ValueError(f"expected parameters of one dtype of {FLOATS}, got {sorted(found)}")
-    return found.pop()
+    dtypes = {v.dtype.name for v in tensors.values() if jnp.issubdtype(v.dtype, jnp.floating)}
+    if len(dtypes) != 1 or not dtypes <= set(FLOATS):
+        raise ValueError(f"expected parameters of one dtype of {FLOATS}, got {sorted(dtypes)}")
+    return dtypes.pop()
 
 
 def rounded(tensors: dict[str, np.ndarray], dtype: str) -> dict[str, np.ndarray]:
@@ -92,10 +92,10 @@ def restored(net: Any, contents: Contents, dtype: str | None, stored: str | None
     return jax.tree_util.tree_map_with_path(restore, net)
 
 
-def _check_names(expected: set[str], found: set[str]) -> None:
-    if missing := sorted(expected - found):
+def _check_names(expected: set[str], names: set[str]) -> None:
+    if missing := sorted(expected - names):
         raise ValueError(f"expected the tensor {missing[0]}, got none ({len(missing)} missing)")
-    if extra := sorted(found - expected):
+    if extra := sorted(names - expected):
         got = f"{extra[0]:.80} ({len(extra)} more than the network has)"
         raise ValueError(f"expected tensors of the network, got {got}")
 

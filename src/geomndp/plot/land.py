@@ -20,17 +20,17 @@ def rings() -> tuple[np.ndarray, ...]:
     data = json.loads(text)
     scale, shift = (np.asarray(data["transform"][name]) for name in ("scale", "translate"))
     arcs = [np.cumsum(arc, axis=0) * scale + shift for arc in data["arcs"]]
-    found = []
+    outlines = []
     for geometry in data["objects"]["land"]["geometries"]:
         for polygon in geometry["arcs"]:
-            found += [_flat(_join(ring, arcs)) for ring in polygon]
-    return tuple(found)
+            outlines += [_flat(_join(ring, arcs)) for ring in polygon]
+    return tuple(outlines)
 
 
 def _join(ring, arcs) -> np.ndarray:
     """Points of consecutive arcs; the arc ~i is arc i backwards."""
-    parts = [arcs[i] if i >= 0 else arcs[~i][::-1] for i in ring]
-    return np.concatenate([parts[0], *(part[1:] for part in parts[1:])])
+    pieces = [arcs[i] if i >= 0 else arcs[~i][::-1] for i in ring]
+    return np.concatenate([pieces[0], *(part[1:] for part in pieces[1:])])
 
 
 def _flat(ring: np.ndarray) -> np.ndarray:

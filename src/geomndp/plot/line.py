@@ -65,7 +65,7 @@ def _draw(ax: Any, drawn: Functions, observed: Functions | None, law: Any, outpu
             label = "exact 90%" if sign > 0 else None
             ax.plot(locations, mean + sign * spread, color=BLACK, lw=1.0, ls="--", label=label)
     if observed is not None:
-        seen = observed.x[:, 0], observed.y[0, :, output]
-        ax.plot(*seen, "o", color=BLACK, ms=4, label="observed")
+        context = observed.x[:, 0], observed.y[0, :, output]
+        ax.plot(*context, "o", color=BLACK, ms=4, label="observed")
     if len(shown := locations[np.isfinite(locations)]):
         ax.set_xlim(shown[0], shown[-1])

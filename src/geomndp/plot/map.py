@@ -112,12 +112,14 @@ def fan_map(
     paths = np.concatenate([start, paths], axis=1)[:, order]
     if is_table(truth):
         truth = _true(truth, x if samples is None else None, times)
-    whole = None if truth is None else np.concatenate([known, np.asarray(truth)])[order]
-    options.setdefault("extent", _extent(paths if whole is None else [*paths, whole], margin))
+    true_track = None if truth is None else np.concatenate([known, np.asarray(truth)])[order]
+    options.setdefault(
+        "extent", _extent(paths if true_track is None else [*paths, true_track], margin)
+    )
     ax = land_map(ax=ax, **options)
     _lines(ax, paths, color=RED, lw=0.7, alpha=0.5, label="samples")
-    if whole is not None:
-        _lines(ax, whole[None], color=GREEN, lw=1.8, label="truth")
+    if true_track is not None:
+        _lines(ax, true_track[None], color=GREEN, lw=1.8, label="truth")
     lat, lon = to_latlon(known)
     for turn in TURNS:
         label = "known" if turn == 0 else None
@@ -156,8 +158,8 @@ def _known(context: Any, samples: Any) -> tuple[np.ndarray, np.ndarray]:
     if samples is None:
         raise ValueError("expected a context as arrays (times, points) with samples as arrays")
     drawn = read_functions(samples, None, d=1, p=2)
-    found = read_observed(context, drawn)
-    times, lat, lon = (found[name] for name in (*drawn.inputs, *latlon_names(samples)))
+    columns = read_observed(context, drawn)
+    times, lat, lon = (columns[name] for name in (*drawn.inputs, *latlon_names(samples)))
     return times, np.asarray(to_unit(lat, lon))
 
 

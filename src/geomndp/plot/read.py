@@ -90,24 +90,24 @@ def read_context(context: Any, like: Functions, *, d: int, p: int) -> Functions 
         if not isinstance(context, (tuple, list)) or len(context) != 2:
             raise ValueError(f"expected observations as a pair (x, y) or a table, got {context!r}")
         x, y = context
-        found = read_functions(x, y, d=d, p=p) if np.size(x) else None
+        functions = read_functions(x, y, d=d, p=p) if np.size(x) else None
     else:
         if not like.outputs:
             raise ValueError("expected observations as arrays (x, y) with samples as arrays")
         columns = read_observed(context, like)
         x, y = (np.stack([columns[n] for n in names], -1) for names in (like.inputs, like.outputs))
-        found = Functions(x, y[None], like.inputs, like.outputs) if len(x) else None
-    return found
+        functions = Functions(x, y[None], like.inputs, like.outputs) if len(x) else None
+    return functions
 
 
 def read_observed(context: Any, like: Functions) -> dict[str, np.ndarray]:
     """Columns of a table of observations in the units of the samples; only times are converted."""
     columns = read_columns(context, like.inputs, like.outputs)
-    found = {}
+    observed = {}
     for name, values in columns.values.items():
         factor = duration(name, columns.units.get(name, ""), like.units.get(name, ""))
-        found[name] = values if factor == 1 else factor * values
-    return found
+        observed[name] = values if factor == 1 else factor * values
+    return observed
 
 
 def read_values(samples: Any) -> np.ndarray:
@@ -136,8 +136,8 @@ def _from_table(table: Any, d: int, p: int | None) -> Functions:
     if frame:
         inputs = tuple(str(name) for name in one.columns if name not in outputs)
     else:
-        found = coordinate_names(one, None, outputs, ())
-        inputs = tuple(sorted(found, key=lambda name: not _eastward(one[name])))
+        coordinates = coordinate_names(one, None, outputs, ())
+        inputs = tuple(sorted(coordinates, key=lambda name: not _eastward(one[name])))
     if len(inputs) != d or (p is not None and len(outputs) != p):
         wanted = f"{d} inputs" if p is None else f"{d} inputs and {p} outputs"
         raise ValueError(f"expected {wanted}, got {inputs} and {outputs}")

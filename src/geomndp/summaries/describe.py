@@ -21,36 +21,36 @@ def describe(samples: Any, levels: tuple[float, ...] = (0.05, 0.5, 0.95)) -> Any
     if not is_table(samples):
         raise ValueError("expected samples as a Dataset or DataFrame to describe, got arrays")
     samples = samples if is_frame(samples) else as_dataset(samples)
-    parts: list[tuple[Any, str]] = []
+    columns: list[tuple[Any, str]] = []
     if has_latlon(samples):
         centre, spread = track_mean(samples), track_spread(samples)
-        parts = [(centre.value, ""), (centre.error, ""), (spread.value, "")]
-        parts += [(spread.error, "_error")]
+        columns = [(centre.value, ""), (centre.error, ""), (spread.value, "")]
+        columns += [(spread.error, "_error")]
         if set(unpack(samples).values) == set(latlon_names(samples)):
-            return _joined(samples, parts)
-    found = {"mean": mean(samples), "sd": standard_deviation(samples)}
+            return _joined(samples, columns)
+    estimates = {"mean": mean(samples), "sd": standard_deviation(samples)}
     for level in levels:
-        found[f"q{100 * level:04.1f}".removesuffix(".0")] = quantiles(samples, level)
-    parts += [part for name, estimate in found.items() for part in _named(name, estimate)]
-    return _joined(samples, parts)
+        estimates[f"q{100 * level:04.1f}".removesuffix(".0")] = quantiles(samples, level)
+    columns += [part for name, estimate in estimates.items() for part in _named(name, estimate)]
+    return _joined(samples, columns)
 
 
 def _named(name: str, estimate: Estimate) -> list[tuple[Any, str]]:
     return [(estimate.value, f"_{name}"), (estimate.error, f"_{name}_error")]
 
 
-def _joined(samples: Any, parts: list[tuple[Any, str]]) -> Any:
+def _joined(samples: Any, columns: list[tuple[Any, str]]) -> Any:
     """Columns of several tables with endings to their names; those of the locations come once."""
-    outputs, first = unpack(samples).values, parts[0][0]
+    outputs, first = unpack(samples).values, columns[0][0]
     if not is_frame(first):
         result = first.drop_vars(list(first.data_vars))
-        for part, ending in parts:
+        for part, ending in columns:
             for name, array in part.data_vars.items():
                 result[f"{name}{ending}"] = array
         return result
     locations = [name for name in first if name in samples and name not in outputs]
     result, units = first[locations].copy(), {}
-    for part, ending in parts:
+    for part, ending in columns:
         for name in (name for name in part if name not in locations):
             result[f"{name}{ending}"] = part[name]
             units[f"{name}{ending}"] = part.attrs["units"].get(name, "")

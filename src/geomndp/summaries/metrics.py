@@ -31,8 +31,8 @@ def crps(samples: Any, truth: Any) -> Estimate:
     """Continuous ranked probability score at every location, in the units of the values."""
     unpacked = unpack_real(samples, 3)
     observed = _truth(samples, truth, unpacked.values)
-    found = {n: _error_too(ensemble_crps, v, observed[n]) for n, v in unpacked.values.items()}
-    value, error = ({name: pair[i] for name, pair in found.items()} for i in range(2))
+    pairs = {n: _error_too(ensemble_crps, v, observed[n]) for n, v in unpacked.values.items()}
+    value, error = ({name: pair[i] for name, pair in pairs.items()} for i in range(2))
     about = {"long_name": "continuous ranked probability score", "standard_name": ""}
     return Estimate(unpacked.wrap(value, **about), unpacked.wrap(error, **about))
 
@@ -87,8 +87,8 @@ def _geodesic(measure: Callable, samples: Any, truth: Any, name: str) -> Estimat
     def score(values, y):
         return np.asarray(_compiled(measure, jnp.asarray(values), y)) * EARTH_RADIUS_KM
 
-    found = _error_too(score, np.asarray(tracks.y), y)
-    return Estimate(*(tracks.wrap_lengths(part, name) for part in found))
+    estimates = _error_too(score, np.asarray(tracks.y), y)
+    return Estimate(*(tracks.wrap_lengths(part, name) for part in estimates))
 
 
 @functools.partial(jax.jit, static_argnums=0)
@@ -102,8 +102,8 @@ def _track(samples: Any, truth: Any) -> np.ndarray:
     lat, lon = latlon_names(samples)
     samples = matched_latlon(samples)
     values = unpack(samples, 1).values
-    found = _truth(samples, truth, {name: values[name] for name in (lat, lon)})
-    return np.asarray(to_unit(found[lat], found[lon])).reshape(-1, 3)
+    degrees = _truth(samples, truth, {name: values[name] for name in (lat, lon)})
+    return np.asarray(to_unit(degrees[lat], degrees[lon])).reshape(-1, 3)
 
 
 def _joint(samples: Any, truth: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -118,7 +118,7 @@ def _joint(samples: Any, truth: Any) -> tuple[np.ndarray, np.ndarray]:
 def _truth(samples: Any, truth: Any, values: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Observed values in the order of the samples' locations."""
     samples, truth = _same_form(samples, truth, list(values))
-    found = {}
+    columns = {}
     for name, array in values.items():
         if not is_table(truth):
             observed = _validation.as_array("the truth", truth)
@@ -131,9 +131,9 @@ def _truth(samples: Any, truth: Any, values: dict[str, np.ndarray]) -> dict[str,
             raise ValueError(f"expected the truth of shape {array.shape[1:]}, got {observed.shape}")
         if observed.dtype.kind not in "fiub":
             raise ValueError(f"expected a truth of numbers, got {observed.dtype}")
-        found[name] = observed.astype(float)
-        _validation.finite_rows("truth", found[name])
-    return found
+        columns[name] = observed.astype(float)
+        _validation.finite_rows("truth", columns[name])
+    return columns
 
 
 def _same_form(samples: Any, truth: Any, names: list[str]) -> tuple[Any, Any]:

@@ -45,10 +45,10 @@ def quantiles(samples: Any, levels: float | Iterable[float] = (0.05, 0.5, 0.95))
         several = [float(level) for level in levels]
     except (TypeError, ValueError):
         raise ValueError(f"expected levels between 0 and 1, got {levels!r}") from None
-    parts = [(level, quantiles(samples, level)) for level in several]
-    if not parts:
+    estimates = [(level, quantiles(samples, level)) for level in several]
+    if not estimates:
         raise ValueError("expected at least one level, got none")
-    return Estimate(*(_stack(parts, which) for which in range(2)))
+    return Estimate(*(_stack(estimates, index) for index in range(2)))
 
 
 def probability(samples: Any, event: Callable[[Any], Any]) -> Estimate:
@@ -84,42 +84,42 @@ def functional(samples: Any, function: Callable[[Any], Any]) -> np.ndarray:
     They are samples themselves: `mean`, `quantiles` and the others apply.
     """
     if not is_table(samples):
-        parts: Iterable[Any] = np.asarray(samples)
+        functions: Iterable[Any] = np.asarray(samples)
     elif is_frame(samples):
         unpack(samples, 1)
         groups = samples.iloc[frame_order(samples)].groupby(SAMPLE, sort=True)
-        parts = (part.drop(columns=SAMPLE).reset_index(drop=True) for _, part in groups)
+        functions = (part.drop(columns=SAMPLE).reset_index(drop=True) for _, part in groups)
     else:
         unpack(samples, 1)
-        parts = (samples.isel({SAMPLE: i}) for i in range(samples.sizes[SAMPLE]))
-    return np.stack([np.asarray(function(part)) for part in parts])
+        functions = (samples.isel({SAMPLE: i}) for i in range(samples.sizes[SAMPLE]))
+    return np.stack([np.asarray(function(part)) for part in functions])
 
 
 def _each(samples: Any, summary: Callable, times: bool = True) -> Estimate:
     unpacked = unpack_real(samples)
-    found = {}
+    pairs = {}
     for name, values in unpacked.values.items():
         if values.dtype.kind in "mM" and times:
-            found[name] = _of_times(values, summary)
+            pairs[name] = _of_times(values, summary)
         elif values.dtype.kind in "fiu":
-            found[name] = without_overflow(summary, values.astype(float))
+            pairs[name] = without_overflow(summary, values.astype(float))
         else:
             raise ValueError(f"expected samples of numbers, got {values.dtype} in {name!r}")
-    return _pair(unpacked, found)
+    return _pair(unpacked, pairs)
 
 
 def without_overflow(summary: Callable, values: np.ndarray) -> tuple[Any, Any]:
     """A summary and its error, refused where powers of the values are no finite numbers."""
     with np.errstate(over="ignore", invalid="ignore"):
-        found = summary(values)
-    if not all(np.isfinite(part).all() for part in found):
+        result = summary(values)
+    if not all(np.isfinite(part).all() for part in result):
         most = np.abs(values).max(initial=0.0)
         raise ValueError(f"expected samples whose powers are finite, got values up to {most:.0e}")
-    return found
+    return result
 
 
-def _pair(unpacked, found: dict[str, tuple], **attributes: str) -> Estimate:
-    value, error = ({name: pair[i] for name, pair in found.items()} for i in range(2))
+def _pair(unpacked, pairs: dict[str, tuple], **attributes: str) -> Estimate:
+    value, error = ({name: pair[i] for name, pair in pairs.items()} for i in range(2))
     words = {"long_name": "Monte Carlo standard error", "standard_name": ""}
     return Estimate(
         unpacked.wrap(value, **attributes), unpacked.wrap(error, **{**attributes, **words})
@@ -164,9 +164,9 @@ def _share(happened: np.ndarray) -> tuple[Any, Any]:
     return k / s, np.sqrt((k + 1) * (s - k + 1) / ((s + 2) ** 2 * (s + 3)))
 
 
-def _stack(parts: list[tuple[float, Estimate]], which: int) -> Any:
+def _stack(estimates: list[tuple[float, Estimate]], index: int) -> Any:
     """Join the quantiles of several levels."""
-    levels, values = [p[0] for p in parts], [p[1][which] for p in parts]
+    levels, values = [p[0] for p in estimates], [p[1][index] for p in estimates]
     if not is_table(values[0]):
         return np.stack(values)
     if is_frame(values[0]):

@@ -36,20 +36,20 @@ class Unpacked(NamedTuple):
 def unpack(samples: Any, fewest: int = 2) -> Unpacked:
     """Take samples apart; at least so many are needed."""
     if not is_table(samples):
-        found = _arrays(samples)
+        unpacked = _arrays(samples)
     elif is_frame(samples):
-        found = _frame(samples)
+        unpacked = _frame(samples)
     elif is_dataset(samples) or is_data_array(samples):
-        found = _xarray(samples)
+        unpacked = _xarray(samples)
     else:
         got = type(samples).__name__
         raise ValueError(f"expected samples as arrays, a Dataset or a DataFrame, got a {got}")
-    number = len(next(iter(found.values.values())))
+    number = len(next(iter(unpacked.values.values())))
     _validation.at_least(fewest, num_samples=number)
-    for name, values in found.values.items():
+    for name, values in unpacked.values.items():
         if values.dtype.kind == "f":
             _validation.finite_rows(f"samples of {name!r}" if name else "samples", values)
-    return found
+    return unpacked
 
 
 def has_latlon(samples: Any) -> bool:

@@ -52,8 +52,8 @@ def unpack_tracks(samples: Any, fewest: int = 2) -> Tracks:
     y = to_unit(unpacked.values[lat], unpacked.values[lon]).reshape(shape[0], -1, 3)
 
     def wrap(y: Any) -> Any:
-        parts = (np.asarray(part).reshape(shape[1:]) for part in to_latlon(np.asarray(y)))
-        return unpacked.wrap(dict(zip((lat, lon), parts, strict=True)))
+        degrees = (np.asarray(part).reshape(shape[1:]) for part in to_latlon(np.asarray(y)))
+        return unpacked.wrap(dict(zip((lat, lon), degrees, strict=True)))
 
     def wrap_lengths(values: Any, name: str, units: str = "km") -> Any:
         words = {"units": units, "long_name": name}

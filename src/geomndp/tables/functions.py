@@ -125,8 +125,8 @@ def _check_dims(outputs: dict[str, Any], functions: tuple[str, ...], points: set
 
 
 def _attributes(array: Any) -> dict[str, str]:
-    found = {key: str(array.attrs.get(key, "")) for key in ("long_name", "standard_name")}
-    return found | {"units": stated_units(array)}
+    attributes = {key: str(array.attrs.get(key, "")) for key in ("long_name", "standard_name")}
+    return attributes | {"units": stated_units(array)}
 
 
 def _from_frame(table: Any, function: Any, inputs: Any, outputs: Any, codomain: str):
@@ -171,7 +171,7 @@ def _described(padded: Padded, name: str) -> Variable:
 
 def _inputs(padded: Padded, names: tuple[str, ...], elapsed: bool):
     """Numbers (b, n, d) of the inputs, their description, and where they are known."""
-    found, described, known = [], [], np.array(True)
+    columns, described, known = [], [], np.array(True)
     for name in names:
         values, about = padded.values[name], _described(padded, name)
         if values.dtype.kind in "mM":
@@ -181,6 +181,6 @@ def _inputs(padded: Padded, names: tuple[str, ...], elapsed: bool):
         else:
             values = _numbers(name, values)
             known = known & ~np.isnan(values)
-        found.append(values)
+        columns.append(values)
         described.append(about)
-    return np.stack(found, axis=-1), tuple(described), known
+    return np.stack(columns, axis=-1), tuple(described), known

@@ -20,10 +20,10 @@ def outputs(dataset: Any, names: Any, codomain: str) -> tuple[str, ...]:
         return as_names("outputs", names, 2 if codomain == "sphere" else None)
     if codomain == "sphere":
         return latlon_names(dataset)
-    found = tuple(str(name) for name in dataset.data_vars)
-    if not found:
+    output_names = tuple(str(name) for name in dataset.data_vars)
+    if not output_names:
         raise ValueError("expected data variables to be the outputs, got none; name outputs=...")
-    return found
+    return output_names
 
 
 def latlon_names(table: Any) -> tuple[str, str]:
@@ -53,22 +53,24 @@ def function_dims(
     """Take the named dimension(s), else `function`, else those that no named input has."""
     dims = [dim for name in outputs for dim in variable(dataset, name).dims]
     if function is not None:
-        found = as_names("function", function)
+        function_dimensions = as_names("function", function)
     elif FUNCTION in dims:
-        found = (FUNCTION,)
+        function_dimensions = (FUNCTION,)
     else:
         named = () if inputs is None else as_names("inputs", inputs)
         taken = {dim for name in named for dim in variable(dataset, name).dims}
-        found = tuple(dict.fromkeys(dim for dim in dims if named and dim not in taken))
+        function_dimensions = tuple(
+            dict.fromkeys(dim for dim in dims if named and dim not in taken)
+        )
     known = ", ".join(map(repr, dict.fromkeys(dims))) or "none"
-    if not found:
+    if not function_dimensions:
         raise ValueError(
             f"expected a dimension 'function', got {known}; name the one that counts functions: "
             "function=..."
         )
-    if missing := [dim for dim in found if dim not in dims]:
+    if missing := [dim for dim in function_dimensions if dim not in dims]:
         raise ValueError(f"expected outputs over the dimension {missing[0]!r}, got {known}")
-    return found
+    return function_dimensions
 
 
 def inputs(
@@ -77,14 +79,14 @@ def inputs(
     """All coordinates of numbers or times that vary over other dimensions than the functions'."""
     if names is not None:
         return as_names("inputs", names)
-    found = tuple(
+    input_names = tuple(
         str(name)
         for name, array in dataset.coords.items()
         if name not in outputs and array.dtype.kind in "fiumM" and set(array.dims) - {*functions}
     )
-    if not found:
+    if not input_names:
         raise ValueError("expected coordinates to be the inputs, got none; name inputs=...")
-    return found
+    return input_names
 
 
 def frame_columns(

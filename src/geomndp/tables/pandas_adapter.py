@@ -56,10 +56,10 @@ def stated(frame: Any) -> dict[Any, Any]:
 def series(frame: Any, name: str) -> Any:
     """Find one column, or level of the index."""
     if name in frame.columns:
-        found = frame[name]
-        if found.ndim > 1:
-            raise ValueError(f"expected one column {name!r}, got {found.shape[1]}")
-        return found
+        column = frame[name]
+        if column.ndim > 1:
+            raise ValueError(f"expected one column {name!r}, got {column.shape[1]}")
+        return column
     if name in frame.index.names:
         return frame.index.get_level_values(name).to_series()
     raise ValueError(f"expected a column {name!r}, got {_listed(frame)}")
@@ -69,16 +69,16 @@ def _listed(frame) -> str:
     return ", ".join(map(repr, frame.columns)) or "none"
 
 
-def _values(name: str, found: Any) -> np.ndarray:
+def _values(name: str, column: Any) -> np.ndarray:
     from pandas.api import types
 
-    if getattr(found.dtype, "tz", None) is not None:
-        return found.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy()
-    if types.is_bool_dtype(found.dtype):
+    if getattr(column.dtype, "tz", None) is not None:
+        return column.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy()
+    if types.is_bool_dtype(column.dtype):
         raise ValueError(f"expected numbers or times in {name!r}, got true and false")
-    if types.is_numeric_dtype(found.dtype):
-        return found.to_numpy(dtype=float, na_value=np.nan)
-    return found.to_numpy()
+    if types.is_numeric_dtype(column.dtype):
+        return column.to_numpy(dtype=float, na_value=np.nan)
+    return column.to_numpy()
 
 
 def write(frame: Any, variables: Variables, values: np.ndarray) -> Any:
@@ -86,12 +86,12 @@ def write(frame: Any, variables: Variables, values: np.ndarray) -> Any:
     import pandas as pd
 
     s, n, _ = values.shape
-    parts: dict[str, Any] = {"sample": np.repeat(np.arange(s), n)}
+    columns: dict[str, Any] = {"sample": np.repeat(np.arange(s), n)}
     for name in variables.input_names:
-        parts[name] = np.tile(series(frame, name).to_numpy(), s)
+        columns[name] = np.tile(series(frame, name).to_numpy(), s)
     for i, name in enumerate(variables.output_names):
-        parts[name] = values[:, :, i].reshape(-1)
-    result = pd.DataFrame(parts)
+        columns[name] = values[:, :, i].reshape(-1)
+    result = pd.DataFrame(columns)
     known = {v.name: v.units for v in (*variables.inputs, *variables.outputs) if v.units}
     known |= stated(frame)
     # Times need no units.

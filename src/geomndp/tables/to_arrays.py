@@ -131,7 +131,7 @@ def write_samples(variables: Variables, table: Any, y: Any) -> Any:
 
 
 def _inputs(variables: Variables, columns: Columns, time_origin, own: bool):
-    found = []
+    arrays = []
     for variable in variables.inputs:
         values, units = columns.values[variable.name], columns.units[variable.name]
         if values.dtype.kind in "mM":
@@ -139,13 +139,13 @@ def _inputs(variables: Variables, columns: Columns, time_origin, own: bool):
         if values.dtype.kind == "M":
             if time_origin is None and own and values.size:
                 time_origin = str(np.min(values))
-            found.append(_since(variable, values, time_origin))
+            arrays.append(_since(variable, values, time_origin))
         elif values.dtype.kind == "m":
-            found.append(seconds(values) / SECONDS[_unit_of_time(variable)])
+            arrays.append(seconds(values) / SECONDS[_unit_of_time(variable)])
         else:
             factor = duration(variable.name, units, variable.units)
-            found.append(_numbers(variable.name, values) * factor)
-    return np.stack(found, axis=1), time_origin
+            arrays.append(_numbers(variable.name, values) * factor)
+    return np.stack(arrays, axis=1), time_origin
 
 
 def _since(variable: Variable, values: np.ndarray, time_origin) -> np.ndarray:
@@ -170,11 +170,11 @@ def _unit_of_time(variable: Variable) -> str:
 
 def read_values(variables: Variables, columns: Columns) -> np.ndarray:
     """Values (n, p) of a model from the outputs' columns."""
-    found = []
+    arrays = []
     for variable in variables.outputs:
         check_same(variable.name, columns.units[variable.name], variable.units)
-        found.append(_numbers(variable.name, columns.values[variable.name]))
-    stacked = np.stack(found, axis=1)
+        arrays.append(_numbers(variable.name, columns.values[variable.name]))
+    stacked = np.stack(arrays, axis=1)
     if variables.codomain == "sphere":
         check_degrees(variables, stacked, [columns.units[name] for name in variables.output_names])
     return variables.to_values(stacked)

@@ -65,11 +65,11 @@ def powers(units: str) -> dict[str, int]:
     text = canonical(units)
     if square := re.fullmatch(r"\((.*)\) *(?:\^|\*\*)? *2", text):
         return {unit: 2 * power for unit, power in powers(square[1]).items()}
-    found: dict[str, int] = {}
+    exponents: dict[str, int] = {}
     for over, unit, power in re.findall(r"(/?) *([^\W\d]+|°\w?|%)(?:\^|\*\*)?(-?\d+)?", text):
         unit = canonical(unit)
-        found[unit] = found.get(unit, 0) + (-1 if over else 1) * int(power or 1)
-    return {unit: power for unit, power in found.items() if power}
+        exponents[unit] = exponents.get(unit, 0) + (-1 if over else 1) * int(power or 1)
+    return {unit: power for unit, power in exponents.items() if power}
 
 
 def check_variance(name: str, have: str, outputs: list[str], sphere: bool) -> None:
@@ -79,10 +79,10 @@ def check_variance(name: str, have: str, outputs: list[str], sphere: bool) -> No
     """
     if not have:
         return
-    found = powers(have)
+    exponents = powers(have)
     wanted = ["radians"] if sphere else [units for units in outputs if units]
     squares = [{unit: 2 * power for unit, power in powers(units).items()} for units in wanted]
-    if found in squares or (not wanted and all(power % 2 == 0 for power in found.values())):
+    if exponents in squares or (not wanted and all(power % 2 == 0 for power in exponents.values())):
         return
     expected = " or ".join(f"({canonical(units)})2" for units in dict.fromkeys(wanted))
     hint = "; noise_from_km makes it from errors in km" if sphere else ""
@@ -147,8 +147,8 @@ def seconds(gaps: np.ndarray) -> np.ndarray:
 
 def seconds_since(values: np.ndarray, start: np.ndarray | np.datetime64) -> np.ndarray:
     """Datetimes as seconds after `start`, in any units and centuries; NaN where missing."""
-    whole = values.astype("datetime64[s]") - start.astype("datetime64[s]")
-    return seconds(whole) + _fraction(values) - _fraction(start)
+    whole_seconds = values.astype("datetime64[s]") - start.astype("datetime64[s]")
+    return seconds(whole_seconds) + _fraction(values) - _fraction(start)
 
 
 def _fraction(values: np.ndarray | np.datetime64) -> np.ndarray:

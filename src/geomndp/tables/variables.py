@@ -98,10 +98,10 @@ def name_variables(inputs, outputs, codomain: str, units=None) -> Variables:
         raise ValueError(f"expected units of inputs and outputs, got them for {unknown}")
     if codomain == "sphere":
         names[1] = as_names("outputs (latitude, longitude)", names[1], 2)
-    parts = [[Variable(name, known.get(name, "")) for name in part] for part in names]
+    variables = [[Variable(name, known.get(name, "")) for name in part] for part in names]
     if codomain == "sphere":
-        parts[1] = [as_latlon(variable, i) for i, variable in enumerate(parts[1])]
-    return Variables(tuple(parts[0]), tuple(parts[1]), codomain)
+        variables[1] = [as_latlon(variable, i) for i, variable in enumerate(variables[1])]
+    return Variables(tuple(variables[0]), tuple(variables[1]), codomain)
 
 
 def as_latlon(output: Variable, index: int) -> Variable:
@@ -114,11 +114,11 @@ def as_latlon(output: Variable, index: int) -> Variable:
 def as_names(what: str, names, count: int | None = None) -> tuple[str, ...]:
     """One name, or several; so many if it matters."""
     try:
-        found = (names,) if isinstance(names, str) else tuple(names)
+        as_tuple = (names,) if isinstance(names, str) else tuple(names)
     except TypeError:
-        found = (names,)
-    if not all(isinstance(name, str) for name in found) or not found:
-        raise ValueError(f"expected names of {what}, got {found}")
-    if count is not None and len(found) != count:
-        raise ValueError(f"expected {count} names of {what}, got {found}")
-    return found
+        as_tuple = (names,)
+    if not all(isinstance(name, str) for name in as_tuple) or not as_tuple:
+        raise ValueError(f"expected names of {what}, got {as_tuple}")
+    if count is not None and len(as_tuple) != count:
+        raise ValueError(f"expected {count} names of {what}, got {as_tuple}")
+    return as_tuple

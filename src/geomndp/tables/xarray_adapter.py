@@ -45,8 +45,8 @@ def attributes(table: Any) -> dict[str, dict[str, Any]]:
 def variable(dataset: Any, name: str) -> Any:
     """Find a variable or coordinate."""
     if name not in dataset.variables:
-        found = ", ".join(map(repr, dataset.variables)) or "none"
-        raise ValueError(f"expected a variable or coordinate {name!r}, got {found}")
+        listed = ", ".join(map(repr, dataset.variables)) or "none"
+        raise ValueError(f"expected a variable or coordinate {name!r}, got {listed}")
     if not isinstance(dataset[name].dtype, np.dtype):  # of pandas: periods, nullable numbers, ...
         raise ValueError(f"expected numbers or times in {name!r}, got {dataset[name].dtype}")
     return dataset[name]
@@ -63,7 +63,7 @@ def columns(
 
     dataset = as_dataset(table)
     spanned = xr.broadcast(*(variable(dataset, name) for name in inputs))
-    found = {name: array.values.reshape(-1) for name, array in zip(inputs, spanned, strict=True)}
+    values = {name: array.values.reshape(-1) for name, array in zip(inputs, spanned, strict=True)}
     dims = spanned[0].dims
     for name in others:
         array = variable(dataset, name)
@@ -71,9 +71,9 @@ def columns(
             raise ValueError(
                 f"expected {name!r} over the dimensions {dims} of the inputs, got {array.dims}"
             )
-        found[name] = array.transpose(*dims).values.reshape(-1)
-    units = {name: stated_units(dataset[name]) for name in found}
-    return found, units
+        values[name] = array.transpose(*dims).values.reshape(-1)
+    units = {name: stated_units(dataset[name]) for name in values}
+    return values, units
 
 
 def check_locations(table: Any, inputs: tuple[str, ...]) -> None:
