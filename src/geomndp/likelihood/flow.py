@@ -49,8 +49,9 @@ ORDERS = {Euler: 1, Heun: 2, RK4: 4}
 
 @renamed_arguments(grid="time_grid")
 class Flow(eqx.Module):
-    """Log-densities by the probability flow. The defaults cost 64 score evaluations and 32 more
-    for the error estimate.
+    """Log-densities by the probability flow.
+
+    The defaults cost 64 score evaluations, and 32 more for the error estimate.
 
     Attributes:
         solver: Method that integrates the flow and its divergence.
