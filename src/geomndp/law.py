@@ -12,7 +12,7 @@ from jax.flatten_util import ravel_pytree
 from geomndp._types import Array, Float, Outputs, Scalar
 from geomndp.linalg import gaussian_kl, solve_lower
 from geomndp.samplers import AbstractProgramSampler, AbstractSampler, Problem, Program
-from geomndp.samplers.noise import zeros
+from geomndp.samplers.program import Noise, Shapes, shape_of
 
 __all__ = ["Gaussian", "gaussian_kl", "posterior_kl", "propagate", "sampler_law", "whiten"]
 
@@ -49,7 +49,7 @@ def propagate(program: Program, dtype) -> Gaussian:
     Returns:
         Mean (k,) and covariance (k, k) of the result, flattened (point, output).
     """
-    silence = zeros(program.init_noise, dtype)
+    silence = _zeros(program.init_noise, dtype)
     state, unravel = ravel_pytree(program.init(silence))
 
     def flat_init(noise):
@@ -80,6 +80,10 @@ def propagate(program: Program, dtype) -> Gaussian:
     return flat_finish(mean), out @ covariance @ out.T
 
 
+def _zeros(shapes: Shapes, dtype) -> Noise:
+    return tuple(jnp.zeros(shape_of(spec), dtype=dtype) for spec in shapes)
+
+
 def _columns(jacobians, rows: int) -> Float[Array, "k c"]:
     return jnp.concatenate([j.reshape(rows, -1) for j in jacobians], axis=1)
 
@@ -91,7 +95,7 @@ def _affine(phase, inputs, unravel, size: int, dtype):
         return ravel_pytree(phase.step(unravel(state), inputs, noise))[0]
 
     origin = jnp.zeros(size, dtype=dtype)
-    silence = zeros(phase.noise, dtype)
+    silence = _zeros(phase.noise, dtype)
     matrix, noise_jacobians = jax.jacfwd(step, argnums=(0, 1))(origin, silence)
     if not phase.noise:
         return matrix, step(origin, silence), jnp.zeros((size, size), dtype=dtype)

@@ -9,7 +9,7 @@ import jax.random as jr
 
 from geomndp import kernels, law, noising, samplers, score, solve
 from geomndp.gp import GP
-from geomndp.samplers.noise import shape_of
+from geomndp.samplers.program import shape_of
 
 from ..cases import quick
 

@@ -24,8 +24,13 @@ from geomndp import _validation
 from geomndp._deprecated import renamed_arguments
 from geomndp._types import Array, Float, Outputs, PRNGKeyArray
 from geomndp.geometry import AbstractDivergence, Exact
-from geomndp.likelihood.stepwise import FlowEquation, Solution, SteppedSolve
-from geomndp.likelihood.terminal import exact_log_density, prior_log_density
+from geomndp.likelihood.stepwise import (
+    FlowEquation,
+    Solution,
+    SteppedSolve,
+    exact_log_density,
+    prior_log_density,
+)
 from geomndp.linalg import zero_masked
 from geomndp.predictive import LogProb
 from geomndp.solve import (

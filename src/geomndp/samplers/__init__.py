@@ -1,8 +1,8 @@
 """Samplers: draw functions given observations or none, behind one interface."""
 
 from geomndp._deprecated import deprecated_names
+from geomndp.samplers.adaptive_flow import AdaptiveFlow
 from geomndp.samplers.amortised import (
-    AdaptiveFlow,
     Amortised,
     check_amortised,
     conditional_dynamics,
@@ -11,10 +11,8 @@ from geomndp.samplers.amortised import (
 from geomndp.samplers.base import AbstractProgramSampler, AbstractSampler, Samples, sample_keys
 from geomndp.samplers.langevin import KineticLangevin, Langevin
 from geomndp.samplers.moment_matching import MomentMatching
-from geomndp.samplers.noise import PointNoise
-from geomndp.samplers.padding import pad_mask, pad_problem, pad_rows
-from geomndp.samplers.problem import Observations, Problem
-from geomndp.samplers.program import Info, Phase, Program, run
+from geomndp.samplers.problem import Observations, Problem, pad_mask, pad_problem, pad_rows
+from geomndp.samplers.program import Info, Phase, PointNoise, Program, run
 from geomndp.samplers.registry import by_name, from_text, sampler_names, sampler_options
 from geomndp.samplers.repaint import RePaint, Replacement
 from geomndp.samplers.twisted_smc import SMCRuns, TwistedSMC

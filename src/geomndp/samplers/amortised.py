@@ -10,20 +10,21 @@ import jax.numpy as jnp
 from geomndp import _validation
 from geomndp._arrays import bucket
 from geomndp._deprecated import renamed_arguments
+from geomndp._types import Outputs
+from geomndp.linalg import AbstractGram
 from geomndp.samplers.base import AbstractProgramSampler
-from geomndp.samplers.padding import pad_observations
-from geomndp.samplers.problem import Problem
+from geomndp.samplers.problem import Problem, pad_observations
 from geomndp.samplers.program import Phase, Program
-from geomndp.samplers.reverse_pass import reverse_pass, start, start_evaluations
 from geomndp.solve import (
+    AbstractDynamics,
     AbstractFixedStepSolver,
     AbstractReverseStep,
     AbstractTimeGrid,
-    Adaptive,
     ConditionalDynamics,
     Multistep,
     Ode,
     PowerTimeGrid,
+    ReverseState,
 )
 
 
@@ -135,46 +136,72 @@ def check_amortised(problem: Problem) -> None:
             )
 
 
-@renamed_arguments(grid="time_grid")
-class AdaptiveFlow(AbstractProgramSampler):
-    """Probability flow by an adaptive solver, which chooses its steps by their error.
+def start(dynamics: AbstractDynamics, root: AbstractGram, z: Outputs) -> Outputs:
+    r"""Draw from about the law at time one, N(m + sigma u(m), K).
 
-    Attributes:
-        solver: Adaptive method and its tolerances.
-        steps: Intervals of diffusion time that are solved one after another.
-        time_grid: Where their ends lie.
+    The limiting law lacks the mean $a (E[y_0] - m)$ that is left at time one. Tweedie's formula at
+    y = m restores it, for one evaluation; a flow never forgets the lack.
+    On a manifold the limiting law, which is uniform, is reached far better.
+
+    Args:
+        dynamics: Free points and their score.
+        root: Root of the limiting covariance there.
+        z: White noise (n, p).
+
+    Returns:
+        Values (n, p).
     """
+    if not dynamics.noising.manifold.flat:
+        return dynamics.noising.limit_from_noise(dynamics.x, root.mv(z))
+    m = dynamics.mean()
+    one = jnp.ones((), dtype=m.dtype)
+    return m + dynamics.noising.sigma(one) * dynamics.u(one, m) + root.mv(z)
 
-    solver: Adaptive = Adaptive()
-    steps: int = eqx.field(default=1, static=True)
-    time_grid: AbstractTimeGrid = PowerTimeGrid(7.0)
-    pads = True
 
-    def check(self, problem):
-        check_amortised(problem)
+def start_evaluations(dynamics: AbstractDynamics) -> int:
+    """Score evaluations of `start`."""
+    return int(dynamics.noising.manifold.flat)
 
-    def program(self, problem):
-        dynamics = conditional_dynamics(problem)
-        root = dynamics.gram().root()
 
-        def init(noise):
-            y = start(dynamics, root, noise[0])
-            return y, jnp.asarray(start_evaluations(dynamics), jnp.int32)
+def reverse_pass(
+    problem: Problem,
+    dynamics: AbstractDynamics,
+    reverse_step: AbstractReverseStep,
+    time_grid: AbstractTimeGrid,
+    steps: int,
+    cost: int = 1,
+) -> Program:
+    """Program of reverse steps from time one to t_min.
 
-        def step(state, times, noise):
-            (y, evaluations), (_, t, s) = state, times
-            retract, norm = dynamics.noising.manifold.retract, dynamics.norm()
-            times = jnp.stack([t, s])
-            y, more = self.solver.integrate(dynamics.flow, times, y, retract, norm)
-            return y, evaluations + more.astype(jnp.int32)
+    Args:
+        problem: Targets and observations.
+        dynamics: Points that move: the targets, or all points, context first.
+        reverse_step: Reverse step.
+        time_grid: Where the diffusion times lie.
+        steps: Number of steps.
+        cost: Score evaluations of one score of the dynamics.
 
-        return Program(
-            init=init,
-            init_noise=(problem.target_noise(),),
-            phases=(Phase(step, ()),),
-            inputs=problem.times(self.time_grid, self.steps),
-            finish=lambda state: state[0],
-            evaluations=lambda state: state[1],
-            mask=problem.mask,
-            affine=False,  # its steps depend on the values
-        )
+    Returns:
+        The program, whose result is the values (n, p) of the targets.
+    """
+    root = dynamics.gram().root()
+    first = len(dynamics.x) - len(problem.x)
+    rows = problem.joint_noise() if first else problem.target_noise()
+
+    def init(noise):
+        y = start(dynamics, root, noise[0])
+        return ReverseState(y, y)
+
+    def step(state, times, noise):
+        before, t, s = times
+        return reverse_step(dynamics, before, t, s, state, root.mv(noise[0]))
+
+    return Program(
+        init=init,
+        init_noise=(rows,),
+        phases=(Phase(step, (rows,)),),
+        inputs=problem.times(time_grid, steps),
+        finish=lambda state: state.y[first:],
+        evaluations=(start_evaluations(dynamics) + steps * reverse_step.evaluations) * cost,
+        mask=problem.mask,
+    )

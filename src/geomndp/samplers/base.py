@@ -8,9 +8,8 @@ import jax
 import jax.numpy as jnp
 
 from geomndp._types import Array, Float, PRNGKeyArray
-from geomndp.samplers.noise import each_key
 from geomndp.samplers.problem import Problem
-from geomndp.samplers.program import Info, Program, run
+from geomndp.samplers.program import Info, Program, each_key, run
 from geomndp.solve import AbstractTimeGrid
 
 if TYPE_CHECKING:  # to pyright an AbstractVar is a field, the first of every subclass

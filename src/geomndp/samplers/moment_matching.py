@@ -4,9 +4,9 @@ import equinox as eqx
 
 from geomndp import _validation
 from geomndp._deprecated import renamed_arguments
+from geomndp.samplers.amortised import reverse_pass
 from geomndp.samplers.base import AbstractProgramSampler
 from geomndp.samplers.guidance import guided_dynamics
-from geomndp.samplers.reverse_pass import reverse_pass
 from geomndp.solve import AbstractReverseStep, AbstractTimeGrid, Multistep, PowerTimeGrid
 
 

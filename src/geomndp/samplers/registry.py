@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from geomndp import _validation
-from geomndp.samplers.amortised import AdaptiveFlow, Amortised, flow
+from geomndp.samplers.adaptive_flow import AdaptiveFlow
+from geomndp.samplers.amortised import Amortised, flow
 from geomndp.samplers.base import AbstractSampler
 from geomndp.samplers.langevin import KineticLangevin, Langevin
 from geomndp.samplers.moment_matching import MomentMatching

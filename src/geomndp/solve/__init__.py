@@ -11,7 +11,6 @@ from geomndp.solve.integrators import (
     Heun,
     on_manifold,
 )
-from geomndp.solve.random_times import stratified_uniform, times_from_uniform
 from geomndp.solve.reverse_steps import (
     AbstractReverseStep,
     EulerMaruyama,
@@ -27,6 +26,8 @@ from geomndp.solve.time_grids import (
     LogSnrTimeGrid,
     PowerTimeGrid,
     UniformTimeGrid,
+    stratified_uniform,
+    times_from_uniform,
 )
 
 __all__ = [
