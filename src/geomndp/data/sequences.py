@@ -12,7 +12,7 @@ from geomndp.data.context_sampling import ContextSampler
 from geomndp.data.generators import AbstractGenerator
 
 START, ENDS, ANY = 0, 1, 2
-"""ContextSampler: the start of a function, its start and end, or any of its points."""
+"""Contexts: the start of a function, its start and end, or any of its points."""
 
 
 class SequenceGenerator(AbstractGenerator):

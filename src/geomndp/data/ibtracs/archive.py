@@ -25,7 +25,12 @@ PER_STORM = ("SEASON", "NUMBER", "NAME", "TRACK_TYPE", "SOURCE")
 
 @dataclass(frozen=True)
 class Archive:
-    """Best tracks: one fix a row, sorted by storm and time, and what could not be read."""
+    """Best tracks and what could not be read.
+
+    Attributes:
+        frame: One fix per row, sorted by storm and time.
+        report: Rows and cells that could not be read.
+    """
 
     frame: pandas.DataFrame
     report: ReadReport
@@ -35,12 +40,23 @@ class Archive:
         return len(set(self.frame["SID"]))
 
     def dataset(self) -> xarray.Dataset:
-        """As NOAA's NetCDF files: variables (storm, date_time), filled up to the longest storm."""
+        """Tracks as in NOAA's NetCDF files.
+
+        Returns:
+            Variables (storm, date_time), filled up to the longest storm.
+        """
         return storms_dataset(self.frame)
 
 
 def storms_dataset(frame: pandas.DataFrame) -> xarray.Dataset:
-    """Fixes of a table as arrays (storm, date_time); NaN, NaT and "" are filling."""
+    """Fixes of a table as arrays (storm, date_time).
+
+    Args:
+        frame: One fix per row, as in `Archive.frame`.
+
+    Returns:
+        The arrays; NaN, NaT and "" are filling.
+    """
     import pandas as pd
     import xarray as xr
 
@@ -86,11 +102,26 @@ def read(
     agency: str | None = None,
     columns: tuple[str, ...] = (),
 ) -> Archive:
-    """Read official or compact IBTrACS files: a file, a folder, or None for $GEOMNDP_IBTRACS.
+    """Read official or compact IBTrACS files.
 
-    Positions are IBTrACS' own (`LAT`, `LON`, merged from all agencies), or those of one `agency`
-    (`"usa"`, `"tokyo"`, `"bom"`...), whose rows without a position are in the report. `columns` are
-    further ones to read, as they stand. Where several files hold a storm the first one's stands.
+    Where several files hold a storm the first one's stands.
+
+    Args:
+        path: A file or folder, by default $GEOMNDP_IBTRACS.
+        agency: Agency of the positions (`"usa"`, `"tokyo"`, `"bom"`, ...), whose rows without a
+            position are in the report; by default IBTrACS' own, merged from all agencies.
+        columns: Further columns to read, as they stand.
+
+    Returns:
+        Fixes and a report.
+
+    Raises:
+        ValueError: If a file is damaged or lacks columns.
+        FileNotFoundError: If there is no archive.
+
+    Example:
+        >>> archive = read("ibtracs.ALL.list.v04r01.csv")
+        >>> print(archive.report)
     """
     import pandas as pd
 

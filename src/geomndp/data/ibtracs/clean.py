@@ -69,7 +69,7 @@ def _position(raw: RawTable, ledger: _Ledger) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _drop_repeated(frame, ledger: _Ledger) -> None:
-    """One fix a storm and time: the first stands, whether or not the others agree with it."""
+    """One fix per storm and time: the first stands, whether or not the others agree with it."""
     fixes = frame[ledger.use]
     repeated = fixes.duplicated(["SID", "ISO_TIME"], keep="first")
     if not repeated.any():
@@ -87,6 +87,13 @@ def clean(raw: RawTable, source: str):
     """Fixes as a DataFrame sorted by storm and time, in the file's order of storms, and a report.
 
     Longitudes are in [-180, 180), times datetime64[s], numbers float with NaN for a blank.
+
+    Args:
+        raw: Cells of a file.
+        source: Its name.
+
+    Returns:
+        The DataFrame and the report.
     """
     import pandas as pd
 

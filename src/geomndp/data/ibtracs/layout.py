@@ -23,25 +23,51 @@ OPTIONAL = (
 NUMBERS = frozenset({"SEASON", "NUMBER", "WMO_WIND", "WMO_PRES", "USA_WIND"})
 """Cells that must be numbers; latitude, longitude and time are treated apart."""
 UNITS = frozenset({"LAT", "LON"})
-"""Cells by which the row of units is known: they start with `degrees`."""
+"""Cells that identify the row of units: they start with `degrees`."""
 
 
-def position_columns(agency: str | None, known) -> tuple[str, str]:
-    """Names of the position's columns: IBTrACS' own, or those of one agency."""
+def position_columns(agency: str | None, columns) -> tuple[str, str]:
+    """Names of the latitude and longitude columns.
+
+    Args:
+        agency: An agency such as "usa"; None for IBTrACS' own positions.
+        columns: Columns of the file.
+
+    Returns:
+        Names of the two columns.
+
+    Raises:
+        ValueError: If the file has no positions of the agency.
+    """
     if agency is None:
         return "LAT", "LON"
     lat, lon = f"{agency.upper()}_LAT", f"{agency.upper()}_LON"
-    if lat in known and lon in known:
+    if lat in columns and lon in columns:
         return lat, lon
-    agencies = sorted(name.removesuffix("_LAT").lower() for name in known if name.endswith("_LAT"))
+    agencies = sorted(
+        name.removesuffix("_LAT").lower() for name in columns if name.endswith("_LAT")
+    )
     listed = ", ".join(agencies) or "none"
     raise ValueError(f"expected an agency with positions in the file ({listed}), got {agency!r}")
 
 
-def wanted_columns(known, position: tuple[str, str], extra, where: str) -> list[str]:
-    """Columns to read of those a file has; refuses a file without the required ones."""
-    missing = [name for name in (*REQUIRED, *extra) if name not in known]
+def wanted_columns(columns, position: tuple[str, str], extra, where: str) -> list[str]:
+    """Columns to read of a file.
+
+    Args:
+        columns: Columns of the file.
+        position: Those of latitude and longitude.
+        extra: Further ones to read.
+        where: Name of the file, for messages.
+
+    Returns:
+        Required, optional and extra columns that the file has.
+
+    Raises:
+        ValueError: If a required or extra column is missing.
+    """
+    missing = [name for name in (*REQUIRED, *extra) if name not in columns]
     if missing:
         raise ValueError(f"expected columns {', '.join(missing)} in {where}, which lacks them")
     names = (*REQUIRED, *OPTIONAL, *position, *extra)
-    return [name for name in dict.fromkeys(names) if name in known]
+    return [name for name in dict.fromkeys(names) if name in columns]

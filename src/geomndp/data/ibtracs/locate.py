@@ -25,7 +25,18 @@ _WHOLE_ARCHIVES = (
 
 
 def locate(path: str | os.PathLike | None = None) -> tuple[Path, ...]:
-    """Files to read: `path` itself, or the archive in the folder `path` or $GEOMNDP_IBTRACS."""
+    """Files of the archive.
+
+    Args:
+        path: A file, or a folder with an archive; by default $GEOMNDP_IBTRACS.
+
+    Returns:
+        Files to read together.
+
+    Raises:
+        ValueError: If neither path nor variable is given.
+        FileNotFoundError: If there is no archive.
+    """
     if path is None:
         path = os.environ.get(VARIABLE)
         if not path:
@@ -38,12 +49,23 @@ def locate(path: str | os.PathLike | None = None) -> tuple[Path, ...]:
     for names in _WHOLE_ARCHIVES:
         if (path / names[0]).is_file():
             return tuple(path / name for name in names if (path / name).is_file())
-    known = ", ".join(names[0] for names in _WHOLE_ARCHIVES)
-    raise FileNotFoundError(f"expected one of {known} in the folder {path}, got none of them")
+    listed = ", ".join(names[0] for names in _WHOLE_ARCHIVES)
+    raise FileNotFoundError(f"expected one of {listed} in the folder {path}, got none of them")
 
 
 def address(subset: str = "ALL", layout: str = "csv") -> str:
-    """NOAA's address of a file."""
+    """NOAA's address of a file.
+
+    Args:
+        subset: One of `SUBSETS`: "ALL", a basin, or recent years.
+        layout: "csv" or "netcdf".
+
+    Returns:
+        The address.
+
+    Raises:
+        ValueError: If there is no such subset or layout.
+    """
     _validation.one_of("subset", subset, SUBSETS)
     _validation.one_of("layout", layout, LAYOUTS)
     if layout == "csv":
@@ -63,8 +85,20 @@ def fetch(
 
     NOAA rewrites these files several times a week and publishes no checksums, so that none can be
     fixed here. The sha256 of what was fetched is written beside the file, `NAME.sha256`, and the
-    file is verified by it whenever it is used again; `refresh` fetches the present version.
-    `folder` is the user's cache if not given, `downloader` one of pooch's.
+    file is verified by it whenever it is used again.
+
+    Args:
+        subset: One of `SUBSETS`: "ALL", a basin, or recent years.
+        layout: "csv" or "netcdf".
+        folder: Where to put it, by default the user's cache.
+        refresh: Whether to fetch the present version in any case.
+        downloader: One of pooch's downloaders.
+
+    Returns:
+        Path of the file.
+
+    Raises:
+        ValueError: If the file on disk has changed since it was fetched.
     """
     import pooch
 

@@ -24,11 +24,11 @@ def _open(path: Path):
         # Times as numbers: they are read from `iso_time`, which is exact.
         return xr.open_dataset(path, engine="h5netcdf", decode_times=False).load()
     except (OSError, RuntimeError, KeyError, EOFError, ValueError) as error:
-        raise ValueError(f"expected a whole NetCDF file, got {path.name}: {error}") from error
+        raise ValueError(f"expected a complete NetCDF file, got {path.name}: {error}") from error
 
 
 def _column(data, name: str, shape: tuple[int, int]) -> np.ndarray:
-    """Cells (storm, point) of a variable; one that is given once a storm is repeated."""
+    """Cells (storm, point) of a variable; one that is given once per storm is repeated."""
     variable = data[name.lower()]
     values = variable.values
     if values.dtype.kind in "SUO":
@@ -42,7 +42,19 @@ def _column(data, name: str, shape: tuple[int, int]) -> np.ndarray:
 
 
 def read_netcdf(path: Path, *, agency: str | None, extra: tuple[str, ...]) -> RawTable:
-    """Cells of a NetCDF file, storm by storm; numbers stay numbers."""
+    """Cells of a NetCDF file, storm by storm; numbers stay numbers.
+
+    Args:
+        path: The file.
+        agency: Agency of the positions, None for IBTrACS' own.
+        extra: Further columns to read.
+
+    Returns:
+        The cells, with the location of every row in the file.
+
+    Raises:
+        ValueError: If the file is damaged or lacks columns.
+    """
     data = _open(path)
     names = [str(name).upper() for name in data.variables]
     position = position_columns(agency, names)

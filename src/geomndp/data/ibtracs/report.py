@@ -1,4 +1,4 @@
-"""What could not be read: every row and cell by name, nothing dropped in silence."""
+"""Report of rows and cells that could not be read; nothing is dropped in silence."""
 
 from __future__ import annotations
 
@@ -8,24 +8,36 @@ from typing import NamedTuple
 
 
 class ReadProblem(NamedTuple):
-    """One row (or one of its cells) that could not be read, or was left out."""
+    """One row (or one of its cells) that could not be read, or was left out.
+
+    Attributes:
+        row: Its location: `line 17`, or `storm 3, point 12` in a NetCDF file.
+        sid: Identifier of the storm.
+        reason: What is wrong.
+        value: The cell as it stands.
+        dropped: True where the row was left out, False where one cell became a blank.
+    """
 
     row: str
-    """Where it stands: `line 17`, or `storm 3, point 12` in a NetCDF file."""
     sid: str
     reason: str
     value: str
     dropped: bool
-    """True where the row was left out, False where one cell became a blank."""
 
 
 @dataclass(frozen=True)
 class ReadReport:
-    """Counts and names of what was read from one file or several."""
+    """Counts of what was read from one file or several, and all problems.
+
+    Attributes:
+        sources: Names of the files.
+        rows: Rows of data in the files, readable or not.
+        kept: Rows that were kept.
+        problems: Rows and cells that could not be read.
+    """
 
     sources: tuple[str, ...]
     rows: int
-    """Rows of data in the files, readable or not."""
     kept: int
     problems: tuple[ReadProblem, ...] = field(repr=False)
 

@@ -9,10 +9,22 @@ from geomndp.geometry.geodesy import to_unit
 
 
 def resample(hours: np.ndarray, lat, lon, grid: np.ndarray) -> np.ndarray:
-    """Unit vectors (k, 3) at the `grid` hours of a storm with fixes at `hours`, which increase.
+    """Interpolate the fixes of a storm at given times.
 
     Monotone cubic interpolation (PCHIP, Fritsch and Butland 1984) of the unit vectors in space,
     then projection to the sphere; a fix that is on the grid is kept as it is.
+
+    Args:
+        hours: Times of the fixes, shape (m,), increasing.
+        lat: Their latitudes in degrees, shape (m,).
+        lon: Their longitudes in degrees, shape (m,).
+        grid: Times of the track in hours, shape (k,).
+
+    Returns:
+        Unit vectors, shape (k, 3).
+
+    Raises:
+        ValueError: If the grid goes beyond the fixes.
     """
     curve = PchipInterpolator(hours, to_unit(lat, lon), axis=0, extrapolate=False)(grid)
     if not np.isfinite(curve).all():

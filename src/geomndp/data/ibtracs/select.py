@@ -22,10 +22,17 @@ HOURS_A_DAY = 24.0
 
 @dataclass(frozen=True)
 class Tracks:
-    """Tracks of equal length: `x` (s, n, 1) days since the first fix, `y` (s, n, 3) unit vectors.
+    """Tracks of equal length, one row per storm.
 
-    One row a storm of `sid`, `season`, `basin` (of the first fix), `start` and `native`, the
-    number of points that are fixes and not interpolated. `left_out` counts storms by reason.
+    Attributes:
+        x: Days since the first fix, shape (s, n, 1).
+        y: Positions as unit vectors, shape (s, n, 3).
+        sid: Identifiers of the storms.
+        season: Their years.
+        basin: Basins of the first fixes.
+        start: Times of the first fixes.
+        native: Numbers of points that are fixes and not interpolated.
+        left_out: Numbers of storms that were not selected, by reason.
     """
 
     x: np.ndarray
@@ -41,17 +48,35 @@ class Tracks:
         return len(self.sid)
 
     def take(self, index) -> Tracks:
-        """Some of the storms."""
+        """A subset of the storms.
+
+        Args:
+            index: Indices or a mask.
+
+        Returns:
+            Their tracks.
+        """
         names = ("x", "y", "sid", "season", "basin", "start", "native")
         return replace(self, **{name: getattr(self, name)[index] for name in names})
 
     def spread(self, num: int) -> Tracks:
-        """`num` storms (or all, if fewer) spread evenly over these, which are in order of time."""
+        """Storms spread evenly over these, which are in order of time.
+
+        Args:
+            num: How many; all, if there are fewer.
+
+        Returns:
+            Their tracks.
+        """
         _validation.at_least(1, num=num)
         return self.take(np.linspace(0, len(self) - 1, min(num, len(self))).round().astype(int))
 
     def dataset(self) -> xarray.Dataset:
-        """As an xarray Dataset (storm, point) in degrees."""
+        """Tracks as an xarray Dataset.
+
+        Returns:
+            Latitudes and longitudes in degrees, and times, (storm, point).
+        """
         import xarray as xr
 
         lat, lon = to_latlon(self.y)
@@ -69,7 +94,11 @@ class Tracks:
         )
 
     def frame(self) -> pandas.DataFrame:
-        """As a pandas DataFrame, one point a row."""
+        """Tracks as a pandas DataFrame.
+
+        Returns:
+            One point per row.
+        """
         data = self.dataset().to_dataframe().reset_index()
         return data.filter(["sid", "season", "basin", "point", "time", "lat", "lon"])
 
@@ -83,11 +112,25 @@ def select(
     max_gap_hours: float = 24.0,
     dtype=np.float64,
 ) -> Tracks:
-    """Choose tracks as the paper does: main ones, on a 3-hourly grid from the first fix, cut to 50.
+    """Select tracks as the paper does: main ones, on a 3-hourly grid from the first fix, cut to 50.
 
     A storm is long enough if its last fix is `(points - 1) * hours` after the first one or later;
     storms reported every 6 hours are interpolated, as IBTrACS itself does, and fixes off the grid
-    serve the interpolation. A storm with a longer gap than `max_gap_hours` is left out.
+    serve the interpolation.
+
+    Args:
+        frame: Fixes, as in `Archive.frame`.
+        points: Points of a track.
+        hours: Hours between them.
+        track_types: Types of tracks to select.
+        max_gap_hours: Longest time without a fix; storms with a longer one are left out.
+        dtype: Floating-point type of the tracks.
+
+    Returns:
+        The tracks, and how many storms were left out.
+
+    Raises:
+        ValueError: If the rows of a storm are not together.
     """
     _validation.at_least(2, points=points)
     _validation.positive(hours=hours, max_gap_hours=max_gap_hours)
@@ -140,5 +183,18 @@ def _tracks(kept, curves, days, left_out, dtype) -> Tracks:
 
 
 def cyclones(path: str | os.PathLike | None = None, **options) -> Tracks:
-    """Tracks of the archive at `path` (None: $GEOMNDP_IBTRACS) by the paper's selection."""
+    """Read an archive and select tracks as the paper does.
+
+    Args:
+        path: A file or folder, by default $GEOMNDP_IBTRACS.
+        **options: Those of `select`: `points`, `hours`, ...
+
+    Returns:
+        The tracks.
+
+    Example:
+        >>> tracks = cyclones()
+        >>> tracks.y.shape  # storms, points, unit vectors
+        (5403, 50, 3)
+    """
     return select(read(path).frame, **options)

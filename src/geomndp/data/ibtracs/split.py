@@ -1,4 +1,4 @@
-"""Which storms are held out: by storm and seed, or by season."""
+"""Train/test splits: by storm and seed, or by season."""
 
 from __future__ import annotations
 
@@ -27,10 +27,21 @@ def _check_share(share: float, tracks: Tracks) -> None:
 
 
 def split_by_storm(tracks: Tracks, seed: int, *, test_share: float = 0.1) -> Split:
-    """Hold out a random tenth of the storms.
+    """Hold out a random part of the storms.
 
     Storms are put in the order of their identifiers before they are shuffled, so that the split
     does not depend on the order of the file; both parts keep the order of `tracks`.
+
+    Args:
+        tracks: All tracks.
+        seed: Seed of the shuffle.
+        test_share: Share of the storms to hold out.
+
+    Returns:
+        Training and test tracks.
+
+    Raises:
+        ValueError: If there are fewer than two storms, or not 0 < test_share < 1.
     """
     _check_share(test_share, tracks)
     order = np.argsort(tracks.sid, kind="stable")
@@ -43,7 +54,19 @@ def split_by_storm(tracks: Tracks, seed: int, *, test_share: float = 0.1) -> Spl
 def split_by_season(
     tracks: Tracks, first_season: int | None = None, *, test_share: float = 0.1
 ) -> Split:
-    """Hold out the seasons from `first_season` on: by default the latest that hold a tenth."""
+    """Hold out the latest seasons.
+
+    Args:
+        tracks: All tracks.
+        first_season: First season to hold out; by default the latest that leave `test_share`.
+        test_share: Share of the storms to hold out.
+
+    Returns:
+        Training and test tracks.
+
+    Raises:
+        ValueError: If one of the two would be empty.
+    """
     _check_share(test_share, tracks)
     if first_season is None:
         newest_first = np.sort(tracks.season)[::-1]

@@ -1,4 +1,4 @@
-"""NOAA's CSV layout: names, a row of units, then one fix a row with a space for a blank."""
+"""NOAA's CSV layout: names, a row of units, then one fix per row with a space for a blank."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
                     yield line, cells
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ValueError(
-            f"expected a whole gzip file, got {path.name}, broken after line {line}: {error}"
+            f"expected a complete gzip file, got {path.name}, broken after line {line}: {error}"
         ) from error
     except csv.Error as error:
         raise ValueError(
@@ -71,7 +71,19 @@ def _header(path: Path, lines) -> list[str]:
 
 
 def read_text(path: Path, *, agency: str | None, extra: tuple[str, ...]) -> RawTable:
-    """Cells of a CSV file, plain or compressed by gzip."""
+    """Cells of a CSV file, plain or compressed by gzip.
+
+    Args:
+        path: The file.
+        agency: Agency of the positions, None for IBTrACS' own.
+        extra: Further columns to read.
+
+    Returns:
+        The cells, with the line of every row, and rows that could not be read.
+
+    Raises:
+        ValueError: If the file is damaged or lacks columns.
+    """
     lines = _rows(path)
     names = _header(path, lines)
     position = position_columns(agency, names)
@@ -90,7 +102,9 @@ def read_text(path: Path, *, agency: str | None, extra: tuple[str, ...]) -> RawT
         counted = f"{len(cells)} cells for {len(names)} columns"
         problems.append(ReadProblem(f"line {line}", sid, "wrong number of cells", counted, True))
     if len(cells) < len(names) and not _ends_in_line_end(path):
-        raise ValueError(f"expected a whole file, got {path.name}, which ends within line {line}")
+        raise ValueError(
+            f"expected a complete file, got {path.name}, which ends within line {line}"
+        )
     table = np.array(kept, dtype=object).reshape(len(kept), len(wanted))
     rows = np.array([f"line {number}" for number in line_numbers], dtype=object)
     return RawTable(dict(zip(wanted, table.T, strict=True)), rows, position, problems)
