@@ -1,10 +1,12 @@
-"""The log of a training run, as arrays and as a CSV file that survives a killed process."""
+"""Log and progress of a training run: arrays, a CSV file that survives a killed process, a bar."""
 
 from __future__ import annotations
 
 import contextlib
 import csv
 import warnings
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,6 +16,7 @@ from geomndp import _atomic_io
 
 COLUMNS = ("step", "loss", "gradient_norm", "seconds")
 Row = tuple[int, float, float, float]
+Update = Callable[[int, float], None]
 
 
 class History(NamedTuple):
@@ -131,3 +134,38 @@ def _row(line: str) -> Row | None:
     except ValueError:
         return None
     return row if 0 < row[0] < 2**63 and np.all(np.isfinite(row[1:])) else None
+
+
+@contextlib.contextmanager
+def progress(total: int, done: int, *, quiet: bool = False) -> Iterator[Update]:
+    """Show a progress bar; nothing without the package rich.
+
+    Args:
+        total: Number of steps.
+        done: Steps that are done already.
+        quiet: Whether to show nothing.
+
+    Yields:
+        `update(step, loss)`.
+    """
+    if quiet or find_spec("rich") is None:
+        yield lambda step, loss: None
+        return
+    from rich import progress as rich
+
+    class Speed(rich.ProgressColumn):
+        """Steps per second since this process began to train."""
+
+        def render(self, task: rich.Task):
+            return f"{(task.completed - done) / max(task.elapsed or 0.0, 1e-9):.4g} steps/s"
+
+    with rich.Progress(
+        rich.TextColumn("training"),
+        rich.BarColumn(),
+        rich.MofNCompleteColumn(),
+        rich.TextColumn("loss {task.fields[loss]:.4f}"),
+        Speed(),
+        rich.TimeRemainingColumn(),
+    ) as bar:
+        task = bar.add_task("training", total=total, completed=done, loss=float("nan"))
+        yield lambda step, loss: bar.update(task, completed=step, loss=loss)

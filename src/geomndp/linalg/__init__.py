@@ -10,17 +10,14 @@ from geomndp.linalg.gram import (
     LOG_2PI,
     AbstractGram,
     DiagonalGram,
-    apply,
-    jitter,
     join_masks,
     matmul,
     norm,
-    per_output,
     per_point,
     safe_sqrt,
     zero_masked,
 )
-from geomndp.linalg.matrix import MatrixGram
+from geomndp.linalg.matrix import MatrixGram, apply, jitter, per_output
 
 __all__ = [
     "LOG_2PI",

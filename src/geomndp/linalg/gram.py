@@ -17,19 +17,6 @@ else:
 LOG_2PI = 1.8378770664093453
 
 
-def jitter(dtype: jnp.dtype, n: int | Scalar) -> float | Scalar:
-    """Relative diagonal shift that keeps a Cholesky factor of n smooth values real.
-
-    Rounding moves the eigenvalues of an n x n matrix by about n eps / 8 (measured).
-
-    Args:
-        dtype: Floating-point type of the matrix.
-        n: Its size.
-    """
-    least, rounding = 1e-10 if dtype == jnp.float64 else 1e-6, float(jnp.finfo(dtype).eps) / 4
-    return max(least, n * rounding) if isinstance(n, int) else jnp.maximum(least, n * rounding)
-
-
 def matmul(a: Array, b: Array) -> Array:
     """Matrix product in full precision, where an accelerator would round float32 factors.
 
@@ -87,33 +74,6 @@ def join_masks(
         for mask, size in ((first, n), (second, m))
     ]
     return jnp.concatenate(masks)
-
-
-def per_output(matrix: Float[Array, "n m"], dim: int) -> Float[Array, "np mp"]:
-    """Covariance of independent copies on flattened (point, output) indices.
-
-    Args:
-        matrix: Covariance of one copy, shape (n, m).
-        dim: Number p of copies.
-
-    Returns:
-        Shape (n p, m p).
-    """
-    return jnp.kron(matrix, jnp.eye(dim, dtype=matrix.dtype))
-
-
-def apply(matrix: Float[Array, "a b"], v: Float[Array, "m p"]) -> Float[Array, "n p"]:
-    """Multiply by a matrix on points, or on flattened (point, output) indices.
-
-    Args:
-        matrix: Shape (n, m) or (n p, m p).
-        v: Values, shape (m, p).
-
-    Returns:
-        Shape (n, p).
-    """
-    columns = v if matrix.shape[1] == len(v) else v.reshape(-1, 1)
-    return matmul(matrix, columns).reshape(-1, v.shape[1])
 
 
 def safe_sqrt(square: Array) -> Array:

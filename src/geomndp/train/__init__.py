@@ -5,11 +5,10 @@ from geomndp._devices import batch_mesh
 from geomndp._training_log import History, Log
 from geomndp.train.checkpoint import CheckpointError, Checkpoints
 from geomndp.train.context_noise import ContextNoiseLevels
-from geomndp.train.fit import fit_score
+from geomndp.train.fit import adam, fit_score
 from geomndp.train.lock import FolderInUse
 from geomndp.train.loop import TrainingDiverged, run
 from geomndp.train.loss import DenoisingLoss, LikelihoodWeighting, LossInfo, default_loss
-from geomndp.train.optimiser import adam
 from geomndp.train.step import StepInfo, Trainer, TrainState, init, train_steps
 
 __all__ = [

@@ -1,8 +1,9 @@
-"""Train a network score from start to end: the one function that other layers call."""
+"""Train a network score from start to end, and the optimiser by default."""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from os import PathLike
@@ -24,15 +25,53 @@ from geomndp.noising import AbstractNoising
 from geomndp.score import NetworkScore
 from geomndp.train.checkpoint import Checkpoints
 from geomndp.train.fingerprint import describe_array, fingerprint
-from geomndp.train.interleave import STEPS_PER_GENERATOR, init_interleaved
 from geomndp.train.lock import hold
-from geomndp.train.loop import run
+from geomndp.train.loop import STEPS_PER_GENERATOR, init_interleaved, run
 from geomndp.train.loss import DenoisingLoss
-from geomndp.train.optimiser import adam
 from geomndp.train.step import Trainer, TrainState, divisor
 
 
 @renamed_arguments(eps="t_min", stream="generator", decay="ema_decay", also="model_settings")
+@functools.cache  # the same object for the same settings: steps compiled with it serve again
+def adam(
+    steps: int,
+    *,
+    peak: float = 1e-3,
+    start: float = 1e-4,
+    end: float = 1e-5,
+    warmup: float = 1 / 30,
+    clip: float = 1.0,
+) -> optax.GradientTransformation:
+    """Adam with linear warm-up, cosine decay and clipped gradients.
+
+    The defaults are the paper's: 10 epochs of 300 to 1e-3, a cosine to 1e-5, global norm at most 1.
+
+    Args:
+        steps: Number of training steps.
+        peak: Highest learning rate.
+        start: Learning rate at the first step.
+        end: Learning rate at the last step.
+        warmup: Share of the steps in which the rate rises from `start` to `peak`.
+        clip: Largest norm of the gradient.
+
+    Returns:
+        An optax optimiser, the same object for the same settings.
+
+    Raises:
+        ValueError: If a rate is negative, `peak` or `clip` is not positive, or not 0 <= warmup < 1.
+
+    Example:
+        >>> optimiser = adam(10_000, peak=3e-3)
+    """
+    _validation.at_least(1, steps=steps)
+    _validation.positive(peak=peak, clip=clip)
+    _validation.not_negative(start=start, end=end)
+    if not 0 <= warmup < 1:
+        raise ValueError(f"expected 0 <= warmup < 1, got {warmup}")
+    rate = optax.warmup_cosine_decay_schedule(start, peak, round(warmup * steps), steps, end)
+    return optax.chain(optax.clip_by_global_norm(clip), optax.adam(rate))
+
+
 def fit_score(
     score: NetworkScore,
     noising: AbstractNoising,

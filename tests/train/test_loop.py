@@ -12,7 +12,7 @@ from geomndp import train
 from geomndp.nets import Steerable2
 from geomndp.score import NetworkScore
 from geomndp.train import loop
-from geomndp.train.interleave import STEPS_PER_GENERATOR, init_interleaved, trainer_at
+from geomndp.train.loop import STEPS_PER_GENERATOR, init_interleaved, trainer_at
 
 from .helper import NOISING, TinyGenerator, parameters, tiny_run
 
