@@ -13,21 +13,31 @@ def put(value: Any, dtype: Any = None) -> jax.Array:
     return jax.device_put(np.asarray(value, dtype))
 
 
-def bucket(n: int) -> int:
-    """Padded size: the smallest of 0, 1, 2, 3, 4, 6, 8, 12, 16, 24, ... that is at least n.
+MANY = 64
+"""Points from which on there are more sizes: padding costs more there than a compilation."""
 
-    Two sizes per doubling: at most a third of a padded array is padding, and up to n there are
-    about 2 log2(n) sizes.
+
+def bucket(n: int) -> int:
+    """Padded size: the smallest of 0, 1, 2, 3, 4, 6, 8, 12, ..., 48, 64, 80, 96, ... that holds n.
+
+    Two sizes per doubling up to 64, at most a third of which is padding; four above, at most a
+    fifth. Up to n > 64 there are about 4 log2(n) - 12 sizes.
     """
     if n <= 4:
         return n
-    power = 1 << (n - 1).bit_length()  # the next power of two
-    return 3 * power // 4 if n <= 3 * power // 4 else power
+    step = _step((n - 1).bit_length() - 1)
+    return -(-n // step) * step
 
 
 def bucket_below(n: int) -> int:
     """Largest of the same sizes that is at most n."""
-    size = bucket(n)
-    while size > n:
-        size = bucket(size * 2 // 3) if bucket(size * 2 // 3) < size else size - 1
-    return size
+    if n <= 4:
+        return n
+    step = _step(n.bit_length() - 1)
+    return n // step * step
+
+
+def _step(exponent: int) -> int:
+    """Distance between the sizes from 2^exponent to twice that."""
+    power = 1 << exponent
+    return power // (4 if power >= MANY else 2)

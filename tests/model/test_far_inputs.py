@@ -147,6 +147,19 @@ def test_a_spacing_that_float32_cannot_hold_is_refused():
         assert jnp.all(jnp.isfinite(exact.sample(x, **DRAW)))
 
 
+def test_a_spacing_is_that_to_the_nearest_point_not_of_single_columns():
+    """Random points of the plane: their single coordinates are far closer than the points."""
+    model = Model(OrnsteinUhlenbeck(White(), SCHEDULE), GaussianScore(GP(SquaredExponential(0.5))))
+    x = FAR + 1000 * np.random.default_rng(0).uniform(size=(400, 2))  # moved by up to half a metre
+    model.condition(x, x[:, :1] * 0)
+    with pytest.raises(ValueError, match="spacing float32 can hold"):
+        model.condition(FAR + (x - FAR) / 10, x[:, :1] * 0)
+    # One column of seconds that float32 merges, beside one of metres that it holds.
+    grid = np.stack(np.meshgrid(1.7e9 + 60.0 * np.arange(60), 1e3 * np.arange(10.0)), -1)
+    with pytest.raises(ValueError, match=r"got x near 1\.7e\+09 with a spacing of 60"):
+        model.condition(grid.reshape(-1, 2), np.zeros((600, 1)))
+
+
 def profiles(offset, seed=0):
     rng = np.random.default_rng(seed)
     x = np.linspace(0.0, 6.0, 8)

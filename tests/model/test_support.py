@@ -103,6 +103,25 @@ def test_extent_number_and_spacing_of_all_points(relative):
     assert not ask(jnp.zeros(30))  # repeated points are not close ones
 
 
+def test_points_far_sparser_than_in_training_are_told(relative):
+    support = dataclasses.replace(SUPPORT, max_spacing=0.5, extents=(100.0,))
+    model = dataclasses.replace(relative, support=support)
+
+    def ask(targets, context=0):
+        posterior = model.condition(3.0 * np.arange(context)[:, None], np.zeros((context, 1)))
+        return said(warn_about_targets, posterior, jnp.asarray(targets, float)[:, None])
+
+    (message,) = ask(np.arange(20) * 3.0)
+    assert message.endswith("points 6 times as far apart as the sparsest in training")
+    assert not ask(np.arange(10) * 3.0 + 1, context=10)  # these have neighbours in the context
+    for targets in ([], [50.0], [0.0, 90.0], np.linspace(0, 90, 7), np.arange(20) * 1.9):
+        assert not ask(targets), targets
+    assert not ask([50.0], context=6)  # few points: their distances say nothing
+    assert not ask(np.zeros(30))
+    model = relative  # whose record is an older one
+    assert not ask(np.arange(7) * 1.5)
+
+
 def test_densities_are_compared_where_the_mask_is_one(relative):
     x, y = column(1.0, 2.0, 3.0), column(0.0, 1.0, 1e6)
     assert said(relative.log_prob, x, y)
@@ -152,6 +171,7 @@ def test_the_record_is_what_the_functions_show(relative):
     np.testing.assert_allclose(support.outputs, [(-1.0, 26.0)], rtol=2e-3)
     np.testing.assert_allclose(support.extents, [30.0], rtol=2e-3)
     np.testing.assert_allclose(support.spacing, 1.0, rtol=2e-3)
+    assert support.max_spacing is not None and support.max_spacing >= support.spacing
     np.testing.assert_allclose(support.noise, (1e-3 * 2 * 9, 0.5 * 2 * 9), rtol=2e-3)
     assert (support.points, support.contexts) == (4, 3)
 
@@ -201,6 +221,7 @@ WRONG = [
     {"extents": (1.0, 1.0)},
     {"extents": (-1.0,)},
     {"spacing": -1.0},
+    {"max_spacing": 0.05},
     {"points": 0},
     {"contexts": -1},
 ]

@@ -65,12 +65,12 @@ def test_counts_are_those_of_all_pairs():
 
 def test_sizes_are_few_and_never_smaller_than_the_networks_own():
     sizes = {neighbour_bucket(count) for count in range(1, 400)}
-    assert sorted(sizes) == [24, 32, 48, 64, 96, 128, 192, 256, 384, 512]
+    assert sorted(sizes) == [24, 32, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448]
     assert all(count <= neighbour_bucket(count) <= max(24, 1.5 * count) for count in range(1, 400))
     own = net(max_neighbours=50)
     for name in ("coincident", "none"):
         assert with_capacity(own, POINTS[name]) is own
-    assert with_capacity(own, POINTS["cluster"]).config.max_neighbours == 192
+    assert with_capacity(own, POINTS["cluster"]).config.max_neighbours == 160
 
 
 def test_padding_does_not_count():
@@ -82,14 +82,14 @@ def test_padding_does_not_count():
 def test_networks_inside_other_things_are_found():
     tree = {"nets": [net(), 3.0], "other": None}
     found = with_capacity(tree, POINTS["cluster"])
-    assert found["nets"][0].config.max_neighbours == 192 and found["nets"][1] == 3.0
+    assert found["nets"][0].config.max_neighbours == 160 and found["nets"][1] == 3.0
     assert with_capacity({"no": 1.0}, POINTS["cluster"]) == {"no": 1.0}
 
 
 def test_parameters_stay_and_traced_points_may_all_be_neighbours():
     whole = quick(lambda: fresh("plane-vector"))()
     roomy = with_capacity(whole, POINTS["cluster"])
-    assert roomy.config.max_neighbours == 192
+    assert roomy.config.max_neighbours == 160
     assert bool(eqx.tree_equal(jax.tree.leaves(whole), jax.tree.leaves(roomy)))
     sizes = []
     jax.jit(lambda x: sizes.append(with_capacity(whole, x).config.max_neighbours) or x)(
@@ -100,6 +100,6 @@ def test_parameters_stay_and_traced_points_may_all_be_neighbours():
 
 def test_space_and_side_information():
     side = np.concatenate([POINTS["cluster"], 100 * RANDOM.normal(size=(160, 1))], axis=1)
-    assert with_capacity(net(num_invariant_inputs=1), side).config.max_neighbours == 192
+    assert with_capacity(net(num_invariant_inputs=1), side).config.max_neighbours == 160
     space = eqx.filter_eval_shape(fresh, "space-vector")
     assert with_capacity(space, np.zeros((60, 3))).config.max_neighbours == 64

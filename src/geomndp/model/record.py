@@ -66,6 +66,7 @@ def with_support(
         max(len(row) for row in functions),
         max(int((np.asarray(b.context) * (np.asarray(b.mask) > 0)).sum(1).max()) for b in drawn),
         _noise(model.noising, normaliser, loss, x.shape[1]) if conditional else None,
+        _brief(max(gaps)) if max(gaps) > 0 else None,
     )
     return dataclasses.replace(model, support=support)
 

@@ -1,7 +1,8 @@
 """What training saw, and one sentence where a request leaves it.
 
 Margins are wide: half the trained range for values, a tenth for inputs whose position matters,
-twice the extent, four times as close, eight times as many points. Within them nothing is said.
+twice the extent, four times as close or as far apart, eight times as many points. Within them
+nothing is said.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ class TrainingSupport(eqx.Module):
         contexts: Largest number of context points of a function.
         noise: Range of the variance of observation noise, beside noise-free observations; None if
             the model was not trained with contexts.
+        max_spacing: Largest of the functions' median distances, as `spacing`; None where it was not
+            recorded.
     """
 
     inputs: tuple[Range, ...] = eqx.field(static=True)
@@ -46,6 +49,7 @@ class TrainingSupport(eqx.Module):
     points: int = eqx.field(static=True)
     contexts: int = eqx.field(static=True)
     noise: Range | None = eqx.field(default=None, static=True)
+    max_spacing: float | None = eqx.field(default=None, static=True)
 
     def __check_init__(self) -> None:
         ranges = (*self.inputs, *self.outputs, *(() if self.noise is None else (self.noise,)))
@@ -58,6 +62,8 @@ class TrainingSupport(eqx.Module):
             raise ValueError(f"expected noise >= 0, got {self.noise}")
         if self.spacing < 0 or self.points < 1 or self.contexts < 0:
             raise ValueError("expected spacing >= 0, points >= 1 and contexts >= 0, got others")
+        if self.max_spacing is not None and self.max_spacing < self.spacing:
+            raise ValueError(f"expected max_spacing >= {self.spacing}, got {self.max_spacing}")
 
 
 def spacing(x: np.ndarray) -> float:
@@ -74,7 +80,8 @@ def in_data_units(shift: tuple[float, ...], scale: tuple[float, ...], values: np
 
 
 VALUES, POSITIONS = 0.5, 0.1  # of the range, to each side
-EXTENT, CLOSER, MORE, NOISE = 2.0, 4.0, 8.0, 2.0
+EXTENT, CLOSER, SPARSER, MORE, NOISE = 2.0, 4.0, 4.0, 8.0, 2.0
+FEW_POINTS = 8  # of which the typical distance says nothing
 DEVIATIONS = 5.0  # of an observation's own noise, by which its value may be farther out
 
 
@@ -104,7 +111,7 @@ def warn_about_targets(posterior: Any, x: Any, y: Any = None, mask: Any = None) 
     found = [] if y is None else _values(model.support, units, np.asarray(y)[keep])
     found += _positions(model.support, units, net, rows)
     both = np.concatenate([np.asarray(others), rows])
-    _warn(found + _density(model.support, units, net, both))
+    _warn(found + _density(model.support, units, net, both) + _sparsity(model.support, both))
 
 
 def _warn(found: list[str]) -> None:
@@ -161,10 +168,19 @@ def _density(support: TrainingSupport, units: Normaliser, net: Any, x: np.ndarra
         found.append(f"points over a range of {extents[far[0]]:.3g} (trained on up to {most:.3g})")
     if len(x) > MORE * support.points and not local:
         found.append(f"{len(x)} points (trained on up to {support.points})")
-    if 0 < (gap := spacing(x)) < support.spacing / CLOSER:
-        ratio = support.spacing / gap
+    typical = spacing(x)
+    if 0 < typical < support.spacing / CLOSER:
+        ratio = support.spacing / typical
         found.append(f"points {ratio:.0f} times as close to each other as the closest in training")
     return found
+
+
+def _sparsity(support: TrainingSupport, x: np.ndarray) -> list[str]:
+    """Of context and targets together: a sparse context alone is nothing unusual."""
+    sparsest, typical = support.max_spacing, spacing(x)
+    if not sparsest or len(x) < FEW_POINTS or typical <= SPARSER * sparsest:
+        return []
+    return [f"points {typical / sparsest:.0f} times as far apart as the sparsest in training"]
 
 
 def _noise(support: TrainingSupport, units: Normaliser, noise: np.ndarray) -> list[str]:

@@ -20,12 +20,13 @@ from geomndp._arrays import put
 from geomndp._types import Array, Inputs, Mask, Outputs, Scalar
 from geomndp.data import Normaliser
 from geomndp.model.inputs import as_float, as_rows, check_columns, names_of, target_rows
+from geomndp.model.support import spacing
 from geomndp.samplers import Observations
 from geomndp.score import NetworkScore
 from geomndp.tables import is_table, read_inputs, read_rows
 
 FAR = 64.0  # times the range of the inputs: then float32 has lost six bits or more
-COARSE = 0.05  # share of the points' spacing by which rounding may move them
+COARSE = 0.05  # share of the distance to the nearest other point by which rounding may move one
 
 
 def relative_columns(model: Any) -> int:
@@ -143,27 +144,35 @@ def _check_resolution(given: Any, mask: Any) -> None:
         return
     x = np.asarray(given)
     if x.dtype.kind == "f" and x.dtype.itemsize < 8:
-        for column in _real(x, mask).T:
-            step = np.spacing(np.abs(column).max(initial=0))
-            _refuse_coarse(column.astype(np.float64), float(step) / 2, x.dtype)
+        rows = _real(x, mask)
+        step = np.spacing(np.abs(rows).max(axis=0, initial=0))
+        _refuse_coarse(rows.astype(np.float64), step.astype(np.float64) / 2, x.dtype)
 
 
 def _check_rounding(x: np.ndarray, rounded: np.ndarray) -> None:
     moved = np.abs(rounded.astype(np.float64) - x).max(axis=0, initial=0)
-    for column, by in zip(x.T, moved, strict=True):
-        _refuse_coarse(column, float(by), rounded.dtype)
+    _refuse_coarse(x, moved, rounded.dtype)
 
 
-def _refuse_coarse(column: np.ndarray, moved: float, dtype: Any) -> None:
-    """Refuse far inputs that rounding moves by much of the spacing of different ones."""
-    distinct = np.unique(column)
-    if len(distinct) < 2 or np.abs(distinct).max() <= FAR * np.ptp(distinct):
+def _refuse_coarse(x: np.ndarray, moved: np.ndarray, dtype: Any) -> None:
+    """Refuse far inputs (n, d) that rounding moves by much of the distance to the nearest other.
+
+    Columns may have different units: distances are those after every column has range one.
+    """
+    if len(x) < 2:
         return
-    spacing = float(np.median(np.diff(distinct)))
-    if moved > COARSE * spacing:
+    ranges = np.ptp(x, axis=0)
+    far = (ranges > 0) & (np.abs(x).max(axis=0) > FAR * ranges) & (moved > 0)
+    if not far.any():
+        return
+    scale = np.where(ranges > 0, ranges, 1.0)
+    typical, shares = spacing(x / scale), np.where(far, moved / scale, 0.0)
+    worst = int(np.argmax(shares))
+    if shares[worst] > COARSE * typical:
+        near, gap = float(x[:, worst].max()), typical * scale[worst]
         raise ValueError(
-            f"expected inputs whose spacing {dtype} can hold, got x near {distinct[-1]:.6g} with a "
-            f"spacing of {spacing:.3g}, which rounding moves by up to {moved:.3g}: subtract a "
+            f"expected inputs whose spacing {dtype} can hold, got x near {near:.6g} with a "
+            f"spacing of {gap:.3g}, which rounding moves by up to {moved[worst]:.3g}: subtract a "
             "common origin, or give float64 arrays of NumPy to a model that has a normaliser or "
             "sees inputs through their differences only"
         )

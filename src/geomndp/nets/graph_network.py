@@ -186,7 +186,7 @@ def neighbour_counts(x: Float[np.ndarray, "n d"], radius: float) -> np.ndarray:
 
 
 def neighbour_bucket(count: int) -> int:
-    """Smallest of 24, 32, 48, 64, 96, 128, ... that is not below the count."""
+    """Smallest of 24, 32, 48, 64, 80, 96, ... that is not below the count."""
     return max(24, bucket(count))
 
 
