@@ -144,7 +144,7 @@ def test_without_symmetry_every_input_has_its_scale(winds):
     y = jnp.asarray(plan.data.functions.y)
     assert_allclose(jnp.std(y, axis=(0, 1)), 1.0, atol=1e-9)
     plain = build(winds, "none", **TINY, num_frequencies=0)
-    assert "tokens points" in str(plain) and "min_wavelength" not in str(plain)
+    assert "token_axis points" in str(plain) and "min_wavelength" not in str(plain)
 
 
 def test_waves_of_absolute_inputs_reach_over_all_functions():

@@ -49,7 +49,7 @@ class Train:
     steps: int | None = None
     """Training steps; the experiment's own number by default."""
     batch_size: int | None = None
-    """Functions a step; the experiment's own number by default."""
+    """Functions per step; the experiment's own number by default."""
     seed: int = 1
     """Seed of parameters and data."""
     start: str | None = None

@@ -18,17 +18,17 @@ def demo(command: Demo) -> None:
             status.update(f"{text}...")
             progress.print(text)
 
-        found = registry.demo(
+        result = registry.demo(
             command.out,
             seed=command.seed,
             steps=command.steps,
             num_samples=command.num_samples,
             tell=tell,
         )
-    for part in found.parts:
+    for part in result.parts:
         table = Table("", "found", "compare", title=part.title, title_justify="left", box=None)
         for number in part.numbers:
             table.add_row(*number)
         console.print(table)
-    console.print(f"page with figures, after {found.seconds:.0f} s:")
-    console.print(str(found.page), soft_wrap=True)
+    console.print(f"page with figures, after {result.seconds:.0f} s:")
+    console.print(str(result.page), soft_wrap=True)

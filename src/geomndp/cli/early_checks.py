@@ -56,8 +56,8 @@ def check_train(command: Train) -> None:
     counts = {"steps": command.steps, "batch_size": command.batch_size}
     counts |= {"checkpoint_every": command.checkpoint_every, "functions": command.functions}
     _validation.at_least(1, **{name: value for name, value in counts.items() if value is not None})
-    this = find(command.name)
-    this.options(data=command.data, functions=command.functions, split=command.split)
+    experiment = find(command.name)
+    experiment.options(data=command.data, functions=command.functions, split=command.split)
     _check_there("data", command.data)
 
 
@@ -102,10 +102,10 @@ def _names(model: str) -> target_locations.Names:
             "save model.with_variables(inputs=..., outputs=...)"
         )
     try:
-        parts = [[str(v["name"]) for v in variables[part]] for part in ("inputs", "outputs")]
+        names = [[str(v["name"]) for v in variables[part]] for part in ("inputs", "outputs")]
     except (KeyError, TypeError) as error:
         raise ValueError(f"expected names of inputs and outputs in {model}, got none") from error
-    return target_locations.Names(tuple(parts[0]), tuple(parts[1]))
+    return target_locations.Names(tuple(names[0]), tuple(names[1]))
 
 
 def _check_columns(table: Any, names: tuple[str, ...]) -> None:

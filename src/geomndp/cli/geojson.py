@@ -17,7 +17,7 @@ SAMPLE = "sample"
 def features(dataset: Any, inputs: tuple[str, ...]) -> list[dict]:
     """Features of a Dataset of samples or of their summary.
 
-    Tracks are one line a sample, cut at the date line. Otherwise every place is a point, at its
+    Tracks are one line per sample, cut at the date line. Otherwise every row is a point, at its
     longitude and latitude where it has them, else at its two inputs.
     """
     try:
@@ -33,45 +33,47 @@ def features(dataset: Any, inputs: tuple[str, ...]) -> list[dict]:
 
 
 def check_points(variables: Variables) -> None:
-    """Refuse a model whose functions have no place on a map."""
-    places = {LATITUDE, LONGITUDE}
+    """Raise ValueError unless the functions of a model can be drawn on a map."""
+    latlon = {LATITUDE, LONGITUDE}
     for part in (variables.inputs, variables.outputs):
-        if places <= {canonical(variable.units) for variable in part}:
+        if latlon <= {canonical(variable.units) for variable in part}:
             return
     if len(variables.inputs) != 2:
         got = ", ".join(map(repr, variables.input_names))
-        raise ValueError(f"expected places or two inputs for a .geojson, got the input {got}")
+        raise ValueError(
+            f"expected latitudes and longitudes or two inputs for a .geojson, got the input {got}"
+        )
 
 
 def cut(lat: np.ndarray, lon: np.ndarray) -> list[np.ndarray]:
-    """Parts (n, 2) of a track, longitude first, none of which crosses the date line.
+    """Segments (n, 2) of a track, longitude first, none of which crosses the date line.
 
-    Where a great circle crosses it the parts end and begin, on either side of it.
+    Where a great circle crosses it, segments end and begin on either side of it.
     """
     lon = np.asarray(wrap_longitude(lon))
-    places = np.stack([lon, lat], axis=1)
-    parts, start = [], 0
+    positions = np.stack([lon, lat], axis=1)
+    segments, start = [], 0
     for i in np.flatnonzero(np.abs(np.diff(lon)) > 180):
         a, b = to_unit(lat[i : i + 2], lon[i : i + 2])
         # The chord meets the plane of the date line where its second coordinate is zero.
         share = a[1] / (a[1] - b[1])
         at = float(to_latlon(a + share * (b - a))[0])
         side = 180.0 if lon[i] > 0 else -180.0
-        parts.append(np.concatenate([places[start : i + 1], [[side, at]]]))
-        places[i], start = [-side, at], i
-    return [*parts, places[start:]]
+        segments.append(np.concatenate([positions[start : i + 1], [[side, at]]]))
+        positions[i], start = [-side, at], i
+    return [*segments, positions[start:]]
 
 
 def _line(track: Any, lat: str, lon: str, properties: dict) -> dict:
-    places = (track[name].values.ravel().astype(float) for name in (lat, lon))
-    parts = [np.round(part, DIGITS).tolist() for part in cut(*places)]
+    degrees = (track[name].values.ravel().astype(float) for name in (lat, lon))
+    segments = [np.round(part, DIGITS).tolist() for part in cut(*degrees)]
     inputs = {str(n): _plain(c.values.ravel()) for n, c in track.coords.items() if c.dims}
-    if len(parts) > 1:
-        geometry = {"type": "MultiLineString", "coordinates": parts}
-    elif len(parts[0]) == 1:
-        geometry = {"type": "Point", "coordinates": parts[0][0]}
+    if len(segments) > 1:
+        geometry = {"type": "MultiLineString", "coordinates": segments}
+    elif len(segments[0]) == 1:
+        geometry = {"type": "Point", "coordinates": segments[0][0]}
     else:
-        geometry = {"type": "LineString", "coordinates": parts[0]}
+        geometry = {"type": "LineString", "coordinates": segments[0]}
     return {"type": "Feature", "geometry": geometry, "properties": {**properties, **inputs}}
 
 
@@ -86,10 +88,10 @@ def _points(dataset: Any, lat: str, lon: str, inputs: tuple[str, ...]) -> list[d
     return [
         {
             "type": "Feature",
-            "geometry": {"type": "Point", "coordinates": place},
+            "geometry": {"type": "Point", "coordinates": position},
             "properties": {name: values[i] for name, values in columns.items()},
         }
-        for i, place in enumerate(where)
+        for i, position in enumerate(where)
     ]
 
 

@@ -21,15 +21,15 @@ def list_models(command: List) -> None:
         return
     console = console_of_tables()
     for name in EXPERIMENTS:
-        found = experiment(name)
+        entry = experiment(name)
         groups: dict[str, dict[str, dict]] = {}
-        for model in found.models:
+        for model in entry.models:
             if model in documents:
                 metrics = documents[model]["metadata"]["metrics"]
                 groups.setdefault(_atomic_io(documents[model]), {})[model] = metrics
         for columns, models in groups.items():
-            console.print(f"{columns}: {found.columns.description}", soft_wrap=True)
-            console.print(_table(found, models), "")
+            console.print(f"{columns}: {entry.columns.description}", soft_wrap=True)
+            console.print(_table(entry, models), "")
     listed = ", ".join(EXPERIMENTS)
     console.print(f"experiments (geomndp train, evaluate, reproduce): {listed}", soft_wrap=True)
 
@@ -45,11 +45,11 @@ def _atomic_io(document: dict) -> str:
     return " -> ".join(named) if all(named) else "for arrays, not for files"
 
 
-def _table(found: Experiment, models: dict[str, dict]) -> Table:
+def _table(entry: Experiment, models: dict[str, dict]) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("model", overflow="fold")
-    for header in found.columns.headers:
+    for header in entry.columns.headers:
         table.add_column(header, justify="right", overflow="fold")
     for name, metrics in models.items():
-        table.add_row(name, *found.columns.cells(metrics))
+        table.add_row(name, *entry.columns.cells(metrics))
     return table

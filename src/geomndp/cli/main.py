@@ -121,11 +121,11 @@ def _brief(text: str) -> str:
 
 
 def _resume(command: Any) -> str:
-    """How to go on after Ctrl-C."""
+    """How to resume after Ctrl-C."""
     if isinstance(command, Predict):
         return "the same command with the same seed gives the same samples"
     if isinstance(command, Evaluate):
         if command.out is None:
-            return "with --out FOLDER the same command would go on where it was stopped"
-        return f"the same command goes on with the blocks in {command.out}"
+            return "with --out FOLDER the same command would resume from the last block"
+        return f"the same command resumes from the blocks in {command.out}"
     return "run the same command again"

@@ -104,12 +104,12 @@ def _write(command: Predict, posterior: Posterior, names: Variables, targets: xr
         return
     table_files.write_table(command.out, result, names.input_names)
     seconds = round(time.monotonic() - start, 1)
-    found = {"out": command.out, "model": command.name, "num_samples": command.num_samples}
-    found |= {"sizes": {str(d): n for d, n in result.sizes.items()}, "variables": list(result)}
-    found |= {"seed": command.seed, "dtype": command.dtype, "seconds": seconds}
+    record = {"out": command.out, "model": command.name, "num_samples": command.num_samples}
+    record |= {"sizes": {str(d): n for d, n in result.sizes.items()}, "variables": list(result)}
+    record |= {"seed": command.seed, "dtype": command.dtype, "seconds": seconds}
     what = "summary of " if command.summary else ""
     text = f"{what}{command.num_samples} samples in {seconds} s: {command.out}"
-    print(json.dumps(found) if command.json else text)
+    print(json.dumps(record) if command.json else text)
 
 
 def _draw(command: Predict, posterior: Posterior, targets: xr.Dataset) -> xr.Dataset:

@@ -18,30 +18,30 @@ WIDTH = 160  # where the output is no terminal
 
 def reproduce(command: Reproduce) -> None:
     """Print tables, write them as Markdown, and draw their figures."""
-    this, folder = experiment(command.table), Path(command.out)
-    path = folder / f"{this.name}.md"
+    entry, folder = experiment(command.table), Path(command.out)
+    path = folder / f"{entry.name}.md"
     _atomic_io.check_writable(path)
     console = console_of_tables()
     console.print(source(command), soft_wrap=True, highlight=False)
-    results = this.read_results(command.results)
-    tables = _tables(this, results, command.results)
+    results = entry.read_results(command.results)
+    tables = _tables(entry, results, command.results)
     for table in tables:
         console.print(f"\n{table.title}", style="bold", soft_wrap=True, highlight=False)
         console.print(shown(table))
     text = "\n".join(f"## {table.title}\n\n{table.markdown()}" for table in tables)
-    document = f"# {this.title}\n\n{source(command)}\n\n{text}"
+    document = f"# {entry.title}\n\n{source(command)}\n\n{text}"
     console.print(f"tables: {_atomic_io.write(path, document)}")
     if command.num:
-        _measure(this, command, folder / f"{this.name}-measured.json", console)
+        _measure(entry, command, folder / f"{entry.name}-measured.json", console)
     if command.figures:
-        _draw(this, results, folder, command.data, console)
+        _draw(entry, results, folder, command.data, console)
 
 
-def _measure(this: Experiment, command: Reproduce, path: Path, console: Console) -> None:
+def _measure(entry: Experiment, command: Reproduce, path: Path, console: Console) -> None:
     """Measure all shipped models anew; nothing stored is changed."""
-    options = {"data": command.data} if "data" in this.data_options else {}
+    options = {"data": command.data} if "data" in entry.data_options else {}
     with busy("measuring"):
-        measured = this.measure_shipped(command.num, **options)
+        measured = entry.measure_shipped(command.num, **options)
     for name, regions in measured.items():
         for region, metrics in regions.items():
             console.print(f"{name}, {region}:", metrics)
@@ -50,10 +50,10 @@ def _measure(this: Experiment, command: Reproduce, path: Path, console: Console)
 
 
 def _draw(
-    this: Experiment, results: dict, folder: Path, data: str | None, console: Console
+    entry: Experiment, results: dict, folder: Path, data: str | None, console: Console
 ) -> None:
     try:
-        for figure in each("drawing", this.figures(results, folder, data)):
+        for figure in each("drawing", entry.figures(results, folder, data)):
             console.print(f"figure: {figure}")
     except Unavailable as missing:
         console.print(f"no figures: {missing}")
@@ -68,15 +68,15 @@ def source(command: Reproduce) -> str:
     return f"Stored results ({stored}), nothing is computed; to measure anew: {anew}"
 
 
-def _tables(this: Experiment, results: dict, path: str | None) -> list[Table]:
+def _tables(entry: Experiment, results: dict, path: str | None) -> list[Table]:
     try:
-        return this.report(results)
+        return entry.report(results)
     except (LookupError, TypeError, AttributeError) as error:
         if path is None:
             raise
         got = f"{type(error).__name__} at {error}"
         raise ValueError(
-            f"expected results of {this.name} in {path}, got another layout: {got}"
+            f"expected results of {entry.name} in {path}, got another layout: {got}"
         ) from error
 
 

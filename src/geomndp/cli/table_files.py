@@ -41,13 +41,13 @@ def _read_csv(path: str) -> Any:
     if len(frame.columns) == 1 and ";" in frame.columns[0]:
         raise ValueError("columns parted by semicolons, not commas")
     stated = {name: UNITS.fullmatch(name) for name in frame.columns}
-    frame = frame.rename(columns={name: found[1] for name, found in stated.items() if found})
-    units = {found[1]: found[2] for found in stated.values() if found}
+    frame = frame.rename(columns={name: match[1] for name, match in stated.items() if match})
+    units = {match[1]: match[2] for match in stated.values() if match}
     if not len(frame):
         frame = frame.astype(float)
-    for place, dtype in enumerate(frame.dtypes):
+    for column, dtype in enumerate(frame.dtypes):
         if not pd.api.types.is_numeric_dtype(dtype):
-            frame.isetitem(place, _as_datetimes(frame.iloc[:, place]))
+            frame.isetitem(column, _as_datetimes(frame.iloc[:, column]))
     frame.attrs["units"] = units
     return frame
 

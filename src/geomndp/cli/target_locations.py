@@ -47,14 +47,14 @@ def read_targets(given: tuple[str, ...], columns: Names, renamed: dict[str, str]
 def parse_columns(columns: tuple[str, ...], names: Names) -> dict[str, str]:
     """The model's names by those of a file, from "lat=LAT"."""
     known = (*names.inputs, *names.outputs)
-    found = {}
+    renamed = {}
     for text in columns:
         name, equals, column = text.partition("=")
         if not equals or not column or name not in known:
             listed = ", ".join(known)
             raise ValueError(f"expected --columns NAME=COLUMN for {listed}, got {text!r}")
-        found[column] = name
-    return found
+        renamed[column] = name
+    return renamed
 
 
 def rename(table: Any, renamed: dict[str, str], *, strict: bool = True) -> Any:
@@ -78,21 +78,21 @@ def numbers(text: str) -> np.ndarray:
     """Numbers or datetimes of one input."""
     try:
         if text.count("/") == 2:
-            found = _datetimes(*text.split("/"))
+            values = _datetimes(*text.split("/"))
         elif ":" not in text:
-            found = np.array([float(part) for part in text.split(",")])
+            values = np.array([float(part) for part in text.split(",")])
         else:
-            found = _range(*text.split(":"))
+            values = _range(*text.split(":"))
     except (ValueError, TypeError, ArithmeticError) as error:
         raise ValueError(f"expected a range ({FORMS}), got {text!r}") from error
-    if found is None:
+    if values is None:
         raise ValueError(
             f"expected start:stop:step with 2 to {MOST} steps, or start:stop:30pts for 30 points, "
             f"got {text!r}"
         )
-    if not 0 < len(found) <= MOST or (found.dtype.kind == "f" and not np.isfinite(found).all()):
+    if not 0 < len(values) <= MOST or (values.dtype.kind == "f" and not np.isfinite(values).all()):
         raise ValueError(f"expected 1 to {MOST} finite numbers or datetimes, got {text!r}")
-    return found
+    return values
 
 
 def _range(start: str, stop: str, step: str) -> np.ndarray | None:
@@ -117,8 +117,8 @@ def _datetimes(start: str, stop: str, step: str) -> np.ndarray:
         count = (last - first).total_seconds() / (offset.nanos * 1e-9)
         if not count <= MOST:
             raise ValueError(f"expected at most {MOST} datetimes")
-    found = pd.date_range(first, last, freq=offset)
-    return (found if found.tz is None else found.tz_convert("UTC").tz_localize(None)).to_numpy()
+    dates = pd.date_range(first, last, freq=offset)
+    return (dates if dates.tz is None else dates.tz_convert("UTC").tz_localize(None)).to_numpy()
 
 
 def _named(text: str, names: tuple[str, ...]) -> tuple[str, str]:

@@ -22,17 +22,17 @@ def train(command: Train) -> None:
     from geomndp.train import adam
     from geomndp.train.lock import hold
 
-    this, name = find(command.name), command.name
-    data = this.options(data=command.data, functions=command.functions, split=command.split)
-    steps = this.steps if command.steps is None else command.steps
-    batch_size = this.batch_size if command.batch_size is None else command.batch_size
+    experiment, name = find(command.name), command.name
+    data = experiment.options(data=command.data, functions=command.functions, split=command.split)
+    steps = experiment.steps if command.steps is None else command.steps
+    batch_size = experiment.batch_size if command.batch_size is None else command.batch_size
     with hold(Path(command.out)):  # refused before the data are made; `fit` holds it again
         pass
-    generator = this.generator(name, batch_size, **data)
+    generator = experiment.generator(name, batch_size, **data)
     init_key, train_key = jr.split(jr.key(command.seed))
     options = {"compute_dtype": command.compute_dtype, **_network_options(command.net)}
     try:
-        model = this.model(name, key=init_key, **options)
+        model = experiment.model(name, key=init_key, **options)
     except TypeError as error:
         raise ValueError(f"expected options of the network, got {command.net}: {error}") from error
     if command.start is not None:
@@ -46,8 +46,8 @@ def train(command: Train) -> None:
         generator,
         steps=steps,
         key=train_key,
-        loss=this.loss(),
-        optimiser=this.optimiser(name, steps) if rate is None else adam(steps, peak=rate),
+        loss=experiment.loss(),
+        optimiser=experiment.optimiser(name, steps) if rate is None else adam(steps, peak=rate),
         directory=command.out,
         notes=notes,
         checkpoint_every=command.checkpoint_every,
@@ -92,14 +92,14 @@ def evaluate(command: Evaluate) -> None:
 
     model, notes = load(command.name), _pretrained.metadata(command.name)
     name = command.experiment or notes.get("experiment", command.name)
-    this = find(name)
-    data = this.options(data=command.data, split=notes.get("split"))
+    experiment = find(name)
+    data = experiment.options(data=command.data, split=notes.get("split"))
     with busy(f"evaluating {command.num} functions"):
-        metrics = this.evaluate(
+        metrics = experiment.evaluate(
             model,
             name,
             num=command.num,
-            region=command.region or this.regions[0],
+            region=command.region or experiment.regions[0],
             route=command.route,
             probes=command.probes,
             seed=command.seed,

@@ -62,27 +62,27 @@ def _sentence(given: list[str], commands: dict[str, type], said: str) -> str:
         got = f"{given[0]!r}{near}" if given else "none"
         return f"expected a command ({listed}), got {got}; see geomndp --help"
     name, rest = given[0], given[1:]
-    kind = commands[name]
-    found = next(_mistakes(kind, rest), None)
+    command = commands[name]
+    mistake = next(_mistakes(command, rest), None)
     # What tyro says is the last resort: the first line inside its box.
     lines = [FRAME.sub("", line) for line in said.splitlines()[1:]]
-    text = found or next((line for line in lines if line), "expected other arguments")
+    text = mistake or next((line for line in lines if line), "expected other arguments")
     return f"{text.rstrip('.')}; see geomndp {name} --help"
 
 
-def _mistakes(kind: type, rest: list[str]) -> Iterator[str]:
+def _mistakes(command: type, rest: list[str]) -> Iterator[str]:
     """What is wrong with the arguments of a command, in the order in which to say it."""
-    known, hints = options(kind), get_type_hints(kind, include_extras=True)
+    known, hints = options(command), get_type_hints(command, include_extras=True)
     rest = [part for token in rest for part in _split(token)]
-    seen = {token: known.get(token.replace("_", "-")) for token in rest if OPTION.match(token)}
-    for option, name in seen.items():
+    given = {token: known.get(token.replace("_", "-")) for token in rest if OPTION.match(token)}
+    for option, name in given.items():
         if name is None:
             near = _nearest(option, [*known, "--help", "--debug"])
             yield f"expected an option of this command, got {option!r}{near}"
     positional = {name: word for name, hint in hints.items() if (word := _word(hint))}
     first = next((i for i, token in enumerate(rest) if token.startswith("--")), len(rest))
     for token, value in zip(rest, [*rest[1:], ""], strict=False):
-        name = seen.get(token)
+        name = given.get(token)
         # An argument may stand after a flag.
         if name is None or (hints[name] is bool and first < len(positional)):
             continue
@@ -90,8 +90,8 @@ def _mistakes(kind: type, rest: list[str]) -> Iterator[str]:
             yield wrong
     lacking = [
         f"expected --{field.name.replace('_', '-')}, got none"
-        for field in fields(kind)
-        if field.default is MISSING and field.name not in {*positional, *seen.values()}
+        for field in fields(command)
+        if field.default is MISSING and field.name not in {*positional, *given.values()}
     ]
     free = [token for token in rest if not token.startswith("--")]
     if len(free) >= len(positional):  # they may all be there, though not where they belong
@@ -101,12 +101,12 @@ def _mistakes(kind: type, rest: list[str]) -> Iterator[str]:
         yield f"expected {wanted} before the options, got {' '.join(rest[:first]) or 'none'}"
 
 
-def options(kind: type) -> dict[str, str]:
+def options(command: type) -> dict[str, str]:
     """Fields of a command by their options."""
-    hints = get_type_hints(kind, include_extras=True)
+    hints = get_type_hints(command, include_extras=True)
     named = {name: name.replace("_", "-") for name, hint in hints.items() if not _word(hint)}
-    found = {f"--{word}": name for name, word in named.items()}
-    return found | {f"--no-{word}": name for name, word in named.items() if hints[name] is bool}
+    by_option = {f"--{word}": name for name, word in named.items()}
+    return by_option | {f"--no-{word}": name for name, word in named.items() if hints[name] is bool}
 
 
 def _split(token: str) -> list[str]:
@@ -129,11 +129,11 @@ def _wrong_value(hint: Any, option: str, value: str) -> str:
 
 
 def _word(hint: Any) -> str:
-    """How help calls an argument that is told by its place; nothing for options."""
-    found = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
-    if get_args(Positional[str])[1] not in found:
+    """Name of a positional argument in the help; empty for options."""
+    annotations = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+    if get_args(Positional[str])[1] not in annotations:
         return ""
-    return next((part.metavar for part in found if hasattr(part, "metavar")), "an argument")
+    return next((part.metavar for part in annotations if hasattr(part, "metavar")), "an argument")
 
 
 def _nearest(text: str, known: list[str]) -> str:

@@ -18,7 +18,7 @@ def paper_langevin(
     """The paper's setting for cyclones: psi = 1 and lambda = 2.5 on equal steps of time.
 
     Steps of delta = psi (B(t) - B(s)) are cut at what is stable; lambda is an inverse temperature,
-    which sharpens: coverage is expected to be below the law's own. 26,150 evaluations a sample.
+    which sharpens: coverage is expected to be below the law's own. 26,150 evaluations per sample.
     """
     grid = UniformTimeGrid()
     return Langevin(

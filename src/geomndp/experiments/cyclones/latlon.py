@@ -50,9 +50,9 @@ def make_latlon(*, key: PRNGKeyArray, compute_dtype: str | None = None, **option
 
 
 def to_units(batch: Batch) -> Batch:
-    """Tracks on the sphere in the model's units; longitudes run on from row to row.
+    """Tracks on the sphere in the model's units; longitudes are unwrapped from row to row.
 
-    Known rows come first, so that what is told of them does not depend on the targets.
+    Context rows come first, so that their values do not depend on the targets.
     """
     y = jax.vmap(lambda y: UNITS.forward_y(CHART.to_plane(y)))(batch.y)
     return batch._replace(x=jax.vmap(UNITS.forward_x)(batch.x), y=y)

@@ -37,7 +37,7 @@ def calibration(
     """PIT histogram, CRPS and coverage of `num_samples` posterior samples on the test functions.
 
     Where the truth is Gaussian, the same of its own posterior samples, and the CRPS lost to it.
-    Pairs are mean and standard error over the functions; everything is ready for JSON.
+    Pairs are mean and standard error over the functions; everything is JSON-serialisable.
     """
     contexts = problem.contexts[1]
     tasks = problem.tasks(num, region=region, seed=seed, dtype="float32")

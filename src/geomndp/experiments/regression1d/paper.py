@@ -1,7 +1,7 @@
 """Published figures of the 1D regression table, nats per target; None is below -10 or not given.
 
 `PAPER`: Mathieu et al. 2023, its rows for its own models, on its own data (suite `paper`). Its
-likelihoods come from 100 uniform Euler steps, which overstate by about 0.09 nats a target.
+likelihoods come from 100 uniform Euler steps, which overstate by about 0.09 nats per target.
 `QUOTED`: Bruinsma et al. 2020, as that paper quotes them; they belong to the suite `gnp2020`.
 """
 

@@ -22,7 +22,7 @@ def score_errors(
 ) -> dict:
     """Both kinds of gap on fresh training functions, or on fixed test functions (`test`).
 
-    Nats per target, ready for JSON; refused where the data are not Gaussian.
+    Nats per target, JSON-serialisable; refused where the data are not Gaussian.
     """
     gp = problem.exact()
     if test:

@@ -34,12 +34,12 @@ def make_model(
     data = problem_for(name)
     process = data.process
     kernel = White(process.variance)
-    # Sawtooth waves have features at a tenth of the lengths of the Gaussian sets.
+    # Sawtooths have features at a tenth of the lengths of the Gaussian sets.
     fine = data.name in ("sawtooth", "mixture")
     options |= {"compute_dtype": compute_dtype, "dtype": "float32", "key": key}
     if MODELS[name].invariant:
-        wave = {"min_wavelength": 0.02, "num_frequencies": 24} if fine else {}
-        net = RelativeAttention(1, 1, **wave | options)
+        frequencies = {"min_wavelength": 0.02, "num_frequencies": 24} if fine else {}
+        net = RelativeAttention(1, 1, **frequencies | options)
     else:
         net = BiDimensionalAttention(1, 1, inputs="absolute", **options)
     mean = Constant(process.mean) if process.mean else None
@@ -48,12 +48,12 @@ def make_model(
 
 
 def make_loss() -> DenoisingLoss:
-    """The recipe that won: times dense near zero, likelihood weights, every point alike."""
+    """Default loss (best in the ablation): dense times near zero, likelihood weights."""
     return default_loss("real")
 
 
 def make_generator(name: str, batch_size: int = 256) -> ProcessGenerator:
-    """Training functions; two share a row of points."""
+    """Training functions; two are packed into one row."""
     return problem_for(name).generator(batch_size, packed=batch_size % 2 == 0)
 
 

@@ -34,7 +34,7 @@ def drawn(
     sampler: AbstractSampler = SAMPLER,
     dtype: str = "float32",
 ) -> Float[np.ndarray, "s n p"]:
-    """Draw fields at the places, `batch_size` of them side by side."""
+    """Draw fields on the grid, `batch_size` at a time."""
     x, size = jnp.asarray(grid, dtype), min(batch_size, num)
     keys = jr.split(key, -(-num // size))
     parts = [model.sample(x, key=k, num_samples=size, sampler=sampler) for k in keys]
