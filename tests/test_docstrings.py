@@ -8,12 +8,15 @@ import pytest
 
 # Packages that are documented in full.
 PACKAGES = (
+    "baselines",
     "equivariance",
+    "evaluate",
     "geometry",
     "gp",
     "kernels",
     "likelihood",
     "linalg",
+    "predictive",
     "samplers",
     "solve",
 )

@@ -37,7 +37,14 @@ class LogProb(NamedTuple):
 
 
 def exact_log_prob(value: Scalar) -> LogProb:
-    """A log-density of a closed form: no errors, no score evaluations."""
+    """A log-density of a closed form: no errors, no score evaluations.
+
+    Args:
+        value: Nats.
+
+    Returns:
+        The value with zeros for errors and evaluations.
+    """
     zero = jnp.zeros_like(value)
     return LogProb(value, zero, zero, jnp.zeros(jnp.shape(value), jnp.int32))
 
@@ -127,7 +134,16 @@ class AbstractPredictive(eqx.Module):
 
 
 class AbstractProcess(eqx.Module):
-    """A law of functions that can be conditioned on observed values."""
+    """A law of functions that can be conditioned on observed values.
+
+    Example:
+        ```python
+        process = gn.gp.GP(gn.kernels.SquaredExponential(0.25), noise=0.01)  # or gn.load(...)
+        law = process.condition(xc, yc)
+        samples = law.sample(x, key=key, num_samples=16)
+        nats = law.log_prob(x, y)
+        ```
+    """
 
     @abc.abstractmethod
     def condition(

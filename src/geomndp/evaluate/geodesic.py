@@ -1,6 +1,6 @@
-r"""Samples (s, n, p) of a path on a manifold against the path (n, p) that was then observed.
+r"""Metrics of samples (s, n, p) of a path on a manifold, against the observed path (n, p).
 
-All distances are geodesic, in radians on the unit sphere; every measure is given per target.
+All distances are geodesic, in radians on the unit sphere; every metric is given per target.
 """
 
 from __future__ import annotations
@@ -22,7 +22,14 @@ PerTarget = Float[Array, " n"]
 
 
 class PathMetrics(NamedTuple):
-    """All measures of one ensemble, one value a target."""
+    """All metrics of one ensemble, one value per target.
+
+    Attributes:
+        sample_distance: Mean distance of single samples to the truth.
+        mean_error: Distance of the samples' Frechet mean to the truth.
+        energy: Energy score.
+        rank: Rank of the truth by distance from the centre, uniform for the right law.
+    """
 
     sample_distance: PerTarget
     mean_error: PerTarget
@@ -42,13 +49,37 @@ def _to_each(manifold, samples, y) -> Float[Array, "s n"]:
 
 
 def sample_distance(manifold: AbstractManifold, samples: Samples, y: Path) -> PerTarget:
-    """Mean distance of single samples to the truth: the paper's measure (there called MSE)."""
+    """Mean distance of single samples to the truth: the paper's metric (there called MSE).
+
+    Args:
+        manifold: Where the values live.
+        samples: Samples of the path, shape (s, n, p).
+        y: The observed path, shape (n, p).
+
+    Returns:
+        Distances, shape (n,).
+
+    Raises:
+        ValueError: If the shapes do not fit.
+    """
     _check(samples, y)
     return jnp.mean(_to_each(manifold, samples, y), axis=0)
 
 
 def mean_error(manifold: AbstractManifold, samples: Samples, y: Path) -> PerTarget:
-    """Distance of the ensemble's Frechet mean to the truth."""
+    """Distance of the ensemble's Frechet mean to the truth.
+
+    Args:
+        manifold: Where the values live.
+        samples: Samples of the path, shape (s, n, p).
+        y: The observed path, shape (n, p).
+
+    Returns:
+        Distances, shape (n,).
+
+    Raises:
+        ValueError: If the shapes do not fit.
+    """
     _check(samples, y)
     return manifold.distance(frechet_mean(manifold, samples), y)
 
@@ -59,6 +90,17 @@ def energy_score(manifold: AbstractManifold, samples: Samples, y: Path) -> PerTa
     It is proper where the distance is of negative type, as in R^p and on spheres (Gneiting and
     Raftery 2007; Lyons 2020); on other manifolds it can reward a wrong law, and is refused. The
     mean over targets is the score of the path with the sum of distances.
+
+    Args:
+        manifold: Where the values live.
+        samples: Samples of the path, shape (s, n, p), s >= 2.
+        y: The observed path, shape (n, p).
+
+    Returns:
+        Scores in units of the distance, shape (n,).
+
+    Raises:
+        ValueError: If the distance is not of negative type, or the shapes do not fit.
     """
     if not manifold.negative_type:
         name = type(manifold).__name__
@@ -85,6 +127,18 @@ def ball_pit(
     law of the samples the rank is exactly uniform on [0, 1] for any number of samples (as in
     conformal prediction, Vovk et al. 2005): the ball around the centre that holds 90% of the
     ensemble covers the truth in 90% of all cases, those with `rank <= 0.9`.
+
+    Args:
+        manifold: Where the values live.
+        samples: Samples of the path, shape (s, n, p), s >= 2.
+        y: The observed path, shape (n, p).
+        key: Random key of the ranks' fractions.
+
+    Returns:
+        Ranks in [0, 1], shape (n,).
+
+    Raises:
+        ValueError: If the shapes do not fit.
     """
     _check(samples, y, 2)
     together = jnp.concatenate([samples, y[None]])
@@ -94,7 +148,18 @@ def ball_pit(
 
 
 def ball_coverage(ranks: Array, level: float = 0.9) -> Array:
-    """Share of all targets that lie within the region of this level."""
+    """Share of all targets that lie within the region of this level.
+
+    Args:
+        ranks: What `ball_pit` gives, any shape.
+        level: Probability of the region, between 0 and 1.
+
+    Returns:
+        A share, equal to `level` on average for the right law.
+
+    Raises:
+        ValueError: If the level is not between 0 and 1.
+    """
     if not 0 < level < 1:
         raise ValueError(f"expected 0 < level < 1, got {level}")
     return jnp.mean((ranks <= level).astype(ranks.dtype))
@@ -103,7 +168,17 @@ def ball_coverage(ranks: Array, level: float = 0.9) -> Array:
 def path_metrics(
     manifold: AbstractManifold, samples: Samples, y: Path, *, key: PRNGKeyArray
 ) -> PathMetrics:
-    """All measures of one ensemble; `vmap` over storms."""
+    """All metrics of one ensemble; `vmap` over tasks.
+
+    Args:
+        manifold: Where the values live.
+        samples: Samples of the path, shape (s, n, p), s >= 2.
+        y: The observed path, shape (n, p).
+        key: Random key of the ranks.
+
+    Returns:
+        One value per target and metric.
+    """
     return PathMetrics(
         sample_distance(manifold, samples, y),
         mean_error(manifold, samples, y),

@@ -5,7 +5,7 @@ exact process has $E |L y|^2 = \mathrm{tr}(L C L^T)$, C its covariance, with no 
 observation noise and the error of finite differences are part of both and cancel in comparison.
 
 - Divergence and curl by central differences, at the points of a regular grid that have all their
-  neighbours. Values may be vectors, or symmetric tensors as one vector a row.
+  neighbours. Values may be vectors, or symmetric tensors as one vector per row.
 - Helmholtz parts, for vectors on any points: $E[g | y]$ and $E[r | y]$ when y is taken as the sum
   of a gradient field g, a divergence-free field r, both Gaussian with the kernels of the problems,
   and noise (Berlinghieri et al. 2023, Gaussian processes at the Helm(holtz)). It averages noise
@@ -28,8 +28,17 @@ from geomndp.gp import GP
 def field_physics(problem: FieldProblem, samples: Float[np.ndarray, "s n p"]) -> dict:
     """Root mean squares of divergence and curl, and the gradient part's share of the energy.
 
-    Pairs are estimate and standard error over the samples; `exact` is the exact process's value,
-    `noise` what its observation noise alone would give.
+    Args:
+        problem: The problem, whose grid and exact process are those of the samples.
+        samples: Sampled fields on the grid, shape (s, n, p), at least two.
+
+    Returns:
+        JSON-serialisable: by operator the `rms`, a pair of estimate and standard error over the
+        samples, `exact`, the value of the exact process, and `noise`, what its observation noise
+        alone would give; for vectors also the `gradient_share`.
+
+    Raises:
+        ValueError: If the shapes do not fit, or the values are not vectors or symmetric tensors.
     """
     _validation.at_least(2, samples=len(samples))
     _validation.shape("samples", samples, (len(samples), len(problem.grid), problem.gp.dim))
@@ -51,15 +60,25 @@ def field_physics(problem: FieldProblem, samples: Float[np.ndarray, "s n p"]) ->
 
 
 def difference_operators(problem: FieldProblem) -> dict[str, Float[np.ndarray, "m np"]]:
-    """Maps from values (n p) to their divergence and to the components of their curl."""
+    """Divergence and curl by central differences, as matrices.
+
+    Args:
+        problem: The problem, on a regular grid.
+
+    Returns:
+        Maps from values (n p) to their divergence and to the components of their curl.
+
+    Raises:
+        ValueError: If the values are not vectors or symmetric tensors, or the grid not regular.
+    """
     d, p = problem.codomain.dim, problem.codomain.size
     if problem.codomain.representations == ("vector",):
         rows = np.eye(d)[None]
     elif problem.codomain.representations == ("symmetric",):
         rows = symmetric_basis(d)
     else:
-        kinds = problem.codomain.representations
-        raise ValueError(f"expected fields of vectors or of symmetric tensors, got {kinds}")
+        values = problem.codomain.representations
+        raise ValueError(f"expected fields of vectors or of symmetric tensors, got {values}")
     slopes = central_differences(problem.grid)
     shape = (-1, len(problem.grid) * p)
     divergence = np.einsum("ain,rap->rinp", slopes, rows).reshape(shape)
@@ -72,7 +91,17 @@ def difference_operators(problem: FieldProblem) -> dict[str, Float[np.ndarray, "
 
 
 def central_differences(grid: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "d m n"]:
-    """Derivatives in every direction at the m points with neighbours on all sides."""
+    """Derivatives in every direction at the m points with neighbours on all sides.
+
+    Args:
+        grid: Points of a regular grid, shape (n, d).
+
+    Returns:
+        Matrices of shape (d, m, n), one per direction.
+
+    Raises:
+        ValueError: If the points are not those of a regular grid.
+    """
     n, d = grid.shape
     values = np.unique(np.round(grid[:, 0], 9))
     step = np.min(np.diff(values)) if len(values) > 1 else 1.0
@@ -93,7 +122,14 @@ def central_differences(grid: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "d 
 
 
 def helmholtz_operators(problem: FieldProblem) -> tuple[np.ndarray, np.ndarray]:
-    """Maps (n p, n p) from values to the expected gradient part and divergence-free part."""
+    """Maps from values to the expected gradient part and divergence-free part.
+
+    Args:
+        problem: A problem of vectors, on any points.
+
+    Returns:
+        Two matrices of shape (n p, n p).
+    """
     dim, noise = problem.codomain.dim, problem.gp.noise
     gradient, rotation = (
         covariance(GP(field_problem(name, dim).gp.kernel), problem.grid)

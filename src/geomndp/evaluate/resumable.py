@@ -1,8 +1,8 @@
-"""Measurements in blocks: spread over the devices, kept on disk, taken up again where they stopped.
+"""Resumable measurements: in blocks, spread over the devices, kept on disk.
 
-A measurement is a module that maps a model and some items (tasks, keys: arrays that share their
-first axis) to named arrays with that first axis. Every finished block is one file, written under a
-temporary name and renamed, with a hash of all that it depends on.
+A measurement is a module that maps a process and some items (tasks, keys: arrays that share their
+first axis) to named arrays with that first axis. Every finished block is one file, written
+atomically, with a hash of all that it depends on; re-running the call resumes after the last block.
 """
 
 from __future__ import annotations
@@ -32,23 +32,43 @@ class AbstractMeasurement(eqx.Module):
     """What is measured of every item; hyperparameters are static fields."""
 
     @abc.abstractmethod
-    def __call__(self, model: Any, items: Any) -> dict[str, Array]:
-        """Named results, first axis that of the items."""
+    def __call__(self, process: Any, items: Any) -> dict[str, Array]:
+        """Measure some items; pure, compiled once per block size.
+
+        Args:
+            process: What is evaluated, a module.
+            items: Arrays, or trees of them, that share their first axis.
+
+        Returns:
+            Named results, first axis that of the items.
+        """
 
 
 def run_resumable(
     measurement: AbstractMeasurement,
-    model: Any,
+    process: Any,
     items: Any,
     *,
     block_size: int = 256,
     directory: str | os.PathLike | None = None,
     devices=None,
 ) -> dict[str, np.ndarray]:
-    """Measure all items, `block_size` at a time, spread over `devices` (default: all local ones).
+    """Measure all items, block by block.
 
-    With a `directory`, blocks found there are not computed again; one that was made by another
-    model, measurement or other items is refused.
+    Args:
+        measurement: What is measured.
+        process: What is evaluated: a module whose arrays are replicated over the devices.
+        items: Arrays, or trees of them, that share their first axis.
+        block_size: Items per block, rounded up to a multiple of the number of devices.
+        directory: Keeps finished blocks, which are not computed again.
+        devices: Devices to use; all local ones by default.
+
+    Returns:
+        Named arrays of results, first axis that of the items.
+
+    Raises:
+        ValueError: If a block in the directory was made by another process, measurement or other
+            items, or is damaged.
     """
     _validation.at_least(1, block_size=block_size)
     devices = jax.local_devices() if devices is None else list(devices)
@@ -57,44 +77,43 @@ def run_resumable(
     block_size = -(-min(block_size, count) // len(devices)) * len(devices)
     mesh = batch_mesh(block_size, devices)
     everywhere = NamedSharding(mesh, PartitionSpec())
-    arrays, rest = eqx.partition(model, eqx.is_array)
+    arrays, rest = eqx.partition(process, eqx.is_array)
     placed = eqx.combine(jax.device_put(arrays, everywhere), rest)
     folder = None if directory is None else Path(directory)
-    made_by = "" if folder is None else _digest(f"{measurement} {model}", (measurement, model))
-    parts = []
+    made_by = "" if folder is None else _digest(f"{measurement} {process}", (measurement, process))
+    blocks = []
     for start in range(0, count, block_size):
         # The last block is filled up with its last item: one shape, one compilation.
         rows = np.minimum(np.arange(start, start + block_size), count - 1)
-        some = jax.tree.map(lambda leaf, rows=rows: leaf[rows], items)
+        subset = jax.tree.map(lambda leaf, rows=rows: leaf[rows], items)
         if folder is None:
-            found = _measure(measurement, placed, some, mesh)
+            results = _measure(measurement, placed, subset, mesh)
         else:
             path = folder / f"block-{start:06d}-{min(start + block_size, count):06d}.npz"
-            digest = _digest(made_by, some)
-            found = _read(path, digest)
-            if found is None:
-                found = _measure(measurement, placed, some, mesh)
-                _write(path, digest, found)
-        parts.append(found)
-    names = parts[0]
-    return {name: np.concatenate([part[name] for part in parts])[:count] for name in names}
+            digest = _digest(made_by, subset)
+            results = _read(path, digest)
+            if results is None:
+                results = _measure(measurement, placed, subset, mesh)
+                _write(path, digest, results)
+        blocks.append(results)
+    return {name: np.concatenate([block[name] for block in blocks])[:count] for name in blocks[0]}
 
 
-def _measure(measurement, model, items, mesh: Mesh) -> dict[str, np.ndarray]:
+def _measure(measurement, process, items, mesh: Mesh) -> dict[str, np.ndarray]:
     items = jax.device_put(items, NamedSharding(mesh, PartitionSpec(AXIS)))
-    return {k: np.asarray(v) for k, v in _program(measurement, model, items, mesh).items()}
+    return {k: np.asarray(v) for k, v in _program(measurement, process, items, mesh).items()}
 
 
 @eqx.filter_jit
-def _program(measurement: AbstractMeasurement, model, items, mesh: Mesh):
+def _program(measurement: AbstractMeasurement, process, items, mesh: Mesh):
     """Every device works on its own items, with its own loop."""
     if mesh.size == 1:
-        return measurement(model, items)
-    arrays, rest = eqx.partition((measurement, model), eqx.is_array)
+        return measurement(process, items)
+    arrays, rest = eqx.partition((measurement, process), eqx.is_array)
 
     def local(arrays, items):
-        measurement, model = eqx.combine(arrays, rest)
-        return measurement(model, items)
+        measurement, process = eqx.combine(arrays, rest)
+        return measurement(process, items)
 
     specs = (PartitionSpec(), PartitionSpec(AXIS))
     spread = jax.shard_map(
@@ -103,14 +122,14 @@ def _program(measurement: AbstractMeasurement, model, items, mesh: Mesh):
     return spread(arrays, items)
 
 
-def _digest(words: str, tree) -> str:
+def _digest(text: str, tree) -> str:
     """Hash of a description and of all arrays."""
-    found = hashlib.sha256(" ".join(words.split()).encode())
+    digest = hashlib.sha256(" ".join(text.split()).encode())
     for leaf in filter(eqx.is_array_like, jax.tree.leaves(tree)):
         is_key = jnp.issubdtype(jnp.asarray(leaf).dtype, jax.dtypes.prng_key)
         values = np.asarray(jr.key_data(leaf) if is_key else leaf)
-        found.update(f"{values.shape} {values.dtype}".encode() + values.tobytes())
-    return found.hexdigest()
+        digest.update(f"{values.shape} {values.dtype}".encode() + values.tobytes())
+    return digest.hexdigest()
 
 
 def _read(path: Path, digest: str) -> dict[str, np.ndarray] | None:
@@ -124,7 +143,7 @@ def _read(path: Path, digest: str) -> dict[str, np.ndarray] | None:
         raise ValueError(f"expected results in {path}, got a damaged or foreign file") from error
     if made_by != digest:
         raise ValueError(
-            f"expected results of this model on these tasks in {path}, got those of others; "
+            f"expected results of this process on these tasks in {path}, got those of others; "
             "choose another folder"
         )
     return content

@@ -41,9 +41,14 @@ POINTS_PER_BATCH = 20_000  # points side by side: memory for larger batches woul
 
 
 class ScoreError(NamedTuple):
-    """Nats per target, with the standard error over functions, times and noise.
+    """Integrated error of a score, nats per target.
 
-    `profile` is the part of each of the cells, `times` their middles, smallest first.
+    Attributes:
+        value: Nats per target.
+        standard_error: Over functions, times and noise.
+        times: Middles of the cells of diffusion time, smallest first.
+        profile: The part of the value from each of the cells.
+        profile_error: Its standard error.
     """
 
     value: float
@@ -66,9 +71,23 @@ def score_error(
 ) -> ScoreError:
     """Integrated error of the model's score against the `exact` one.
 
-    Mode "joint" has all points at one time, "conditional" the context at zero: of a stream, fresh
-    functions all with contexts; of a batch, the marked points, its functions noised `batches` times
-    over. Calls with another model of the same make compile nothing.
+    Calls with another model of the same structure compile nothing.
+
+    Args:
+        model: The model whose score is compared.
+        exact: The exact score, such as `GaussianScore(gp)`.
+        data: A generator of functions in the model's units, or a fixed batch.
+        key: Random key of functions, times and noise.
+        mode: "joint" has all points at one time; "conditional" the context at time zero: of a
+            generator, fresh functions all with contexts; of a batch, the points it marks.
+        batches: Number of batches drawn; a fixed batch is noised so many times over.
+        cells: Number of cells of diffusion time.
+
+    Returns:
+        The error with its standard error, and its profile over time.
+
+    Raises:
+        ValueError: If a cell has fewer than two functions.
     """
     _validation.one_of("mode", mode, MODES)
     _validation.at_least(1, batches=batches)
@@ -107,7 +126,7 @@ def _shared(data: AbstractGenerator | Batch) -> bool:
 
 @eqx.filter_jit
 def _errors(model: Model, exact: AbstractScore, data, joint: bool, shared: bool, key: PRNGKeyArray):
-    """Place in [0, 1), square of the error and number of targets of every function."""
+    """Uniform time in [0, 1), square of the error and number of targets of every function."""
     data_key, time_key, noise_key = jr.split(key, 3)
     batch = data if isinstance(data, Batch) else data.draw(data_key)
     context = jnp.zeros_like(batch.mask) if joint else batch.context

@@ -8,6 +8,7 @@ import abc
 import math
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
@@ -172,7 +173,9 @@ class AbstractManifold(RenamedMethods, eqx.Module):
         if self.flat or not (_validation.concrete(y) and _validation.concrete(mask)):
             return
         rows = np.asarray(y)[np.minimum(np.arange(bucket(len(y))), len(y) - 1)]  # few shapes
-        away = np.linalg.norm(rows - np.asarray(self.retract(put(rows))), axis=-1)[: len(y)]
+        with jax.ensure_compile_time_eval():  # other values may be traced
+            near = np.asarray(self.retract(put(rows)))
+        away = np.linalg.norm(rows - near, axis=-1)[: len(y)]
         # What float32 data keep, times a hundred: as data are stored, so are they near.
         wrong = ~(away < 1e-5)
         bad = np.flatnonzero(wrong if mask is None else wrong & (np.asarray(mask) > 0))

@@ -155,6 +155,18 @@ def test_masked_rows_do_not_count_under_jit_and_vmap(name):
             assert_allclose(densities[i], predictive.log_prob(x, y), rtol=1e-6)
 
 
+@with_a_law
+def test_a_context_of_masked_rows_is_none(name):
+    (xc, yc), x, y = storm()
+    baseline = fitted(name)
+    masked = baseline.condition(xc, yc, mask=jnp.zeros(len(xc)))
+    nothing = baseline.condition(xc[:0], yc[:0])
+    assert_allclose(masked.log_prob(x, y), nothing.log_prob(x, y), rtol=1e-9)
+    if name == "linear":  # which cannot know it while it is traced
+        traced = jax.jit(lambda mask: baseline.condition(xc, yc, mask=mask).log_prob(x, y))
+        assert np.isnan(traced(jnp.zeros(len(xc))))
+
+
 @every
 def test_one_compilation_per_bucketed_shape(name):
     (xc, yc), x, y = storm()

@@ -56,22 +56,56 @@ class AbstractBaseline(AbstractProcess):
 
     @abc.abstractmethod
     def predict_mean(self, context: TrackContext, x: Times, mask: Mask | None) -> Targets:
-        """The best single track at times x."""
+        """The best single track.
+
+        Args:
+            context: Known points; masked rows hold some point of the sphere.
+            x: Times in days, shape (k, 1).
+            mask: 1 for real targets, shape (k,), or None.
+
+        Returns:
+            Unit vectors, shape (k, 3).
+        """
 
     @abc.abstractmethod
     def predict_samples(
         self, context: TrackContext, x: Times, *, key: PRNGKeyArray, num_samples: int
     ) -> Float[Array, "s k 3"]:
-        """Tracks at times x."""
+        """Draw tracks.
+
+        Args:
+            context: Known points; masked rows hold some point of the sphere.
+            x: Times in days, shape (k, 1).
+            key: Random key.
+            num_samples: Number s of tracks.
+
+        Returns:
+            Unit vectors, shape (s, k, 3).
+        """
 
     @abc.abstractmethod
     def predict_log_prob(
         self, context: TrackContext, x: Times, y: Targets, mask: Mask | None
     ) -> Scalar:
-        """Joint log-density of the unmasked rows with respect to area."""
+        """Joint log-density of the unmasked rows with respect to area.
+
+        Args:
+            context: Known points; masked rows hold some point of the sphere.
+            x: Times in days, shape (k, 1).
+            y: Unit vectors, shape (k, 3).
+            mask: 1 for real targets, shape (k,), or None.
+
+        Returns:
+            Nats.
+        """
 
     def check_times(self, known: np.ndarray, targets: np.ndarray) -> None:
-        """Raise ValueError for known and target times (days) that this baseline cannot treat."""
+        """Raise ValueError for times that this baseline cannot treat.
+
+        Args:
+            known: Times of known points in days, shape (c,).
+            targets: Times of targets in days, shape (k,).
+        """
 
     def condition(
         self, x: Array, y: Array, noise: Any = 0.0, mask: Mask | None = None
@@ -82,18 +116,28 @@ class AbstractBaseline(AbstractProcess):
             x: Times in days, shape (c, 1); c = 0 gives the prior where there is one.
             y: Unit vectors, shape (c, 3).
             noise: Must be 0: known points are exact.
-            mask: 1 for real rows, 0 for padding, shape (c,).
+            mask: 1 for real rows, 0 for padding, shape (c,); at least one row is real if it is
+                traced.
 
         Returns:
             The predictive law at any other times.
 
         Raises:
             ValueError: If shapes do not fit, points are off the sphere, or times are repeated.
+
+        Example:
+            ```python
+            baseline = gn.baselines.LinearGaussian.fit(x, y)
+            tracks = baseline.condition(xc, yc).sample(targets, key=key, num_samples=50)
+            ```
         """
         _validation.function(x, y, dim=3, mask=mask, name=" of the context")
         SPHERE.check("y of the context", y, mask)
         if _validation.concrete(noise) and np.any(np.asarray(noise) != 0):
             raise ValueError(f"expected known points without noise, got noise {noise}")
+        if mask is not None and _all_concrete((x, y, mask)):
+            real = np.flatnonzero(np.asarray(mask) > 0)
+            x, y, mask = put(np.asarray(x)[real]), put(np.asarray(y)[real]), None
         return TrackPredictive(self, TrackContext(x, y, mask))
 
 

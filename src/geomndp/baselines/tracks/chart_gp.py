@@ -32,6 +32,13 @@ def fit_gp(times: np.ndarray, u: np.ndarray) -> GP:
     All tracks share their times, so that their likelihood needs one factorisation and their second
     moments M only. With $K = v C$ the best variance is $v = \mathrm{tr}(C^{-1} M) / n$; the other
     two parameters are searched on a grid, then by a simplex.
+
+    Args:
+        times: Times in days, shape (n,).
+        u: Values, shape (tracks, n).
+
+    Returns:
+        The process of greatest marginal likelihood.
     """
     moments, gaps = u.T @ u / len(u), (times[:, None] - times[None, :]) ** 2
 
@@ -74,7 +81,19 @@ class ChartGP(AbstractBaseline):
 
     @classmethod
     def fit(cls, x, y, *, chart: AbstractChart | None = None):
-        """Fit processes in latitude and longitude, or in another chart."""
+        """Fit processes by marginal likelihood.
+
+        Args:
+            x: Times in days, shape (b, n, 1), the same for all tracks.
+            y: Unit vectors, shape (b, n, 3).
+            chart: The map projection, by default latitude and longitude.
+
+        Returns:
+            The fitted baseline.
+
+        Raises:
+            ValueError: If the tracks do not share their times.
+        """
         chart = LatLon() if chart is None else chart
         u = np.asarray(jax.jit(jax.vmap(chart.to_plane))(y), dtype=float)
         centre, spread, times = u.mean(axis=(0, 1)), u.std(axis=(0, 1)), shared_times(x)

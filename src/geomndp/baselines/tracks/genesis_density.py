@@ -43,26 +43,54 @@ def _leave_one_out(content: bytes, dtype: str) -> float:
 
 
 class GenesisDensity(eqx.Module):
-    """Kernel density of the first points of tracks."""
+    """Kernel density of the first points of tracks.
+
+    Attributes:
+        centres: First points, unit vectors of shape (m, 3).
+        concentration: That of the von Mises-Fisher kernels.
+    """
 
     centres: Float[Array, "m 3"]
     concentration: Float[Array, ""]
 
     @classmethod
     def fit(cls, y: Float[Array, "m 3"]) -> GenesisDensity:
-        """Choose the concentration by the likelihood of points that are left out in turn."""
+        """Choose the concentration by the likelihood of points that are left out in turn.
+
+        Args:
+            y: First points, unit vectors of shape (m, 3).
+
+        Returns:
+            The fitted density.
+        """
         shape = jax.ShapeDtypeStruct((), y.dtype)
         best = jax.pure_callback(_best_concentration, shape, y, vmap_method="sequential")
         return cls(y, best)
 
     def log_prob(self, y: Float[Array, " 3"], noise: ScalarLike = 0.0) -> Scalar:
-        """Log-density with respect to area; noise widens every kernel by its variance."""
+        """Log-density with respect to area.
+
+        Args:
+            y: A unit vector, shape (3,).
+            noise: Variance of tangent noise, which widens every kernel.
+
+        Returns:
+            Nats.
+        """
         concentration = 1 / (1 / self.concentration + noise)
         terms = _log_kernel(self.centres @ y, concentration)
         return jax.scipy.special.logsumexp(terms) - np.log(len(self.centres))
 
     def sample(self, *, key: PRNGKeyArray, num_samples: int) -> Float[Array, "s 3"]:
-        """Draw first points: the law of the angle has a closed inverse on S^2 (Ulrich 1984)."""
+        """Draw first points: the law of the angle has a closed inverse on S^2 (Ulrich 1984).
+
+        Args:
+            key: Random key.
+            num_samples: Number s of points.
+
+        Returns:
+            Unit vectors, shape (s, 3).
+        """
         centre_key, angle_key, turn_key = jr.split(key, 3)
         dtype = self.centres.dtype
         centre = self.centres[jr.randint(centre_key, (num_samples,), 0, len(self.centres))]

@@ -89,7 +89,16 @@ class Persistence(AbstractPointBaseline):
 
     @classmethod
     def fit(cls, x, y, *, steps: int = 1):
-        """Nothing is learnt from tracks; arguments as in the base class."""
+        """Nothing is learnt from tracks.
+
+        Args:
+            x: Not used.
+            y: Not used.
+            steps: As the attribute.
+
+        Returns:
+            The baseline.
+        """
         return cls(steps)
 
     def check_times(self, known, targets):
@@ -109,7 +118,15 @@ class GreatCircle(AbstractPointBaseline):
 
     @classmethod
     def fit(cls, x, y):
-        """Nothing is learnt from tracks; arguments as in the base class."""
+        """Nothing is learnt from tracks.
+
+        Args:
+            x: Not used.
+            y: Not used.
+
+        Returns:
+            The baseline.
+        """
         return cls()
 
     def check_times(self, known, targets):
@@ -137,7 +154,16 @@ class Hermite(AbstractPointBaseline):
 
     @classmethod
     def fit(cls, x, y, *, steps: int = 1):
-        """Nothing is learnt from tracks; arguments as in the base class."""
+        """Nothing is learnt from tracks.
+
+        Args:
+            x: Not used.
+            y: Not used.
+            steps: As the attribute.
+
+        Returns:
+            The baseline.
+        """
         return cls(steps)
 
     def check_times(self, known, targets):

@@ -28,7 +28,7 @@ from geomndp.baselines.tracks.regression import Regression, check_num_tracks, fi
 
 
 class FromGenesis(NamedTuple):
-    """Tracks of which nothing is known: where they begin, then the rest from there."""
+    """The prior of a track: where it begins, then the rest from there."""
 
     genesis: GenesisDensity
     rest: Regression
@@ -37,8 +37,8 @@ class FromGenesis(NamedTuple):
     def join(self, start: Float[Array, " 3"], rest: Points) -> Targets:
         """The whole track from its first target and the others."""
         rows = jnp.arange(len(rest) + 1)
-        place = jnp.where(rows == self.first, 0, jnp.where(rows < self.first, rows + 1, rows))
-        return jnp.concatenate([start[None], rest])[place]
+        index = jnp.where(rows == self.first, 0, jnp.where(rows < self.first, rows + 1, rows))
+        return jnp.concatenate([start[None], rest])[index]
 
 
 class LinearGaussian(AbstractBaseline):
@@ -59,7 +59,19 @@ class LinearGaussian(AbstractBaseline):
 
     @classmethod
     def fit(cls, x, y, *, heavy_tailed: bool = False):
-        """Keep the tracks: the regression is solved when known points and targets are chosen."""
+        """Keep the tracks: the regression is solved when context and targets are chosen.
+
+        Args:
+            x: Times in days, shape (b, n, 1), the same for all tracks.
+            y: Unit vectors, shape (b, n, 3).
+            heavy_tailed: Whether every storm has residuals of a scale of its own.
+
+        Returns:
+            The baseline.
+
+        Raises:
+            ValueError: If the tracks do not share their times.
+        """
         return cls(tuple(shared_times(x).tolist()), y, heavy_tailed)
 
     def check_times(self, known, targets):
@@ -125,7 +137,12 @@ class LinearGaussian(AbstractBaseline):
         known, targets = self._rows(known_x), self._rows(x)
         roles = choose_roles(known, known_mask, targets, mask)
         tracks = self.tracks[:, known], self.tracks[:, targets]
-        return fit_regression(roles, *tracks, mask, heavy_tailed=self.heavy_tailed)
+        law = fit_regression(roles, *tracks, mask, heavy_tailed=self.heavy_tailed)
+        if known_mask is None:
+            return law
+        # Without a real row there is no anchor.
+        usable = jnp.where(jnp.any(known_mask > 0), 1.0, jnp.nan).astype(self.tracks.dtype)
+        return law._replace(coefficients=usable * law.coefficients)
 
 
 def _rest(count: int, first: Int[Array, ""]) -> Int[Array, " m"]:

@@ -17,11 +17,25 @@ class AbstractChart(eqx.Module):
 
     @abc.abstractmethod
     def to_plane(self, y: Points) -> Plane:
-        """Coordinates of a track, whose points are in the order of time."""
+        """Coordinates of a track.
+
+        Args:
+            y: Unit vectors in the order of time, shape (n, 3).
+
+        Returns:
+            Coordinates, shape (n, 2).
+        """
 
     @abc.abstractmethod
     def from_plane(self, u: Plane) -> Points:
-        """Points of the sphere; every point of the plane is one."""
+        """Points of the sphere; every point of the plane is one.
+
+        Args:
+            u: Coordinates, shape (n, 2).
+
+        Returns:
+            Unit vectors, shape (n, 3).
+        """
 
     @abc.abstractmethod
     def stretch(self, u: Plane) -> Plane:
@@ -29,6 +43,12 @@ class AbstractChart(eqx.Module):
 
         Both charts keep right angles between their coordinate lines, so that the area on the
         sphere is that in the plane divided by the product of both.
+
+        Args:
+            u: Coordinates, shape (n, 2).
+
+        Returns:
+            Coordinates per radian, shape (n, 2).
         """
 
 

@@ -30,6 +30,13 @@ class ScaleMixture(eqx.Module):
 
     One band and one scale are a Gaussian; several scales are a discrete Student law (Andrews and
     Mallows 1974). Noise only adds to the variances, so that the density is exact at any noise.
+
+    Attributes:
+        basis: Directions U, orthonormal columns, shape (d, d).
+        variances: Variances along them at scale one, shape (d,).
+        band: The band of each direction, -1 for padding, shape (d,).
+        scales: Possible scales, shape (m,).
+        log_weights: Logarithms of their probabilities per band, shape (bands, m).
     """
 
     basis: Float[Array, "d d"]
@@ -39,7 +46,15 @@ class ScaleMixture(eqx.Module):
     log_weights: Float[Array, "bands m"]
 
     def sample(self, *, key: PRNGKeyArray, num_samples: int) -> Float[Array, "s d"]:
-        """Draw residuals."""
+        """Draw residuals.
+
+        Args:
+            key: Random key.
+            num_samples: Number s of draws.
+
+        Returns:
+            Residuals, shape (s, d).
+        """
         scale_key, noise_key = jr.split(key)
         shape = (num_samples, len(self.log_weights))
         scales = self.scales[jr.categorical(scale_key, self.log_weights[None], shape=shape)]
@@ -47,7 +62,15 @@ class ScaleMixture(eqx.Module):
         return (jnp.sqrt(scales[:, self.band] * self.variances[None]) * z) @ self.basis.T
 
     def log_density(self, r: Float[Array, " d"], noise: ScalarLike = 0.0) -> Scalar:
-        """Log-density of a residual to which noise of this variance was added."""
+        """Log-density of a residual.
+
+        Args:
+            r: The residual, shape (d,).
+            noise: Variance of independent noise that was added to every coordinate.
+
+        Returns:
+            Nats.
+        """
         spread = self.scales[:, None] * self.variances[None] + noise
         terms = -0.5 * (((r @ self.basis) ** 2)[None] / spread + jnp.log(2 * jnp.pi * spread))
         member = jax.nn.one_hot(self.band, len(self.log_weights), dtype=terms.dtype)
