@@ -75,16 +75,30 @@ def fit(
     notes: dict[str, Any] | None = None,
     **options: Any,
 ) -> tuple[Model, History]:
-    """Train for `steps` steps on a generator of fresh functions, or on those of a batch.
-
-    A batch is in the data's units. A plan of `gn.build` has its own data and options:
-    `gn.fit(plan, steps=..., key=...)`.
+    """Train a model.
 
     Args:
-        directory: folder for `log.csv`, `checkpoints/` and, when done, the model with `notes`
-            (JSON): `gn.load` and `geomndp condition` take the folder. The same call resumes a
-            stopped run; one with other data or settings is refused.
-        **options: those of `geomndp.train.fit_score`: `quiet`, `devices`, `optimiser`, ...
+        model: A model with a `NetworkScore`, or a plan of `gn.build`, which has its own data, loss
+            and options.
+        data: A generator of fresh functions, several that are interleaved, or a batch of functions
+            in the data's units.
+        steps: Number of training steps.
+        key: Random key or seed of the whole run.
+        loss: Loss of a batch; the plain denoising loss by default.
+        directory: Folder for `log.csv`, `checkpoints/` and, when done, the model: `gn.load` and
+            `geomndp condition` take the folder. Re-running the call resumes from the last
+            checkpoint; a call with other data or settings is refused.
+        notes: Metadata (JSON) to save with the model.
+        **options: Those of `geomndp.train.fit_score`: `quiet`, `devices`, `optimiser`, ...
+
+    Returns:
+        The trained model, with averaged parameters, and the history of the run.
+
+    Raises:
+        ValueError: If there is nothing to train or to learn from, or the folder holds another run.
+
+    Example:
+        `model, history = gn.fit(plan, steps=3000, key=0, directory="run")`
     """
     if isinstance(model, TrainingPlan):
         options = {**model.options(steps), **options}
