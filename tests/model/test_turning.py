@@ -106,7 +106,7 @@ class Fixed(Hutchinson):
     directions: jax.Array
 
     def __init__(self, directions):
-        self.probes, self.kind, self.chunk = len(directions), "rademacher", 64
+        self.probes, self.distribution, self.chunk = len(directions), "rademacher", 64
         self.directions = directions
 
     def prepare(self, y, mask, *, key=None):

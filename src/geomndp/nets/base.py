@@ -158,10 +158,10 @@ def build(config: Mapping[str, Any], *, key: PRNGKeyArray) -> AbstractNet:
     return make(**options, key=key)
 
 
-def _remake(net: Net, changes: Mapping[str, Any], *, key: PRNGKeyArray) -> Net:
-    """A new network of the same class, registered or not, with other options."""
+def _remake(net: Net, config: NetConfig, *, key: PRNGKeyArray) -> Net:
+    """A new network of the same class, registered or not, under another configuration."""
     make = cast(Callable[..., Net], type(net))
-    return make(**net.config.replace(**changes).to_dict(), key=key)
+    return make(**config.to_dict(), key=key)
 
 
 def extend_network(net: Net, *, key: PRNGKeyArray, **changes: Any) -> Net:
@@ -177,7 +177,7 @@ def extend_network(net: Net, *, key: PRNGKeyArray, **changes: Any) -> Net:
     Raises:
         ValueError: If the changes alter the shape of a parameter.
     """
-    new = _remake(net, changes, key=key)
+    new = _remake(net, net.config.replace(**changes), key=key)
     old = {jax.tree_util.keystr(path): leaf for path, leaf in jax.tree.leaves_with_path(net)}
 
     def kept(path, leaf):
@@ -200,7 +200,8 @@ def with_config(net: Net, **changes: Any) -> Net:
     Raises:
         ValueError: If the changes alter the shape of a parameter.
     """
-    shapes = eqx.filter_eval_shape(_remake, net, changes, key=jr.key(0))
+    config = net.config.replace(**changes)
+    shapes = eqx.filter_eval_shape(_remake, net, config, key=jr.key(0))
     old, new = jax.tree.leaves(net), jax.tree.leaves(shapes)
     if [leaf.shape for leaf in old] != [leaf.shape for leaf in new]:
         raise ValueError(f"expected changes that keep the parameters' shapes, got {changes}")

@@ -1,4 +1,4 @@
-"""Scores: exact ones and learnt ones, all returning u = -E[xi | Y]."""
+"""Scores: exact and learnt ones, all returning u = -E[xi | Y]."""
 
 from geomndp._deprecated import deprecated_names
 from geomndp.score.base import AbstractScore
@@ -9,11 +9,13 @@ from geomndp.score.network import NetworkScore
 from geomndp.score.parametrisations import (
     PARAMETRISATIONS,
     AbstractParametrisation,
+    NoiseCoefficients,
     PreconditionK,
     PreconditionRoot,
     PredictData,
     PredictScore,
     Velocity,
+    noise_coefficients,
 )
 
 __all__ = [
@@ -25,10 +27,12 @@ __all__ = [
     "HeatMixtureScore",
     "MixtureScore",
     "NetworkScore",
+    "NoiseCoefficients",
     "PreconditionK",
     "PreconditionRoot",
     "PredictData",
     "PredictScore",
     "Velocity",
+    "noise_coefficients",
 ]
 deprecated_names(__name__, {"Unconditioned": "PredictScore"})

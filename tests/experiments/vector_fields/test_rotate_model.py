@@ -77,7 +77,7 @@ def test_the_shipped_models_are_partners():
         for n in ("curl", "div")
     )
     assert curl["sha256"] == div["sha256"]
-    assert (curl["net"]["representations"], div["net"]["representations"]) == (
+    assert (curl["net"]["kinds"], div["net"]["kinds"]) == (
         ["vector"],
         ["pseudovector"],
     )
