@@ -150,7 +150,7 @@ def test_truncated_files_are_refused(tmp_path):
     with pytest.raises(ValueError, match="complete gzip file"):
         ibtracs.read(cut(packed, 0.7))
     path.write_text(path.read_text()[:-50])
-    with pytest.raises(ValueError, match=r"a\.csv, cut within line 62"):
+    with pytest.raises(ValueError, match=r"a\.csv, which ends within line 62"):
         ibtracs.read(path)
     with pytest.raises(ValueError, match=r"complete NetCDF file, got a\.nc"):
         ibtracs.read(cut(write_netcdf(tmp_path / "a.nc", [storm(count=9)]), 0.7))
