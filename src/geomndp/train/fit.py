@@ -31,7 +31,6 @@ from geomndp.train.loss import DenoisingLoss
 from geomndp.train.step import Trainer, TrainState, divisor
 
 
-@renamed_arguments(eps="t_min", stream="generator", decay="ema_decay", also="model_settings")
 @functools.cache  # the same object for the same settings: steps compiled with it serve again
 def adam(
     steps: int,
@@ -72,6 +71,7 @@ def adam(
     return optax.chain(optax.clip_by_global_norm(clip), optax.adam(rate))
 
 
+@renamed_arguments(eps="t_min", stream="generator", decay="ema_decay", also="model_settings")
 def fit_score(
     score: NetworkScore,
     noising: AbstractNoising,
