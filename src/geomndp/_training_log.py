@@ -121,8 +121,8 @@ def _read(path: Path) -> tuple[dict[int, Row], int]:
         return {}, 0
     text = path.read_text(encoding="utf-8", errors="replace")
     lines = text[: text.rfind("\n") + 1].split("\n")[:-1]
-    found = [_row(line) for line in lines if line.strip() != ",".join(COLUMNS)]
-    return {row[0]: row for row in found if row is not None}, found.count(None)
+    rows = [_row(line) for line in lines if line.strip() != ",".join(COLUMNS)]
+    return {row[0]: row for row in rows if row is not None}, rows.count(None)
 
 
 def _row(line: str) -> Row | None:

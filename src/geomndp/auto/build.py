@@ -71,7 +71,7 @@ def build(
             the order of the inputs.
         batch_size: Functions per training step.
         key: Random key or seed of the network's parameters.
-        **options: Options of the network, such as `width`, in the place of the chosen ones.
+        **options: Options of the network, such as `width`, instead of the chosen ones.
 
     Returns:
         A plan: `print` it to see what was chosen, `gn.fit(plan, steps=..., key=...)` trains it.

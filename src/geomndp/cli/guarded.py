@@ -14,7 +14,7 @@ MOST = 1000  # bytes of a message: fits into a pipe
 def fault(attempt: Callable[[], object], seconds: int) -> str:
     """What goes wrong when a child process makes the attempt; nothing if it returns in time.
 
-    Native code that never returns hears neither Ctrl-C nor other threads, but ends with its
+    Native code that never returns reacts neither to Ctrl-C nor to other threads, but ends with its
     process. Nothing is tried where processes cannot fork.
     """
     if not hasattr(os, "fork"):

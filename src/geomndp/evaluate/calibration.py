@@ -99,7 +99,7 @@ def calibration(
         Ranks, and totals of scores per task.
     """
     layout, arrays = arrange(tasks, num_context)
-    found = run_resumable(
+    values_by_name = run_resumable(
         CalibrationOf(layout, num_samples, options, batch_size),
         process,
         (arrays, jr.split(key, len(tasks.y))),
@@ -107,7 +107,7 @@ def calibration(
         directory=directory,
         devices=devices,
     )
-    return Calibration(**{name: jnp.asarray(values) for name, values in found.items()})
+    return Calibration(**{name: jnp.asarray(values) for name, values in values_by_name.items()})
 
 
 def interval_coverage(pit: Array, level: float) -> Array:

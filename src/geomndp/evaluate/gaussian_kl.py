@@ -64,8 +64,8 @@ def _marginal_log_density(prior, half, residuals) -> float:
     targets, p, columns = residuals.shape
     at = np.arange(targets)
     blocks = prior.reshape(targets, p, targets, p)[at, :, at]
-    parts = half.reshape(len(half), targets, p)
-    factors = np.linalg.cholesky(blocks - np.einsum("ktp,ktq->tpq", parts, parts))
+    solved = half.reshape(len(half), targets, p)
+    factors = np.linalg.cholesky(blocks - np.einsum("ktp,ktq->tpq", solved, solved))
     white = np.linalg.solve(factors, residuals)
     logdet = np.sum(np.log(np.diagonal(factors, axis1=1, axis2=2)))
     return float(-0.5 * np.sum(white**2 + np.log(2 * np.pi)) - columns * logdet)

@@ -62,9 +62,9 @@ class LogLikelihoodOf(AbstractMeasurement):
         def one(item):
             task, key = self.layout.split(item[0]), item[1]
             law = process.condition(task.context_x, task.context_y, mask=task.context_mask)
-            found = law.log_prob_info(task.x, task.y, key=key, mask=task.mask, **self.options)
-            errors = found.solver_error, found.probe_error
-            return LogLikelihoods(found.value, *errors, task.num_targets())._asdict()
+            info = law.log_prob_info(task.x, task.y, key=key, mask=task.mask, **self.options)
+            errors = info.solver_error, info.probe_error
+            return LogLikelihoods(info.value, *errors, task.num_targets())._asdict()
 
         count = len(jax.tree.leaves(items)[0])
         return jax.lax.map(one, items, batch_size=min(self.batch_size, count))
@@ -108,7 +108,7 @@ def log_likelihood(
     """
     layout, arrays = arrange(tasks, num_context)
     keys = None if key is None else jr.split(key, len(tasks.y))
-    found = run_resumable(
+    log_probs = run_resumable(
         LogLikelihoodOf(layout, options, batch_size),
         process,
         (arrays, keys),
@@ -116,7 +116,7 @@ def log_likelihood(
         directory=directory,
         devices=devices,
     )
-    return LogLikelihoods(**{name: jnp.asarray(values) for name, values in found.items()})
+    return LogLikelihoods(**{name: jnp.asarray(values) for name, values in log_probs.items()})
 
 
 class Summary(NamedTuple):

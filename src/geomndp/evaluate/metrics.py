@@ -42,11 +42,13 @@ class MetricsOf(AbstractMeasurement):
             law = process.condition(task.context_x, task.context_y, mask=task.context_mask)
             draw = {"key": sample_key, "num_samples": self.num_samples, **self.options}
             samples = law.sample(task.x, **draw)
-            found = path_metrics(self.manifold, samples, task.y, key=rank_key)
+            per_target = path_metrics(self.manifold, samples, task.y, key=rank_key)
             if task.mask is not None:
                 real = task.mask > 0
-                found = PathMetrics(*(jnp.where(real, values, jnp.nan) for values in found))
-            return found._asdict()
+                per_target = PathMetrics(
+                    *(jnp.where(real, values, jnp.nan) for values in per_target)
+                )
+            return per_target._asdict()
 
         return jax.lax.map(one, items, batch_size=min(self.batch_size, len(items[1])))
 
@@ -87,7 +89,7 @@ def metrics(
     layout, arrays = arrange(tasks, num_context)
     draw_key, rank_key = jr.split(key)
     keys = (jr.split(each, len(tasks.y)) for each in (draw_key, rank_key))
-    found = run_resumable(
+    values_by_name = run_resumable(
         MetricsOf(layout, manifold, num_samples, options, batch_size),
         process,
         (arrays, *keys),
@@ -95,4 +97,4 @@ def metrics(
         directory=directory,
         devices=devices,
     )
-    return PathMetrics(**{name: jnp.asarray(values) for name, values in found.items()})
+    return PathMetrics(**{name: jnp.asarray(values) for name, values in values_by_name.items()})

@@ -43,7 +43,7 @@ MANY_POINTS = 500_000
 
 
 class Settings(NamedTuple):
-    """How a request is carried out: the bytes that it may take, and who hears of its progress."""
+    """How a request is carried out: the bytes that it may take, and how it reports progress."""
 
     max_memory: int | None = None
     progress: Progress = True

@@ -80,7 +80,7 @@ class Posterior(AbstractPredictive):
             **options: `sampler`, any of `geomndp.samplers`, by default `default_sampler()`.
                 `max_memory`, the bytes that a block of samples may take, by default half of what is
                 free. `progress`: what takes more than two seconds shows a bar on a terminal unless
-                it is False; a function in its place hears the number of samples that are done.
+                it is False; a function instead is called with the number of samples drawn.
 
         Returns:
             Samples of shape (s, n, p). At the locations of a Dataset: a Dataset with their

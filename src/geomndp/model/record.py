@@ -95,8 +95,8 @@ def _functions(batch: Batch) -> list[np.ndarray]:
 
 
 def _real(batches: list[Batch], field: str) -> np.ndarray:
-    parts = [np.asarray(getattr(b, field))[np.asarray(b.mask) > 0] for b in batches]
-    return np.concatenate(parts)
+    arrays = [np.asarray(getattr(b, field))[np.asarray(b.mask) > 0] for b in batches]
+    return np.concatenate(arrays)
 
 
 def _ranges(values: np.ndarray) -> tuple[Range, ...]:

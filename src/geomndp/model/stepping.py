@@ -1,4 +1,4 @@
-"""Steps in stretches of about a second: between them Python has control, and hears Ctrl-C.
+"""Steps in stretches of about a second: between them Python has control, and sees Ctrl-C.
 
 What is compiled is a stretch of steps of a block of samples, or of one of a log-density's solves.
 The number of steps of a stretch, and which they are, are data: one program serves all of them.
@@ -25,7 +25,7 @@ STRETCH, LONGEST = 1.0, 2.0
 """Seconds that a stretch of steps should take, and that one step may take."""
 
 Progress = bool | Callable[[float], None]
-"""True for a bar on a terminal, False for none, or a function that hears how much is done."""
+"""True for a bar on a terminal, False for none, or a function called with the amount done."""
 
 
 class Clock:

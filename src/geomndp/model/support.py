@@ -92,10 +92,10 @@ def warn_about_context(model: Any, observations: Observations) -> None:
         return
     units, net = _units(model.normaliser), getattr(model.score, "net", None)
     rows, variances = np.asarray(x), np.asarray(noise)
-    found = _values(model.support, units, np.asarray(y), variances)
-    found += _noise(model.support, units, variances)
-    found += _positions(model.support, units, net, rows)
-    _warn(found + _density(model.support, units, net, rows))
+    reasons = _values(model.support, units, np.asarray(y), variances)
+    reasons += _noise(model.support, units, variances)
+    reasons += _positions(model.support, units, net, rows)
+    _warn(reasons + _density(model.support, units, net, rows))
 
 
 def warn_about_targets(posterior: Any, x: Any, y: Any = None, mask: Any = None) -> None:
@@ -108,20 +108,20 @@ def warn_about_targets(posterior: Any, x: Any, y: Any = None, mask: Any = None) 
     rows = np.asarray(x)[keep]
     if len(rows) == 0:
         return
-    found = [] if y is None else _values(model.support, units, np.asarray(y)[keep])
-    found += _positions(model.support, units, net, rows)
+    reasons = [] if y is None else _values(model.support, units, np.asarray(y)[keep])
+    reasons += _positions(model.support, units, net, rows)
     both = np.concatenate([np.asarray(others), rows])
-    _warn(found + _density(model.support, units, net, both) + _sparsity(model.support, both))
+    _warn(reasons + _density(model.support, units, net, both) + _sparsity(model.support, both))
 
 
-def _warn(found: list[str]) -> None:
+def _warn(reasons: list[str]) -> None:
     """Warn at the line outside the package that made the request."""
-    if not found:
+    if not reasons:
         return
     frame, level = sys._getframe(), 1
     while frame.f_back and _inside(frame):
         frame, level = frame.f_back, level + 1
-    said = "; ".join(found)
+    said = "; ".join(reasons)
     message = f"outside of what the model was trained on, so less reliable: {said}"
     warnings.warn(message, OutsideTrainingWarning, stacklevel=level)
 
@@ -160,19 +160,23 @@ def _positions(support: TrainingSupport, units: Normaliser, net: Any, x: np.ndar
 
 def _density(support: TrainingSupport, units: Normaliser, net: Any, x: np.ndarray) -> list[str]:
     """Extent, number and spacing of all points of a function."""
-    found, local = [], isinstance(net, AbstractNet) and net.local
+    reasons, local = [], isinstance(net, AbstractNet) and net.local
     extents = np.ptp(in_data_units(units.x_shift, units.x_scale, x), axis=0)
     far = [i for i, most in enumerate(support.extents) if extents[i] > EXTENT * most]
     if far and not local:
         most = support.extents[far[0]]
-        found.append(f"points over a range of {extents[far[0]]:.3g} (trained on up to {most:.3g})")
+        reasons.append(
+            f"points over a range of {extents[far[0]]:.3g} (trained on up to {most:.3g})"
+        )
     if len(x) > MORE * support.points and not local:
-        found.append(f"{len(x)} points (trained on up to {support.points})")
+        reasons.append(f"{len(x)} points (trained on up to {support.points})")
     typical = spacing(x)
     if 0 < typical < support.spacing / CLOSER:
         ratio = support.spacing / typical
-        found.append(f"points {ratio:.0f} times as close to each other as the closest in training")
-    return found
+        reasons.append(
+            f"points {ratio:.0f} times as close to each other as the closest in training"
+        )
+    return reasons
 
 
 def _sparsity(support: TrainingSupport, x: np.ndarray) -> list[str]:

@@ -76,7 +76,7 @@ def candidates(
         Candidates (b, m) of each point, and how many were left out (b,).
     """
     position = start[:, :, None] + jnp.arange(capacity, dtype=start.dtype)[None, None, :]
-    found = order[jnp.minimum(position, len(order) - 1)]
-    found = jnp.where(position < end[:, :, None], found, own[:, None, None])
+    points = order[jnp.minimum(position, len(order) - 1)]
+    points = jnp.where(position < end[:, :, None], points, own[:, None, None])
     left_out = jnp.sum(jnp.maximum(end - start - capacity, 0), axis=1, dtype=jnp.int32)
-    return found.reshape(len(own), -1), left_out
+    return points.reshape(len(own), -1), left_out

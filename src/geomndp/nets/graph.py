@@ -48,9 +48,9 @@ def radius_graph(x: Inputs, mask: Mask, radius: float, slots: int) -> Graph:
         radius: In units of the inputs.
         slots: Neighbours per point for which there is room.
     """
-    index, real, found = _nearest(jax.lax.stop_gradient(x), mask, radius, slots)
+    index, real, num_edges = _nearest(jax.lax.stop_gradient(x), mask, radius, slots)
     index, reverse, real = _mutual(index, real)
-    num_dropped = found - jnp.sum(real, dtype=jnp.int32)
+    num_dropped = num_edges - jnp.sum(real, dtype=jnp.int32)
     return Graph(index, reverse, x[index] - x[:, None, :], real, num_dropped)
 
 

@@ -91,8 +91,8 @@ def _short(value: Any) -> str:
 
 def _end(path: str) -> str:
     """The last parts of a path: those of closures are long."""
-    parts = path.split(".")
-    return ".".join(parts[-3:]) or "kind"
+    names = path.split(".")
+    return ".".join(names[-3:]) or "kind"
 
 
 def _parts(value: Any, path: str, within: tuple[int, ...]) -> Iterator[tuple[str, str]]:
@@ -188,7 +188,7 @@ def _is_importable(value: Any) -> bool:
     module = getattr(value, "__module__", None)
     if module is None or module == "__main__":
         return False
-    found = sys.modules.get(module)
+    obj = sys.modules.get(module)
     for part in (getattr(value, "__qualname__", None) or "?").split("."):
-        found = getattr(found, part, None)
-    return found is value
+        obj = getattr(obj, part, None)
+    return obj is value

@@ -76,8 +76,8 @@ def init_interleaved(
     made: dict[int, tuple[Trainer, TrainState]] = {}
     for generator in generators:
         if id(generator) not in made:
-            parts = (_with_capacity(score, generator), noising, generator, loss, optimiser)
-            made[id(generator)] = init(*parts, **options)
+            arguments = (_with_capacity(score, generator), noising, generator, loss, optimiser)
+            made[id(generator)] = init(*arguments, **options)
     return tuple(made[id(generator)][0] for generator in generators), made[id(generators[0])][1]
 
 

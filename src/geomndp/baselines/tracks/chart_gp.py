@@ -55,9 +55,9 @@ def fit_gp(times: np.ndarray, u: np.ndarray) -> GP:
 
     grid = [np.log([lengthscale, noise]) for lengthscale in LENGTHSCALES for noise in NOISES]
     limits = [tuple(np.log([values[0], values[-1]])) for values in (LENGTHSCALES, NOISES)]
-    found = minimize(cost, min(grid, key=cost), method="Nelder-Mead", bounds=limits)
-    variance = float(variance_and_cost(found.x)[0])
-    lengthscale, noise = np.exp(found.x).tolist()
+    optimum = minimize(cost, min(grid, key=cost), method="Nelder-Mead", bounds=limits)
+    variance = float(variance_and_cost(optimum.x)[0])
+    lengthscale, noise = np.exp(optimum.x).tolist()
     return GP(SquaredExponential(lengthscale, variance), noise=noise * variance)
 
 

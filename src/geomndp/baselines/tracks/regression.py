@@ -87,8 +87,8 @@ def fit_regression(
     solve = functools.partial(fit_on_host, heavy_tailed=heavy_tailed)
     shapes = _shapes(predictors.shape[1], 2 * targets.shape[1], heavy_tailed, dtype)
     arguments = (predictors, local.reshape(len(local), -1), roles.mask, real)
-    found = jax.pure_callback(solve, shapes, *arguments, vmap_method="sequential")
-    coefficients, basis, variances, band, log_weights = found
+    fitted = jax.pure_callback(solve, shapes, *arguments, vmap_method="sequential")
+    coefficients, basis, variances, band, log_weights = fitted
     scales = jnp.asarray(scales_of(heavy_tailed), dtype)
     return Regression(
         roles, coefficients, ScaleMixture(basis, variances, band, scales, log_weights)
@@ -98,8 +98,8 @@ def fit_regression(
 def _shapes(features: int, size: int, heavy_tailed: bool, dtype) -> tuple:
     bands = (2, len(scales_of(True))) if heavy_tailed else (1, 1)
     sizes = ((features, size), (size, size), (size,), (size,), bands)
-    kinds = (dtype, dtype, dtype, jnp.int32, dtype)
-    return tuple(jax.ShapeDtypeStruct(*each) for each in zip(sizes, kinds, strict=True))
+    dtypes = (dtype, dtype, dtype, jnp.int32, dtype)
+    return tuple(jax.ShapeDtypeStruct(*each) for each in zip(sizes, dtypes, strict=True))
 
 
 def check_num_tracks(count: int, size: int) -> None:
@@ -131,8 +131,8 @@ def fit_on_host(predictors, targets, known_mask, target_mask, *, heavy_tailed: b
     r = targets[:, real] - predictors @ coefficients[:, real]
     law = fit_residuals(r, size, heavy_tailed=heavy_tailed)
     basis, variances, band, log_weights = law if real.all() else pad_residuals(law, real)
-    found = (np.asarray(v, dtype) for v in (coefficients, basis, variances, log_weights))
-    coefficients, basis, variances, log_weights = found
+    fitted = (np.asarray(v, dtype) for v in (coefficients, basis, variances, log_weights))
+    coefficients, basis, variances, log_weights = fitted
     return coefficients, basis, variances, band.astype(np.int32), log_weights
 
 

@@ -67,8 +67,8 @@ def rotation_matrices(offset: Float[Array, "n k 2"], soft: float) -> Float[Array
     for _ in range(POWERS - 1):
         c, s = powers[-1]
         powers.append((a * c - b * s, a * s + b * c))
-    parts = jnp.stack([part for power in powers for part in power], axis=-1)
-    return jnp.matmul(parts, jnp.asarray(TABLE.T, parts.dtype), precision="highest")
+    components = jnp.stack([part for power in powers for part in power], axis=-1)
+    return jnp.matmul(components, jnp.asarray(TABLE.T, components.dtype), precision="highest")
 
 
 class EdgeEmbedding(eqx.Module):

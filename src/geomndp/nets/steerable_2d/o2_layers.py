@@ -85,10 +85,12 @@ def add_scalars(h: Features, s: Float[Array, "n c"]) -> Features:
 
 def sizes(h: Features) -> Float[Array, "n rc"]:
     """Scalars, then smooth absolute values of all other channels: invariant."""
-    parts = h.reshape(len(h), PARTS, -1)
-    squares = parts**2
+    components = h.reshape(len(h), PARTS, -1)
+    squares = components**2
     rest = [squares[:, 1], squares[:, 2] + squares[:, 3], squares[:, 4] + squares[:, 5]]
-    return jnp.concatenate([parts[:, 0], *(jnp.sqrt(square + 1e-4) for square in rest)], axis=1)
+    return jnp.concatenate(
+        [components[:, 0], *(jnp.sqrt(square + 1e-4) for square in rest)], axis=1
+    )
 
 
 class Gated(eqx.Module):

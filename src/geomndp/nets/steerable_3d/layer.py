@@ -54,11 +54,11 @@ class IrrepsLinear(eqx.Module):
         e3nn = require_e3nn()
         self.irreps_in = str(e3nn.Irreps(irreps_in).regroup())
         self.irreps_out = str(e3nn.Irreps(irreps_out))
-        parts = self._map().instructions
-        keys = jr.split(key, max(len(parts), 1))
+        instructions = self._map().instructions
+        keys = jr.split(key, max(len(instructions), 1))
         drawn = [
             part.weight_std * jr.normal(k, (math.prod(part.path_shape),), dtype)
-            for part, k in zip(parts, keys, strict=False)
+            for part, k in zip(instructions, keys, strict=False)
         ]
         self.weight = jnp.concatenate([jnp.zeros(0, dtype), *drawn])
 
