@@ -186,8 +186,18 @@ class Model(AbstractProcess, AbstractPredictive):
     ) -> Model:
         """Give inputs and outputs the names (and units) under which tables have them.
 
-        On the sphere the outputs are latitude and longitude in degrees. Units of time make a model
-        read datetimes: "days" counts from the first observation, "days since 2000-01-01" does not.
+        Args:
+            inputs: Name or names of the inputs.
+            outputs: Name or names of the outputs; on the sphere latitude and longitude in
+                degrees.
+            units: Units (CF) by name. Those of time make a model read datetimes: "days" counts
+                from the first observation, "days since 2000-01-01" does not.
+
+        Returns:
+            The same model, which takes tables too.
+
+        Example:
+            `model.with_variables("time", "level", units={"time": "days", "level": "m"})`
         """
         codomain = "real" if self.noising.manifold.flat else "sphere"
         names = name_variables(inputs, outputs, codomain, units)
@@ -196,10 +206,16 @@ class Model(AbstractProcess, AbstractPredictive):
     def save(
         self, path: str | os.PathLike, metadata: dict | None = None, dtype: str | None = None
     ) -> None:
-        """Write `path`.safetensors, one file; `metadata` (JSON) travels along.
+        """Write the model as one file.
 
-        `dtype` "float16" or "bfloat16" stores the parameters in half the size; loading gives the
-        network's own dtype back.
+        Args:
+            path: File, with or without the ending `.safetensors`; folders are made.
+            metadata: Anything that JSON can hold; travels along.
+            dtype: "float16" or "bfloat16" stores the parameters in half the size; loading gives
+                the network's own dtype back.
+
+        Raises:
+            ValueError: If the file could not be loaded again; nothing is written then.
         """
         from geomndp.model.serialization import save
 

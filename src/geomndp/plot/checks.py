@@ -30,9 +30,16 @@ def calibration(
 ) -> Axes:
     """Histogram of probability integral transforms: flat where the model is calibrated.
 
-    `pit` of any shape, as `geomndp.evaluate.pit` gives it. With `density`, heights of as many equal
-    bins, `pit` is not read. A `label` outlines the histogram, so that several can share axes.
-    Returns axes.
+    Args:
+        pit: Transforms from 0 to 1, of any shape, as `geomndp.evaluate.pit` gives them.
+        bins: Number of bins.
+        density: Heights of as many equal bins; `pit` is then not read.
+        label: With one the histogram is an outline, so that several can share axes.
+        title: Title of the figure.
+        ax: Axes to draw on, by default those of a new figure.
+
+    Returns:
+        The axes.
     """
     ax = new_axes() if ax is None else ax
     if density is None:
@@ -49,7 +56,16 @@ def coverage(pit: Any, *, label: str = "", title: str = "", ax: Axes | None = No
     r"""Share of targets in the central interval of every probability: the diagonal is right.
 
     A target lies in the central interval of probability q where $2 |PIT - 1/2| \le q$. A curve
-    above the diagonal is that of a model less sure than it could be. Returns axes.
+    above the diagonal is that of a model less sure than it could be.
+
+    Args:
+        pit: Transforms from 0 to 1, of any shape.
+        label: Label of the curve.
+        title: Title of the figure.
+        ax: Axes to draw on, by default those of a new figure.
+
+    Returns:
+        The axes.
     """
     ax = new_axes() if ax is None else ax
     levels = np.sort(2 * np.abs(_levels(pit) - 0.5))
@@ -69,9 +85,17 @@ def training_curve(
     title: str = "",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the loss (or "gradient_norm", "seconds") of a history, or of a run's `log.csv`, by step.
+    """Draw the loss of a training by step.
 
-    Returns axes.
+    Args:
+        history: A history of `gn.fit`, or the folder or `log.csv` of a run.
+        measure: "loss", "gradient_norm" or "seconds".
+        label: Label of the curve.
+        title: Title of the figure.
+        ax: Axes to draw on, by default those of a new figure.
+
+    Returns:
+        The axes.
     """
     if measure not in MEASURES:
         known = ", ".join(map(repr, MEASURES))

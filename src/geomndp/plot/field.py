@@ -24,12 +24,20 @@ def vector_field(
     title: str = "",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw vectors (n, 2) at locations x (n, 2), and observed ones in red.
+    """Draw vectors as arrows, and observed ones in red.
 
-    Of samples (s, n, 2), or of a table of samples alone, arrows are the mean, and a disc at the tip
-    of each has the standard deviation as its radius. `context` is a pair (x, y) of observations or
-    a table. `scale` is the length of a unit vector in units of the locations, by default such that
-    nine of ten arrows are no longer than the points' spacing. Returns axes.
+    Args:
+        x: Locations (n, 2), or a table of samples alone.
+        samples: Vectors (n, 2), or samples (s, n, 2): arrows are then the mean, and a disc at
+            the tip of each has the standard deviation as its radius.
+        context: Observations: a pair (x, y) or a table.
+        scale: Length of a unit vector in units of the locations, by default such that nine of
+            ten arrows are no longer than the points' spacing.
+        title: Title of the figure.
+        ax: Axes to draw on, by default those of a new figure.
+
+    Returns:
+        The axes.
     """
     ax = new_axes() if ax is None else ax
     drawn = read_functions(x, samples, d=2, p=2)
@@ -59,7 +67,15 @@ def _discs(ax: Axes, centres: np.ndarray, radii: np.ndarray) -> None:
 
 
 def arrow_scale(x: Any, y: Any) -> float:
-    """Length of a unit vector that makes most arrows about as long as the points' spacing."""
+    """Length of a unit vector that makes most arrows about as long as the points' spacing.
+
+    Args:
+        x: Locations (n, 2).
+        y: Vectors (n, 2), or samples (s, n, 2).
+
+    Returns:
+        The `scale` of `vector_field`.
+    """
     drawn = read_functions(x, y, d=2, p=2)
     spacing = 1.0
     if len(drawn.x) > 1:

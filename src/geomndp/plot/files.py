@@ -10,7 +10,15 @@ from geomndp import _atomic_io
 
 
 def save_figure(figure: Any, path: str | os.PathLike[str]) -> Path:
-    """Write a figure by the ending of its path, and close it."""
+    """Write a figure by the ending of its path, atomically, and close it.
+
+    Args:
+        figure: A figure of matplotlib.
+        path: File to write; folders are made.
+
+    Returns:
+        The path.
+    """
     import matplotlib.pyplot as plt
 
     try:

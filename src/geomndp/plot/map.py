@@ -26,9 +26,18 @@ def land_map(
     extent: Sequence[float | int] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw an empty map of the Earth, or of an `extent` (west, east, south, north) in degrees.
+    """Draw an empty map of the Earth, or of a part of it.
 
-    Longitudes of the extent may run past 180. Returns axes.
+    Args:
+        central_longitude: Longitude of the centre in degrees.
+        extent: West, east, south, north in degrees; longitudes may run past 180.
+        ax: Axes to draw on, by default those of a new figure.
+
+    Returns:
+        The axes.
+
+    Raises:
+        ValueError: If the extent is none.
     """
     from matplotlib.collections import PolyCollection
 
@@ -72,10 +81,17 @@ def _lines(ax, y, **style):
 def track_map(
     samples: Any, *, colors: Any = None, title: str = "", ax: Axes | None = None, **options: Any
 ) -> Axes:
-    """Draw tracks (s, n, 3), data or samples, or a table of samples of locations.
+    """Draw tracks, data or samples, on a map.
 
-    `colors` has one value a track, such as its season. Further options are those of `land_map`.
-    Returns axes.
+    Args:
+        samples: Tracks (s, n, 3) as unit vectors, or a table of samples of locations.
+        colors: One value per track, such as its season.
+        title: Title of the figure.
+        ax: Axes to draw on, by default those of a new figure.
+        **options: Options of `land_map`.
+
+    Returns:
+        The axes.
     """
     y = _tracks(samples)
     ax = land_map(ax=ax, **options)
@@ -98,12 +114,20 @@ def fan_map(
     ax: Axes | None = None,
     **options: Any,
 ) -> Axes:
-    """Draw forecasts (s, k, 3) at times x from a `context` (times, points), and the truth.
+    """Draw forecast tracks from their context, and the truth.
 
-    With tables, samples alone and a table of fixes; the truth is (k, 3), or a table at the samples'
-    times. Blue is known, red are samples, green is the truth, as in the paper. The map shows the
-    tracks with a `margin` in degrees unless an `extent` is given; further options are those of
-    `land_map`. Returns axes.
+    Args:
+        x: Times (k,), or a table of samples alone.
+        samples: Forecasts (s, k, 3) as unit vectors.
+        context: Observed fixes: a pair (times, unit vectors) or a table.
+        truth: Unit vectors (k, 3), or a table at the times of the samples.
+        margin: Degrees around the tracks that the map shows, unless an `extent` is given.
+        title: Title of the figure.
+        ax: Axes to draw on, by default those of a new figure.
+        **options: Options of `land_map`.
+
+    Returns:
+        The axes: blue is the context, red are samples, green is the truth.
     """
     times, paths = _forecast(x, samples)
     known_times, known = _known(context, x if samples is None else None)

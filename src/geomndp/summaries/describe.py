@@ -13,10 +13,22 @@ from geomndp.tables.xarray_adapter import as_dataset
 
 
 def describe(samples: Any, levels: tuple[float, ...] = (0.05, 0.5, 0.95)) -> Any:
-    """One table with the mean, standard deviation and quantiles of every output, and their errors.
+    """Mean, standard deviation and quantiles of every output in one table, with their errors.
 
-    Columns are `<name>_mean`, `<name>_mean_error`, `<name>_sd`, ..., `<name>_q05`, ... For
-    locations on the sphere: the mean location, its `error`, the `spread` and its error, in km.
+    Args:
+        samples: Samples as a Dataset, or a tidy DataFrame.
+        levels: Probability levels of the quantiles.
+
+    Returns:
+        A table with the columns `<name>_mean`, `<name>_mean_error`, `<name>_sd`, ...,
+        `<name>_q05`, ... For a latitude and a longitude: the mean location, its `error`, the
+        `spread` and its error, in km.
+
+    Raises:
+        ValueError: If the samples are arrays.
+
+    Example:
+        `summaries.describe(model.condition(fixes).sample(times, key=0))`
     """
     if not is_table(samples):
         raise ValueError("expected samples as a Dataset or DataFrame to describe, got arrays")

@@ -25,19 +25,53 @@ class Estimate(NamedTuple):
 
 
 def mean(samples: Any) -> Estimate:
-    """Mean, with error sd / sqrt(s). Samples may be times."""
+    """Mean over the samples.
+
+    Args:
+        samples: Samples: an array (s, ...), a Dataset or DataArray with the dimension
+            `sample`, or a tidy DataFrame with the column `sample`. They may be times.
+
+    Returns:
+        The mean in the form of the samples, and its standard error sd / sqrt(s).
+
+    Example:
+        `value, error = summaries.mean(posterior.sample(x, key=0))`
+    """
     return _each(samples, lambda v: (v.mean(axis=0), v.std(axis=0, ddof=1) / np.sqrt(len(v))))
 
 
 def standard_deviation(samples: Any) -> Estimate:
-    r"""Standard deviation; the variance of $s^2$ is $(m_4 - \frac{s-3}{s-1} \sigma^4) / s$."""
+    r"""Standard deviation over the samples.
+
+    Args:
+        samples: Samples: an array (s, ...), a Dataset or DataArray with the dimension
+            `sample`, or a tidy DataFrame with the column `sample`.
+
+    Returns:
+        The deviation $\sigma$ and its standard error, that of $\sigma^2$ being the root of
+        $(m_4 - \frac{s-3}{s-1} \sigma^4) / s$ with the fourth central moment $m_4$.
+    """
     return _each(samples, _deviation, times=False)
 
 
 def quantiles(samples: Any, levels: float | Iterable[float] = (0.05, 0.5, 0.95)) -> Estimate:
-    """Quantiles along a first axis (dimension `quantile`), or one for a single level.
+    """Quantiles over the samples.
 
-    The error is that of the bootstrap with infinitely many resamples (Maritz and Jarrett 1978).
+    Args:
+        samples: Samples: an array (s, ...), a Dataset or DataArray with the dimension
+            `sample`, or a tidy DataFrame with the column `sample`. They may be times.
+        levels: Probability levels between 0 and 1, one or several.
+
+    Returns:
+        Quantiles along a first axis (dimension `quantile`), without that axis for a single level,
+        and their standard errors: those of the bootstrap with infinitely many resamples (Maritz and
+        Jarrett 1978).
+
+    Raises:
+        ValueError: If a level is not between 0 and 1.
+
+    Example:
+        `summaries.quantiles(samples, (0.05, 0.95)).value`
     """
     if isinstance(levels, (int, float)):
         return _each(samples, lambda v: _quantile(v, _level(levels)))
@@ -52,10 +86,23 @@ def quantiles(samples: Any, levels: float | Iterable[float] = (0.05, 0.5, 0.95))
 
 
 def probability(samples: Any, event: Callable[[Any], Any]) -> Estimate:
-    """Probability that `event(samples)` is true, at every location or once per sample.
+    """Probability of an event, at every location or once per sample.
 
-    `event` sees all samples at once, for example `lambda ds: (ds.wind > 33).any("time")`. The error
-    is the standard deviation of the share under a flat prior, never zero.
+    Args:
+        samples: Samples: an array (s, ...), a Dataset or DataArray with the dimension
+            `sample`, or a tidy DataFrame with the column `sample`.
+        event: Function of all samples at once that gives true or false, per location or per
+            sample.
+
+    Returns:
+        The share of samples in which it happened, and its standard error: the standard deviation of
+        the share under a flat prior, never zero.
+
+    Raises:
+        ValueError: If the event is not true or false.
+
+    Example:
+        `summaries.probability(tracks, lambda ds: (ds.wind > 33).any("time"))`
     """
     happened = event(samples)
     unpacked = _rows(samples, happened) if is_series(happened) else unpack(happened)
@@ -79,9 +126,16 @@ def _rows(samples: Any, happened: Any) -> Unpacked:
 
 
 def functional(samples: Any, function: Callable[[Any], Any]) -> np.ndarray:
-    """Values (s, ...) of `function` of one sample at a time, in the form of a single function.
+    """Values of a function of one sample at a time.
 
-    They are samples themselves: `mean`, `quantiles` and the others apply.
+    Args:
+        samples: Samples: an array (s, ...), a Dataset or DataArray with the dimension
+            `sample`, or a tidy DataFrame with the column `sample`.
+        function: Takes one sample in the form of a single function, gives a number or an
+            array.
+
+    Returns:
+        Values (s, ...). They are samples themselves: `mean`, `quantiles` and the others apply.
     """
     if not is_table(samples):
         functions: Iterable[Any] = np.asarray(samples)

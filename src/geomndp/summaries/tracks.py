@@ -63,12 +63,19 @@ def unpack_tracks(samples: Any, fewest: int = 2) -> Tracks:
 
 
 def track_mean(samples: Any) -> Estimate:
-    r"""Frechet mean at every point, and the length in km of its standard error.
+    r"""Frechet mean of tracks at every point.
 
     By the central limit theorem of Bhattacharya and Patrangenaru (2005) the mean of s samples has
     the covariance $\Lambda^{-1} C \Lambda^{-1} / s$: C that of the samples in the tangent plane,
     $\Lambda$ the mean Hessian of $d^2 / 2$, which is 1 towards a sample at angle $\theta$ and
     $\theta \cot \theta$ across.
+
+    Args:
+        samples: Tracks: unit vectors (s, n, 3), or a table with a latitude and a longitude in
+            degrees.
+
+    Returns:
+        The mean track, and the length in km of its standard error.
     """
     tracks = unpack_tracks(samples)
     mean, error = _mean_and_error(tracks.y)
@@ -94,7 +101,15 @@ def _mean_and_error(y: Float[Array, "s n 3"]) -> tuple[Array, Array]:
 
 
 def track_spread(samples: Any) -> Estimate:
-    """Root mean square distance in km of the samples from their Frechet mean."""
+    """Root mean square distance of the samples from their Frechet mean, at every point.
+
+    Args:
+        samples: Tracks: unit vectors (s, n, 3), or a table with a latitude and a longitude in
+            degrees.
+
+    Returns:
+        The spread in km, and its standard error.
+    """
     tracks = unpack_tracks(samples)
     lengths = (part * EARTH_RADIUS_KM for part in _spread_and_error(tracks.y))
     return Estimate(*(tracks.wrap_lengths(part, "spread") for part in lengths))
@@ -110,7 +125,20 @@ def _spread_and_error(y: Float[Array, "s n 3"]) -> tuple[Array, Array]:
 
 
 def distance_to(samples: Any, lat: float, lon: float) -> Any:
-    """Distances (s, n) in km of tracks to one location, as an array or a table of samples."""
+    """Great-circle distances of tracks to one location.
+
+    Args:
+        samples: Tracks: unit vectors (s, n, 3), or a table with a latitude and a longitude in
+            degrees.
+        lat: Latitude of the location in degrees.
+        lon: Longitude of the location in degrees.
+
+    Returns:
+        Distances (s, n) in km, in the form of the samples.
+
+    Raises:
+        ValueError: If the latitude is beyond 90 degrees.
+    """
     if not abs(lat) <= 90:
         raise ValueError(f"expected a latitude from -90 to 90, got {lat}")
     tracks = unpack_tracks(samples, 1)
@@ -138,9 +166,20 @@ class Approach(NamedTuple):
 
 
 def closest_approach(samples: Any, lat: float, lon: float, time: Any = "time") -> Approach:
-    """Closest approach of every track at its points; both parts are samples to be summarised.
+    """Closest approach of every track to one location, at its points.
 
-    `time` names the coordinate or column of times; for arrays it is their times (n,).
+    Args:
+        samples: Tracks: unit vectors (s, n, 3), or a table with a latitude and a longitude in
+            degrees.
+        lat: Latitude of the location in degrees.
+        lon: Longitude of the location in degrees.
+        time: Name of the coordinate or column of times; for arrays the times (n,) themselves.
+
+    Returns:
+        Distances (s,) in km and their times (s,): both are samples, to be summarised.
+
+    Example:
+        `summaries.mean(summaries.closest_approach(tracks, 25.8, -80.2).distance)`
     """
     away = distance_to(samples, lat, lon)
     if not is_table(samples):

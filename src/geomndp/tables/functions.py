@@ -12,9 +12,9 @@ import numpy as np
 
 from geomndp.tables import infer_columns
 from geomndp.tables.pandas_adapter import columns as frame_columns, is_frame, series
-from geomndp.tables.to_arrays import check_degrees, numeric
+from geomndp.tables.to_arrays import numeric
 from geomndp.tables.units import per_function
-from geomndp.tables.variables import Variable, Variables, as_latlon
+from geomndp.tables.variables import Variable, Variables, as_latlon, check_degrees
 from geomndp.tables.xarray_adapter import as_dataset, stated_units, variable
 
 
@@ -43,10 +43,22 @@ def read_functions(
     codomain: str = "real",
     elapsed: bool = True,
 ) -> Functions:
-    """Read functions to learn from.
+    """Read many functions from one table, to learn from.
 
-    `function` names the dimension(s) or the column that tells functions apart. Datetimes become
-    time since the earliest of their function (`elapsed`) or since the earliest of all.
+    Args:
+        table: A Dataset with a dimension, or a DataFrame with a column, that counts
+            functions.
+        function: Name(s) of the dimension(s), or of the column.
+        inputs: Names of the inputs; needed for a DataFrame.
+        outputs: Names of the outputs, by default all data variables.
+        codomain: "real", or "sphere" for a latitude and a longitude in degrees.
+        elapsed: Whether datetimes count from the earliest of their function, not of all.
+
+    Returns:
+        Inputs (b, n, d), values (b, n, p), mask (b, n), and their names and units.
+
+    Raises:
+        ValueError: If columns are missing, or functions have no points.
     """
     read = _from_frame if is_frame(table) else _from_dataset
     padded, inputs, outputs = read(table, function, inputs, outputs, codomain)

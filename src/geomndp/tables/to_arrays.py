@@ -22,7 +22,7 @@ from geomndp.tables.units import (
     seconds_since,
     split_time,
 )
-from geomndp.tables.variables import Variable, Variables
+from geomndp.tables.variables import Variable, Variables, check_degrees
 
 
 class Columns(NamedTuple):
@@ -68,8 +68,17 @@ def read_inputs(
 ) -> Rows:
     """Read the locations of a table.
 
-    Datetimes count from `time_origin`; where there is none, from the table's own earliest (if
-    `own`).
+    Args:
+        variables: Names and units of the inputs.
+        table: A DataFrame or Dataset.
+        time_origin: Moment from which datetimes count.
+        own: Whether they count from the earliest of the table where there is no origin.
+
+    Returns:
+        Inputs (n, d) in the units of the variables.
+
+    Raises:
+        ValueError: If a column is missing, or in other units.
     """
     adapter_of(table).check_locations(table, variables.input_names)
     columns = read_columns(table, variables.input_names)
@@ -85,7 +94,21 @@ def read_rows(
     *,
     own: bool = True,
 ) -> Rows:
-    """Read locations and values; `noise` may name a column of variances."""
+    """Read locations and values of a table.
+
+    Args:
+        variables: Names and units of inputs and outputs.
+        table: A DataFrame or Dataset.
+        noise: Variance of the observations: numbers, or the name of a column.
+        time_origin: Moment from which datetimes count.
+        own: Whether they count from the earliest of the table where there is no origin.
+
+    Returns:
+        Inputs (n, d), values (n, p), noise and the moment from which times count.
+
+    Raises:
+        ValueError: If a column is missing, or in other units.
+    """
     extra = (noise,) if isinstance(noise, str) else ()
     names = (*variables.output_names, *extra)
     columns = read_columns(table, variables.input_names, names)
@@ -125,7 +148,16 @@ def read_time_origin(variables: Variables | None, time_origin: Any) -> str | Non
 
 
 def write_samples(variables: Variables, table: Any, y: Any) -> Any:
-    """Samples (s, n, p) as a table of the type of `table`, at its locations."""
+    """Samples as a table of the type of another, at its locations.
+
+    Args:
+        variables: Names and units of inputs and outputs.
+        table: A DataFrame or Dataset with the locations.
+        y: Samples (s, n, p).
+
+    Returns:
+        A tidy DataFrame, one row per sample and location, or a Dataset with a dimension `sample`.
+    """
     values = variables.from_values(np.asarray(y))
     return adapter_of(table).write(table, variables, values)
 
@@ -178,27 +210,6 @@ def read_values(variables: Variables, columns: Columns) -> np.ndarray:
     if variables.codomain == "sphere":
         check_degrees(variables, stacked, [columns.units[name] for name in variables.output_names])
     return variables.to_values(stacked)
-
-
-def check_degrees(variables: Variables, degrees: np.ndarray, stated: list[str]) -> None:
-    """Refuse latitudes beyond the poles, wild longitudes, and what looks like radians."""
-    lat, lon = (name for name in variables.output_names)
-    if np.any(np.abs(degrees[:, 0]) > 90):
-        row = int(np.argmax(np.abs(degrees[:, 0])))
-        raise ValueError(
-            f"expected {lat!r} between -90 and 90 degrees, got {degrees[row, 0]:g} in row {row}"
-        )
-    if np.any(np.abs(degrees[:, 1]) > 360):
-        row = int(np.argmax(np.abs(degrees[:, 1])))
-        raise ValueError(
-            f"expected {lon!r} between -360 and 360 degrees, got {degrees[row, 1]:g} in row {row}"
-        )
-    small = np.all(np.abs(degrees) <= np.array([np.pi / 2, 2 * np.pi]))
-    if len(degrees) and small and not all(stated):
-        raise ValueError(
-            f"expected {lat!r} and {lon!r} in degrees, got numbers no larger than 2 pi, which look "
-            "like radians; state their units if they are degrees"
-        )
 
 
 def _numbers(name: str, values: np.ndarray) -> np.ndarray:

@@ -51,9 +51,16 @@ def canonical(units: str) -> str:
 
 
 def noise_from_km(error):
-    """Noise of locations on the Earth that are off by `error` km (one standard deviation) each way.
+    """Noise variance of locations on the Earth, for `condition(..., noise=...)`.
 
-    A variance in square radians: for so short a time the heat kernel is a Gaussian of it.
+    Args:
+        error: Standard deviation in km of a location each way, a number or a column.
+
+    Returns:
+        A variance in square radians: for so short a time the heat kernel is a Gaussian of it.
+
+    Example:
+        `model.condition(fixes, noise=noise_from_km(20.0))`
     """
     noise = (error / EARTH_RADIUS_KM) ** 2
     # xarray keeps the units of the errors.

@@ -91,7 +91,20 @@ class Variables(eqx.Module):
 
 
 def name_variables(inputs, outputs, codomain: str, units=None) -> Variables:
-    """Describe inputs and outputs by their names and, where known, units."""
+    """Describe inputs and outputs by their names and, where known, units.
+
+    Args:
+        inputs: Name or names of the inputs.
+        outputs: Name or names of the outputs; on the sphere latitude and longitude.
+        codomain: "real" or "sphere".
+        units: Units (CF) by name.
+
+    Returns:
+        The description that a model keeps.
+
+    Raises:
+        ValueError: If names repeat, or units are of no variable.
+    """
     known = dict(units or {})
     names = [as_names("inputs", inputs), as_names("outputs", outputs)]
     if unknown := sorted(set(known) - {*names[0], *names[1]}):
@@ -122,3 +135,24 @@ def as_names(what: str, names, count: int | None = None) -> tuple[str, ...]:
     if count is not None and len(as_tuple) != count:
         raise ValueError(f"expected {count} names of {what}, got {as_tuple}")
     return as_tuple
+
+
+def check_degrees(variables: Variables, degrees: np.ndarray, stated: list[str]) -> None:
+    """Refuse latitudes beyond the poles, wild longitudes, and what looks like radians."""
+    lat, lon = (name for name in variables.output_names)
+    if np.any(np.abs(degrees[:, 0]) > 90):
+        row = int(np.argmax(np.abs(degrees[:, 0])))
+        raise ValueError(
+            f"expected {lat!r} between -90 and 90 degrees, got {degrees[row, 0]:g} in row {row}"
+        )
+    if np.any(np.abs(degrees[:, 1]) > 360):
+        row = int(np.argmax(np.abs(degrees[:, 1])))
+        raise ValueError(
+            f"expected {lon!r} between -360 and 360 degrees, got {degrees[row, 1]:g} in row {row}"
+        )
+    small = np.all(np.abs(degrees) <= np.array([np.pi / 2, 2 * np.pi]))
+    if len(degrees) and small and not all(stated):
+        raise ValueError(
+            f"expected {lat!r} and {lon!r} in degrees, got numbers no larger than 2 pi, which look "
+            "like radians; state their units if they are degrees"
+        )
