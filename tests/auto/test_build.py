@@ -69,6 +69,9 @@ def test_a_recipe_goes_straight_into_fit(days, monkeypatch):
     )
     fit(plan, steps=100, key=jr.key(0), loss=DenoisingLoss(), ema_decay=0.9)
     assert calls[1][1]["loss"] == DenoisingLoss() and calls[1][1]["ema_decay"] == 0.9
+    with pytest.warns(DeprecationWarning, match="decay of fit_score is deprecated"):
+        fit(plan, steps=100, key=jr.key(0), decay=0.7)
+    assert calls[2][1]["ema_decay"] == 0.7
 
 
 def test_densities_of_a_built_model_are_in_the_units_of_the_data(days):

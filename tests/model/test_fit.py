@@ -76,7 +76,7 @@ def test_other_units_are_another_training(trained):
     folder, plan, _, _ = trained
     units = plan.model.normaliser
     warmer = dataclasses.replace(units, y_shift=tuple(v + 273.15 for v in units.y_shift))
-    other = plan._replace(model=dataclasses.replace(plan.model, normaliser=warmer))
+    other = dataclasses.replace(plan, model=dataclasses.replace(plan.model, normaliser=warmer))
     with pytest.raises(train.CheckpointError, match=r"other model \(normaliser\.y_shift"):
         fit(other, steps=4, key=jr.key(0), directory=folder, quiet=True)
 

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from geomndp import _validation
-from geomndp._deprecated import renamed_arguments, renamed_attribute
+from geomndp._deprecated import renamed_arguments, renamed_attribute, translate
 from geomndp._types import Batch
 from geomndp.data import AbstractGenerator, ResampledGenerator
 from geomndp.model.inputs import Seed, as_key, as_mask
@@ -100,6 +100,7 @@ def fit(
     Example:
         `model, history = gn.fit(plan, steps=3000, key=0, directory="run")`
     """
+    options = translate("geomndp.train.fit.fit_score", options)
     if isinstance(model, TrainingPlan):
         options = {**model.options(steps), **options}
         loss = model.loss if loss is None else loss

@@ -18,6 +18,7 @@ from geomndp.model.model import Model
 from geomndp.model.support import Range, TrainingSupport, in_data_units, spacing
 from geomndp.noising import AbstractNoising, OrnsteinUhlenbeck
 from geomndp.train import DenoisingLoss
+from geomndp.train.fit import as_generators
 
 BATCHES = 4
 LOOK = 64  # functions whose distances are measured
@@ -45,10 +46,7 @@ def with_support(
         The model with its `support`, which `save` keeps and every request is compared with.
     """
     key = jr.key(0) if key is None else key
-    generators = {
-        id(one): one
-        for one in ([generator] if isinstance(generator, AbstractGenerator) else generator)
-    }.values()
+    generators = {id(one): one for one in as_generators(generator)}.values()
     drawn = [_draw(one, k) for one in generators for k in jr.split(key, batches)]
     looked = [*drawn, *(batch for one in generators for batch in _whole_set(one))]
     conditional = all(one.conditional for one in generators)
