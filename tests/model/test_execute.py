@@ -100,8 +100,8 @@ def test_memory_is_bounded(posterior, monkeypatch):
 
     found = execute.program
     monkeypatch.setattr(execute, "program", noted)
-    need = _jit.Program.memory
-    monkeypatch.setattr(_jit.Program, "memory", lambda self: 600)
+    need = _jit.CompiledProgram.memory
+    monkeypatch.setattr(_jit.CompiledProgram, "memory", lambda self: 600)
     monkeypatch.setattr(execute.Bound, "exceeded", lambda self, _: made[-1][1] > 2)
     assert_allclose(posterior.sample(x, **ask, max_memory=200), expected, **SAME)
     assert {size for _, size in made} == {6, 2}

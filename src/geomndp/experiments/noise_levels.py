@@ -31,7 +31,7 @@ from geomndp.model import Model, load
 RATIOS = (0.0, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
 
 
-class Setting(NamedTuple):
+class NoiseSetting(NamedTuple):
     """The exact process, and the inputs of a task: context points first."""
 
     gp: GP
@@ -49,13 +49,13 @@ class Setting(NamedTuple):
         return np.random.default_rng(seed).uniform(self.low, self.high, shape)
 
 
-def setting(name: str) -> Setting:
+def setting(name: str) -> NoiseSetting:
     """Of a model by its experiment: a line of 5 and 20 points, or a square of 10 and 10."""
     if find(name).name == "vector-fields":
         problem = vector_fields.problem_for(name)
-        return Setting(problem.gp, problem.variance, -3.0, 3.0, 2, 10, 10)
+        return NoiseSetting(problem.gp, problem.variance, -3.0, 3.0, 2, 10, 10)
     process = regression1d.problem_for(name)
-    return Setting(process.exact(), process.process.variance, -2.0, 2.0, 1, 5, 20)
+    return NoiseSetting(process.exact(), process.process.variance, -2.0, 2.0, 1, 5, 20)
 
 
 def largest_ratio(model: Model) -> float:
@@ -65,7 +65,7 @@ def largest_ratio(model: Model) -> float:
 
 def noise_rows(
     model: Model,
-    where: Setting,
+    where: NoiseSetting,
     *,
     tasks: int = 8,
     num_samples: int = 2**14,
@@ -89,7 +89,7 @@ def noise_rows(
     return rows
 
 
-class Task(NamedTuple):
+class NoiseTask(NamedTuple):
     """Noisy values at the context points, and the exact law of the targets."""
 
     xc: np.ndarray
@@ -99,7 +99,7 @@ class Task(NamedTuple):
     factor: np.ndarray
 
 
-def draw_task(where: Setting, noise: float, seed: int) -> Task:
+def draw_task(where: NoiseSetting, noise: float, seed: int) -> NoiseTask:
     """A function of the process, seen with noise; in double precision."""
     x, c = where.inputs(seed), where.contexts
     random = np.random.default_rng((seed, 1))
@@ -108,7 +108,7 @@ def draw_task(where: Setting, noise: float, seed: int) -> Task:
         yc = np.asarray(y)[:c] + np.sqrt(noise) * random.normal(size=(c, where.gp.dim))
         law = where.gp.condition(jnp.asarray(x[:c]), jnp.asarray(yc), noise=noise)
         mean, covariance = law.mean_and_covariance(jnp.asarray(x[c:]))
-    return Task(x[:c], yc, x[c:], np.ravel(mean), np.linalg.cholesky(np.asarray(covariance)))
+    return NoiseTask(x[:c], yc, x[c:], np.ravel(mean), np.linalg.cholesky(np.asarray(covariance)))
 
 
 def _kl(model, where, noise, seed, num_samples) -> tuple[float, float]:

@@ -30,7 +30,7 @@ MOST = 64
 """Programs that are kept."""
 
 
-class Program:
+class CompiledProgram:
     """One compiled program, called with the arrays of its arguments."""
 
     def __init__(self, fn: Callable, dynamic: Any, static: Any):
@@ -56,11 +56,11 @@ def is_array(leaf: Any) -> bool:
     return isinstance(leaf, (jax.Array, np.ndarray, np.generic))
 
 
-_programs: OrderedDict[Any, Program] = OrderedDict()
+_programs: OrderedDict[Any, CompiledProgram] = OrderedDict()
 _lock = threading.Lock()
 
 
-def program(fn: Callable, *args: Any) -> Program:
+def program(fn: Callable, *args: Any) -> CompiledProgram:
     """The program of `fn` for arguments like these, compiled unless it is still there."""
     dynamic, static = eqx.partition(args, is_array)
     key = (fn, *_structure(static), *_structure(dynamic, _kind), _surroundings())
@@ -69,7 +69,7 @@ def program(fn: Callable, *args: Any) -> Program:
         if cached is not None:
             _programs.move_to_end(key)
             return cached
-    cached = Program(fn, dynamic, static)
+    cached = CompiledProgram(fn, dynamic, static)
     with _lock:
         _programs[key] = cached
         while len(_programs) > MOST:

@@ -23,7 +23,7 @@ from geomndp._memory import memory_bound, too_much
 from geomndp._types import Array, Mask, Outputs
 from geomndp.likelihood import Flow, LogProb, Solution
 from geomndp.model import likelihood_routes, stepping
-from geomndp.model._jit import Program, program, setting
+from geomndp.model._jit import CompiledProgram, program, setting
 from geomndp.model.likelihood_routes import solves
 from geomndp.model.stepping import LONGEST, Clock, Progress, reporting
 from geomndp.samplers import (
@@ -149,11 +149,11 @@ class Bound:
         self.given = settings.max_memory is not None
         self.bytes = memory_bound(settings.max_memory, next(iter(problem.x.devices())))
 
-    def exceeded(self, program: Program) -> bool:
+    def exceeded(self, program: CompiledProgram) -> bool:
         """Whether a program takes more."""
         return program.memory() > self.bytes
 
-    def smaller(self, size: int, program: Program) -> int:
+    def smaller(self, size: int, program: CompiledProgram) -> int:
         """How many would fit, if a program for `size` of them takes too much."""
         if size == 1:
             raise too_much(program.memory(), self.bytes, self.given)

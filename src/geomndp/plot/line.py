@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from geomndp.plot.axes import as_column
-from geomndp.plot.read import Functions, read_context, read_functions
+from geomndp.plot.read import PlottedFunctions, read_context, read_functions
 
 BLUE, BLACK = "#1f77b4", "#111111"
 LINES = 12  # samples drawn one by one
@@ -50,7 +50,9 @@ def functions_1d(
     return axes[0] if p == 1 else axes
 
 
-def _draw(ax: Any, drawn: Functions, observed: Functions | None, law: Any, output: int) -> None:
+def _draw(
+    ax: Any, drawn: PlottedFunctions, observed: PlottedFunctions | None, law: Any, output: int
+) -> None:
     """One output on axes of its own."""
     order = np.argsort(drawn.x[:, 0], kind="stable")
     locations, values = drawn.x[order, 0], drawn.y[:, order, output]

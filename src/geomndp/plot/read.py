@@ -20,7 +20,7 @@ from geomndp.tables.units import duration
 from geomndp.tables.xarray_adapter import as_dataset
 
 
-class Functions(NamedTuple):
+class PlottedFunctions(NamedTuple):
     """Inputs (n, d), values (s, n, p), and what tables call them (empty for arrays)."""
 
     x: np.ndarray
@@ -38,7 +38,7 @@ class Functions(NamedTuple):
         return f"{names[index]} [{units}]" if units else names[index]
 
 
-def read_functions(x: Any, samples: Any, *, d: int, p: int | None) -> Functions:
+def read_functions(x: Any, samples: Any, *, d: int, p: int | None) -> PlottedFunctions:
     """Samples, or one function (n, p), at d inputs: two arrays, or one table and None.
 
     With `p` None any number of outputs is taken: arrays (s, n) then have one.
@@ -57,7 +57,7 @@ def read_functions(x: Any, samples: Any, *, d: int, p: int | None) -> Functions:
     if x.ndim != 2 or x.shape[1] != d or y.ndim != 3 or y.shape[1:] != (len(x), p) or p == 0:
         expected = f"inputs (n, {d}) and samples (s, n, {p}) or one function (n, {p})"
         raise ValueError(f"expected {expected}, got shapes {x.shape} and {np.shape(samples)}")
-    return Functions(x, y)
+    return PlottedFunctions(x, y)
 
 
 def plain_array(name: str, value: Any, times: bool = False) -> np.ndarray:
@@ -82,7 +82,9 @@ def _outputs(y: np.ndarray, n: int) -> int:
     return 1
 
 
-def read_context(context: Any, like: Functions, *, d: int, p: int) -> Functions | None:
+def read_context(
+    context: Any, like: PlottedFunctions, *, d: int, p: int
+) -> PlottedFunctions | None:
     """Observations: a pair of arrays, or a table with the names of the samples' one."""
     if context is None:
         return None
@@ -96,11 +98,11 @@ def read_context(context: Any, like: Functions, *, d: int, p: int) -> Functions 
             raise ValueError("expected observations as arrays (x, y) with samples as arrays")
         columns = read_observed(context, like)
         x, y = (np.stack([columns[n] for n in names], -1) for names in (like.inputs, like.outputs))
-        functions = Functions(x, y[None], like.inputs, like.outputs) if len(x) else None
+        functions = PlottedFunctions(x, y[None], like.inputs, like.outputs) if len(x) else None
     return functions
 
 
-def read_observed(context: Any, like: Functions) -> dict[str, np.ndarray]:
+def read_observed(context: Any, like: PlottedFunctions) -> dict[str, np.ndarray]:
     """Columns of a table of observations in the units of the samples; only times are converted."""
     columns = read_columns(context, like.inputs, like.outputs)
     observed = {}
@@ -120,7 +122,7 @@ def read_values(samples: Any) -> np.ndarray:
     return np.stack([_rows(unpacked.values[name]) for name in latlon_names(samples)], axis=-1)
 
 
-def _from_table(table: Any, d: int, p: int | None) -> Functions:
+def _from_table(table: Any, d: int, p: int | None) -> PlottedFunctions:
     table = _with_samples(table)
     unpacked = unpack(table, 1)
     frame = is_frame(table)
@@ -145,7 +147,7 @@ def _from_table(table: Any, d: int, p: int | None) -> Functions:
     x = np.stack([columns.values[name] for name in inputs], axis=-1)
     y = np.stack([_spanned(one, unpacked.values[n], n, inputs) for n in outputs], axis=-1)
     said = columns.units | read_columns(one, inputs, outputs).units
-    return Functions(x, y, inputs, outputs, said)
+    return PlottedFunctions(x, y, inputs, outputs, said)
 
 
 def _eastward(array: Any) -> bool:

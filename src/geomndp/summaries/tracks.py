@@ -25,7 +25,7 @@ SPHERE = Sphere(2)
 ITERATIONS = 20  # of the Frechet mean
 
 
-class Tracks(NamedTuple):
+class UnpackedTracks(NamedTuple):
     """Unit vectors (s, n, 3) and how results (n, 3) and (n,) are written."""
 
     y: Array
@@ -35,7 +35,7 @@ class Tracks(NamedTuple):
     """Numbers under a name, in km if nothing else is said."""
 
 
-def unpack_tracks(samples: Any, fewest: int = 2) -> Tracks:
+def unpack_tracks(samples: Any, fewest: int = 2) -> UnpackedTracks:
     """Take samples of tracks apart."""
     if not is_table(samples):
         unpacked = unpack(samples, fewest)
@@ -43,7 +43,7 @@ def unpack_tracks(samples: Any, fewest: int = 2) -> Tracks:
         if y.ndim != 3 or y.shape[2] != 3:
             raise ValueError(f"expected unit vectors of shape (s, n, 3), got shape {y.shape}")
         SPHERE.check("samples", y.reshape(-1, 3))
-        return Tracks(y, np.asarray, lambda values, name, units="km": np.asarray(values))
+        return UnpackedTracks(y, np.asarray, lambda values, name, units="km": np.asarray(values))
     if not has_latlon(samples):
         raise ValueError("expected samples of a latitude and a longitude, got other variables")
     lat, lon = latlon_names(samples)
@@ -59,7 +59,7 @@ def unpack_tracks(samples: Any, fewest: int = 2) -> Tracks:
         words = {"units": units, "long_name": name}
         return unpacked.wrap({name: np.asarray(values).reshape(shape[1:])}, **words)
 
-    return Tracks(jnp.asarray(y), wrap, wrap_lengths)
+    return UnpackedTracks(jnp.asarray(y), wrap, wrap_lengths)
 
 
 def track_mean(samples: Any) -> Estimate:

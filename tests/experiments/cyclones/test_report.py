@@ -20,12 +20,12 @@ from geomndp.experiments.cyclones.baselines import BASELINES
 from geomndp.experiments.cyclones.experiment import EXPERIMENT
 from geomndp.experiments.cyclones.figures import fans_figure, tracks_figure
 from geomndp.experiments.cyclones.paper import published
-from geomndp.experiments.cyclones.rows import Measures
+from geomndp.experiments.cyclones.rows import TrackMetrics
 
 from .test_baselines import synthetic
 
 MODEL = report.MODELS[0]
-FOUND = Measures(120.0, 80.0, 60.0, 0.9, 300.0)
+FOUND = TrackMetrics(120.0, 80.0, 60.0, 0.9, 300.0)
 
 
 def text(rows):

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 from geomndp.experiments.regression1d.ablation import EXACT, ablation
 from geomndp.experiments.regression1d.ablation_configs import (
     SAME,
-    Setting,
+    AblationConfig,
     measurable,
     settings,
     with_setting,
@@ -23,7 +23,7 @@ from ..helper import network, small_problem
 
 @pytest.mark.slow
 def test_rows_of_trained_and_exact_scores():
-    chosen = [Setting("SE(1)", "root")]
+    chosen = [AblationConfig("SE(1)", "root")]
     rows = ablation(
         problem=small_problem(),
         model=network(),
@@ -55,7 +55,9 @@ def output(model, t, x, y):
 def test_one_program_is_that_of_each_parametrisation(name):
     keys = jr.split(jr.key(1), 2)
     x, y = (jr.normal(key, (4, 1), jnp.float32) for key in keys)
-    model = with_setting(network(), small_problem().process.variance, Setting("SE(0.1)", name))
+    model = with_setting(
+        network(), small_problem().process.variance, AblationConfig("SE(0.1)", name)
+    )
     # A new network gives zeros, which all parametrisations read alike.
     model = eqx.tree_at(lambda m: m.score.net.head.weight, model, jnp.ones((1, 8), jnp.float32))
     t = jnp.asarray(0.3, jnp.float32)

@@ -24,7 +24,7 @@ from geomndp.baselines import (
 from geomndp.data.ibtracs import SEEDS, Split, cyclones, split_by_season, split_by_storm
 from geomndp.experiments import results
 from geomndp.experiments.cyclones.protocol import blur, measure, task, task_batch
-from geomndp.experiments.cyclones.rows import TASKS, Measures, Row, to_json
+from geomndp.experiments.cyclones.rows import TASKS, Row, TrackMetrics, to_json
 
 Fit = Callable[..., AbstractBaseline]
 
@@ -62,7 +62,7 @@ def baseline_rows(
     report: Callable[[str], None] = lambda line: None,
 ) -> list[Row]:
     """Measure the baselines: fitted to each split's training storms, scored on those held out."""
-    found: dict[tuple[str, str], list[Measures]] = {}
+    found: dict[tuple[str, str], list[TrackMetrics]] = {}
     for number, split in enumerate(parts):
         x, y = jnp.asarray(split.train.x), jnp.asarray(split.train.y)
         for name in BASELINES if names is None else names:

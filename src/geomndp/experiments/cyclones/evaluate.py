@@ -17,8 +17,8 @@ from geomndp.evaluate import LogLikelihoods, log_likelihood
 from geomndp.experiments.cyclones import latlon, protocol
 from geomndp.experiments.cyclones.protocol import (
     LEADS,
-    Measures,
-    Task,
+    TrackMetrics,
+    TrackTask,
     task,
     task_batch,
 )
@@ -90,7 +90,7 @@ def density_options(probes: int | None = None, steps: int = 32, **options) -> di
     return {"key": jr.key(7), "flow": flow, "route": "conditional", **options}
 
 
-def log_probs(model: Model, which: Task, tracks: Tracks, **options) -> LogLikelihoods:
+def log_probs(model: Model, which: TrackTask, tracks: Tracks, **options) -> LogLikelihoods:
     """Log-density of the targets of every track, nats by area; options of `density_options`."""
     tasks, contexts = task_batch(which, tracks), len(which.known)
     options = density_options(**options)
@@ -99,7 +99,7 @@ def log_probs(model: Model, which: Task, tracks: Tracks, **options) -> LogLikeli
 
 def measure(
     model: Model,
-    which: Task,
+    which: TrackTask,
     parts: Split,
     *,
     key: PRNGKeyArray,
@@ -108,7 +108,7 @@ def measure(
     batch_size: int = 16,
     density: bool = True,
     **options,
-) -> Measures:
+) -> TrackMetrics:
     """All measures of one task on the storms held out; options of `density_options`."""
     return protocol.measure(
         on_sphere(model),

@@ -16,7 +16,7 @@ from geomndp.experiments.base import Deferred, Experiment
 from geomndp.experiments.metric_columns import MetricColumns
 
 
-class ModelSpec(NamedTuple):
+class CycloneSpec(NamedTuple):
     """Where tracks lie, and the shortest wavelength of absolute features (zero: none)."""
 
     on_sphere: bool
@@ -24,9 +24,9 @@ class ModelSpec(NamedTuple):
 
 
 MODELS = {
-    "cyclones/ibtracs": ModelSpec(True, 0.5),
-    "cyclones/ibtracs-axis": ModelSpec(True),
-    "cyclones/ibtracs-latlon": ModelSpec(False),
+    "cyclones/ibtracs": CycloneSpec(True, 0.5),
+    "cyclones/ibtracs-axis": CycloneSpec(True),
+    "cyclones/ibtracs-latlon": CycloneSpec(False),
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from geomndp.experiments.cyclones.rows import TASKS, Measures, Row
+from geomndp.experiments.cyclones.rows import TASKS, Row, TrackMetrics
 
 _PAPER = {
     "GeomNDP": (802, (535, 162), (536, 496)),
@@ -17,7 +17,7 @@ def published() -> list[Row]:
     rows = []
     for name, (joint, *conditional) in _PAPER.items():
         label = f"paper: {name}"
-        rows.append(Row(label, "joint", (Measures(log_prob=joint),)))
+        rows.append(Row(label, "joint", (TrackMetrics(log_prob=joint),)))
         for which, (log_prob, distance) in zip(TASKS[1:], conditional, strict=True):
-            rows.append(Row(label, which, (Measures(distance, log_prob=log_prob),)))
+            rows.append(Row(label, which, (TrackMetrics(distance, log_prob=log_prob),)))
     return rows

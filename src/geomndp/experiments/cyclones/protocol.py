@@ -14,7 +14,7 @@ from geomndp._types import Batch, PRNGKeyArray
 from geomndp.baselines import AbstractPointBaseline
 from geomndp.data.ibtracs import Tracks
 from geomndp.evaluate import ball_coverage, log_likelihood, metrics
-from geomndp.experiments.cyclones.rows import LEADS, Measures
+from geomndp.experiments.cyclones.rows import LEADS, TrackMetrics
 from geomndp.geometry import Sphere
 from geomndp.geometry.geodesy import EARTH_RADIUS_KM
 from geomndp.noising import DEFAULT_SCHEDULE as SCHEDULE
@@ -26,7 +26,7 @@ EPS = 5e-4
 SPHERE = Sphere(2)
 
 
-class Task(NamedTuple):
+class TrackTask(NamedTuple):
     """Rows of a track that are known, and rows to be told from them."""
 
     name: str
@@ -34,7 +34,7 @@ class Task(NamedTuple):
     targets: np.ndarray
 
 
-def task(name: str) -> Task:
+def task(name: str) -> TrackTask:
     """`interpolation` (first and last fifth known), `extrapolation` (first 40%) or `joint`."""
     fifth = POINTS // 5
     known = {
@@ -44,10 +44,10 @@ def task(name: str) -> Task:
     }
     if name not in known:
         raise ValueError(f"expected a task among {', '.join(known)}, got {name!r}")
-    return Task(name, known[name], np.setdiff1d(np.arange(POINTS), known[name]))
+    return TrackTask(name, known[name], np.setdiff1d(np.arange(POINTS), known[name]))
 
 
-def task_batch(which: Task, tracks: Tracks, dtype: Any = jnp.float32) -> Batch:
+def task_batch(which: TrackTask, tracks: Tracks, dtype: Any = jnp.float32) -> Batch:
     """Context points of every track on the sphere first, then its targets."""
     order = [*which.known.tolist(), *which.targets.tolist()]
     x, y = (jnp.asarray(v[:, order], dtype) for v in (tracks.x, tracks.y))
@@ -60,7 +60,7 @@ def blur(t_min: float = EPS) -> float:
     return float(SCHEDULE.integral(jnp.asarray(t_min)))
 
 
-def lead_errors(which: Task, error: np.ndarray) -> tuple[float, ...] | None:
+def lead_errors(which: TrackTask, error: np.ndarray) -> tuple[float, ...] | None:
     """Errors (storms, targets) at `LEADS` after the last known point, for an extrapolation."""
     if which.name != "extrapolation":
         return None
@@ -70,7 +70,7 @@ def lead_errors(which: Task, error: np.ndarray) -> tuple[float, ...] | None:
 
 def measure(
     process: AbstractProcess,
-    which: Task,
+    which: TrackTask,
     tasks: Batch,
     *,
     key: PRNGKeyArray,
@@ -79,7 +79,7 @@ def measure(
     density: bool = True,
     log_prob_options: dict[str, Any] | None = None,
     sample_options: dict[str, Any] | None = None,
-) -> Measures:
+) -> TrackMetrics:
     """All measures of anything that can be conditioned on points of a track.
 
     Args:
@@ -103,7 +103,7 @@ def measure(
         found = log_likelihood(process, tasks, num_context=contexts, **options)
         log_prob = float(jnp.mean(found.value))
     if which.name == "joint":
-        return Measures(log_prob=log_prob)
+        return TrackMetrics(log_prob=log_prob)
     found = metrics(
         process,
         tasks,
@@ -115,7 +115,7 @@ def measure(
         **(sample_options or {}),
     )
     distance, error, energy = (EARTH_RADIUS_KM * np.asarray(value) for value in found[:3])
-    return Measures(
+    return TrackMetrics(
         float(distance.mean()),
         float(error.mean()),
         float(energy.mean()),

@@ -16,7 +16,7 @@ LEADS = (24, 48, 90)
 """Hours after the last known point at which the mean error of an extrapolation is given."""
 
 
-class Measures(NamedTuple):
+class TrackMetrics(NamedTuple):
     """Means over test storms and targets; None where a forecast has no such thing.
 
     Distances are kilometres, the log-density is joint over all targets, in nats by area.
@@ -35,7 +35,7 @@ class Row(NamedTuple):
 
     label: str
     task: str
-    measures: tuple[Measures, ...]
+    measures: tuple[TrackMetrics, ...]
 
     def summary(self, name: str) -> tuple[float, float] | None:
         """Mean over splits of one measure and its standard deviation."""
@@ -81,6 +81,6 @@ def add_rows(rows: Iterable[Row], split: str, path: str | os.PathLike) -> list[R
     return list(found.values())
 
 
-def _measures(data: dict) -> Measures:
+def _measures(data: dict) -> TrackMetrics:
     leads = data.get("lead_errors")
-    return Measures(**{**data, "lead_errors": None if leads is None else tuple(leads)})
+    return TrackMetrics(**{**data, "lead_errors": None if leads is None else tuple(leads)})

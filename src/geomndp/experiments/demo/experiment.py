@@ -22,7 +22,7 @@ from geomndp.experiments.demo.vector_field import show_field
 SAMPLER_STEPS = {"line": 30, "field": 30, "track": 50}
 
 
-class Demo(NamedTuple):
+class DemoResult(NamedTuple):
     """What the demonstration found, and its page."""
 
     parts: list[Part]
@@ -38,7 +38,7 @@ def run_demo(
     num_samples: int = 64,
     sampler_steps: int | None = None,
     tell: Callable[[str], None] = lambda text: None,
-) -> Demo:
+) -> DemoResult:
     """Condition the shipped models and write figures and a page; `steps` trains a small one too.
 
     Fields cost most, and have a quarter of the samples. `tell` hears what is going on.
@@ -65,4 +65,4 @@ def run_demo(
     seconds = time.perf_counter() - start
     footer = f"geomndp {version('geomndp')}, seed {seed}, made in {seconds:.0f} seconds."
     title = "Geometric neural diffusion processes at work"
-    return Demo(parts, write_page(folder / "demo.html", title, parts, footer), seconds)
+    return DemoResult(parts, write_page(folder / "demo.html", title, parts, footer), seconds)

@@ -25,7 +25,7 @@ import numpy as np
 from geomndp.data import Regression1D
 from geomndp.evaluate import log_likelihood, score_error, summarise
 from geomndp.experiments.regression1d.ablation_configs import (
-    Setting,
+    AblationConfig,
     measurable,
     settings,
     with_setting,
@@ -47,7 +47,7 @@ def ablation(
     *,
     steps: int,
     num: int = 256,
-    chosen: list[Setting] | None = None,
+    chosen: list[AblationConfig] | None = None,
     problem: Regression1D | None = None,
     model: Model | None = None,
     loss: DenoisingLoss | None = None,
@@ -78,7 +78,7 @@ def ablation(
     trained, rows = _train(runs, steps, workers)
     scores = {k: dataclasses.replace(models[k], score=score) for k, score in trained.items()}
     scored = {setting: measurable(m) for setting, m in scores.items()}
-    measures = Measures(problem, num, batches)
+    measures = AblationMetrics(problem, num, batches)
     for setting, found in measure_all(measures, scored, workers).items():
         rows.setdefault(setting, {**setting._asdict()}).update(found)
     return list(rows.values())
@@ -112,7 +112,7 @@ def _learnt(model: Model) -> NetworkScore:
     return model.score
 
 
-class Measures(NamedTuple):
+class AblationMetrics(NamedTuple):
     """What is measured, and on how many functions."""
 
     problem: Regression1D
@@ -142,26 +142,26 @@ class Measures(NamedTuple):
 
 
 def measure_all(
-    measures: Measures, models: dict[Setting, Model], workers: int
-) -> dict[Setting, dict]:
+    measures: AblationMetrics, models: dict[AblationConfig, Model], workers: int
+) -> dict[AblationConfig, dict]:
     """Measure all models and the exact score of every limit.
 
     The first of every limit go side by side, each compiling its program; the others, which need no
     compilation, one after another.
     """
-    jobs: dict[tuple[Setting, str], Callable[[], dict]] = {}
+    jobs: dict[tuple[AblationConfig, str], Callable[[], dict]] = {}
     for setting, model in models.items():
         jobs[setting, "joint"] = partial(measures.gap, model, "joint")
         jobs[setting, "conditional"] = partial(measures.gap, model, "conditional")
         jobs[setting, "likelihood"] = partial(measures.likelihood, model)
         reference = dataclasses.replace(model, score=GaussianScore(measures.problem.exact()))
-        place = Setting(setting.limit, EXACT), "likelihood"
+        place = AblationConfig(setting.limit, EXACT), "likelihood"
         jobs.setdefault(place, partial(measures.likelihood, reference))
     kinds = {(s.limit, s.parametrisation == EXACT, what): (s, what) for s, what in reversed(jobs)}
     first = list(kinds.values())
     with ThreadPoolExecutor(workers) as pool:
         done = dict(zip(first, pool.map(lambda job: jobs[job](), first), strict=True))
-    rows: dict[Setting, dict] = {}
+    rows: dict[AblationConfig, dict] = {}
     for job, measure in jobs.items():
         rows.setdefault(job[0], {}).update(done[job] if job in done else measure())
     return rows

@@ -20,7 +20,7 @@ LIMITS = ("white", "SE(1)", "SE(0.1)", "periodic")
 SAME = "none = K = root"  # for a white limit: one setting
 
 
-class Setting(NamedTuple):
+class AblationConfig(NamedTuple):
     """A limiting kernel and a parametrisation, by name."""
 
     limit: str
@@ -34,10 +34,12 @@ def limits(variance: float) -> dict[str, AbstractKernel]:
     return dict(zip(LIMITS, kernels, strict=True))
 
 
-def settings() -> list[Setting]:
+def settings() -> list[AblationConfig]:
     """All settings; the three that coincide for a white limit are one."""
-    white = [Setting("white", name) for name in (SAME, "data", "velocity")]
-    return white + [Setting(limit, name) for limit in LIMITS[1:] for name in PARAMETRISATIONS]
+    white = [AblationConfig("white", name) for name in (SAME, "data", "velocity")]
+    return white + [
+        AblationConfig(limit, name) for limit in LIMITS[1:] for name in PARAMETRISATIONS
+    ]
 
 
 class AnyParametrisation(AbstractParametrisation):
@@ -60,7 +62,7 @@ class AnyParametrisation(AbstractParametrisation):
         return self._pick("error", at, y0, perturbed, output)
 
 
-def with_setting(model: Model, variance: float, setting: Setting) -> Model:
+def with_setting(model: Model, variance: float, setting: AblationConfig) -> Model:
     """The same network for another limiting kernel, its output read in another way.
 
     `variance` is that of the data.

@@ -17,7 +17,7 @@ from geomndp.experiments.regression1d.paper import DATASETS
 REGIONS = ("in-range", "out-of-range")
 
 
-class ModelSpec(NamedTuple):
+class RegressionSpec(NamedTuple):
     """Data of one model, and whether it is translation-invariant (T(1)) or not (NDP*)."""
 
     suite: str
@@ -25,12 +25,12 @@ class ModelSpec(NamedTuple):
     invariant: bool
 
 
-def _models() -> Iterator[tuple[str, ModelSpec]]:
+def _models() -> Iterator[tuple[str, RegressionSpec]]:
     for dataset in DATASETS:
-        yield f"regression1d/{dataset}", ModelSpec("paper", dataset, True)
-        yield f"regression1d/{dataset}-ndp", ModelSpec("paper", dataset, False)
+        yield f"regression1d/{dataset}", RegressionSpec("paper", dataset, True)
+        yield f"regression1d/{dataset}-ndp", RegressionSpec("paper", dataset, False)
     for dataset in DATASETS:
-        yield f"regression1d-gnp2020/{dataset}", ModelSpec("gnp2020", dataset, True)
+        yield f"regression1d-gnp2020/{dataset}", RegressionSpec("gnp2020", dataset, True)
 
 
 MODELS = dict(_models())

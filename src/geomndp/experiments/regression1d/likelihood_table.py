@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from geomndp import _pretrained
-from geomndp.experiments.regression1d.experiment import NAMES, REGIONS, ModelSpec
+from geomndp.experiments.regression1d.experiment import NAMES, REGIONS, RegressionSpec
 from geomndp.experiments.regression1d.paper import DATASETS, PAPER, QUOTED
 from geomndp.experiments.table import Table, log_likelihood
 
@@ -22,7 +22,7 @@ class TableRow(NamedTuple):
 
 def shipped(suite: str) -> dict[str, str]:
     """Data sets of a suite for which a T(1) model ships, with its name."""
-    names = {dataset: NAMES[ModelSpec(suite, dataset, True)] for dataset in DATASETS}
+    names = {dataset: NAMES[RegressionSpec(suite, dataset, True)] for dataset in DATASETS}
     return {dataset: name for dataset, name in names.items() if name in _pretrained.names()}
 
 
@@ -32,7 +32,7 @@ def _measured(
     """Cells of one metric; empty where it was not measured."""
     cells = []
     for dataset in DATASETS:
-        name = NAMES.get(ModelSpec(suite, dataset, invariant))
+        name = NAMES.get(RegressionSpec(suite, dataset, invariant))
         metadata = _pretrained.metadata(name) if name in _pretrained.names() else {}
         metrics = metadata.get("metrics", {}).get(region, {})
         metrics = metrics.get("joint", {}) if joint else metrics

@@ -18,19 +18,19 @@ TENSORS = ("hessian",)
 """Fields besides those of the paper's table, of an equivariant model only."""
 
 
-class ModelSpec(NamedTuple):
+class VectorFieldSpec(NamedTuple):
     """Data of one model, and whether it is E(2)-equivariant or has no symmetry (NDP*)."""
 
     field: str
     equivariant: bool
 
 
-def _models() -> Iterator[tuple[str, ModelSpec]]:
+def _models() -> Iterator[tuple[str, VectorFieldSpec]]:
     for field in DATASETS:
-        yield f"vector-fields/{field}", ModelSpec(field, True)
-        yield f"vector-fields/{field}-ndp", ModelSpec(field, False)
+        yield f"vector-fields/{field}", VectorFieldSpec(field, True)
+        yield f"vector-fields/{field}-ndp", VectorFieldSpec(field, False)
     for field in TENSORS:
-        yield f"vector-fields/{field}", ModelSpec(field, True)
+        yield f"vector-fields/{field}", VectorFieldSpec(field, True)
 
 
 MODELS = dict(_models())

@@ -13,7 +13,7 @@ import numpy as np
 from geomndp._types import Array, Inputs, Outputs, PRNGKeyArray
 from geomndp.data import FieldProblem
 from geomndp.equivariance import RigidTransform
-from geomndp.experiments.vector_fields.experiment import MODELS, NAMES, ModelSpec
+from geomndp.experiments.vector_fields.experiment import MODELS, NAMES, VectorFieldSpec
 from geomndp.experiments.vector_fields.likelihood_table import shipped
 from geomndp.experiments.vector_fields.paper import DATASETS
 from geomndp.experiments.vector_fields.rotated_sampler import Turned, quarter_turn
@@ -49,7 +49,7 @@ def figures(results: dict, folder: Path, data: str | None = None) -> Iterator[Pa
     matplotlib.use("Agg")
     if results.get("efficiency"):
         yield efficiency_figure(results["efficiency"], folder / "vector-fields-efficiency.png")
-    names = {field: NAMES[ModelSpec(field, True)] for field in DATASETS}
+    names = {field: NAMES[VectorFieldSpec(field, True)] for field in DATASETS}
     models = {
         field: (load(name), problem_for(name)) for field, name in names.items() if name in shipped()
     }
@@ -125,7 +125,7 @@ def efficiency_figure(part: dict[str, list[dict]], path: str | Path) -> Path:
     figure, axes = plt.subplots(1, len(fields), figsize=size, squeeze=False, sharey=True)
     for ax, field in zip(axes[0], fields, strict=True):
         for equivariant, label in ((True, "E(2)-equivariant"), (False, "NDP*, no symmetry")):
-            points = part.get(NAMES[ModelSpec(field, equivariant)], [])
+            points = part.get(NAMES[VectorFieldSpec(field, equivariant)], [])
             _curve(ax, points, label, "C0" if equivariant else "C1")
         ax.set(title=field, xlabel="training fields", xscale="log", yscale="log")
         ax.grid(alpha=0.3)

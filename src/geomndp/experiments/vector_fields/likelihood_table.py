@@ -6,7 +6,7 @@ import math
 
 from geomndp import _pretrained
 from geomndp.experiments.table import Table, log_likelihood, pair
-from geomndp.experiments.vector_fields.experiment import MODELS, NAMES, ModelSpec
+from geomndp.experiments.vector_fields.experiment import MODELS, NAMES, VectorFieldSpec
 from geomndp.experiments.vector_fields.paper import DATASETS, PAPER
 
 LABELS = {"E(2)-GeomNDP": True, "NDP*": False}
@@ -43,7 +43,7 @@ def likelihoods() -> Table:
     for label, key in (("GP, exact", "gp"), ("GP, diagonal", "diagonal_gp")):
         rows.append((label, *(_process(field, key) for field in columns())))
     for label, equivariant in LABELS.items():
-        names = [NAMES.get(ModelSpec(field, equivariant)) for field in columns()]
+        names = [NAMES.get(VectorFieldSpec(field, equivariant)) for field in columns()]
         for route, words in (("conditional", ""), ("joint", ", joint route")):
             measured = [metrics(name, route) for name in names]
             for key, start in (("log_prob", ""), ("regret", "regret of ")):
@@ -60,7 +60,7 @@ def summary() -> Table:
     exact, *_ = PAPER.values()
     rows = [("exact GP", *(_process(field, "gp") for field in DATASETS))]
     for label, equivariant in LABELS.items():
-        measured = [metrics(NAMES[ModelSpec(field, equivariant)]) for field in DATASETS]
+        measured = [metrics(NAMES[VectorFieldSpec(field, equivariant)]) for field in DATASETS]
         rows.append((label, *(pair(part.get("log_prob"), 3) for part in measured)))
         rows.append((f"regret of {label}", *(pair(part.get("regret")) for part in measured)))
         lost = [gp - value for gp, value in zip(exact, PAPER[f"{label}, paper"], strict=True)]
@@ -71,7 +71,7 @@ def summary() -> Table:
 def _process(field: str, key: str) -> str:
     """A number of the exact process, which all models of a data set share."""
     for equivariant in LABELS.values():
-        measured = metrics(NAMES.get(ModelSpec(field, equivariant)))
+        measured = metrics(NAMES.get(VectorFieldSpec(field, equivariant)))
         if key in measured:
             return log_likelihood(*measured[key])
     return ""
