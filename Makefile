@@ -47,7 +47,7 @@ test-slow: export XLA_FLAGS ?= --xla_cpu_multi_thread_eigen=false
 test-slow: $(FULL) ## the slow tests only
 	$(PYTEST) -m slow
 
-# CASE=kind/seed/number runs one case again, as a finding names it.
+# CASE=type/seed/number runs one case again, as a finding names it.
 fuzz: $(FULL) ## CASES=2000 PROCESSES=20 SEED=0 SECONDS=600: twisted calls, files and command lines
 	$(BIN)/python -m fuzz --cases $(or $(CASES),2000) --processes $(or $(PROCESSES),20) \
 	    --seed $(or $(SEED),0) --seconds $(or $(SECONDS),600) $(if $(CASE),--case $(CASE))

@@ -20,25 +20,25 @@ def main() -> int:
     parser.add_argument("--processes", type=int, default=0, help="further cases as processes")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=3600.0, help="stop after so many")
-    parser.add_argument("--kinds", default="", help="some kinds only, parted by commas")
+    parser.add_argument("--types", default="", help="types of cases, separated by commas")
     parser.add_argument("--case", default="", help="one case, as a finding names it")
     given = parser.parse_args()
     _settle()
+    from fuzz.case_types import CASE_TYPES, PROCESS
     from fuzz.engine import Report, run
-    from fuzz.kinds import KINDS, PROCESS
     from fuzz.world import make_world
 
     start = time.monotonic()
-    chosen = {k: v for k, v in KINDS.items() if not given.kinds or k in given.kinds.split(",")}
+    chosen = {k: v for k, v in CASE_TYPES.items() if not given.types or k in given.types.split(",")}
 
     def plan() -> Iterator[tuple]:
         if given.case:
             name = given.case.partition("/")[0]
-            kind = PROCESS if name == "process" else KINDS[name]
-            yield name, kind.make, given.case, kind.share
+            case_type = PROCESS if name == "process" else CASE_TYPES[name]
+            yield name, case_type.make, given.case, case_type.share
             return
         random = Random(given.seed)
-        weights = [kind.weight for kind in chosen.values()]
+        weights = [case_type.weight for case_type in chosen.values()]
         for number in range(given.cases):
             name = random.choices(list(chosen), weights)[0]
             yield name, chosen[name].make, f"{name}/{given.seed}/{number}", chosen[name].share
@@ -72,7 +72,7 @@ def _settle() -> None:
 
 
 def _print(report, seconds: float) -> None:
-    print(f"{'kind':<12}{'cases':>8}{'done':>8}{'refused':>9}{'findings':>10}{'seconds':>9}")
+    print(f"{'type':<12}{'cases':>8}{'done':>8}{'refused':>9}{'findings':>10}{'seconds':>9}")
     rows = {name: report.outcomes[name] for name in sorted(report.outcomes)}
     for name, counts in rows.items():
         cells = counts.total(), counts["done"], counts["refused"], counts["finding"]

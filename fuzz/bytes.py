@@ -21,7 +21,7 @@ WORDS = (
 
 
 def damaged(random: Random, content: bytes) -> bytes:
-    """The content after one to four kinds of damage."""
+    """The content after one to four types of damage."""
     for _ in range(random.choice([1, 1, 2, 4])):
         content = random.choice(DAMAGES)(random, content)
     return content

@@ -123,16 +123,16 @@ def _numbers_of(posterior: Any) -> tuple:
 
 
 def _odd_sampler(random: Random) -> Any:
-    kinds = gn.samplers
+    samplers = gn.samplers
     if random.random() < 0.8:
-        return random.choice(("Amortised", kinds.Amortised, 3, object(), lambda: None, {}, []))
+        return random.choice(("Amortised", samplers.Amortised, 3, object(), lambda: None, {}, []))
     return random.choice(
         (
             None,
-            kinds.Langevin(2, 1),
-            kinds.RePaint(2, 1),
-            kinds.Replacement(2),
-            kinds.MomentMatching(2),
+            samplers.Langevin(2, 1),
+            samplers.RePaint(2, 1),
+            samplers.Replacement(2),
+            samplers.MomentMatching(2),
         )
     )
 

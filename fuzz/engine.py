@@ -17,7 +17,7 @@ from fuzz.world import World
 
 LONGEST = 180  # seconds of one case, after which the process is ended with a traceback
 EVERY = 1000  # cases between two lines of progress
-Kind = Callable[[Twister, World], tuple[dict[str, Any], Callable[[], str]]]
+MakeCase = Callable[[Twister, World], tuple[dict[str, Any], Callable[[], str]]]
 
 
 @dataclass
@@ -33,42 +33,44 @@ class Report:
         return sum(count.total() for count in self.outcomes.values())
 
 
-def run_case(kind: Kind, case: str, world: World, share: float, only=None) -> tuple[str, Twister]:
+def run_case(
+    make: MakeCase, case: str, world: World, share: float, only=None
+) -> tuple[str, Twister]:
     """One case; raises its finding."""
     twist = Twister(case, share, only)
-    _, call = kind(twist, world)
+    _, call = make(twist, world)
     return call(), twist
 
 
-def minimised(kind: Kind, case: str, world: World, share: float) -> tuple[list[str], dict, str]:
+def minimised(make: MakeCase, case: str, world: World, share: float) -> tuple[list[str], dict, str]:
     """Fewest twists that still give a finding, what they make, and the finding."""
     twist = Twister(case, share)
-    given, _ = kind(twist, world)
+    given, _ = make(twist, world)
     kept, said = list(twist.made), ""
     for name in [None, *twist.made]:
         fewer = [other for other in kept if other != name]
         try:
-            run_case(kind, case, world, share, frozenset(fewer))
+            run_case(make, case, world, share, frozenset(fewer))
         except Finding as finding:
             kept, said = fewer, str(finding)
-            given, _ = kind(Twister(case, share, frozenset(kept)), world)
+            given, _ = make(Twister(case, share, frozenset(kept)), world)
     return kept, given, said
 
 
-def run(kinds: Iterator[tuple[str, Kind, str, float]], world: World, tell=print) -> Report:
+def run(cases: Iterator[tuple[str, MakeCase, str, float]], world: World, tell=print) -> Report:
     """Run all cases and say what was found."""
     report = Report()
     warnings.simplefilter("ignore")
     faulthandler.enable()
-    for name, kind, case, share in kinds:
+    for name, make, case, share in cases:
         counts = report.outcomes.setdefault(name, Counter())
         start = time.monotonic()
         faulthandler.dump_traceback_later(LONGEST, exit=True)
         try:
-            outcome, _ = run_case(kind, case, world, share)
+            outcome, _ = run_case(make, case, world, share)
         except Finding as finding:
             outcome = "finding"
-            kept, given, said = minimised(kind, case, world, share)
+            kept, given, said = minimised(make, case, world, share)
             said = said or f"{finding} (the first time only)"
             report.findings[case] = said
             tell(f"FINDING {case}: {said}\n  twisted: {kept}\n  {_shown(given)}")

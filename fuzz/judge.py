@@ -37,11 +37,11 @@ def judge_call(call: Callable[[], Any]) -> str:
 
 def numbers(result: Any, path: str = "") -> Iterator[tuple[str, np.ndarray]]:
     """Arrays of floats in a result, with where they are."""
-    kind = type(result).__name__
-    if kind in ("DataFrame", "Dataset"):
-        names = result.columns if kind == "DataFrame" else result.variables
+    form = type(result).__name__
+    if form in ("DataFrame", "Dataset"):
+        names = result.columns if form == "DataFrame" else result.variables
         parts = {str(name): result[name].to_numpy() for name in names}
-    elif isinstance(result, (np.ndarray, jax.Array, float)) or kind == "DataArray":
+    elif isinstance(result, (np.ndarray, jax.Array, float)) or form == "DataArray":
         array = np.asarray(result) if not _is_key(result) else np.zeros(0)
         if array.dtype.kind in "fc":
             yield path, array

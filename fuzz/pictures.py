@@ -50,18 +50,18 @@ def summary(twist: Twister, world: World) -> Attempt:
     name = twist.pick(
         "summary", ["mean", "standard_deviation", "quantiles", "describe", "crps", "energy_score"]
     )
-    kind = twist.pick("kind", ["array", "Dataset", "DataFrame"])
+    form = twist.pick("kind", ["array", "Dataset", "DataFrame"])
     samples: Any = Y1
-    if kind == "Dataset":
+    if form == "Dataset":
         samples = xr.Dataset({"u": (("sample", "x"), Y1[..., 0])}, {"x": X1[:, 0]})
-    elif kind == "DataFrame":
+    elif form == "DataFrame":
         columns = {"sample": np.repeat(np.arange(3), 4), "x": np.tile(X1[:, 0], 3), "u": Y1.ravel()}
         samples = pd.DataFrame(columns)
         samples.attrs["inputs"] = ["x"]
     samples = twist("samples", samples, lambda r: _odd_samples(r, samples))
     more: tuple = ()
     if name in ("crps", "energy_score"):
-        truth = Y1[0] if kind == "array" else samples
+        truth = Y1[0] if form == "array" else samples
         more = (twist("truth", truth, lambda r: r.choice([odd_array(r, Y1[0]), *NOTHINGS])),)
     elif name == "quantiles":
         more = (

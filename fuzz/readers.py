@@ -40,23 +40,23 @@ def reader(twist: Twister, world: World) -> Attempt:
 
 def other_files(twist: Twister, world: World) -> Attempt:
     """A log of a training or measured results, damaged."""
-    kind = twist.pick("kind", ["log", "results"])
+    form = twist.pick("kind", ["log", "results"])
     good = (
-        LOG.encode() if kind == "log" else json.dumps({"curve": {"a": [1.5, {"b": None}]}}).encode()
+        LOG.encode() if form == "log" else json.dumps({"curve": {"a": [1.5, {"b": None}]}}).encode()
     )
     content = twist("content", good, lambda r: damaged(r, good))
-    path = world.folder / ("odd.log.csv" if kind == "log" else "odd.results.json")
+    path = world.folder / ("odd.log.csv" if form == "log" else "odd.results.json")
 
     def call() -> Any:
         import matplotlib.pyplot as plt
 
         path.write_bytes(content)
         try:
-            if kind == "results":
+            if form == "results":
                 return results.read(path) and None
             gn.plot.training_curve(path)
         finally:
             path.unlink()
             plt.close("all")
 
-    return {"kind": kind, "content": content}, lambda: judge_call(call)
+    return {"kind": form, "content": content}, lambda: judge_call(call)

@@ -62,10 +62,10 @@ def table(twist: Twister, world: World) -> Attempt:
     """A model is conditioned on a table, and sampled at the locations of another."""
     name = twist.pick("model", list(world.frames))
     model, good = world.known[name].model, world.frames[name]
-    kind = twist.pick("kind", ["DataFrame", "Dataset"])
-    given = _twisted(twist, "given", good, model, kind)
+    form = twist.pick("kind", ["DataFrame", "Dataset"])
+    given = _twisted(twist, "given", good, model, form)
     noise = twist("noise", 0.1, lambda r: r.choice(["sd", "temperature", "none", "", -1.0, "time"]))
-    at = _twisted(twist, "at", good, model, kind)
+    at = _twisted(twist, "at", good, model, form)
     drawn = twist.random("drawn").random() < 0.2
 
     def call() -> Any:
@@ -80,8 +80,8 @@ def table(twist: Twister, world: World) -> Attempt:
 
 def functions(twist: Twister, world: World) -> Attempt:
     """Tables of many functions: what `build` reads."""
-    kind = twist.pick("kind", ["DataFrame", "Dataset"])
-    data = _many(twist, kind)
+    form = twist.pick("kind", ["DataFrame", "Dataset"])
+    data = _many(twist, form)
     options = {
         "function": twist("function", "function", _odd_names),
         "inputs": twist("inputs", "x", _odd_names),
@@ -96,8 +96,8 @@ def functions(twist: Twister, world: World) -> Attempt:
 
 def build(twist: Twister, world: World) -> Attempt:
     """Everything that `build` chooses."""
-    kind = twist.pick("kind", ["DataFrame", "Dataset"])
-    data = _many(twist, kind)
+    form = twist.pick("kind", ["DataFrame", "Dataset"])
+    data = _many(twist, form)
     options = {
         "symmetry": twist(
             "symmetry", "translation", lambda r: r.choice(["none", "E(2)", "E(3)", 3, ""])
@@ -106,8 +106,10 @@ def build(twist: Twister, world: World) -> Attempt:
         "function": twist("function", "function", _odd_names),
         "inputs": twist("inputs", "x", _odd_names),
         "outputs": twist("outputs", "y", _odd_names),
-        "kinds": twist(
-            "kinds", None, lambda r: r.choice([("scalar",), ("vector",), "x", 3, (), [None]])
+        "representations": twist(
+            "representations",
+            None,
+            lambda r: r.choice([("scalar",), ("vector",), "x", 3, (), [None]]),
         ),
         "batch_size": twist("batch_size", 2, lambda r: r.choice([0, -1, 1.5, "a", None, True])),
         "key": twist("key", None, lambda r: r.choice([0, "a", -1, [], jr.key(1)])),
@@ -125,12 +127,12 @@ def _odd_names(random: Random) -> Any:
     )
 
 
-def _many(twist: Twister, kind: str) -> Any:
+def _many(twist: Twister, form: str) -> Any:
     """Four functions of six points."""
     function, x = np.repeat(np.arange(4), 6), np.tile(np.linspace(0.0, 2.0, 6), 4)
     frame = pd.DataFrame({"function": function, "x": x, "y": np.sin(3 * x + function)})
     frame = twist("column", frame, lambda r: _odd_long(r, frame))
-    if kind == "DataFrame":
+    if form == "DataFrame":
         return twist("data", frame, lambda r: r.choice(NOTHINGS))
     try:
         data = frame.set_index(["function", "x"]).to_xarray()
@@ -165,11 +167,11 @@ def _odd_long(random: Random, frame: pd.DataFrame) -> pd.DataFrame:
     return random.choice(options)()
 
 
-def _twisted(twist: Twister, name: str, good: pd.DataFrame, model: Any, kind: str) -> Any:
+def _twisted(twist: Twister, name: str, good: pd.DataFrame, model: Any, form: str) -> Any:
     """A table with an odd column, index, or shape."""
     frame = twist(f"{name} column", good, lambda r: _odd_column(r, good))
     frame = twist(f"{name} index", frame, lambda r: _odd_index(r, frame))
-    if kind == "Dataset":
+    if form == "Dataset":
         inputs = [n for n in model.variables.input_names if n in frame.columns]
         try:
             data = frame.set_index(inputs).to_xarray() if inputs else frame.to_xarray()

@@ -63,11 +63,13 @@ def _reshaped(random: Random, good: np.ndarray) -> np.ndarray:
 
 
 def _typed(random: Random, good: np.ndarray) -> Any:
-    kinds = (
+    dtypes = (
         "float16 float32 float64 longdouble int8 int64 uint8 bool complex64 complex128 object str "
         "S8 datetime64[ns] datetime64[D] timedelta64[s]"
     ).split()
-    return good.astype("int64" if "64[" in (kind := random.choice(kinds)) else kind).astype(kind)
+    return good.astype("int64" if "64[" in (dtype := random.choice(dtypes)) else dtype).astype(
+        dtype
+    )
 
 
 def _container(random: Random, good: np.ndarray) -> Any:

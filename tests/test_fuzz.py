@@ -21,7 +21,7 @@ def fuzz(*options):
 
 
 def test_twisted_calls_files_and_lines_are_answered_or_refused():
-    done = fuzz("--cases", "300", "--kinds", CHEAP, "--seed", "13")
+    done = fuzz("--cases", "300", "--types", CHEAP, "--seed", "13")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "300 cases" in done.stdout and "0 findings" in done.stdout
 
@@ -63,21 +63,21 @@ def test_what_is_a_finding():
 def test_a_finding_is_made_small_and_comes_again():
     """Of many twists the one that matters is left, and the same name gives the same case."""
 
-    def kind(twist: Twister, _):
+    def make(twist: Twister, _):
         values = {name: twist(name, 0, lambda r: r.randint(1, 9)) for name in "abcdef"}
         return values, lambda: judge_call(lambda: 1 / 0 if values["d"] else None)
 
     case = next(
-        name for name in map("odd/0/{}".format, range(100)) if _twists(kind, name) > {"d", "a"}
+        name for name in map("odd/0/{}".format, range(100)) if _twists(make, name) > {"d", "a"}
     )
-    kept, given, said = minimised(kind, case, None, 0.8)
+    kept, given, said = minimised(make, case, None, 0.8)
     assert kept == ["d"] and said.startswith("ZeroDivisionError")
-    assert given == minimised(kind, case, None, 0.8)[1]
+    assert given == minimised(make, case, None, 0.8)[1]
     assert [name for name, value in given.items() if value] == ["d"]
-    assert run_case(kind, case, None, 0.8, frozenset("abc"))[0] == DONE
+    assert run_case(make, case, None, 0.8, frozenset("abc"))[0] == DONE
 
 
-def _twists(kind, case):
+def _twists(make, case):
     twist = Twister(case, 0.8)
-    kind(twist, None)
+    make(twist, None)
     return set(twist.made)
