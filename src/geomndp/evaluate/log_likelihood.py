@@ -102,8 +102,8 @@ def log_likelihood(
 
     Example:
         ```python
-        found = log_likelihood(gp, tasks, num_context=10)
-        print(summarise(found.per_target().value))
+        totals = log_likelihood(gp, tasks, num_context=10)
+        print(summarise(totals.per_target().value))
         ```
     """
     layout, arrays = arrange(tasks, num_context)

@@ -142,8 +142,8 @@ def _errors(model: Model, exact: AbstractScore, data, joint: bool, shared: bool,
         times = jnp.where(context > 0, 0.0, t)
         noised = model.noising.perturb(times, x, y, key=key, mask=mask).y
         learnt, true = (s(model.noising, times, x, noised, mask) for s in (model.score, exact))
-        gap = zero_masked(learnt - true, target)
-        square = jnp.sum(gap * model.noising.gram(x, target).solve(gap))
+        error = zero_masked(learnt - true, target)
+        square = jnp.sum(error * model.noising.gram(x, target).solve(error))
         return square, jnp.sum(target)
 
     items = (t, batch.x, batch.y, batch.mask, context, jr.split(noise_key, len(u)))

@@ -118,7 +118,7 @@ def test_refusals(name):
         baseline.condition(xc, yc.at[1, 0].set(jnp.nan)).mean(x)
     with pytest.raises(ValueError, match="each time once, got a repeated one"):
         baseline.condition(xc.at[1].set(xc[0]), yc).mean(x)
-    with pytest.raises(ValueError, match="known points without noise"):
+    with pytest.raises(ValueError, match="context points without noise"):
         baseline.condition(xc, yc, noise=0.1)
     if name not in LAWS:
         with pytest.raises(ValueError, match="is a single track"):

@@ -1,4 +1,4 @@
-"""Curves through known points."""
+"""Curves through context points."""
 
 import jax
 import jax.numpy as jnp
@@ -66,7 +66,7 @@ def test_hermite_leaves_and_arrives_with_the_known_velocities(getkey):
 def test_hermite_and_persistence_know_their_limits():
     times = jnp.arange(3.0)[:, None]
     y = jnp.broadcast_to(jnp.array([[1.0, 0.0, 0.0]]), (3, 3))
-    with pytest.raises(ValueError, match="every target between known points"):
+    with pytest.raises(ValueError, match="every target between context points"):
         baselines.Hermite().condition(times[:2], y[:2]).mean(times[2:])
-    with pytest.raises(ValueError, match="at least 2 known points, got 1"):
+    with pytest.raises(ValueError, match="at least 2 context points, got 1"):
         baselines.Persistence().condition(times[:1], y[:1]).mean(times[2:])

@@ -1,4 +1,4 @@
-"""What every track baseline is: a process that is conditioned on known points of one track."""
+"""What every track baseline is: a process that is conditioned on context points of one track."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class AbstractBaseline(AbstractProcess):
         """The best single track.
 
         Args:
-            context: Known points; masked rows hold some point of the sphere.
+            context: Context points; masked rows hold some point of the sphere.
             x: Times in days, shape (k, 1).
             mask: 1 for real targets, shape (k,), or None.
 
@@ -74,7 +74,7 @@ class AbstractBaseline(AbstractProcess):
         """Draw tracks.
 
         Args:
-            context: Known points; masked rows hold some point of the sphere.
+            context: Context points; masked rows hold some point of the sphere.
             x: Times in days, shape (k, 1).
             key: Random key.
             num_samples: Number s of tracks.
@@ -90,7 +90,7 @@ class AbstractBaseline(AbstractProcess):
         """Joint log-density of the unmasked rows with respect to area.
 
         Args:
-            context: Known points; masked rows hold some point of the sphere.
+            context: Context points; masked rows hold some point of the sphere.
             x: Times in days, shape (k, 1).
             y: Unit vectors, shape (k, 3).
             mask: 1 for real targets, shape (k,), or None.
@@ -99,23 +99,23 @@ class AbstractBaseline(AbstractProcess):
             Nats.
         """
 
-    def check_times(self, known: np.ndarray, targets: np.ndarray) -> None:
+    def check_times(self, context: np.ndarray, targets: np.ndarray) -> None:
         """Raise ValueError for times that this baseline cannot treat.
 
         Args:
-            known: Times of known points in days, shape (c,).
+            context: Times of context points in days, shape (c,).
             targets: Times of targets in days, shape (k,).
         """
 
     def condition(
         self, x: Array, y: Array, noise: Any = 0.0, mask: Mask | None = None
     ) -> TrackPredictive:
-        """Law of a track given known points.
+        """Law of a track given context points.
 
         Args:
             x: Times in days, shape (c, 1); c = 0 gives the prior where there is one.
             y: Unit vectors, shape (c, 3).
-            noise: Must be 0: known points are exact.
+            noise: Must be 0: context points are exact.
             mask: 1 for real rows, 0 for padding, shape (c,); at least one row is real if it is
                 traced.
 
@@ -134,7 +134,7 @@ class AbstractBaseline(AbstractProcess):
         _validation.function(x, y, dim=3, mask=mask, name=" of the context")
         SPHERE.check("y of the context", y, mask)
         if _validation.concrete(noise) and np.any(np.asarray(noise) != 0):
-            raise ValueError(f"expected known points without noise, got noise {noise}")
+            raise ValueError(f"expected context points without noise, got noise {noise}")
         if mask is not None and _all_concrete((x, y, mask)):
             real = np.flatnonzero(np.asarray(mask) > 0)
             x, y, mask = put(np.asarray(x)[real]), put(np.asarray(y)[real]), None
@@ -154,11 +154,11 @@ class AbstractPointBaseline(AbstractBaseline):
 
 
 class TrackPredictive(AbstractPredictive):
-    """Law of one track given its known points; densities are with respect to area.
+    """Law of one track given its context points; densities are with respect to area.
 
     Attributes:
         process: The baseline.
-        context: Known points.
+        context: Context points.
     """
 
     process: AbstractBaseline
@@ -249,8 +249,8 @@ class TrackPredictive(AbstractPredictive):
     def _check(self, x: Times, mask: Mask | None = None) -> None:
         _validation.function(x, dim=3, mask=mask)
         if _all_concrete((self.context.x, self.context.mask, x, mask)):
-            known = distinct_times(self.context.x, self.context.mask)
-            self.process.check_times(known, distinct_times(x, mask))
+            context = distinct_times(self.context.x, self.context.mask)
+            self.process.check_times(context, distinct_times(x, mask))
 
 
 # Compiled once for all splits and sizes: baselines come in as arrays.

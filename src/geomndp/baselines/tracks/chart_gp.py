@@ -40,11 +40,11 @@ def fit_gp(times: np.ndarray, u: np.ndarray) -> GP:
     Returns:
         The process of greatest marginal likelihood.
     """
-    moments, gaps = u.T @ u / len(u), (times[:, None] - times[None, :]) ** 2
+    moments, squared_distances = u.T @ u / len(u), (times[:, None] - times[None, :]) ** 2
 
     def variance_and_cost(parameters):
         lengthscale, noise = np.exp(parameters)
-        gram = np.exp(-0.5 * gaps / lengthscale**2) + noise * np.eye(len(times))
+        gram = np.exp(-0.5 * squared_distances / lengthscale**2) + noise * np.eye(len(times))
         factor = np.linalg.cholesky(gram)
         half = np.linalg.solve(factor, moments)
         variance = np.trace(np.linalg.solve(factor.T, half)) / len(times)
@@ -134,10 +134,10 @@ class ChartGP(AbstractBaseline):
         """Noise is that of a small step on the sphere at y, mapped to the plane."""
         times = jnp.concatenate([context.times(), ordered_times(x, mask)])
         u = self._coordinates(jnp.concatenate([context.y, y]), times)
-        known, u = u[: len(context.y)], u[len(context.y) :]
+        context_u, u = u[: len(context.y)], u[len(context.y) :]
         stretch = self.chart.stretch(self.centre[None] + self.spread[None] * u) / self.spread[None]
         total = jnp.sum(zero_masked(jnp.log(stretch), mask))
-        for i, law in enumerate(self._posteriors(context, known)):
+        for i, law in enumerate(self._posteriors(context, context_u)):
             gram = law.gram(x).add_diagonal(self.density_noise * stretch[:, i] ** 2).masked(mask)
             total = total + gram.log_density(u[:, i : i + 1] - law.mean_at(x), mask)
         return total

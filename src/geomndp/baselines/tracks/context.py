@@ -1,4 +1,4 @@
-"""Known points of one track: masks, the order of time, and few sizes."""
+"""Context points of one track: masks, the order of time, and few sizes."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from geomndp.geometry import Sphere
 SPHERE = Sphere(2)
 Points = Float[Array, "n 3"]
 Times = Float[Array, "k 1"]
-Known = Float[Array, "c 3"]
+ContextPoints = Float[Array, "c 3"]
 Targets = Float[Array, "k 3"]
 LATE = 1e9
 """Days, later than any: masked rows stand behind all others in the order of time."""
 
 
 class TrackContext(NamedTuple):
-    """Known points of one track.
+    """Context points of one track.
 
     Attributes:
         x: Times in days, shape (c, 1).
@@ -55,7 +55,7 @@ def fill_masked(y: Points, mask: Mask | None) -> Points:
 
 
 def blank_context(context: TrackContext) -> TrackContext:
-    """The same known points, with a point of the sphere in masked rows."""
+    """The same context points, with a point of the sphere in masked rows."""
     return context._replace(y=fill_masked(context.y, context.mask))
 
 
@@ -69,9 +69,9 @@ def bucketed(context: TrackContext, x: Times, mask: Mask | None = None):
     x, mask = _padded(x, mask)
     if len(context.x) == 0:
         return context, x, mask
-    times, known = _padded(context.x, context.mask)
+    times, context_mask = _padded(context.x, context.mask)
     y = put(pad_rows(context.y, len(times) - len(context.y)))
-    return TrackContext(times, y, known), x, mask
+    return TrackContext(times, y, context_mask), x, mask
 
 
 def _padded(x: Array, mask: Mask | None) -> tuple[Array, Mask]:

@@ -1,4 +1,4 @@
-"""Curves through the known points: what a forecaster draws without having seen any other storm."""
+"""Curves through the context points: what a forecaster draws from one storm alone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from geomndp._types import Array, Float, Int
 from geomndp.baselines.tracks.base import AbstractPointBaseline
-from geomndp.baselines.tracks.context import SPHERE, Known, Targets, TrackContext
+from geomndp.baselines.tracks.context import SPHERE, ContextPoints, Targets, TrackContext
 
 Shares = Float[Array, "k 1"]
 Index = Int[Array, " k"]
@@ -32,7 +32,7 @@ def slerp(start: Targets, end: Targets, share: Shares) -> Targets:
 
 
 class GeodesicExtrapolation(NamedTuple):
-    """The great circle from one known point through another, at constant speed.
+    """The great circle from one context point through another, at constant speed.
 
     `share` is 0 at the first point and 1 at the other; it may be negative.
     """
@@ -41,13 +41,13 @@ class GeodesicExtrapolation(NamedTuple):
     through: Index
     share: Shares
 
-    def points(self, y: Known) -> Targets:
-        """Where it leads, given the known points."""
+    def points(self, y: ContextPoints) -> Targets:
+        """Where it leads, given the context points."""
         return slerp(y[self.start], y[self.through], self.share)
 
 
 class SortedContext(NamedTuple):
-    """Known times in their order, and how many of them are before each target."""
+    """Context times in their order, and how many of them are before each target."""
 
     times: Float[Array, " c"]
     order: Int[Array, " c"]
@@ -62,7 +62,7 @@ class SortedContext(NamedTuple):
 
 
 def sort_context(context: TrackContext, at: Float[Array, " k"]) -> SortedContext:
-    """Sort known points by time."""
+    """Sort context points by time."""
     times = context.times()
     order = jnp.argsort(times)
     before = jnp.searchsorted(times[order], at, side="right")
@@ -70,19 +70,19 @@ def sort_context(context: TrackContext, at: Float[Array, " k"]) -> SortedContext
     return SortedContext(times[order], order, last, before.astype(jnp.int32))
 
 
-def _check_two(known: np.ndarray) -> None:
-    if len(known) < 2:
-        raise ValueError(f"expected at least 2 known points, got {len(known)}")
+def _check_two(context: np.ndarray) -> None:
+    if len(context) < 2:
+        raise ValueError(f"expected at least 2 context points, got {len(context)}")
 
 
 class Persistence(AbstractPointBaseline):
     """The storm keeps its last velocity, along a great circle.
 
-    Targets before the first known point go backwards; those between known points start from the
+    Targets before the first context point go backwards; those between context points start from the
     last one before them.
 
     Attributes:
-        steps: The velocity is that of so many last steps between known points.
+        steps: The velocity is that of so many last steps between context points.
     """
 
     steps: int = eqx.field(default=1, static=True)
@@ -101,20 +101,20 @@ class Persistence(AbstractPointBaseline):
         """
         return cls(steps)
 
-    def check_times(self, known, targets):
-        """Raise ValueError for fewer than two known points."""
-        _check_two(known)
+    def check_times(self, context, targets):
+        """Raise ValueError for fewer than two context points."""
+        _check_two(context)
 
     def predict_mean(self, context, x, mask):
-        """Great circles from the last known point before each target."""
-        known = sort_context(context, x[:, 0])
-        start = jnp.clip(known.before - 1, 0, known.last)
+        """Great circles from the last context point before each target."""
+        ordered = sort_context(context, x[:, 0])
+        start = jnp.clip(ordered.before - 1, 0, ordered.last)
         through = jnp.where(start == 0, 1, jnp.maximum(start - self.steps, 0))
-        return known.extrapolation(start, through, x[:, 0]).points(context.y)
+        return ordered.extrapolation(start, through, x[:, 0]).points(context.y)
 
 
 class GreatCircle(AbstractPointBaseline):
-    """Constant speed along the great circle between the neighbouring known points."""
+    """Constant speed along the great circle between the neighbouring context points."""
 
     @classmethod
     def fit(cls, x, y):
@@ -129,19 +129,19 @@ class GreatCircle(AbstractPointBaseline):
         """
         return cls()
 
-    def check_times(self, known, targets):
-        """Raise ValueError for fewer than two known points."""
-        _check_two(known)
+    def check_times(self, context, targets):
+        """Raise ValueError for fewer than two context points."""
+        _check_two(context)
 
     def predict_mean(self, context, x, mask):
-        """Beyond the known points: the velocity of the last two, as in `Persistence`."""
-        known = sort_context(context, x[:, 0])
-        right = jnp.clip(known.before, 1, known.last)
-        return known.extrapolation(right - 1, right, x[:, 0]).points(context.y)
+        """Beyond the context points: the velocity of the last two, as in `Persistence`."""
+        ordered = sort_context(context, x[:, 0])
+        right = jnp.clip(ordered.before, 1, ordered.last)
+        return ordered.extrapolation(right - 1, right, x[:, 0]).points(context.y)
 
 
 class Hermite(AbstractPointBaseline):
-    """Cubic curve with the known positions and velocities at both ends of a gap.
+    """Cubic curve with the given positions and velocities at both ends of a gap.
 
     A cubic Bezier curve on the sphere: lines of de Casteljau's scheme become great circles, and
     the inner control points lie a third of the way along the velocities.
@@ -166,28 +166,28 @@ class Hermite(AbstractPointBaseline):
         """
         return cls(steps)
 
-    def check_times(self, known, targets):
-        """Raise ValueError for targets that are not between known points."""
-        _check_two(known)
-        if np.any((targets < known.min()) | (targets >= known.max())):
-            raise ValueError("expected every target between known points, got some beyond them")
+    def check_times(self, context, targets):
+        """Raise ValueError for targets that are not between context points."""
+        _check_two(context)
+        if np.any((targets < context.min()) | (targets >= context.max())):
+            raise ValueError("expected every target between context points, got some beyond them")
 
     def predict_mean(self, context, x, mask):
         """Points of the curves."""
         at, y = x[:, 0], context.y
-        known = sort_context(context, at)
-        right = jnp.clip(known.before, 1, known.last)
+        ordered = sort_context(context, at)
+        right = jnp.clip(ordered.before, 1, ordered.last)
         left = right - 1
         # The outer neighbours give the velocities; at the ends of the track the gap itself does.
         outer_left = jnp.where(left > 0, jnp.maximum(left - self.steps, 0), right)
         outer_right = jnp.where(
-            right < known.last, jnp.minimum(right + self.steps, known.last), left
+            right < ordered.last, jnp.minimum(right + self.steps, ordered.last), left
         )
-        start, end = known.times[left], known.times[right]
+        start, end = ordered.times[left], ordered.times[right]
         gap = end - start
-        first = known.extrapolation(left, outer_left, start + gap / 3).points(y)
-        second = known.extrapolation(right, outer_right, end - gap / 3).points(y)
-        points = [y[known.order[left]], first, second, y[known.order[right]]]
+        first = ordered.extrapolation(left, outer_left, start + gap / 3).points(y)
+        second = ordered.extrapolation(right, outer_right, end - gap / 3).points(y)
+        points = [y[ordered.order[left]], first, second, y[ordered.order[right]]]
         share = ((at - start) / gap)[:, None]
         while len(points) > 1:
             points = [slerp(one, next_one, share) for one, next_one in pairwise(points)]

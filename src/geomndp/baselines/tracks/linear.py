@@ -1,12 +1,12 @@
 r"""Linear regression of tracks in a local frame, after CLIPER (Neumann 1972).
 
-All points of a track become coordinates to the east and to the north of one known point, the
-anchor: $c = (e, n) \log_{anchor} y$. Targets are linear in the known coordinates, in the sine of
+All points of a track become coordinates to the east and to the north of one context point, the
+anchor: $c = (e, n) \log_{anchor} y$. Targets are linear in the context coordinates, in the sine of
 the anchor's latitude and its square, and in the products of both; what is left is Gaussian, or
 Gaussian with scales of its own for every storm.
 
-Which points are known and which are targets is known only when a law is asked for: the regression
-is solved then, on the host in double precision, by a callback that JAX's transformations carry.
+Context and targets are settled only when a law is asked for: the regression is solved then, on the
+host in double precision, by a callback that JAX's transformations carry.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class FromGenesis(NamedTuple):
 
 
 class LinearGaussian(AbstractBaseline):
-    """Regression for any choice of known points and targets among the times of the tracks.
+    """Regression for any choice of context points and targets among the times of the tracks.
 
     Attributes:
         times: Times of the tracks in days.
@@ -74,13 +74,13 @@ class LinearGaussian(AbstractBaseline):
         """
         return cls(tuple(shared_times(x).tolist()), y, heavy_tailed)
 
-    def check_times(self, known, targets):
+    def check_times(self, context, targets):
         """Raise ValueError for times that no track has, or too few tracks for the regression."""
-        times = np.concatenate([known, targets])
-        gaps = np.abs(times[:, None] - np.asarray(self.times)[None, :]).min(axis=1, initial=np.inf)
-        if len(times) and gaps.max() > 1e-4:
+        times = np.concatenate([context, targets])
+        distances = np.abs(times[:, None] - np.asarray(self.times)[None, :])
+        if len(times) and distances.min(axis=1).max() > 1e-4:
             raise ValueError("expected times of the tracks that were fitted, got others")
-        check_num_tracks(len(self.tracks), num_features(max(len(known), 1)))
+        check_num_tracks(len(self.tracks), num_features(max(len(context), 1)))
 
     def predict_mean(self, context, x, mask):
         """The expected track in the local frame."""
@@ -132,16 +132,18 @@ class LinearGaussian(AbstractBaseline):
         law = self._regression(x[first][None], None, x[rest], rest_mask)
         return FromGenesis(genesis, law, first)
 
-    def _regression(self, known_x: Any, known_mask: Any, x: Times, mask: Mask | None) -> Regression:
+    def _regression(
+        self, context_x: Any, context_mask: Any, x: Times, mask: Mask | None
+    ) -> Regression:
         """Solve for the coefficients and the law of what is left."""
-        known, targets = self._rows(known_x), self._rows(x)
-        roles = choose_roles(known, known_mask, targets, mask)
-        tracks = self.tracks[:, known], self.tracks[:, targets]
+        context, targets = self._rows(context_x), self._rows(x)
+        roles = choose_roles(context, context_mask, targets, mask)
+        tracks = self.tracks[:, context], self.tracks[:, targets]
         law = fit_regression(roles, *tracks, mask, heavy_tailed=self.heavy_tailed)
-        if known_mask is None:
+        if context_mask is None:
             return law
         # Without a real row there is no anchor.
-        usable = jnp.where(jnp.any(known_mask > 0), 1.0, jnp.nan).astype(self.tracks.dtype)
+        usable = jnp.where(jnp.any(context_mask > 0), 1.0, jnp.nan).astype(self.tracks.dtype)
         return law._replace(coefficients=usable * law.coefficients)
 
 

@@ -1,7 +1,8 @@
-r"""Tracks in a local frame: coordinates to the east and to the north of one known point.
+r"""Tracks in a local frame: coordinates to the east and to the north of one context point.
 
-The anchor is a known point; all others become $c = (e, n) \log_{anchor} y$, in radians. Predictors
-are the known coordinates, the sine of the anchor's latitude and its square, and the products.
+The anchor is a context point; all others become $c = (e, n) \log_{anchor} y$, in radians.
+Predictors are the context coordinates, the sine of the anchor's latitude and its square, and the
+products.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from geomndp._types import Array, Float, Int, Mask
-from geomndp.baselines.tracks.context import SPHERE, Known, Points
+from geomndp.baselines.tracks.context import SPHERE, ContextPoints, Points
 from geomndp.geometry.geodesy import east_and_north
 from geomndp.linalg import zero_masked
 
@@ -36,44 +37,44 @@ def log_area(c: Float[Array, "n 2"]) -> Float[Array, " n"]:
 def features(
     anchor: Float[Array, " 3"], others: Float[Array, "m 3"], mask: Float[Array, " m"]
 ) -> Float[Array, " f"]:
-    """Predictors of one track, from its anchor and the other known points."""
-    known, lat = zero_masked(to_local(anchor, others), mask).reshape(-1), anchor[2]
+    """Predictors of one track, from its anchor and the other context points."""
+    coordinates, lat = zero_masked(to_local(anchor, others), mask).reshape(-1), anchor[2]
     one = jnp.ones_like(lat)
-    return jnp.concatenate([jnp.stack([one, lat, lat**2]), known, lat * known])
+    return jnp.concatenate([jnp.stack([one, lat, lat**2]), coordinates, lat * coordinates])
 
 
-def num_features(known: int) -> int:
-    """Number of predictors given so many known points."""
-    return 3 + 4 * (known - 1)
+def num_features(num_context: int) -> int:
+    """Number of predictors given so many context points."""
+    return 3 + 4 * (num_context - 1)
 
 
 class Roles(NamedTuple):
-    """Which row of the known points is the anchor, and the others with their mask."""
+    """Which row of the context points is the anchor, and the others with their mask."""
 
     anchor: Int[Array, ""]
     others: Int[Array, " m"]
     mask: Float[Array, " m"]
 
-    def predictors(self, y: Known) -> Float[Array, " f"]:
-        """Predictors of one track from its known points."""
+    def predictors(self, y: ContextPoints) -> Float[Array, " f"]:
+        """Predictors of one track from its context points."""
         return features(y[self.anchor], y[self.others], self.mask)
 
 
 def choose_roles(
-    known: Int[Array, " c"],
+    context: Int[Array, " c"],
     mask: Float[Array, " c"] | None,
     targets: Int[Array, " k"],
     target_mask: Mask | None,
 ) -> Roles:
-    """The last known point before the targets is the anchor: there the frame fits best."""
-    real = jnp.ones(len(known), bool) if mask is None else mask > 0
+    """The last context point before the targets is the anchor: there the frame fits best."""
+    real = jnp.ones(len(context), bool) if mask is None else mask > 0
     wanted = jnp.ones(len(targets), bool) if target_mask is None else target_mask > 0
-    beyond = jnp.iinfo(known.dtype).max
+    beyond = jnp.iinfo(context.dtype).max
     first = jnp.min(jnp.where(wanted, targets, beyond), initial=beyond)
-    before = real & (known < first)
-    last_before = jnp.argmax(jnp.where(before, known, -1))
-    earliest = jnp.argmin(jnp.where(real, known, beyond))
+    before = real & (context < first)
+    last_before = jnp.argmax(jnp.where(before, context, -1))
+    earliest = jnp.argmin(jnp.where(real, context, beyond))
     anchor = jnp.where(jnp.any(before), last_before, earliest)
-    rows = jnp.arange(len(known) - 1)
+    rows = jnp.arange(len(context) - 1)
     others = rows + (rows >= anchor).astype(rows.dtype)
     return Roles(anchor, others, real[others].astype(float))

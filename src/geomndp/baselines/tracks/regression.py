@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from geomndp._types import Array, Float, Mask, ScalarLike
-from geomndp.baselines.tracks.context import Known, Targets
+from geomndp.baselines.tracks.context import ContextPoints, Targets
 from geomndp.baselines.tracks.local_frame import (
     Roles,
     from_local,
@@ -36,23 +36,23 @@ class Regression(NamedTuple):
     coefficients: Float[Array, "f d"]
     residuals: ScaleMixture
 
-    def centre(self, y: Known) -> tuple[Float[Array, " 3"], Float[Array, " d"]]:
+    def centre(self, y: ContextPoints) -> tuple[Float[Array, " 3"], Float[Array, " d"]]:
         """Anchor, and the expected local coordinates of the targets."""
         return y[self.roles.anchor], self.roles.predictors(y) @ self.coefficients
 
-    def mean(self, y: Known) -> Targets:
-        """The best single track given known points y."""
+    def mean(self, y: ContextPoints) -> Targets:
+        """The best single track given context points y."""
         anchor, centre = self.centre(y)
         return from_local(anchor, centre.reshape(-1, 2))
 
-    def sample(self, y: Known, *, key, num_samples: int) -> Float[Array, "s k 3"]:
-        """Tracks given known points y."""
+    def sample(self, y: ContextPoints, *, key, num_samples: int) -> Float[Array, "s k 3"]:
+        """Tracks given context points y."""
         anchor, centre = self.centre(y)
         c = centre[None] + self.residuals.sample(key=key, num_samples=num_samples)
         return jax.vmap(lambda c: from_local(anchor, c.reshape(-1, 2)))(c)
 
-    def log_prob(self, y: Known, targets: Targets, mask: Mask | None, noise: ScalarLike):
-        """Log-density of targets given known points y."""
+    def log_prob(self, y: ContextPoints, targets: Targets, mask: Mask | None, noise: ScalarLike):
+        """Log-density of targets given context points y."""
         anchor, centre = self.centre(y)
         c = to_local(anchor, targets)
         r = zero_masked((c.reshape(-1) - centre).reshape(-1, 2), mask).reshape(-1)
@@ -62,7 +62,7 @@ class Regression(NamedTuple):
 
 def fit_regression(
     roles: Roles,
-    known: Float[Array, "b c 3"],
+    context: Float[Array, "b c 3"],
     targets: Float[Array, "b k 3"],
     mask: Mask | None,
     *,
@@ -71,8 +71,8 @@ def fit_regression(
     """Fit to tracks, by a callback to the host that JAX's transformations carry.
 
     Args:
-        roles: Which known row is the anchor, and the others.
-        known: Known points of the tracks, shape (b, c, 3).
+        roles: Which context row is the anchor, and the others.
+        context: Context points of the tracks, shape (b, c, 3).
         targets: Their targets, shape (b, k, 3).
         mask: 1 for real targets, 0 for padding, shape (k,).
         heavy_tailed: Whether every storm has residuals of a scale of its own.
@@ -80,9 +80,9 @@ def fit_regression(
     Returns:
         Coefficients and the law of what is left.
     """
-    dtype = known.dtype
-    predictors = jax.vmap(roles.predictors)(known)
-    local = jax.vmap(to_local)(known[:, roles.anchor], targets)
+    dtype = context.dtype
+    predictors = jax.vmap(roles.predictors)(context)
+    local = jax.vmap(to_local)(context[:, roles.anchor], targets)
     real = jnp.ones(targets.shape[1]) if mask is None else mask
     solve = functools.partial(fit_on_host, heavy_tailed=heavy_tailed)
     shapes = _shapes(predictors.shape[1], 2 * targets.shape[1], heavy_tailed, dtype)
@@ -108,13 +108,13 @@ def check_num_tracks(count: int, size: int) -> None:
         raise ValueError(f"expected more than {2 * size} tracks to fit {size} terms, got {count}")
 
 
-def fit_on_host(predictors, targets, known_mask, target_mask, *, heavy_tailed: bool) -> tuple:
+def fit_on_host(predictors, targets, context_mask, target_mask, *, heavy_tailed: bool) -> tuple:
     """Coefficients and the arrays of the residuals' law, of padded predictors and targets.
 
     Args:
         predictors: Shape (b, f), zero where padded.
         targets: Local coordinates, shape (b, 2 k).
-        known_mask: 1 for real rows of the known points beside the anchor, shape (m,).
+        context_mask: 1 for real rows of the context points beside the anchor, shape (m,).
         target_mask: 1 for real targets, shape (k,).
         heavy_tailed: Whether every storm has scales of its own.
 
@@ -123,7 +123,7 @@ def fit_on_host(predictors, targets, known_mask, target_mask, *, heavy_tailed: b
     """
     dtype = np.asarray(predictors).dtype
     predictors, targets = (np.asarray(v, dtype=float) for v in (predictors, targets))
-    size = num_features(1 + int(np.asarray(known_mask).sum()))
+    size = num_features(1 + int(np.asarray(context_mask).sum()))
     check_num_tracks(len(predictors), size)
     real = np.repeat(np.asarray(target_mask) > 0, 2)
     coefficients = np.zeros((predictors.shape[1], len(real)))
