@@ -9,6 +9,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 import itertools
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import jax
@@ -98,14 +99,14 @@ class AbstractGraphNet(AbstractNet[GraphConfig]):
         return radius_graph(location, mask, self.config.radius, self.config.max_neighbours)
 
 
-def with_capacity(tree: Tree, *parts: Any, masks: tuple | None = None) -> Tree:
+def with_capacity(tree: Tree, *point_sets: Any, masks: tuple | None = None) -> Tree:
     """Give every graph network inside `tree` room for all neighbours among the points.
 
     Args:
         tree: A network, a score, a model: anything that may hold networks.
-        *parts: Points of one function, (n, d) in the model's units, in one or several parts such
-            as context and targets. There is room for the graph of all and of every part alone.
-        masks: One mask (n,) per part, zero where a row is padding, or None where no row is.
+        *point_sets: Points of one function, (n, d) in the model's units, in one or more sets such
+            as context and targets. There is room for the graph of all and of every set alone.
+        masks: One mask (n,) per set, zero where a row is padding, or None where no row is.
 
     Returns:
         The same with larger `max_neighbours` where needed; `tree` itself where nothing is. Where
@@ -115,39 +116,31 @@ def with_capacity(tree: Tree, *parts: Any, masks: tuple | None = None) -> Tree:
     Raises:
         ValueError: More than `MOST_TRACED` traced points, for which that room would be too much.
     """
-    masks = (None,) * len(parts) if masks is None else masks
+    masks = (None,) * len(point_sets) if masks is None else masks
     if not graph_nets(tree):
         return tree
-    if not all(map(_validation.concrete, (*parts, *masks))):
-        return _with_all(tree, sum(map(len, parts)))
-    pairs = zip(parts, masks, strict=True)
-    points = [np.asarray(x, float)[... if m is None else np.asarray(m) > 0] for x, m in pairs]
-
-    def roomy(node):
-        if not isinstance(node, AbstractGraphNet):
-            return node
-        needed = _needed(node, points)
-        if needed <= node.config.max_neighbours:
-            return node
-        return with_config(node, max_neighbours=neighbour_bucket(needed))
-
-    return jax.tree.map(roomy, tree, is_leaf=_is_graph_net)
-
-
-def _with_all(tree: Tree, points: int) -> Tree:
-    """Room for so many points to be neighbours of each other."""
-    if points > MOST_TRACED:
+    if all(map(_validation.concrete, (*point_sets, *masks))):
+        pairs = zip(point_sets, masks, strict=True)
+        real = [np.asarray(x, float)[... if m is None else np.asarray(m) > 0] for x, m in pairs]
+        return _with_room(tree, lambda net: _needed(net, real))
+    total = sum(map(len, point_sets))
+    if total > MOST_TRACED:
         raise ValueError(
             f"expected at most {MOST_TRACED} points of a graph network inside jit or vmap, got "
-            f"{points}: call it outside, where the neighbours can be counted"
+            f"{total}: call it outside, where the neighbours can be counted"
         )
+    return _with_room(tree, lambda net: total - 1)
 
-    def roomy(node):
-        if not isinstance(node, AbstractGraphNet) or points - 1 <= node.config.max_neighbours:
+
+def _with_room(tree: Tree, needed: Callable[[AbstractGraphNet], int]) -> Tree:
+    """Enlarge `max_neighbours` of graph networks to what each needs."""
+
+    def enlarge(node):
+        if not _is_graph_net(node) or (count := needed(node)) <= node.config.max_neighbours:
             return node
-        return with_config(node, max_neighbours=neighbour_bucket(points - 1))
+        return with_config(node, max_neighbours=neighbour_bucket(count))
 
-    return jax.tree.map(roomy, tree, is_leaf=_is_graph_net)
+    return jax.tree.map(enlarge, tree, is_leaf=_is_graph_net)
 
 
 def graph_nets(tree: Any) -> list[AbstractGraphNet]:
@@ -194,15 +187,18 @@ def _is_graph_net(node: Any) -> bool:
     return isinstance(node, AbstractGraphNet)
 
 
-def _needed(net: AbstractGraphNet, parts: list[np.ndarray]) -> int:
+def _needed(net: AbstractGraphNet, point_sets: list[np.ndarray]) -> int:
     """Slots with which the network's graph of these points is complete, padded or not.
 
     Many rows are searched by cells, where a range has room for `CANDIDATES` times the slots. The
-    cells start at the least coordinates: those of a part are not cells of the whole.
+    cells start at the least coordinates: those of one set are not those of all.
     """
-    together = np.concatenate(parts)[:, : net.field_type.dim]
+    together = np.concatenate(point_sets)[:, : net.field_type.dim]
     most = int(np.max(neighbour_counts(together, net.config.radius), initial=0))
-    searched = [together, *(part[:, : net.field_type.dim] for part in parts if len(parts) > 1)]
+    searched = [
+        together,
+        *(points[:, : net.field_type.dim] for points in point_sets if len(point_sets) > 1),
+    ]
     longest = max(_longest_range(points, net.config.radius) for points in searched)
     return max(most, -(-longest // CANDIDATES))
 
