@@ -136,15 +136,12 @@ class AbstractManifold(RenamedMethods, eqx.Module):
         return self.from_tangent_coords(points, c)
 
     def uniform(self, n: int, *, key: PRNGKeyArray, dtype=None) -> Float[Array, "n p"]:
-        """Draw n points from the uniform law, shape (n, p).
+        """Draw points from the uniform law of a compact manifold, shape (n, p).
 
         Args:
             n: Number of points.
             key: Random key.
             dtype: Floating-point type, JAX's default without.
-
-        Raises:
-            ValueError: If the manifold is not compact.
         """
         if not math.isfinite(self.log_volume):
             raise ValueError("expected a compact manifold for a uniform law, got an unbounded one")
