@@ -49,9 +49,6 @@ class AbstractBaseline(AbstractProcess):
         Args:
             x: Times in days, shape (b, n, 1).
             y: Unit vectors, shape (b, n, 3).
-
-        Returns:
-            The fitted baseline.
         """
 
     @abc.abstractmethod
@@ -110,7 +107,7 @@ class AbstractBaseline(AbstractProcess):
     def condition(
         self, x: Array, y: Array, noise: Any = 0.0, mask: Mask | None = None
     ) -> TrackPredictive:
-        """Law of a track given context points.
+        """Predictive law of a track at any other times, given context points.
 
         Args:
             x: Times in days, shape (c, 1); c = 0 gives the prior where there is one.
@@ -119,17 +116,11 @@ class AbstractBaseline(AbstractProcess):
             mask: 1 for real rows, 0 for padding, shape (c,); at least one row is real if it is
                 traced.
 
-        Returns:
-            The predictive law at any other times.
-
         Raises:
             ValueError: If shapes do not fit, points are off the sphere, or times are repeated.
 
         Example:
-            ```python
-            baseline = gn.baselines.LinearGaussian.fit(x, y)
-            tracks = baseline.condition(xc, yc).sample(targets, key=key, num_samples=50)
-            ```
+            `baseline.condition(xc, yc).sample(targets, key=key, num_samples=50)`
         """
         _validation.function(x, y, dim=3, mask=mask, name=" of the context")
         SPHERE.check("y of the context", y, mask)
@@ -182,16 +173,7 @@ class TrackPredictive(AbstractPredictive):
     def sample(
         self, x: Times, *, key: PRNGKeyArray, num_samples: int = 16
     ) -> Float[Array, "s k 3"]:
-        """Draw tracks.
-
-        Args:
-            x: Times in days, shape (k, 1).
-            key: Random key.
-            num_samples: Number s of tracks.
-
-        Returns:
-            Unit vectors, shape (s, k, 3).
-        """
+        """Draw tracks as unit vectors, shape (s, k, 3); arguments as of `AbstractPredictive`."""
         self._check(x)
         _validation.at_least(0, num_samples=num_samples)
         return _sample(self.process, self.context, x, key, num_samples)
@@ -204,16 +186,13 @@ class TrackPredictive(AbstractPredictive):
         key: PRNGKeyArray | None = None,
         mask: Mask | None = None,
     ) -> LogProb:
-        """Joint log-density of a track's points, exact.
+        """Joint log-density of a track's points, exact, in nats with respect to area.
 
         Args:
             x: Times in days, shape (k, 1).
             y: Unit vectors, shape (k, 3).
             key: Not used.
             mask: 1 for real rows, 0 for padding, shape (k,).
-
-        Returns:
-            Nats with respect to area on the unit sphere.
 
         Raises:
             ValueError: If the baseline is a single track, or a point is off the sphere.
@@ -229,14 +208,9 @@ class TrackPredictive(AbstractPredictive):
         return exact_log_prob(_log_prob(self.process, context, x, y, mask))
 
     def mean_and_std(self, x: Times, *, key: PRNGKeyArray | None = None) -> tuple[Targets, Targets]:
-        """The best single track, and the standard deviation of every coordinate over samples.
+        """The best single track (k, 3), and the standard deviation of every coordinate (k, 3).
 
-        Args:
-            x: Times in days, shape (k, 1).
-            key: Random key; not needed where the law is a single track.
-
-        Returns:
-            Two arrays of shape (k, 3).
+        The latter is estimated from samples, with a key, where the law is not a single track.
         """
         mean = self.mean(x)
         if isinstance(self.process, AbstractPointBaseline):
