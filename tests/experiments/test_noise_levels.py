@@ -6,14 +6,19 @@ import numpy as np
 import pytest
 
 from geomndp import load
-from geomndp.experiments.noise_levels import draw_task, largest_ratio, noise_rows, setting
+from geomndp.experiments.noise_levels import (
+    draw_noise_task,
+    largest_ratio,
+    noise_rows,
+    noise_setting,
+)
 from geomndp.score import GaussianScore
 
 NAME = "regression1d/se"
 
 
 def test_the_exact_score_is_at_the_floor_at_every_noise():
-    where = setting(NAME)._replace(contexts=3, targets=3)
+    where = noise_setting(NAME)._replace(contexts=3, targets=3)
     model = dataclasses.replace(load(NAME), score=GaussianScore(where.gp))
     sizes = {"tasks": 2, "num_samples": 256, "densities": 2}
     rows = noise_rows(model, where, **sizes, ratios=(1e-2, 1e9))
@@ -27,10 +32,10 @@ def test_the_exact_score_is_at_the_floor_at_every_noise():
 
 
 def test_tasks_are_those_of_the_process():
-    where = setting(NAME)
-    values = np.array([draw_task(where, 1e-9, seed).yc for seed in range(16)])
+    where = noise_setting(NAME)
+    values = np.array([draw_noise_task(where, 1e-9, seed).yc for seed in range(16)])
     assert abs(values.var() - 1.0025) < 5 * np.sqrt(2 / 16)
-    clean, noisy = (draw_task(where, noise, 4) for noise in (0.0, 1.0))
+    clean, noisy = (draw_noise_task(where, noise, 4) for noise in (0.0, 1.0))
     assert np.abs(clean.yc - noisy.yc).max() > 0.1
     assert np.diag(noisy.factor).min() > np.diag(clean.factor).min()
 
@@ -40,8 +45,8 @@ def test_tasks_are_those_of_the_process():
 )
 def test_no_noise_is_answered_at_random(name):
     """Between zero and 1e-4 of the limiting variance nothing used to be trained on."""
-    model, where = load(name), setting(name)
-    task = draw_task(where, 1e-6, 0)
+    model, where = load(name), noise_setting(name)
+    task = draw_noise_task(where, 1e-6, 0)
     at, wide = np.float32(task.xc), {}
     for noise in (0.0, 1e-6, 1e-3):
         posterior = model.condition(at, np.float32(task.yc), noise=noise)

@@ -11,7 +11,7 @@ import pytest
 
 from geomndp import load
 from geomndp.equivariance import RigidTransform, random_transform
-from geomndp.experiments.vector_fields.rotated_sampler import Turned
+from geomndp.experiments.vector_fields.rotated_sampler import RotatedNoiseSampler
 from geomndp.likelihood import Flow
 from geomndp.samplers import Amortised
 from geomndp.solve import Heun
@@ -36,7 +36,7 @@ def answers(model, x, y, matrix):
     posterior = model.condition(x[:KNOWN], y[:KNOWN])
     flow = Flow(Heun(), 4)
     density = posterior.log_prob_info(x[KNOWN:], y[KNOWN:], flow=flow).value
-    sampler = Turned(matrix, Amortised(4))
+    sampler = RotatedNoiseSampler(matrix, Amortised(4))
     drawn = posterior.sample(x[KNOWN:], key=jr.key(5), num_samples=1, sampler=sampler)
     return float(density) / (len(x) - KNOWN), np.asarray(drawn[0])
 

@@ -18,7 +18,7 @@ class Demo:
     out: str = "out"
     """Folder for the page (demo.html) and its figures."""
     steps: int = 0
-    """Also train a small model from nothing for so many steps, and show its regret."""
+    """Also train a small model from scratch for so many steps, and show its regret."""
     seed: int = 0
     """Seed of all random numbers."""
     num_samples: int = 64
@@ -38,7 +38,7 @@ class List:
 
 @dataclass(frozen=True)
 class Train:
-    """Train one of the experiments from nothing, or go on with a run that was stopped.
+    """Train a model of an experiment from scratch, or resume a run that was stopped.
 
     Example: geomndp train regression1d/se --steps 19200 --out runs/se
     """
@@ -74,7 +74,7 @@ class Train:
 
 @dataclass(frozen=True)
 class Evaluate:
-    """Score a model on the fixed test functions of its experiment.
+    """Evaluate a model on the fixed test functions of its experiment.
 
     Example: geomndp evaluate regression1d/se --num 256
     """
@@ -97,7 +97,7 @@ class Evaluate:
     data: str | None = None
     """Archive of tracks, a file or folder, for cyclones; $GEOMNDP_IBTRACS without."""
     out: str | None = None
-    """Folder that keeps finished blocks: the same command goes on after a stop."""
+    """Folder that keeps finished blocks: re-running the command resumes there."""
     json: bool = False
     """Print JSON for machines."""
 

@@ -14,7 +14,7 @@ def demo(command: Demo) -> None:
     console, progress = Console(), Console(stderr=True)
     with progress.status("loading...") as status:
 
-        def tell(text: str) -> None:
+        def log(text: str) -> None:
             status.update(f"{text}...")
             progress.print(text)
 
@@ -23,11 +23,11 @@ def demo(command: Demo) -> None:
             seed=command.seed,
             steps=command.steps,
             num_samples=command.num_samples,
-            tell=tell,
+            log=log,
         )
-    for part in result.parts:
-        table = Table("", "found", "compare", title=part.title, title_justify="left", box=None)
-        for number in part.numbers:
+    for section in result.sections:
+        table = Table("", "found", "compare", title=section.title, title_justify="left", box=None)
+        for number in section.numbers:
             table.add_row(*number)
         console.print(table)
     console.print(f"page with figures, after {result.seconds:.0f} s:")

@@ -11,7 +11,6 @@ from geomndp.cli.commands import Demo, Evaluate, Reproduce, Train
 from geomndp.cli.predict_args import Condition, Predict
 from geomndp.cli.usage_errors import UsageError
 from geomndp.experiments.registry import experiment, find
-from geomndp.tables.pandas_adapter import is_frame
 
 
 class Tables(NamedTuple):
@@ -86,7 +85,7 @@ def _observations(command: Condition) -> Any:
         # An option that takes any number of values leaves its last one to a missing argument.
         raise UsageError("expected OBSERVATIONS, a file, before --targets, got none")
     table = table_files.read_table(path)
-    if is_frame(table) and not len(table):
+    if table_files.is_frame(table) and not len(table):
         raise ValueError(
             f"expected at least one row in {path}, got none; geomndp sample needs no observations"
         )
@@ -110,7 +109,7 @@ def _names(model: str) -> target_locations.Names:
 
 def _check_columns(table: Any, names: tuple[str, ...]) -> None:
     """Refuse a table that lacks a column, or a level of its index."""
-    if is_frame(table):
+    if table_files.is_frame(table):
         there, what = [*table.columns, *table.index.names], "column"
     else:
         there, what = list(table.variables), "variable or coordinate"

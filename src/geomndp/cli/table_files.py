@@ -98,6 +98,13 @@ def is_file(path: str) -> bool:
     return Path(path).suffix.lower() in READERS
 
 
+def is_frame(table: Any) -> bool:
+    """Whether a table is a DataFrame; asked before JAX, and the library's tables, are imported."""
+    import pandas as pd
+
+    return isinstance(table, pd.DataFrame)
+
+
 def check_output(path: str) -> None:
     """Refuse a file that could not be written, before anything is computed."""
     _by_suffix(path, WRITERS, "to write")

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from geomndp.cli.table_files import is_file, read_table
-from geomndp.tables.pandas_adapter import is_frame
+from geomndp.cli.table_files import is_file, is_frame, read_table
 
 if TYPE_CHECKING:
     from geomndp.tables import Variables

@@ -49,7 +49,7 @@ class NoiseSetting(NamedTuple):
         return np.random.default_rng(seed).uniform(self.low, self.high, shape)
 
 
-def setting(name: str) -> NoiseSetting:
+def noise_setting(name: str) -> NoiseSetting:
     """Of a model by its experiment: a line of 5 and 20 points, or a square of 10 and 10."""
     if find(name).name == "vector-fields":
         problem = vector_fields.problem_for(name)
@@ -99,7 +99,7 @@ class NoiseTask(NamedTuple):
     factor: np.ndarray
 
 
-def draw_task(where: NoiseSetting, noise: float, seed: int) -> NoiseTask:
+def draw_noise_task(where: NoiseSetting, noise: float, seed: int) -> NoiseTask:
     """A function of the process, seen with noise; in double precision."""
     x, c = where.inputs(seed), where.contexts
     random = np.random.default_rng((seed, 1))
@@ -113,7 +113,7 @@ def draw_task(where: NoiseSetting, noise: float, seed: int) -> NoiseTask:
 
 def _kl(model, where, noise, seed, num_samples) -> tuple[float, float]:
     """KL of the model's samples and of as many exact ones."""
-    task = draw_task(where, noise, seed)
+    task = draw_noise_task(where, noise, seed)
     posterior = model.condition(*(np.float32(v) for v in (task.xc, task.yc)), noise=noise)
     drawn = posterior.sample(np.float32(task.x), key=jr.key(seed + 1), num_samples=num_samples)
     z = np.random.default_rng((seed, 2)).normal(size=(num_samples, len(task.mean)))
@@ -126,7 +126,7 @@ def _kl(model, where, noise, seed, num_samples) -> tuple[float, float]:
 
 def _log_densities(model, where, noise, seed) -> tuple[float, float]:
     """Exact and model's log-density, nats per target, of one draw of the exact posterior."""
-    task = draw_task(where, noise, seed)
+    task = draw_noise_task(where, noise, seed)
     z = np.random.default_rng((seed, 3)).normal(size=len(task.mean))
     y = (task.mean + task.factor @ z).reshape(len(task.x), -1)
     logdet = np.sum(np.log(np.diag(task.factor)))
@@ -153,7 +153,7 @@ def main() -> None:
     for model in options.models:
         name = _pretrained.metadata(model)["experiment"]
         sizes = {"tasks": options.tasks, "num_samples": options.samples}
-        rows = noise_rows(load(model), setting(name), **sizes, densities=options.densities)
+        rows = noise_rows(load(model), noise_setting(name), **sizes, densities=options.densities)
         results.update(options.out, ("noise", name), rows)
         for row in rows:
             print(name, {key: row[key] for key in ("ratio", "kl", "floor", "regret")}, flush=True)

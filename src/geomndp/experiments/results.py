@@ -19,7 +19,7 @@ Layout of `vector_fields/results.json`:
 | gaps | model -> what `evaluate.field_score_errors` gives |
 | efficiency | model -> list of {functions (null: fresh ones), steps, parts of a score} |
 | physics | model -> what `physics.sample_physics` gives |
-| elsewhere | model -> what `unseen_locations.unseen_grids` gives |
+| elsewhere | model -> what `unseen_locations.evaluate_unseen` gives |
 | densities | model -> design -> what `densities.regret_at` gives |
 | step_times | list of {case, milliseconds, and any of device, batch} |
 

@@ -32,8 +32,8 @@ def synthetic(count, seed):
 
 def test_tasks():
     inner, outer = protocol.task("interpolation"), protocol.task("extrapolation")
-    assert list(inner.known) == [*range(10), *range(40, 50)] and len(inner.targets) == 30
-    assert list(outer.known) == list(range(20)) and list(outer.targets) == list(range(20, 50))
+    assert list(inner.context) == [*range(10), *range(40, 50)] and len(inner.targets) == 30
+    assert list(outer.context) == list(range(20)) and list(outer.targets) == list(range(20, 50))
     assert len(protocol.task("joint").targets) == 50
     with pytest.raises(ValueError, match="interpolation, extrapolation, joint, got 'middle'"):
         protocol.task("middle")
@@ -63,11 +63,11 @@ class SidesProcess(AbstractProcess):
 
 
 def test_measures_are_in_kilometres():
-    which = protocol.task("extrapolation")
+    track_task = protocol.task("extrapolation")
     tracks = synthetic(2, 0)
     truth = dataclasses.replace(tracks, y=np.broadcast_to([1.0, 0.0, 0.0], tracks.y.shape))
-    tasks = protocol.task_batch(which, truth, "float64")
-    found = protocol.measure(SidesProcess(), which, tasks, key=jr.key(0), num_samples=2)
+    tasks = protocol.task_batch(track_task, truth, "float64")
+    found = protocol.measure(SidesProcess(), track_task, tasks, key=jr.key(0), num_samples=2)
     assert_allclose(found[:3], [100, 0, 0], atol=1e-6)
     assert_allclose(found.lead_errors, [0, 0, 0], atol=1e-6)
     assert found.log_prob == 0
@@ -97,9 +97,9 @@ def test_measured_rows_lie_in_the_package():
 
 
 def measured(baseline, name, tracks, **options):
-    which = protocol.task(name)
-    tasks = protocol.task_batch(which, tracks, "float64")
-    return protocol.measure(baseline, which, tasks, key=jr.key(0), **options)
+    track_task = protocol.task(name)
+    tasks = protocol.task_batch(track_task, tracks, "float64")
+    return protocol.measure(baseline, track_task, tasks, key=jr.key(0), **options)
 
 
 def test_a_single_track_has_no_coverage():

@@ -50,16 +50,16 @@ def exact():
 
 @pytest.mark.slow
 def test_measures_of_the_exact_law(exact, parts):
-    which = task("extrapolation")
-    found = measure(exact, which, parts, key=jr.key(1), num_samples=24, steps=16)
+    track_task = task("extrapolation")
+    found = measure(exact, track_task, parts, key=jr.key(1), num_samples=24, steps=16)
     # Truth and sample are off by a heat kernel each, of a known variance a coordinate.
     expected = EARTH_RADIUS_KM * np.sqrt(np.pi / 2 * (2 * SPREAD + blur()))
     assert_allclose(found.sample_distance, expected, rtol=0.03)
     assert_allclose(found.mean_error, expected * np.sqrt((1 + 1 / 24) / 2), rtol=0.05)
     assert_allclose(found.coverage, 0.9, atol=0.035)
     time = jnp.full((30,), SPREAD + blur())
-    where = jnp.asarray(CENTRES.y[np.arange(24) % 3][:, which.targets])
-    truth = jnp.asarray(parts.test.y[:, which.targets])
+    where = jnp.asarray(CENTRES.y[np.arange(24) % 3][:, track_task.targets])
+    truth = jnp.asarray(parts.test.y[:, track_task.targets])
     logs = jax.vmap(lambda c, y: jnp.sum(heat_kernel(SPHERE).log_prob(time, c, y)))(where, truth)
     assert_allclose(found.log_prob, float(jnp.mean(logs)), atol=0.1)
 

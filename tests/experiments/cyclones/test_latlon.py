@@ -66,8 +66,8 @@ def test_there_and_back(tracks, name):
 
 
 def test_known_points_do_not_depend_on_targets(tracks):
-    which = task("interpolation")
-    tasks = task_batch(which, tracks)
+    track_task = task("interpolation")
+    tasks = task_batch(track_task, tracks)
     other = tasks._replace(y=tasks.y.at[:, 20:].set(-tasks.y[:, 20:]))
     both = [latlon.to_units(batch).y[:, :20] for batch in (tasks, other)]
     assert_allclose(*both, rtol=0)
@@ -92,10 +92,10 @@ def test_densities_by_area_integrate_to_one():
 
 def test_log_density_of_an_exact_law(model, tracks):
     """Independent points of variance v: N(y; 0, a^2 v + sigma^2) in radians, then by area."""
-    variance, which = 2.0, task("extrapolation")
+    variance, track_task = 2.0, task("extrapolation")
     exact = dataclasses.replace(model, score=GaussianScore(GP(Diagonal(White(variance), 2))))
-    found = log_probs(exact, which, tracks, steps=12)
-    y = latlon.to_units(task_batch(which, tracks)).y[:, len(which.known) :]
+    found = log_probs(exact, track_task, tracks, steps=12)
+    y = latlon.to_units(task_batch(track_task, tracks)).y[:, len(track_task.context) :]
     kept = np.exp(-float(latlon.SCHEDULE.integral(jnp.asarray(model.t_min))))
     spread = float(np.sqrt(kept * variance + 1 - kept))
     expected = jnp.sum(norm.logpdf(y, 0.0, spread), axis=(1, 2)) + jax.vmap(log_area)(y)

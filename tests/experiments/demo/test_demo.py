@@ -9,8 +9,8 @@ import pytest
 from geomndp.cli import main
 from geomndp.data import field_problem, regression1d
 from geomndp.experiments.demo import function_1d as line, track, vector_field as field
-from geomndp.experiments.demo.page import write_page
-from geomndp.experiments.demo.training import _looks, learn
+from geomndp.experiments.demo.report import write_page
+from geomndp.experiments.demo.training import _evaluation_steps, learn
 from geomndp.geometry import Sphere
 from geomndp.kernels import Diagonal, White
 from geomndp.model import Model
@@ -39,7 +39,7 @@ def small_model(name):
 
 
 @pytest.fixture
-def parts(tmp_path, monkeypatch):
+def sections(tmp_path, monkeypatch):
     for module in (line, field, track):
         monkeypatch.setattr(module, "load", small_model)
     options = {"key": jr.key(0), "num_samples": 32}
@@ -54,17 +54,17 @@ def value(number):
     return float(re.match(r"[\d.]+", number)[0])
 
 
-def test_page_and_numbers_of_exact_models(parts, tmp_path):
-    page = write_page(tmp_path / "demo.html", "Title", parts, "footer").read_text("utf-8")
+def test_page_and_numbers_of_exact_models(sections, tmp_path):
+    page = write_page(tmp_path / "demo.html", "Title", sections, "footer").read_text("utf-8")
     assert page.count("<img") == 3 and "http" not in page
-    for part in parts:
+    for part in sections:
         image = part.figure.read_bytes()
         assert image.startswith(b"\x89PNG") and base64.b64encode(image).decode() in page
         assert part.title in page and part.caption in page
         assert part.numbers and all(number.value in page for number in part.numbers)
-    distance, mean, spread = (value(number.value) for number in parts[0].numbers)
+    distance, mean, spread = (value(number.value) for number in sections[0].numbers)
     assert distance < 1e-4 and mean < 3 / 32**0.5 and abs(spread - 1) < 0.2
-    divergence, curl, mean = parts[1].numbers
+    divergence, curl, mean = sections[1].numbers
     for number in (divergence, curl):
         assert value(number.value) == pytest.approx(value(number.reference), rel=0.15)
     assert value(curl.value) > 3 * value(divergence.value) and value(mean.value) < 3 / 32**0.5
@@ -73,14 +73,14 @@ def test_page_and_numbers_of_exact_models(parts, tmp_path):
 @pytest.mark.parametrize("steps", [1, 2, 7, 20, 500])
 def test_looks_are_whole_chunks_up_to_the_end(steps):
     chunk = divisor(steps, 10)
-    looks = _looks(steps, chunk)
+    looks = _evaluation_steps(steps, chunk)
     assert looks[-1] == steps and looks[0] > 0 and all(look % chunk == 0 for look in looks)
     assert 1 <= len(looks) <= 5
 
 
 @pytest.mark.slow
 def test_regret_falls():
-    values = [gap.value for gap in learn(200, key=jr.key(0), tell=print).gaps]
+    values = [gap.value for gap in learn(200, key=jr.key(0), log=print).gaps]
     assert values[-1] < 0.5 * values[0]
 
 

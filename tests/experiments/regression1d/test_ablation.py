@@ -12,9 +12,9 @@ from geomndp.experiments.regression1d.ablation import EXACT, ablation
 from geomndp.experiments.regression1d.ablation_configs import (
     SAME,
     AblationConfig,
+    ablation_configs,
     measurable,
-    settings,
-    with_setting,
+    with_ablation,
 )
 from geomndp.score import PARAMETRISATIONS
 
@@ -55,7 +55,7 @@ def output(model, t, x, y):
 def test_one_program_is_that_of_each_parametrisation(name):
     keys = jr.split(jr.key(1), 2)
     x, y = (jr.normal(key, (4, 1), jnp.float32) for key in keys)
-    model = with_setting(
+    model = with_ablation(
         network(), small_problem().process.variance, AblationConfig("SE(0.1)", name)
     )
     # A new network gives zeros, which all parametrisations read alike.
@@ -66,7 +66,7 @@ def test_one_program_is_that_of_each_parametrisation(name):
 
 def test_settings_are_those_of_the_paper():
     names = {limit: [] for limit in ("white", "SE(1)", "SE(0.1)", "periodic")}
-    for setting in settings():
+    for setting in ablation_configs():
         names[setting.limit].append(setting.parametrisation)
     assert names.pop("white") == [SAME, "data", "velocity"]
     assert all(found == list(PARAMETRISATIONS) for found in names.values())

@@ -1,4 +1,4 @@
-"""Pictures of fields: arrows, turned posteriors, data efficiency."""
+"""Pictures of fields: arrows, rotated posteriors, data efficiency."""
 
 import jax.random as jr
 import matplotlib.pyplot as plt
@@ -41,8 +41,8 @@ def test_figure_of_an_exact_score_turns(tmp_path):
     problem = field_problem("div-free")._replace(grid=disc(5, 2.5), contexts=4)
     model = Model(NOISING, GaussianScore(problem.gp))
     drawn = draw_fields(model, problem, key=jr.key(0), num=3, steps=4)
-    assert drawn.turning_error(problem) < 1e-3
-    assert not np.allclose(drawn.turned, drawn.samples[0], atol=0.1)
+    assert drawn.equivariance_error(problem) < 1e-3
+    assert not np.allclose(drawn.rotated, drawn.samples[0], atol=0.1)
     path = field_figure({"div-free": (model, problem)}, tmp_path / "f.png", num=3, steps=4)
     assert path.stat().st_size > 1000
     with pytest.raises(ValueError, match="expected models of vector fields"):

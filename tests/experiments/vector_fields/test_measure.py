@@ -28,7 +28,7 @@ def test_parts_are_measured_once(tmp_path, monkeypatch):
         return {name: {"num": num} for name in names}
 
     monkeypatch.setattr(measure_fields, "sample_physics", physics)
-    monkeypatch.setattr(measure_fields, "unseen_grids", grids)
+    monkeypatch.setattr(measure_fields, "evaluate_unseen", grids)
     results.write(path, {"elsewhere": {NAME: {"half": {"num": 1}}}})
     model = Model(NOISING, GaussianScore(RIGHT))
     for _ in range(2):

@@ -12,14 +12,14 @@ import pytest
 from geomndp import _pretrained
 from geomndp.data import Normaliser, covariance, field_problem
 from geomndp.experiments.vector_fields import rotate_model
-from geomndp.experiments.vector_fields.rotate_model import partner
-from geomndp.experiments.vector_fields.rotated_sampler import quarter_turn
+from geomndp.experiments.vector_fields.rotate_model import rotated_model
+from geomndp.experiments.vector_fields.rotated_sampler import rotation_90
 from geomndp.experiments.vector_fields.training import make_model
 from geomndp.model import load
 
 
 def test_processes_are_quarter_turns():
-    turn = quarter_turn(jnp.float64)
+    turn = rotation_90(jnp.float64)
     grid = np.random.default_rng(0).normal(size=(7, 2))
     curl, div = (
         jnp.asarray(covariance(field_problem(name).gp, grid)).reshape(7, 2, 7, 2)
@@ -41,7 +41,7 @@ def test_score_of_the_partner_is_the_turned_score(suffix, getkey):
     model = dataclasses.replace(model, score=score)
     x, y, t = jr.normal(getkey(), (9, 2)), jr.normal(getkey(), (9, 2)), jnp.full(9, 0.3)
     x, y, t = (value.astype(jnp.float32) for value in (x, y, t))
-    turn = quarter_turn(y.dtype)
+    turn = rotation_90(y.dtype)
 
     def evaluated(model, y):
         return model.score(model.noising, t, x, y, None)
@@ -51,7 +51,7 @@ def test_score_of_the_partner_is_the_turned_score(suffix, getkey):
 
     plain = evaluated(model, y)
     turned = evaluated(model, y @ turn.T) if suffix else odd(y @ turn.T)
-    found, expected = evaluated(partner(model), y), turned @ turn
+    found, expected = evaluated(rotated_model(model), y), turned @ turn
     assert jnp.linalg.norm(found - expected) < 1e-4 * jnp.linalg.norm(expected)
     assert jnp.linalg.norm(found - plain) > 1e-3 * jnp.linalg.norm(plain)
 
@@ -83,7 +83,7 @@ def test_the_shipped_models_are_partners():
     )
     assert div["net"]["odd"]
     ndp, turned = (load(f"vector-fields/{n}-free-ndp").score.net for n in ("curl", "div"))
-    expected = partner(load("vector-fields/curl-free-ndp")).score.net
+    expected = rotated_model(load("vector-fields/curl-free-ndp")).score.net
     for found, leaf in zip(jax.tree.leaves(turned), jax.tree.leaves(expected), strict=True):
         assert bool(jnp.all(found == leaf))
     assert not bool(jnp.all(turned.head.weight == ndp.head.weight))
@@ -94,13 +94,13 @@ def test_what_has_a_direction_is_refused(getkey):
     kernel = field_problem("curl-free").gp.kernel
     noising = dataclasses.replace(model.noising, kernel=kernel)
     with pytest.raises(ValueError, match="expected a white limiting kernel"):
-        partner(dataclasses.replace(model, noising=noising))
+        rotated_model(dataclasses.replace(model, noising=noising))
     scaled = dataclasses.replace(model, normaliser=Normaliser(y_scale=(1.0, 2.0)))
     with pytest.raises(ValueError, match="without mean and scales"):
-        partner(scaled)
+        rotated_model(scaled)
 
 
 def test_partner_of_other_models_is_refused(getkey):
     model = make_model("vector-fields/hessian", key=getkey(), channels=4, num_layers=1)
     with pytest.raises(ValueError, match="planar vectors"):
-        partner(model)
+        rotated_model(model)

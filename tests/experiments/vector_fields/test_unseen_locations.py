@@ -1,4 +1,4 @@
-"""Models at unseen places: the exact score has no regret there, no neighbour is missed."""
+"""Models at unseen locations: the exact score has no regret there, no neighbour is missed."""
 
 import jax.random as jr
 import numpy as np
@@ -9,10 +9,10 @@ from scipy.spatial.distance import pdist
 from geomndp.data import disc, field_problem
 from geomndp.evaluate import gp_log_probs, whitened
 from geomndp.experiments.vector_fields.unseen_locations import (
-    ELSEWHERE,
-    places,
-    posterior_spread,
-    unseen_grids,
+    UNSEEN,
+    evaluate_unseen,
+    locations,
+    whitened_spread,
 )
 from geomndp.kernels import Diagonal, White
 from geomndp.likelihood import Flow
@@ -30,7 +30,7 @@ def small(name):
 
 def test_places_are_what_their_names_say():
     problem = field_problem("se")
-    found = {name: places(name, problem) for name in ELSEWHERE}
+    found = {name: locations(name, problem) for name in UNSEEN}
     sizes = {name: len(grid) for name, grid in found.items()}
     assert sizes.pop("half") == 324 and sizes.pop("wider") > 1000 and set(sizes.values()) == {648}
     step = 20 / 29
@@ -44,7 +44,7 @@ def test_the_exact_score_loses_nothing_elsewhere():
     problem = small("se")
     model = Model(NOISING, GaussianScore(problem.gp))
     options = {"tasks": 2, "samples": 64, "sampler": Amortised(30), "flow": Flow(steps=16)}
-    rows = unseen_grids(
+    rows = evaluate_unseen(
         model, problem, names=("scattered",), num=2, fields=8, batch_size=2, **options
     )
     assert rows["scattered"]["points"] == len(problem.grid)
@@ -64,7 +64,7 @@ def test_samples_are_not_drawn_with_the_keys_of_the_fields(monkeypatch):
     monkeypatch.setattr(Model, "condition", lambda *_: Posterior())
     problem = small("se")
     model = Model(NOISING, GaussianScore(problem.gp))
-    posterior_spread(model, problem, tasks=2, samples=2, seed=7)
+    whitened_spread(model, problem, tasks=2, samples=2, seed=7)
     halves = jr.split(jr.key(7))  # one for the fields and one for the marks, split again
     data = [jr.key_data(key) for part in (jr.key(7), *halves) for key in jr.split(part, 2)]
     assert len({tuple(key.tolist()) for key in [*used, *data]}) == 2 + 6

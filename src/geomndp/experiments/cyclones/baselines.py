@@ -68,13 +68,13 @@ def baseline_rows(
         for name in BASELINES if names is None else names:
             fit, tasks = BASELINES[name]
             baseline = blurred(fit(x, y))
-            for which in tasks:
-                batch = task_batch(task(which), split.test, y.dtype)
+            for task_name in tasks:
+                batch = task_batch(task(task_name), split.test, y.dtype)
                 options = {"key": jr.key(number), "num_samples": num_samples}
-                measured = measure(baseline, task(which), batch, **options)
-                found.setdefault((name, which), []).append(measured)
-                report(f"split {number}, {name}, {which}: {measured}")
-    return [Row(name, which, tuple(values)) for (name, which), values in found.items()]
+                measured = measure(baseline, task(task_name), batch, **options)
+                found.setdefault((name, task_name), []).append(measured)
+                report(f"split {number}, {name}, {task_name}: {measured}")
+    return [Row(name, task_name, tuple(values)) for (name, task_name), values in found.items()]
 
 
 def measure_baselines(
@@ -87,7 +87,7 @@ def measure_baselines(
 ) -> dict[str, list[Row]]:
     """Measure all baselines on the archive at `path` and write their rows to a JSON file.
 
-    `storms`: random splits, one a seed; `seasons`: the newest tenth of all storms held out.
+    `storms`: random splits, one per seed; `seasons`: the newest tenth of all storms held out.
     """
     with jax.enable_x64(True):
         tracks = cyclones(path)

@@ -45,11 +45,11 @@ def evaluate(
 
     The archive of tracks is at `data` or at $GEOMNDP_IBTRACS; `split` divides its storms.
     """
-    which = task(region)
+    track_task = task(region)
     _validation.one_of("route", route, ("conditional",))
     train, test = read_split(data, split)
     test = test.spread(num)
-    found = measure(model, which, Split(train, test), key=jr.key(seed), **options)
+    found = measure(model, track_task, Split(train, test), key=jr.key(seed), **options)
     metrics = {key: value for key, value in found._asdict().items() if value is not None}
     errors = metrics.pop("lead_errors", ())
     leads = {f"mean_error_{hours}h": error for hours, error in zip(LEADS, errors, strict=False)}
@@ -90,16 +90,16 @@ def density_options(probes: int | None = None, steps: int = 32, **options) -> di
     return {"key": jr.key(7), "flow": flow, "route": "conditional", **options}
 
 
-def log_probs(model: Model, which: TrackTask, tracks: Tracks, **options) -> LogLikelihoods:
+def log_probs(model: Model, track_task: TrackTask, tracks: Tracks, **options) -> LogLikelihoods:
     """Log-density of the targets of every track, nats by area; options of `density_options`."""
-    tasks, contexts = task_batch(which, tracks), len(which.known)
+    tasks, contexts = task_batch(track_task, tracks), len(track_task.context)
     options = density_options(**options)
     return log_likelihood(on_sphere(model), tasks, num_context=contexts, **options)
 
 
 def measure(
     model: Model,
-    which: TrackTask,
+    track_task: TrackTask,
     parts: Split,
     *,
     key: PRNGKeyArray,
@@ -112,8 +112,8 @@ def measure(
     """All measures of one task on the storms held out; options of `density_options`."""
     return protocol.measure(
         on_sphere(model),
-        which,
-        task_batch(which, parts.test),
+        track_task,
+        task_batch(track_task, parts.test),
         key=key,
         num_samples=num_samples,
         batch_size=batch_size,

@@ -74,8 +74,8 @@ def fans_figure(
     some = parts.test.take(rows)
     figure, axes = plt.subplots(2, storms, figsize=(3.6 * storms, 7), squeeze=False)
     for line, name in zip(axes, ("interpolation", "extrapolation"), strict=True):
-        which = task(name)
-        tasks, c = task_batch(which, some), len(which.known)
+        track_task = task(name)
+        tasks, c = task_batch(track_task, some), len(track_task.context)
         samples = draw_tracks(
             model, tasks, Amortised(steps), c, num_samples, storms, jr.key(seed + 1)
         )

@@ -18,6 +18,6 @@ def published() -> list[Row]:
     for name, (joint, *conditional) in _PAPER.items():
         label = f"paper: {name}"
         rows.append(Row(label, "joint", (TrackMetrics(log_prob=joint),)))
-        for which, (log_prob, distance) in zip(TASKS[1:], conditional, strict=True):
-            rows.append(Row(label, which, (TrackMetrics(distance, log_prob=log_prob),)))
+        for task_name, (log_prob, distance) in zip(TASKS[1:], conditional, strict=True):
+            rows.append(Row(label, task_name, (TrackMetrics(distance, log_prob=log_prob),)))
     return rows

@@ -27,10 +27,10 @@ SPHERE = Sphere(2)
 
 
 class TrackTask(NamedTuple):
-    """Rows of a track that are known, and rows to be told from them."""
+    """Context rows of a track, and target rows predicted from them."""
 
     name: str
-    known: np.ndarray
+    context: np.ndarray
     targets: np.ndarray
 
 
@@ -47,11 +47,11 @@ def task(name: str) -> TrackTask:
     return TrackTask(name, known[name], np.setdiff1d(np.arange(POINTS), known[name]))
 
 
-def task_batch(which: TrackTask, tracks: Tracks, dtype: Any = jnp.float32) -> Batch:
+def task_batch(track_task: TrackTask, tracks: Tracks, dtype: Any = jnp.float32) -> Batch:
     """Context points of every track on the sphere first, then its targets."""
-    order = [*which.known.tolist(), *which.targets.tolist()]
+    order = [*track_task.context.tolist(), *track_task.targets.tolist()]
     x, y = (jnp.asarray(v[:, order], dtype) for v in (tracks.x, tracks.y))
-    marks = (jnp.arange(x.shape[1]) < len(which.known)).astype(x.dtype)
+    marks = (jnp.arange(x.shape[1]) < len(track_task.context)).astype(x.dtype)
     return Batch(x, y, jnp.ones(x.shape[:2], x.dtype), jnp.broadcast_to(marks, x.shape[:2]))
 
 
@@ -60,9 +60,9 @@ def blur(t_min: float = EPS) -> float:
     return float(SCHEDULE.integral(jnp.asarray(t_min)))
 
 
-def lead_errors(which: TrackTask, error: np.ndarray) -> tuple[float, ...] | None:
+def lead_errors(track_task: TrackTask, error: np.ndarray) -> tuple[float, ...] | None:
     """Errors (storms, targets) at `LEADS` after the last known point, for an extrapolation."""
-    if which.name != "extrapolation":
+    if track_task.name != "extrapolation":
         return None
     rows = [hours // STEP_HOURS - 1 for hours in LEADS]
     return tuple(float(error[:, row].mean()) for row in rows)
@@ -70,7 +70,7 @@ def lead_errors(which: TrackTask, error: np.ndarray) -> tuple[float, ...] | None
 
 def measure(
     process: AbstractProcess,
-    which: TrackTask,
+    track_task: TrackTask,
     tasks: Batch,
     *,
     key: PRNGKeyArray,
@@ -84,7 +84,7 @@ def measure(
 
     Args:
         process: A model of tracks on the sphere, or a baseline.
-        which: The task.
+        track_task: The task.
         tasks: Tracks as `task_batch` makes them.
         key: Random key of samples and ranks.
         num_samples: Samples per storm.
@@ -97,12 +97,12 @@ def measure(
         Means over storms and targets; the joint task has a log-density only.
     """
     single = isinstance(process, AbstractPointBaseline)
-    contexts, log_prob = len(which.known), None
+    contexts, log_prob = len(track_task.context), None
     if density and not single:
         options = log_prob_options or {}
         found = log_likelihood(process, tasks, num_context=contexts, **options)
         log_prob = float(jnp.mean(found.value))
-    if which.name == "joint":
+    if track_task.name == "joint":
         return TrackMetrics(log_prob=log_prob)
     found = metrics(
         process,
@@ -121,5 +121,5 @@ def measure(
         float(energy.mean()),
         None if single else float(ball_coverage(found.rank)),
         log_prob,
-        lead_errors(which, error),
+        lead_errors(track_task, error),
     )

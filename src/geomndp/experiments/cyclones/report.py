@@ -59,12 +59,12 @@ SHORT = (
 def summary(rows: Sequence[Row]) -> Table:
     """Both conditional tasks on the first split, the one that models were trained on."""
     lines = []
-    for which in TASKS[1:]:
-        found = {row.label: row._replace(measures=row.measures[:1]) for row in _of(rows, which)}
+    for task_name in TASKS[1:]:
+        found = {row.label: row._replace(measures=row.measures[:1]) for row in _of(rows, task_name)}
         for name in (name for name in SHORT if name in found):
             cells = [_cell(found[name], *column) for column in _COLUMNS.values()]
             # The paper's log-densities exceed what t_min allows.
-            lines.append((which, name, *cells[:-1], "" if name == _PAPER else cells[-1]))
+            lines.append((task_name, name, *cells[:-1], "" if name == _PAPER else cells[-1]))
     return Table("Summary, first split by storm", ("task", "", *_COLUMNS), lines)
 
 
@@ -74,8 +74,8 @@ def tables(rows: Sequence[Row], title: str) -> list[Table]:
     Distances and scores in km, log-densities in nats by area; mean and standard deviation over
     splits. For a model the number of splits is that of its trained seeds.
     """
-    made = [_task(rows, which, title) for which in TASKS]
-    made += [_leads(rows, title), *(_gains(rows, which, title) for which in TASKS)]
+    made = [_task(rows, task_name, title) for task_name in TASKS]
+    made += [_leads(rows, title), *(_gains(rows, task_name, title) for task_name in TASKS)]
     return [table for table in made if table.rows]
 
 
@@ -103,9 +103,9 @@ def _cell(row: Row, name: str, digits: int) -> str:
     return f"{mean:.{digits}f}" + (f" ± {spread:.{digits}f}" if len(row.measures) > 1 else "")
 
 
-def _of(rows: Sequence[Row], which: str) -> list[Row]:
+def _of(rows: Sequence[Row], task_name: str) -> list[Row]:
     """Rows of a task: those of models after baselines, before those of the paper."""
-    some = [row for row in rows if row.task == which]
+    some = [row for row in rows if row.task == task_name]
     return sorted(some, key=lambda row: (row.label.startswith("paper"), _model(row) in MODELS))
 
 
@@ -113,15 +113,15 @@ def _model(row: Row) -> str:
     return row.label.partition(" (")[0]
 
 
-def _task(rows: Sequence[Row], which: str, title: str) -> Table:
-    columns = _JOINT if which == "joint" else _COLUMNS
+def _task(rows: Sequence[Row], task_name: str, title: str) -> Table:
+    columns = _JOINT if task_name == "joint" else _COLUMNS
     lines = []
-    for row in _of(rows, which):
+    for row in _of(rows, task_name):
         splits = "" if row.label.startswith("paper") else str(len(row.measures))
         cells = [_cell(row, *column) for column in columns.values()]
         if any(cells):
             lines.append((row.label, splits, *cells))
-    return Table(f"{title}: {which}", (which, "splits", *columns), lines)
+    return Table(f"{title}: {task_name}", (task_name, "splits", *columns), lines)
 
 
 def _leads(rows: Sequence[Row], title: str) -> Table:
@@ -134,21 +134,21 @@ def _leads(rows: Sequence[Row], title: str) -> Table:
     return Table(f"{title}: extrapolation by lead time", header, lines)
 
 
-def _gains(rows: Sequence[Row], which: str, title: str) -> Table:
+def _gains(rows: Sequence[Row], task_name: str, title: str) -> Table:
     """Models less the linear-Gaussian forecast on the same splits, the first of all."""
-    columns = dict(_JOINT if which == "joint" else _COLUMNS)
+    columns = dict(_JOINT if task_name == "joint" else _COLUMNS)
     columns.pop("90% coverage", None)  # nearer to 0.9 is better, not more
-    reference = next((r for r in _of(rows, which) if r.label == REFERENCE), None)
+    reference = next((r for r in _of(rows, task_name) if r.label == REFERENCE), None)
     lines = []
-    for row in _of(rows, which):
+    for row in _of(rows, task_name):
         # A part of the storms cannot be compared with all of them.
         if reference is None or row.label not in MODELS:
             continue
         pairs = list(zip(row.measures, reference.measures, strict=False))
         cells = [_difference(pairs, *column) for column in columns.values()]
         lines.append((row.label, str(len(pairs)), *cells))
-    header = (which, "splits", *columns)
-    return Table(f"{title}: {which}, less {REFERENCE} on the same splits", header, lines)
+    header = (task_name, "splits", *columns)
+    return Table(f"{title}: {task_name}, less {REFERENCE} on the same splits", header, lines)
 
 
 def _difference(pairs, name: str, digits: int) -> str:

@@ -31,7 +31,7 @@ class TrackMetrics(NamedTuple):
 
 
 class Row(NamedTuple):
-    """Measures of one forecast on one task, one entry per split."""
+    """TrackMetrics of one forecast on one task, one entry per split."""
 
     label: str
     task: str
@@ -48,8 +48,8 @@ class Row(NamedTuple):
 def to_json(rows: Iterable[Row]) -> list[dict]:
     """Rows as plain data."""
     return [
-        {"label": label, "task": which, "measures": [m._asdict() for m in measures]}
-        for label, which, measures in rows
+        {"label": label, "task": task_name, "measures": [m._asdict() for m in measures]}
+        for label, task_name, measures in rows
     ]
 
 

@@ -1,6 +1,6 @@
 """Shipped models at work: a page of figures, each with numbers that can be judged."""
 
 from geomndp.experiments.demo.experiment import DemoResult, run_demo
-from geomndp.experiments.demo.report import Number, Part
+from geomndp.experiments.demo.report import Number, Section
 
-__all__ = ["DemoResult", "Number", "Part", "run_demo"]
+__all__ = ["DemoResult", "Number", "Section", "run_demo"]

@@ -12,7 +12,7 @@ import numpy as np
 from geomndp._types import Array, Batch, Inputs, PRNGKeyArray
 from geomndp.data import regression1d
 from geomndp.evaluate import ScoreError, score_error
-from geomndp.experiments.demo.report import Number, Part, with_error
+from geomndp.experiments.demo.report import Number, Section, with_error
 from geomndp.gp import GP
 from geomndp.model import Model, load
 from geomndp.plot import functions_1d, save_figure
@@ -24,24 +24,24 @@ OBSERVED = (-1.61, -1.13, -0.27, 0.71, 1.47)
 POINTS = 45
 
 
-def show_line(folder: Path, *, key: PRNGKeyArray, num_samples: int, steps: int) -> Part:
+def show_line(folder: Path, *, key: PRNGKeyArray, num_samples: int, steps: int) -> Section:
     """Condition the model of squared-exponential functions, draw, compare."""
     gp = regression1d("paper", "se").exact()
     data_key, prior_key, draw_key, gap_key = jr.split(key, 4)
     xc = jnp.asarray(OBSERVED, "float32")[:, None]
     x = jnp.linspace(-2, 2, POINTS, dtype="float32")[:, None]
-    yc, (mean, spread), whole = _truth(gp, xc, x, data_key)
+    yc, (mean, spread), prior_band = _truth(gp, xc, x, data_key)
     model, sampler = load(MODEL), Amortised(steps)
     posterior = model.condition(xc, yc)
     prior = model.sample(x, key=prior_key, num_samples=num_samples, sampler=sampler)
     samples = posterior.sample(x, key=draw_key, num_samples=num_samples, sampler=sampler)
     gap = posterior_gap(model, gp, (xc, yc), x, num=num_samples, key=gap_key)
-    return Part(
+    return Section(
         "A function of one input",
         f"{num_samples} samples of the model {MODEL}, and {num_samples} given the five values "
         "drawn as dots. Its training functions are those of a Gaussian process, whose exact law is "
         "drawn in black: samples should fill the dashed lines.",
-        _figure(folder / "line.png", x, prior, samples, (xc, yc), (mean, spread), whole),
+        _figure(folder / "line.png", x, prior, samples, (xc, yc), (mean, spread), prior_band),
         [_distance(gap), *_moments(*map(np.asarray, (samples[..., 0], mean[:, 0], spread)))],
     )
 
@@ -51,8 +51,8 @@ def _truth(gp: GP, xc, x, key: PRNGKeyArray):
     """Values to be observed, and mean and standard deviation given them and before."""
     yc = gp.sample(xc, key=key)
     mean, covariance = gp.condition(xc, yc).mean_and_covariance(x)
-    whole = gp.mean_at(x), jnp.sqrt(gp.gram(x).diagonal())
-    return yc, (mean, jnp.sqrt(jnp.diag(covariance))), whole
+    prior_band = gp.mean_at(x), jnp.sqrt(gp.gram(x).diagonal())
+    return yc, (mean, jnp.sqrt(jnp.diag(covariance))), prior_band
 
 
 def posterior_gap(
@@ -79,11 +79,11 @@ def posterior_gap(
 def _tasks(gp: GP, xc, yc, x, num: int, key: PRNGKeyArray) -> Batch:
     """Functions of the exact posterior after their context."""
     y = gp.condition(xc, yc).sample(x, key=key, num_samples=num)
-    places, known = jnp.concatenate([xc, x]), jnp.broadcast_to(yc[None], (num, *yc.shape))
-    ones = jnp.ones((num, len(places)), x.dtype)
-    marks = ones * (jnp.arange(len(places)) < len(xc)).astype(x.dtype)[None]
-    together = jnp.broadcast_to(places[None], (num, *places.shape))
-    return Batch(together, jnp.concatenate([known, y], axis=1), ones, marks)
+    locations, known = jnp.concatenate([xc, x]), jnp.broadcast_to(yc[None], (num, *yc.shape))
+    ones = jnp.ones((num, len(locations)), x.dtype)
+    marks = ones * (jnp.arange(len(locations)) < len(xc)).astype(x.dtype)[None]
+    inputs = jnp.broadcast_to(locations[None], (num, *locations.shape))
+    return Batch(inputs, jnp.concatenate([known, y], axis=1), ones, marks)
 
 
 def _distance(gap: ScoreError) -> Number:
@@ -104,11 +104,11 @@ def _moments(samples: np.ndarray, mean: np.ndarray, spread: np.ndarray) -> list[
     ]
 
 
-def _figure(path: Path, x, prior, samples, context, exact, whole) -> Path:
+def _figure(path: Path, x, prior, samples, context, exact, prior_band) -> Path:
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(1, 2, figsize=(10, 3.4), sharey=True)
-    functions_1d(x, prior, exact=whole, title="samples of the model", ax=axes[0])
+    functions_1d(x, prior, exact=prior_band, title="samples of the model", ax=axes[0])
     title = f"given {len(context[0])} values"
     functions_1d(x, samples, context=context, exact=exact, title=title, ax=axes[1])
     axes[1].legend(fontsize=7, loc="upper right")

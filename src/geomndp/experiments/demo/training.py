@@ -1,4 +1,4 @@
-"""A small model from nothing: its distance to the best possible one falls as it learns."""
+"""A small model trained from scratch: its regret falls as it learns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from geomndp import _validation
 from geomndp._types import PRNGKeyArray
 from geomndp.evaluate import ScoreError, score_error
-from geomndp.experiments.demo.report import Number, Part, with_error
+from geomndp.experiments.demo.report import Number, Section, with_error
 from geomndp.experiments.regression1d import training as regression1d
 from geomndp.model import Model
 from geomndp.plot import save_figure, training_curve
@@ -25,7 +25,7 @@ from geomndp.train.step import divisor, init
 EXPERIMENT = "regression1d/se"
 SMALL: dict[str, Any] = {"width": 32, "num_layers": 2, "num_heads": 4}
 BATCH_SIZE = 32
-LOOKS = 5  # times at which the model is judged after its start, about twice as late each time
+NUM_EVALUATIONS = 5  # after the start, each about twice as late as the one before
 DECAY = 0.99  # of the average over parameters
 
 
@@ -38,7 +38,7 @@ class Learnt(NamedTuple):
     history: History
 
 
-def learn(steps: int, *, key: PRNGKeyArray, tell: Callable[[str], None]) -> Learnt:
+def learn(steps: int, *, key: PRNGKeyArray, log: Callable[[str], None]) -> Learnt:
     """Train a small network on squared-exponential functions and judge it on the way."""
     _validation.at_least(1, steps=steps)
     problem = regression1d.problem_for(EXPERIMENT)
@@ -50,33 +50,33 @@ def learn(steps: int, *, key: PRNGKeyArray, tell: Callable[[str], None]) -> Lear
     trainer, state = init(
         model.score, model.noising, generator, loss, optimiser, key=train_key, ema_decay=DECAY
     )
-    exact, log, gaps = GaussianScore(problem.exact()), Log(None), []
+    exact, history, gaps = GaussianScore(problem.exact()), Log(None), []
     chunk = divisor(steps, 10)
-    marks = _looks(steps, chunk)
+    marks = _evaluation_steps(steps, chunk)
     for mark in (0, *marks):
         if mark:
-            state, _ = run(trainer, state, steps=mark, chunk=chunk, log=log, quiet=True)
+            state, _ = run(trainer, state, steps=mark, chunk=chunk, log=history, quiet=True)
         score = dataclasses.replace(trainer.score(state.ema_params), conditional=True)
         model = dataclasses.replace(model, score=score)
         options = {"key": gap_key, "mode": "conditional", "batches": 8, "cells": 16}
         gaps.append(score_error(model, exact, generator, **options))
-        tell(f"training: step {mark} of {steps}, regret {gaps[-1].value:.3f} nats per point")
-    return Learnt(model, [0, *marks], gaps, log.history())
+        log(f"training: step {mark} of {steps}, regret {gaps[-1].value:.3f} nats per point")
+    return Learnt(model, [0, *marks], gaps, history.history())
 
 
-def _looks(steps: int, chunk: int) -> list[int]:
+def _evaluation_steps(steps: int, chunk: int) -> list[int]:
     """Steps at which the model is judged, the last one at the end; whole chunks: one program."""
-    return sorted({max(round(steps / 2**k / chunk), 1) * chunk for k in range(LOOKS)})
+    return sorted({max(round(steps / 2**k / chunk), 1) * chunk for k in range(NUM_EVALUATIONS)})
 
 
 def show_learning(
-    folder: Path, *, steps: int, key: PRNGKeyArray, tell: Callable[[str], None]
-) -> Part:
+    folder: Path, *, steps: int, key: PRNGKeyArray, log: Callable[[str], None]
+) -> Section:
     """Train, and draw loss and regret."""
-    learnt = learn(steps, key=key, tell=tell)
+    learnt = learn(steps, key=key, log=log)
     first, last = learnt.gaps[0], learnt.gaps[-1]
-    return Part(
-        "A model from nothing",
+    return Section(
+        "A model trained from scratch",
         f"A small model of the same functions of one input, trained here for {steps} steps of "
         f"{BATCH_SIZE} functions on this machine: its loss, and its regret, the likelihood that it "
         "loses to the exact process, forecast by the error of its score.",

@@ -12,7 +12,7 @@ import numpy as np
 from geomndp._types import PRNGKeyArray
 from geomndp.data import FieldProblem, field_problem
 from geomndp.evaluate.physics import difference_operators
-from geomndp.experiments.demo.report import Number, Part
+from geomndp.experiments.demo.report import Number, Section
 from geomndp.gp import GP
 from geomndp.model import load
 from geomndp.plot import arrow_scale, save_figure, vector_field
@@ -24,10 +24,10 @@ CONTEXTS = 12
 
 def show_field(
     folder: Path, *, key: PRNGKeyArray, num_samples: int, steps: int, radius: float = 5.0
-) -> Part:
+) -> Section:
     """Condition the model on a disc of its grid, draw, compare."""
-    whole = field_problem("div-free")
-    problem = whole._replace(grid=whole.grid[np.linalg.norm(whole.grid, axis=1) <= radius])
+    disc = field_problem("div-free")
+    problem = disc._replace(grid=disc.grid[np.linalg.norm(disc.grid, axis=1) <= radius])
     data_key, mark_key, draw_key = jr.split(key, 3)
     order = np.asarray(jr.permutation(mark_key, len(problem.grid)))
     known, rest = order[:CONTEXTS], order[CONTEXTS:]
@@ -40,7 +40,7 @@ def show_field(
     fields = np.zeros((num_samples, len(grid), 2))
     fields[:, known], fields[:, rest] = yc[None], np.asarray(samples)
     law = _law(len(grid), known, rest, yc, *found)
-    return Part(
+    return Section(
         "A vector field",
         f"One of {num_samples} samples of the model {MODEL} given the {CONTEXTS} vectors drawn in "
         "red, their mean with a disc of one standard deviation at the tip of each arrow, and the "

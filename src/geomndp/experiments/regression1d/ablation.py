@@ -26,9 +26,9 @@ from geomndp.data import Regression1D
 from geomndp.evaluate import log_likelihood, score_error, summarise
 from geomndp.experiments.regression1d.ablation_configs import (
     AblationConfig,
+    ablation_configs,
     measurable,
-    settings,
-    with_setting,
+    with_ablation,
 )
 from geomndp.experiments.regression1d.training import make_model, make_optimiser, problem_for
 from geomndp.likelihood import Flow
@@ -57,7 +57,7 @@ def ablation(
     seed: int = 0,
     workers: int = 16,
 ) -> list[dict]:
-    """Train and measure every setting; one row each, ready for JSON.
+    """Train and measure every setting; one row each, JSON-serialisable.
 
     `model` gives network and schedule (default: those of the experiment `name`). All programs are
     compiled side by side on `workers` threads, then run one after another.
@@ -67,10 +67,12 @@ def ablation(
     if model is None:
         model = make_model(name, key=init_key, compute_dtype=compute_dtype)
     loss = DenoisingLoss(times=PowerTimeGrid(2.0), reduction="point") if loss is None else loss
-    chosen = settings() if chosen is None else chosen
+    chosen = ablation_configs() if chosen is None else chosen
     generator = problem.generator(batch_size, packed=batch_size % 2 == 0, dtype="float32")
     rate = make_optimiser(name, steps)
-    models = {setting: with_setting(model, problem.process.variance, setting) for setting in chosen}
+    models = {
+        setting: with_ablation(model, problem.process.variance, setting) for setting in chosen
+    }
     runs = {
         setting: init(_learnt(m), m.noising, generator, loss, rate, key=train_key)
         for setting, m in models.items()

@@ -34,7 +34,7 @@ def limits(variance: float) -> dict[str, AbstractKernel]:
     return dict(zip(LIMITS, kernels, strict=True))
 
 
-def settings() -> list[AblationConfig]:
+def ablation_configs() -> list[AblationConfig]:
     """All settings; the three that coincide for a white limit are one."""
     white = [AblationConfig("white", name) for name in (SAME, "data", "velocity")]
     return white + [
@@ -62,7 +62,7 @@ class AnyParametrisation(AbstractParametrisation):
         return self._pick("error", at, y0, perturbed, output)
 
 
-def with_setting(model: Model, variance: float, setting: AblationConfig) -> Model:
+def with_ablation(model: Model, variance: float, setting: AblationConfig) -> Model:
     """The same network for another limiting kernel, its output read in another way.
 
     `variance` is that of the data.

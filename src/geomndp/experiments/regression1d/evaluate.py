@@ -38,7 +38,7 @@ def evaluate_on(
     """Log-likelihood per target with its errors and, where the truth is Gaussian, the regret.
 
     Pairs are mean and standard error over the functions; everything is JSON-serialisable. A
-    `directory` keeps finished blocks of functions: the same call goes on after a stop. With random
+    `directory` keeps finished blocks of functions: re-running the call resumes there. With random
     probes and a Gaussian truth the exact score serves as a control variate (`_probe_noise`).
     """
     tasks = problem.tasks(num, region=region, seed=seed, dtype="float32")

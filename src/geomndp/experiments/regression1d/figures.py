@@ -1,4 +1,4 @@
-"""Prior and posterior samples of the shipped 1D models, one row a data set."""
+"""Prior and posterior samples of the shipped 1D models, one row per data set."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _band(gp: AbstractGP, x):
 
 
 def curve_figure(curves: dict[str, list[dict]], path: str | Path) -> Path:
-    """Regret and score errors against training steps, one panel a model."""
+    """Regret and score errors against training steps, one panel per model."""
     import matplotlib.pyplot as plt
 
     size = (4 * len(curves), 3.2)

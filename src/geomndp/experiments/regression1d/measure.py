@@ -8,7 +8,7 @@ from pathlib import Path
 from geomndp.data import REGIONS, Regression1D
 from geomndp.experiments import results
 from geomndp.experiments.regression1d.ablation import ablation
-from geomndp.experiments.regression1d.ablation_configs import LIMITS, settings
+from geomndp.experiments.regression1d.ablation_configs import LIMITS, ablation_configs
 from geomndp.experiments.regression1d.calibration import calibration
 from geomndp.experiments.regression1d.evaluate import evaluate_on
 from geomndp.experiments.regression1d.samplers import exact_rows, sampler_rows
@@ -81,6 +81,6 @@ def measure_ablation(name: str, path: str | PathLike, *, steps: int, **options) 
     rows: list[dict] = results.read(path).get("ablation", {}).get(name, [])
     for limit in LIMITS:
         if limit not in {row["limit"] for row in rows}:
-            chosen = [setting for setting in settings() if setting.limit == limit]
+            chosen = [setting for setting in ablation_configs() if setting.limit == limit]
             rows = rows + ablation(name, steps=steps, chosen=chosen, **options)
             results.update(path, ("ablation", name), rows)

@@ -79,7 +79,7 @@ def sampler_rows(
     seed: int = 0,
     workers: int = 16,
 ) -> list[dict]:
-    """One row a sampler, JSON-serialisable: `kl` is mean and standard error over the tasks.
+    """One row per sampler, JSON-serialisable: `kl` is mean and standard error over the tasks.
 
     `kl_error` is the mean's standard error from sampling alone (bootstrap); None in place of a KL
     means samples that are not finite. Programs are compiled side by side on `workers` threads.

@@ -40,7 +40,7 @@ COINCIDENT = 30
 CLUSTER, CLUSTER_RADIUS = 160, 0.5
 
 
-class DensityDesign(NamedTuple):
+class PointDesign(NamedTuple):
     """Points, the first `fixed` of them observed in every field, and `drawn` others at random."""
 
     x: Float[np.ndarray, "n 2"]
@@ -48,7 +48,7 @@ class DensityDesign(NamedTuple):
     drawn: int
 
 
-def design(name: str, problem: FieldProblem, seed: int = 0) -> DensityDesign:
+def design(name: str, problem: FieldProblem, seed: int = 0) -> PointDesign:
     """Points of one design, in the plane of a problem's grid.
 
     "uniform-..." and "lattice-...": discs of a third, one, three and ten times the grid's density.
@@ -63,7 +63,7 @@ def design(name: str, problem: FieldProblem, seed: int = 0) -> DensityDesign:
         area = math.pi * np.max(np.linalg.norm(grid, axis=1)) ** 2
         density = DENSITIES[factor] * len(grid) / area
         kind = {"uniform": "disc", "lattice": "lattice"}[kind]
-        return DensityDesign(
+        return PointDesign(
             sample_pattern(kind, POINTS[factor], density, random), 0, problem.contexts
         )
     half = grid[np.sort(random.permutation(len(grid))[: len(grid) // 2])]
@@ -71,15 +71,15 @@ def design(name: str, problem: FieldProblem, seed: int = 0) -> DensityDesign:
     if name == "cluster":
         density = CLUSTER / (math.pi * CLUSTER_RADIUS**2)
         cluster = near + sample_pattern("disc", CLUSTER, density, random)
-        return DensityDesign(np.concatenate([cluster, half]), 0, problem.contexts)
+        return PointDesign(np.concatenate([cluster, half]), 0, problem.contexts)
     observed = np.repeat(near, COINCIDENT, axis=0)
     if name == "coincident-context":
-        return DensityDesign(np.concatenate([observed, half]), COINCIDENT, 0)
+        return PointDesign(np.concatenate([observed, half]), COINCIDENT, 0)
     targets = [np.repeat(near, 10, axis=0), np.repeat(far, COINCIDENT, axis=0)]
-    return DensityDesign(np.concatenate([observed, *targets, half]), COINCIDENT, problem.contexts)
+    return PointDesign(np.concatenate([observed, *targets, half]), COINCIDENT, problem.contexts)
 
 
-def design_tasks(made: DensityDesign, problem: FieldProblem, num: int, seed: int = 1234) -> Batch:
+def design_tasks(made: PointDesign, problem: FieldProblem, num: int, seed: int = 1234) -> Batch:
     """Fields of the process at the points of a design, their contexts marked."""
     gp_generator = problem._replace(grid=made.x).gp_generator("float32")
     field_key, mark_key = jr.split(jr.key(seed))

@@ -1,4 +1,4 @@
-"""Pictures of the vector-field models: samples, posteriors, turned contexts, data efficiency."""
+"""Pictures of the vector-field models: samples, posteriors, rotated contexts, data efficiency."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from geomndp.equivariance import RigidTransform
 from geomndp.experiments.vector_fields.experiment import MODELS, NAMES, VectorFieldSpec
 from geomndp.experiments.vector_fields.likelihood_table import shipped
 from geomndp.experiments.vector_fields.paper import DATASETS
-from geomndp.experiments.vector_fields.rotated_sampler import Turned, quarter_turn
+from geomndp.experiments.vector_fields.rotated_sampler import RotatedNoiseSampler, rotation_90
 from geomndp.experiments.vector_fields.training import problem_for
 from geomndp.model import Model, load
 from geomndp.plot import arrow_scale, save_figure, vector_field
 from geomndp.samplers import Amortised
 
 
-class Drawn(NamedTuple):
-    """What one row of the figure shows; `motion` turns context and noise of `turned`."""
+class FieldSamples(NamedTuple):
+    """What one row of the figure shows; `motion` rotates context and noise of `rotated`."""
 
     x: Inputs
     prior: Outputs
@@ -32,13 +32,13 @@ class Drawn(NamedTuple):
     context: tuple[Inputs, Outputs]
     samples: Array
     exact: Outputs
-    turned: Outputs
+    rotated: Outputs
     motion: RigidTransform
 
-    def turning_error(self, problem: FieldProblem) -> float:
-        """Relative distance of the turned problem's sample from the turned sample."""
+    def equivariance_error(self, problem: FieldProblem) -> float:
+        """Relative distance of the rotated problem's sample from the rotated sample."""
         expected = self.motion.act_on_outputs(self.samples[0], problem.codomain)
-        gap = jnp.linalg.norm(self.turned - expected) / jnp.linalg.norm(expected)
+        gap = jnp.linalg.norm(self.rotated - expected) / jnp.linalg.norm(expected)
         return float(gap)
 
 
@@ -59,27 +59,27 @@ def figures(results: dict, folder: Path, data: str | None = None) -> Iterator[Pa
 
 def draw_fields(
     model: Model, problem: FieldProblem, *, key: PRNGKeyArray, num: int = 16, steps: int = 20
-) -> Drawn:
-    """A prior sample, posterior samples of a test field, the exact mean, a turned sample."""
+) -> FieldSamples:
+    """A prior sample, posterior samples of a test field, the exact mean, a rotated sample."""
     prior_key, key = jr.split(key)
     task = problem.tasks(1, seed=0, dtype="float32")
     x, y, known = task.x[0], task.y[0], np.asarray(task.context[0]) > 0
     context, targets, sampler = (x[known], y[known]), x[~known], Amortised(steps)
     prior = model.sample(x, key=prior_key, num_samples=1, sampler=sampler)[0]
     samples = model.condition(*context).sample(targets, key=key, num_samples=num, sampler=sampler)
-    motion = RigidTransform(quarter_turn(x.dtype), jnp.zeros(2, x.dtype))
-    seen = motion.act_on_inputs(context[0]), motion.act_on_outputs(context[1], problem.codomain)
-    turning = Turned(problem.codomain.action(motion.matrix), sampler)
+    motion = RigidTransform(rotation_90(x.dtype), jnp.zeros(2, x.dtype))
+    observed = motion.act_on_inputs(context[0]), motion.act_on_outputs(context[1], problem.codomain)
+    turning = RotatedNoiseSampler(problem.codomain.action(motion.matrix), sampler)
     options = {"key": key, "num_samples": num, "sampler": turning}
-    turned = model.condition(*seen).sample(motion.act_on_inputs(targets), **options)[0]
+    rotated = model.condition(*observed).sample(motion.act_on_inputs(targets), **options)[0]
     exact = problem.gp.condition(*context).mean_at(targets)
-    return Drawn(x, prior, targets, context, samples, exact, turned, motion)
+    return FieldSamples(x, prior, targets, context, samples, exact, rotated, motion)
 
 
 def field_figure(
     models: dict[str, tuple[Model, FieldProblem]], path: str | Path, *, seed: int = 0, **options
 ) -> Path:
-    """One row a model: prior, posterior, its mean beside the exact one, posterior turned."""
+    """One row per model: prior, posterior, its mean beside the exact one, posterior rotated."""
     import matplotlib.pyplot as plt
 
     if not models:
@@ -93,26 +93,26 @@ def field_figure(
     return save_figure(figure, path)
 
 
-def _draw_row(axes, name: str, drawn: Drawn, problem: FieldProblem) -> None:
+def _draw_row(axes, name: str, drawn: FieldSamples, problem: FieldProblem) -> None:
     style = {"scale": arrow_scale(drawn.x, drawn.prior)}
-    seen = {"context": drawn.context, **style}
-    turned = (
+    observed = {"context": drawn.context, **style}
+    rotated = (
         drawn.motion.act_on_inputs(drawn.context[0]),
         drawn.motion.act_on_outputs(drawn.context[1], problem.codomain),
     )
     vector_field(drawn.x, drawn.prior, title=f"{name}: sample", ax=axes[0], **style)
     title = f"given {len(drawn.context[0])} points"
-    vector_field(drawn.targets, drawn.samples[0], title=title, ax=axes[1], **seen)
+    vector_field(drawn.targets, drawn.samples[0], title=title, ax=axes[1], **observed)
     title = f"mean of {len(drawn.samples)}"
-    vector_field(drawn.targets, drawn.samples.mean(axis=0), title=title, ax=axes[2], **seen)
-    vector_field(drawn.targets, drawn.exact, title="exact mean", ax=axes[3], **seen)
-    title = f"context and noise turned: {drawn.turning_error(problem):.0e} off"
-    places = drawn.motion.act_on_inputs(drawn.targets)
-    vector_field(places, drawn.turned, context=turned, title=title, ax=axes[4], **style)
+    vector_field(drawn.targets, drawn.samples.mean(axis=0), title=title, ax=axes[2], **observed)
+    vector_field(drawn.targets, drawn.exact, title="exact mean", ax=axes[3], **observed)
+    title = f"context and noise rotated by 90 degrees: {drawn.equivariance_error(problem):.0e} off"
+    locations = drawn.motion.act_on_inputs(drawn.targets)
+    vector_field(locations, drawn.rotated, context=rotated, title=title, ax=axes[4], **style)
 
 
 def efficiency_figure(part: dict[str, list[dict]], path: str | Path) -> Path:
-    """Regret against the number of training fields, both kinds of model, one panel a data set.
+    """Regret against the number of training fields, both kinds of model, one panel per data set.
 
     A dashed line is the regret of the same model on fresh fields. A set of one number only is left
     out where others have more.

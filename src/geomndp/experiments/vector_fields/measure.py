@@ -19,7 +19,7 @@ from geomndp.experiments import results
 from geomndp.experiments.vector_fields.evaluate import evaluate_on, field_score_errors
 from geomndp.experiments.vector_fields.physics import sample_physics
 from geomndp.experiments.vector_fields.training import problem_for
-from geomndp.experiments.vector_fields.unseen_locations import ELSEWHERE, unseen_grids
+from geomndp.experiments.vector_fields.unseen_locations import UNSEEN, evaluate_unseen
 from geomndp.model import Model, load
 
 
@@ -48,17 +48,17 @@ def measure(
     samples: int = 512,
     **options,
 ) -> None:
-    """Physics of `samples` prior samples, and scores at unseen places on `num` fields each.
+    """Physics of `samples` prior samples, and scores at unseen locations on `num` fields each.
 
-    Further options are those of `unseen_grids`.
+    Further options are those of `evaluate_unseen`.
     """
     problem = problem_for(name)
     if results.found(results.read(path), "physics", name) is None:
         found = sample_physics(model, problem, num=samples, key=jr.key(0))
         results.update(path, ("physics", name), found)
-    for grid in options.pop("names", None) or ELSEWHERE:
+    for grid in options.pop("names", None) or UNSEEN:
         if results.found(results.read(path), "elsewhere", name, grid) is None:
-            found = unseen_grids(model, problem, num=num, names=(grid,), **options)
+            found = evaluate_unseen(model, problem, num=num, names=(grid,), **options)
             results.update(path, ("elsewhere", name, grid), found[grid])
 
 
@@ -84,7 +84,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--out", required=True)
     parser.add_argument("--efficiency", action="store_true", help="points of a curve, no more")
     parser.add_argument("--fields", type=int, default=512, help="test fields of the scores")
-    parser.add_argument("--num", type=int, default=128, help="test fields at unseen places")
+    parser.add_argument("--num", type=int, default=128, help="test fields at unseen locations")
     parser.add_argument("--samples", type=int, default=512, help="samples of the physical check")
     return parser.parse_args()
 

@@ -1,11 +1,11 @@
-r"""Curl-free and divergence-free fields are quarter turns of one another, and so are their models.
+r"""Curl-free and divergence-free fields are 90-degree rotations of one another.
 
 With J the rotation of values by 90 degrees, a gradient field f gives the divergence-free J f, and
 $K_{div}(x, x') = J K_{curl}(x, x') J^T = J^T K_{curl}(x, x') J$. White noise is the same in both:
 $s_{div}(t, x, y) = J^T s_{curl}(t, x, J y)$. A model trained on one set is, with its weights
-turned, one of the other, likelihoods included. Under reflections turned vectors are pseudo-vectors,
-so that the turned network is made odd in its values, as the scores of both laws are: a reflected
-pseudo-vector is minus a reflected vector, and the sign goes through.
+rotated, one of the other, likelihoods included. Under reflections rotated vectors are
+pseudo-vectors, so that the rotated network is made odd in its values, as the scores of both laws
+are: a reflected pseudo-vector is minus a reflected vector, and the sign goes through.
 
 python -m geomndp.experiments.vector_fields.rotate_model vector-fields/curl-free runs/df/model
 """
@@ -18,7 +18,7 @@ import dataclasses
 import equinox as eqx
 
 from geomndp import _pretrained
-from geomndp.experiments.vector_fields.rotated_sampler import quarter_turn
+from geomndp.experiments.vector_fields.rotated_sampler import rotation_90
 from geomndp.kernels import Diagonal, White
 from geomndp.linalg import matmul
 from geomndp.model import Model, load
@@ -29,7 +29,7 @@ from geomndp.score import NetworkScore
 _TURNED = {"vector": "pseudovector", "pseudovector": "vector"}
 
 
-def partner(model: Model) -> Model:
+def rotated_model(model: Model) -> Model:
     """The model of the quarter turns of a model's planar vector fields."""
     score, noising = model.score, model.noising
     if not isinstance(noising, OrnsteinUhlenbeck) or noising.mean is not None or model.normaliser:
@@ -43,25 +43,25 @@ def partner(model: Model) -> Model:
         ("vector",),
         ("pseudovector",),
     ):
-        turned = with_config(
+        rotated = with_config(
             net, representations=(_TURNED[net.config.representations[0]],), odd=True
         )
     elif isinstance(net, BiDimensionalAttention) and net.output_dim == 2:
-        turned = _turn_weights(net)
+        rotated = _rotate_weights(net)
     else:
         raise ValueError(f"expected a network of planar vectors, got {type(net).__name__}")
-    return dataclasses.replace(model, score=dataclasses.replace(score, net=turned))
+    return dataclasses.replace(model, score=dataclasses.replace(score, net=rotated))
 
 
-def _turn_weights(net: BiDimensionalAttention) -> BiDimensionalAttention:
-    """Turn what goes in, and what comes out back: tokens are (place, values)."""
-    turn, into, head = quarter_turn(net.head.weight.dtype), net.embed.weight, net.head
-    values = [into.at[:, -2:].set(matmul(into[:, -2:], turn)), matmul(turn.T, head.weight)]
-    places = [lambda net: net.embed.weight, lambda net: net.head.weight]
+def _rotate_weights(net: BiDimensionalAttention) -> BiDimensionalAttention:
+    """Turn what goes in, and what comes out back: tokens are (leaf, values)."""
+    rotation, into, head = rotation_90(net.head.weight.dtype), net.embed.weight, net.head
+    values = [into.at[:, -2:].set(matmul(into[:, -2:], rotation)), matmul(rotation.T, head.weight)]
+    leaves = [lambda net: net.embed.weight, lambda net: net.head.weight]
     if head.bias is not None:
-        values.append(matmul(turn.T, head.bias[:, None])[:, 0])
-        places.append(lambda net: net.head.bias)
-    return eqx.tree_at(lambda net: [place(net) for place in places], net, values)
+        values.append(matmul(rotation.T, head.bias[:, None])[:, 0])
+        leaves.append(lambda net: net.head.bias)
+    return eqx.tree_at(lambda net: [leaf(net) for leaf in leaves], net, values)
 
 
 def main() -> None:
@@ -74,11 +74,11 @@ def main() -> None:
         "metrics": {},
         "turned_from": options.model,
     }
-    notes["experiment"] = _partner_name(notes["experiment"])
-    partner(load(options.model)).save(options.out, notes)
+    notes["experiment"] = _rotated_name(notes["experiment"])
+    rotated_model(load(options.model)).save(options.out, notes)
 
 
-def _partner_name(name: str) -> str:
+def _rotated_name(name: str) -> str:
     kinds = ("curl-free", "div-free")
     for kind, other in (kinds, kinds[::-1]):
         if kind in name:

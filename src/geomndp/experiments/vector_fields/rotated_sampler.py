@@ -1,4 +1,4 @@
-"""Posterior samples under a turned context: with the noise turned too, they turn with it."""
+"""Posterior samples given a rotated context: with the noise rotated too, they are rotated alike."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from geomndp.linalg import matmul
 from geomndp.samplers import AbstractProgramSampler, Amortised, Phase
 
 
-class Turned(AbstractProgramSampler):
+class RotatedNoiseSampler(AbstractProgramSampler):
     """One reverse pass whose noise, drawn as ever, is multiplied by a matrix at every point."""
 
     matrix: Float[Array, "p p"]
@@ -30,20 +30,20 @@ class Turned(AbstractProgramSampler):
     def program(self, problem):
         program = self.inner.program(problem)
 
-        def turn(noise):
+        def rotate(noise):
             return tuple(matmul(z, self.matrix.T) for z in noise)
 
-        def turned(phase: Phase) -> Phase:
+        def rotated(phase: Phase) -> Phase:
             return phase._replace(
-                step=lambda state, inputs, noise: phase.step(state, inputs, turn(noise))
+                step=lambda state, inputs, noise: phase.step(state, inputs, rotate(noise))
             )
 
         return program._replace(
-            init=lambda noise: program.init(turn(noise)),
-            phases=tuple(turned(phase) for phase in program.phases),
+            init=lambda noise: program.init(rotate(noise)),
+            phases=tuple(rotated(phase) for phase in program.phases),
         )
 
 
-def quarter_turn(dtype) -> Float[Array, "2 2"]:
+def rotation_90(dtype) -> Float[Array, "2 2"]:
     """Rotation of the plane by 90 degrees, which takes a square grid to itself."""
     return jnp.asarray([[0.0, -1.0], [1.0, 0.0]], dtype)

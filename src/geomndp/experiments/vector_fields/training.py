@@ -32,7 +32,7 @@ from geomndp.train import DenoisingLoss, adam, default_loss
 PAPER_FUNCTIONS = 80_000
 # Beyond the fifth ring of neighbours (20 points) and below the next of the grid of spacing 20 / 29.
 RADIUS = 1.95
-# All 20 on the grid. Of scattered or denser places the nearest, whose weights are the largest.
+# All 20 on the grid. Of scattered or denser locations the nearest, whose weights are the largest.
 NEIGHBOURS = 24
 NDP = {
     "token_axis": "points",  # components of a vector go with input dimensions: no exchange of these
@@ -45,7 +45,7 @@ SCALES = 4  # widths of averages over all points
 SETS = 64
 
 
-class Design(NamedTuple):
+class TrainingDesign(NamedTuple):
     """Random locations of training."""
 
     points: int
@@ -58,8 +58,10 @@ class Design(NamedTuple):
 
 
 DESIGNS = {
-    "sparse": Design(648, dict.fromkeys(PATTERNS, (0.25, 1.1)), 0.02, 1),
-    "dense": Design(400, dict.fromkeys(PATTERNS, (1.0, 9.5)) | {CLUSTERS: (0.3, 1.2)}, 0.02, 4),
+    "sparse": TrainingDesign(648, dict.fromkeys(PATTERNS, (0.25, 1.1)), 0.02, 1),
+    "dense": TrainingDesign(
+        400, dict.fromkeys(PATTERNS, (1.0, 9.5)) | {CLUSTERS: (0.3, 1.2)}, 0.02, 4
+    ),
 }
 TURNS = ("grid", "sparse", "dense", "grid", "dense")
 """What takes turns in training."""
@@ -136,7 +138,7 @@ def make_generator(
 
 
 def _design_stream(
-    problem: FieldProblem, design: Design, batch_size: int, sets: int, seed: int
+    problem: FieldProblem, design: TrainingDesign, batch_size: int, sets: int, seed: int
 ) -> MultiDesignGenerator:
     """Fresh fields at random locations of one design."""
     unit = len(problem.grid) / (math.pi * np.max(np.linalg.norm(problem.grid, axis=1)) ** 2)

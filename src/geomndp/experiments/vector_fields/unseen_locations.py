@@ -1,6 +1,6 @@
-"""A field model at other places than the grid: other densities, other sizes, scattered, moved.
+"""A field model off its training grid: other densities, other sizes, scattered, moved.
 
-The exact process is known at any places, so that the regret is measured there as on the grid.
+The exact process is known at any locations, so that the regret is measured there as on the grid.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from geomndp.model import Model
 from geomndp.nets import graph_nets, num_dropped_edges, with_capacity
 from geomndp.samplers import AbstractSampler
 
-ELSEWHERE = ("half", "finer", "coarser", "wider", "scattered", "moved")
+UNSEEN = ("half", "finer", "coarser", "wider", "scattered", "moved")
 
 
-def places(name: str, problem: FieldProblem, seed: int = 0) -> Float[np.ndarray, "n d"]:
+def locations(name: str, problem: FieldProblem, seed: int = 0) -> Float[np.ndarray, "n d"]:
     """Places of one kind, made from the grid of a problem.
 
     A random half of it; its spacing times 0.8 or 1.25, as many points; the same spacing on a disc
     a third wider; as many uniform points on the disc; the grid after a random motion of the plane.
     """
-    _validation.one_of("name", name, ELSEWHERE)
+    _validation.one_of("name", name, UNSEEN)
     grid, random = problem.grid, np.random.default_rng(seed)
     n, d = grid.shape
     width = float(np.max(np.linalg.norm(grid, axis=1)))
@@ -50,20 +50,20 @@ def places(name: str, problem: FieldProblem, seed: int = 0) -> Float[np.ndarray,
     return np.asarray(motion.act_on_inputs(jnp.asarray(grid, motion.matrix.dtype)), float)
 
 
-def unseen_grids(
+def evaluate_unseen(
     model: Model,
     problem: FieldProblem,
     *,
     num: int = 128,
     fields: int = 64,
     probes: int = 8,
-    names: tuple[str, ...] = ELSEWHERE,
+    names: tuple[str, ...] = UNSEEN,
     tasks: int = 8,
     samples: int = 16,
     sampler: AbstractSampler = SAMPLER,
     **options,
 ) -> dict[str, dict]:
-    """What is measured at every kind of places.
+    """What is measured at every kind of locations.
 
     `gaps` are distances from the exact score on `fields` fields, cheap. `whitened` is the mean
     square of whitened posterior samples, mean and standard error over `tasks` fields: one for the
@@ -71,10 +71,10 @@ def unseen_grids(
     """
     rows = {}
     for name in names:
-        there = problem._replace(grid=places(name, problem))
+        there = problem._replace(grid=locations(name, problem))
         roomy = with_capacity(model, np.asarray(there.grid, np.float32))
         gaps = field_score_errors(roomy, there, num=fields, batches=2, cells=max(fields // 4, 2))
-        spread = posterior_spread(roomy, there, tasks=tasks, samples=samples, sampler=sampler)
+        spread = whitened_spread(roomy, there, tasks=tasks, samples=samples, sampler=sampler)
         rows[name] = {
             "points": len(there.grid),
             "missed_neighbours": _missed(roomy, there.grid),
@@ -86,7 +86,7 @@ def unseen_grids(
     return rows
 
 
-def posterior_spread(
+def whitened_spread(
     model: Model,
     problem: FieldProblem,
     *,
