@@ -40,9 +40,9 @@ def show_track(folder: Path, *, key: PRNGKeyArray, num_samples: int, steps: int)
     return Section(
         "A cyclone track forecast",
         f"{num_samples} sampled tracks for the next {AHEAD * STEP_HOURS} hours of a made-up storm "
-        f"off the Antilles, by the model {MODEL}, from ten fixes at intervals of {STEP_HOURS} hours. "
-        "The model lives on the sphere: no map and no date line is special to it. It has seen tracks "
-        "only, no weather: this is no forecast to act upon.",
+        f"off the Antilles, by the model {MODEL}, given ten fixes at intervals of {STEP_HOURS} "
+        "hours. The model lives on the sphere: no map and no date line is special to it. It has "
+        "seen tracks only, no weather: this is no forecast to act upon.",
         _figure(folder / "track.png", ahead, samples, context),
         [
             *(
