@@ -61,7 +61,7 @@ def test_text_and_bytes_are_written_as_they_are(tmp_path):
 
 
 def blocked(folder):
-    """A file in the place of a folder stops even the superuser."""
+    """A file instead of a folder stops even the superuser."""
     _atomic_io.write(folder / "file", "")
     return folder / "file" / "table.csv"
 
@@ -77,7 +77,7 @@ def read_only(folder):
     return path
 
 
-PLACES = {
+TARGETS = {
     blocked: "File exists|Not a directory",
     occupied: "it is a folder",
     read_only: "it is read-only",
@@ -87,14 +87,16 @@ PLACES = {
 @pytest.mark.parametrize(
     "write", [_atomic_io.check_writable, lambda path: _atomic_io.write(path, "new")]
 )
-@pytest.mark.parametrize("place", PLACES)
-def test_what_cannot_be_written_is_refused_in_one_sentence(place, write, tmp_path, monkeypatch):
-    path = place(tmp_path)
-    if place is read_only:
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_cannot_be_written_is_refused_in_one_sentence(target, write, tmp_path, monkeypatch):
+    path = target(tmp_path)
+    if target is read_only:
         # To the superuser no file is read-only.
         monkeypatch.setattr(os, "access", lambda path, mode: False)
     before = names(tmp_path)
-    with pytest.raises(OSError, match=f"to write {re.escape(str(path))}, got: ({PLACES[place]})$"):
+    with pytest.raises(
+        OSError, match=f"to write {re.escape(str(path))}, got: ({TARGETS[target]})$"
+    ):
         write(path)
     assert names(tmp_path) == before
 

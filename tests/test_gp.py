@@ -175,7 +175,7 @@ def test_repeated_inputs_without_noise(name, dtype, getkey):
     tolerance = 1e-5 if dtype == jnp.float64 else 2e-3
     assert_allclose(mean, y, atol=tolerance)
     assert_allclose(covariance, 0.0, atol=tolerance)
-    # At the observed places nothing is left but rounding, which must not break a factorisation.
+    # At the observed locations nothing is left but rounding, which must not break a factorisation.
     for where in (x, inputs(N, key=getkey(), dtype=dtype)):
         sample = posterior.sample(where, key=getkey())
         assert sample.dtype == dtype

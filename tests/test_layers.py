@@ -115,12 +115,12 @@ def test_the_command_line_knows_the_registry_of_experiments_and_nothing_below_it
 
 
 def test_no_class_name_stands_twice():
-    places: dict[str, list[str]] = {}
+    modules: dict[str, list[str]] = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.ClassDef):
-                places.setdefault(node.name, []).append(str(path.relative_to(PACKAGE)))
-    assert not {name: files for name, files in places.items() if len(files) > 1}
+                modules.setdefault(node.name, []).append(str(path.relative_to(PACKAGE)))
+    assert not {name: files for name, files in modules.items() if len(files) > 1}
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Who is told how far a computation is: a terminal, after a while, and nobody else."""
+"""Progress is shown on a terminal, after a while, and nowhere else."""
 
 import io
 import sys

@@ -25,8 +25,8 @@ def test_tables_of_pages_are_those_of_the_results(name):
 def test_every_experiment_has_tables_on_its_page_and_in_the_readme():
     for name in registry.EXPERIMENTS:
         page = f"docs/{name.replace('-', '_')}.md"
-        for place in ("README.md", page):
-            assert f"<!-- table: {name} / " in PAGES[place].read_text(encoding="utf-8")
+        for path in ("README.md", page):
+            assert f"<!-- table: {name} / " in PAGES[path].read_text(encoding="utf-8")
 
 
 def test_another_number_is_seen():

@@ -1,4 +1,4 @@
-"""Recipes for a user's own data: what they choose and say, and how they train."""
+"""Training plans for a user's own data: what they choose and say, and how they train."""
 
 import dataclasses
 import importlib

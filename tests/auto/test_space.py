@@ -20,7 +20,7 @@ KNOTS = 1.94384  # in a metre a second
 
 
 def flows(speed: float = 1.0, length: float = 1.0) -> xr.Dataset:
-    """Swirls about random axes at scattered places in space, in units of speed and length."""
+    """Swirls about random axes at scattered locations in space, in units of speed and length."""
     rng, (b, n) = np.random.default_rng(0), (12, 5)
     x, axis = rng.uniform(-1, 1, (b, n, 3)), rng.normal(size=(b, 1, 3))
     y = 10 * np.cross(axis, x) + 0.5 * rng.normal(size=x.shape)

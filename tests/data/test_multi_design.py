@@ -34,9 +34,9 @@ def sets_like_the_grid(num):
 def test_factors_are_those_of_the_process(name):
     gp, sets = field_problem(name).gp, sets_like_the_grid(2)
     gp_generators = stacked_generators(gp, sets, "float64")
-    for i, places in enumerate(sets):
+    for i, locations in enumerate(sets):
         factor = gp_generators.factor[i]
-        assert_allclose(factor @ factor.T, covariance(gp, places), atol=1e-12)
+        assert_allclose(factor @ factor.T, covariance(gp, locations), atol=1e-12)
     assert_allclose(gp_generators.grid, np.stack(sets))
 
 
@@ -62,7 +62,7 @@ def test_batches_share_places_and_hide_some():
     whole = counts[~on_grid, 0] == n
     assert abs(whole.mean() - 0.5) < 5 * math.sqrt(0.25 / whole.size)
     assert math.ceil(0.35 * n) <= counts.min() < 0.5 * n
-    # The values are the process's at their places: white when its factor is undone.
+    # The values are the process's at their locations: white when its factor is undone.
     which = jnp.argmin(
         jnp.abs(batches.x[:, 0, 0, 0, None] - gp_generators.grid[None, :, 0, 0]), axis=1
     )

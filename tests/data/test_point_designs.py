@@ -13,14 +13,14 @@ from geomndp.data.point_designs import CLUSTERS, PATTERNS, sample_clusters, samp
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_density_is_as_asked(pattern):
     points, density = 900, 2.5
-    places = sample_pattern(pattern, points, density, np.random.default_rng(0))
-    assert places.shape == (points, 2)
+    locations = sample_pattern(pattern, points, density, np.random.default_rng(0))
+    assert locations.shape == (points, 2)
     # Points within a circle well inside; the number of uniform ones is binomial.
     radius = 0.35 * math.sqrt(points / density)
     expected = density * math.pi * radius**2
-    inside = np.sum(np.linalg.norm(places, axis=1) < radius)
+    inside = np.sum(np.linalg.norm(locations, axis=1) < radius)
     assert abs(inside - expected) < 5 * math.sqrt(expected)
-    gaps = np.linalg.norm(places[:, None] - places[None], axis=-1) + 9 * np.eye(points)
+    gaps = np.linalg.norm(locations[:, None] - locations[None], axis=-1) + 9 * np.eye(points)
     if pattern == "lattice":
         assert_allclose(gaps.min(axis=1), 1 / math.sqrt(density), rtol=1e-9)
     else:

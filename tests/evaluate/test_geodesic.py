@@ -48,8 +48,8 @@ def test_rotation_changes_nothing(ensemble, getkey):
 def test_by_hand():
     """Samples at 0 and 90 degrees on the equator, truth at 30: 45, 15, and 45 - 90 / 2."""
     equator = np.radians([0.0, 90.0, 30.0])
-    places = np.stack([np.cos(equator), np.sin(equator), 0 * equator], axis=-1)[:, None]
-    samples, y = jnp.asarray(places[:2]), jnp.asarray(places[2])
+    locations = np.stack([np.cos(equator), np.sin(equator), 0 * equator], axis=-1)[:, None]
+    samples, y = jnp.asarray(locations[:2]), jnp.asarray(locations[2])
     assert_allclose(geodesic.sample_distance(SPHERE, samples, y), np.radians([45]))
     assert_allclose(geodesic.mean_error(SPHERE, samples, y), np.radians([15]))
     assert_allclose(geodesic.energy_score(SPHERE, samples, y), [0.0], atol=1e-12)

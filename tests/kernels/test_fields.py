@@ -60,11 +60,11 @@ def test_draws_turn_with_inputs_and_noise(kernel, reflect, getkey):
 
 
 def jacobians(kernel, d, getkey):
-    """Jacobians of a posterior mean at a few places."""
+    """Jacobians of a posterior mean at a few locations."""
     x, y = inputs(4, d, key=getkey()), normal(4, d, key=getkey())
     posterior = GP(kernel, noise=0.01).condition(x, y)
-    places = jnp.concatenate([inputs(3, d, key=getkey()), x[:1]])
-    return jax.jit(jax.vmap(jax.jacfwd(lambda a: posterior.mean_at(a[None])[0])))(places)
+    locations = jnp.concatenate([inputs(3, d, key=getkey()), x[:1]])
+    return jax.jit(jax.vmap(jax.jacfwd(lambda a: posterior.mean_at(a[None])[0])))(locations)
 
 
 @pytest.mark.parametrize("d", [2, 3])

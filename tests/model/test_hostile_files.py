@@ -56,27 +56,27 @@ def valid(tmp_path_factory) -> Path:
     return path
 
 
-def fields(value, place=()) -> Iterator[tuple]:
-    """Places of everything in a document but its metadata."""
+def fields(value, entry=()) -> Iterator[tuple]:
+    """Locations of everything in a document but its metadata."""
     items = value.items() if isinstance(value, dict) else enumerate(value)
     for key, item in items:
         if key in ("metadata", "sha256"):
             continue
-        yield (*place, key)
+        yield (*entry, key)
         if isinstance(item, (dict, list)):
-            yield from fields(item, (*place, key))
+            yield from fields(item, (*entry, key))
 
 
-def _put(document: dict, place: tuple, name: str) -> str:
-    """JSON text of a document with another value at a place."""
+def _put(document: dict, entry: tuple, name: str) -> str:
+    """JSON text of a document with another value at a entry."""
     document = copy.deepcopy(document)
     inner = document
-    for key in place[:-1]:
+    for key in entry[:-1]:
         inner = inner[key]
     if name == "missing":
-        del inner[place[-1]]
+        del inner[entry[-1]]
     else:
-        inner[place[-1]] = {"deep": DEEP}.get(name, VALUES[name])
+        inner[entry[-1]] = {"deep": DEEP}.get(name, VALUES[name])
     text = json.dumps(document)
     text = text.replace(json.dumps(DEEP), "[" * 2000 + "]" * 2000)
     return text.replace("Infinity", "1e400")
@@ -100,8 +100,8 @@ def test_every_changed_field_is_refused_or_harmless(name, version, valid, tmp_pa
     path.write_bytes(valid.read_bytes())
     document = document_of(valid) if version == 3 else as_version_one(path)
     tensors = load_file(valid)
-    for place in fields(document):
-        text = _put(document, place, name)
+    for entry in fields(document):
+        text = _put(document, entry, name)
         if version == 3:
             _write(path, text, tensors)
         else:
@@ -109,26 +109,26 @@ def test_every_changed_field_is_refused_or_harmless(name, version, valid, tmp_pa
         start = time.process_time()
         try:
             load(path)
-            accepted.append(".".join(map(str, place)))
+            accepted.append(".".join(map(str, entry)))
         except ValueError as error:
             assert str(error).startswith("expected ") and "\n" not in str(error)
-        assert time.process_time() - start < SECONDS, place
+        assert time.process_time() - start < SECONDS, entry
     harmless = {
         # Options with a default may be missing: older files do not have those that came later.
-        "missing": lambda place: (
-            not place.startswith(("t_min", "conditional", "format", "version"))
+        "missing": lambda entry: (
+            not entry.startswith(("t_min", "conditional", "format", "version"))
         ),
-        "null": lambda place: place.split(".")[-1] in NULLABLE,
-        "negative": lambda place: place in SIGNED,
-        "large": lambda place: False,
-        "fraction": lambda place: True,
-        "text": lambda place: (
-            place.split(".")[-1] in ("name", "units", "long_name", "standard_name")
+        "null": lambda entry: entry.split(".")[-1] in NULLABLE,
+        "negative": lambda entry: entry in SIGNED,
+        "large": lambda entry: False,
+        "fraction": lambda entry: True,
+        "text": lambda entry: (
+            entry.split(".")[-1] in ("name", "units", "long_name", "standard_name")
         ),
-        "true": lambda place: place == "conditional",
+        "true": lambda entry: entry == "conditional",
     }
-    allowed = harmless.get(name, lambda place: False)
-    assert not [place for place in accepted if not allowed(place)]
+    allowed = harmless.get(name, lambda entry: False)
+    assert not [entry for entry in accepted if not allowed(entry)]
 
 
 NULLABLE = ("mean", "compute_dtype", "attention_backend", "normaliser", "variables", "support")
@@ -145,12 +145,12 @@ def test_a_changed_document_is_told_by_its_checksum(valid, tmp_path):
 
 
 @pytest.mark.parametrize("bit", range(0, 8))
-def test_flipped_bits_are_told(bit, valid, tmp_path):
+def test_flipped_bits_are_refused(bit, valid, tmp_path):
     rng = np.random.default_rng(bit)
     content, path = bytearray(valid.read_bytes()), tmp_path / "m.safetensors"
-    for place in rng.integers(0, len(content), 40):
+    for offset in rng.integers(0, len(content), 40):
         damaged = content.copy()
-        damaged[place] ^= 1 << bit
+        damaged[offset] ^= 1 << bit
         path.write_bytes(damaged)
         with pytest.raises(ValueError, match="expected"):
             load(path)

@@ -41,15 +41,15 @@ def test_observations_and_places(kind):
     model = model.with_variables("time", "pressure", units={"time": "hours since 1900-1-1"})
     if kind == "frame":
         posterior = model.condition(pd.DataFrame({"time": HOURS, "pressure": PASCALS}))
-        places = pd.DataFrame({"time": HOURS})
+        locations = pd.DataFrame({"time": HOURS})
     else:
         posterior = model.condition(HOURS[:, None], PASCALS[:, None])
-        places = HOURS[:, None]
+        locations = HOURS[:, None]
     seen = posterior.observations
     assert seen.x.dtype == seen.y.dtype == jnp.float32
     assert_allclose(seen.x, scaled(HOURS, START, 0.25), rtol=1e-6, atol=1e-6)
     assert_allclose(seen.y, scaled(PASCALS, 1e7, 0.5), rtol=1e-6, atol=1e-6)
-    assert_allclose(read_target_inputs(posterior, places), seen.x, rtol=0)
+    assert_allclose(read_target_inputs(posterior, locations), seen.x, rtol=0)
 
 
 def test_functions_of_a_recipe():

@@ -65,9 +65,9 @@ from geomndp.score import NetworkScore
 net = RelativeAttention(1, 1, width=8, num_layers=1, num_heads=2, key=jr.key(0))
 model = Model(OrnsteinUhlenbeck(White(), LinearSchedule(0.0, 10.0)), NetworkScore(net))
 x = np.linspace(-2, 2, {points})[:, None].astype("float32")
-told = lambda done: print("done", done, flush=True)
+report = lambda done: print("done", done, flush=True)
 try:
-    model.sample(x, key=0, num_samples={samples}, sampler=Amortised({steps}), progress=told)
+    model.sample(x, key=0, num_samples={samples}, sampler=Amortised({steps}), progress=report)
 except KeyboardInterrupt:
     print("stopped", flush=True)
 """

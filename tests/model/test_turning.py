@@ -1,4 +1,4 @@
-"""Models that turn with their inputs: samples, posterior samples, likelihoods; unseen places.
+"""Models that turn with their inputs: samples, posterior samples, likelihoods; unseen locations.
 
 Noise is turned too, so that a sample must turn into the sample of the turned problem.
 """
@@ -24,7 +24,7 @@ from ..samplers.helper import hurried, noise_for, run_with
 BOUNDS = {"float32": 1e-3, "float64": 1e-8}
 SAMPLERS = {"amortised": samplers.Amortised(3), "langevin": samplers.Langevin(2, 1)}
 M = 4
-# The side information of "plane-side" belongs to its places and needs no test of its own here.
+# The side information of "plane-side" belongs to its locations and needs no test of its own here.
 FAST = ("plane-vector-float32", "space-tensor-float64")
 CASES = [
     pytest.param(name, dtype, id=f"{name}-{dtype}", marks=mark)
@@ -35,7 +35,7 @@ CASES = [
 ]
 
 
-def places(net, dtype):
+def locations(net, dtype):
     """A small regular grid, observed points first."""
     d = net.field_type.dim
     axis = 0.6 * np.arange(3 if d == 2 else 2)
@@ -57,7 +57,7 @@ def relative(found, expected):
 @pytest.mark.parametrize(("name", "dtype"), CASES)
 def test_samples_and_likelihoods_turn(name, dtype, getkey):
     net, model = make(name, dtype, getkey())
-    x = places(net, dtype)
+    x = locations(net, dtype)
     y = jr.normal(getkey(), (len(x), net.output_dim), dtype)
     probe = jr.rademacher(getkey(), (1, *y[M:].shape), dtype)
     g = random_transform(net.field_type.dim, key=getkey(), dtype=dtype)

@@ -59,7 +59,7 @@ def awake(name, *, key, **options):
 
 
 def draw(net, *, key, grid=False, masked=2, n=27):
-    """Values at n random places within reach of each other, or on a regular grid."""
+    """Values at n random locations within reach of each other, or on a regular grid."""
     rng, d = random(key), net.field_type.dim
     if grid:
         axis = np.arange(round(n ** (1 / d)) + 1e-9) * 0.6

@@ -6,12 +6,12 @@ from numpy.testing import assert_allclose
 
 from .helper import awake, draw, run
 
-WAVES = {"num_frequencies": 2}
+FOURIER = {"num_frequencies": 2}
 
 
 @pytest.mark.parametrize(
     ("name", "options"),
-    [("absolute", {}), ("absolute", WAVES), ("absolute", {"pre_norm": True}), ("centred", {})],
+    [("absolute", {}), ("absolute", FOURIER), ("absolute", {"pre_norm": True}), ("centred", {})],
 )
 def test_order_of_input_dimensions(name, options, getkey):
     net = awake(name, key=getkey(), **options)
@@ -35,7 +35,7 @@ def test_absolute_inputs_are_seen(name, getkey):
     assert float(jnp.max(jnp.abs(moved - run(net, *function)))) > 1e-3
 
 
-@pytest.mark.parametrize("options", [{"token_axis": "points"}, {"token_axis": "points", **WAVES}])
+@pytest.mark.parametrize("options", [{"token_axis": "points"}, {"token_axis": "points", **FOURIER}])
 def test_centred_tokens_of_points_do_not_change_with_translations(options, getkey):
     net = awake("centred", key=getkey(), **options)
     function = draw(key=getkey())

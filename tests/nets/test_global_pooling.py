@@ -1,4 +1,4 @@
-"""Averages over all points: constants stay, widths are as told, functions and padding are apart."""
+"""Pooling over all points: constants are kept, widths as given; functions and padding apart."""
 
 import jax.numpy as jnp
 import jax.random as jr

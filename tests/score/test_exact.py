@@ -38,7 +38,7 @@ KEPT = np.flatnonzero(MASK)
 
 
 def times(*, key, zero=True):
-    """One time a point, a zero among them."""
+    """One time per point, a zero among them."""
     t = jr.uniform(key, (N,), minval=1e-3, dtype=jnp.float64)
     return t.at[1].set(0.0) if zero else t
 

@@ -108,7 +108,7 @@ def test_every_form_says_the_same(posterior):
 
 
 def test_rows_may_come_in_any_order():
-    """The places are matched by the inputs, wherever pandas put the rows."""
+    """The locations are matched by the inputs, wherever pandas put the rows."""
     draws = RNG.normal(size=(6, 3))
     index = {"sample": np.repeat(np.arange(6), 3), "hour": np.tile(HOURS, 6)}
     frame = pd.DataFrame({**index, "w": draws.reshape(-1)})
@@ -222,11 +222,11 @@ WRONG = {
         "a table with the truth of a, b, got an array",
     ),
     "arrays": (lambda: summaries.describe(np.ones((4, 2))), "Dataset or DataFrame to describe"),
-    "places": (
+    "locations": (
         lambda: summaries.mean(SAMPLE.rename(a="lat").assign(lon=SAMPLE.a)),
         "got locations: see track_mean",
     ),
-    "no places": (lambda: summaries.track_mean(SAMPLE), "a latitude and a longitude"),
+    "no locations": (lambda: summaries.track_mean(SAMPLE), "a latitude and a longitude"),
     "not unit vectors": (lambda: summaries.track_mean(np.ones((4, 2, 3))), "on Sphere"),
 }
 

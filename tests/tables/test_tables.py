@@ -142,11 +142,11 @@ def test_round_trip_of_units_and_places_is_the_identity(stations, tracks):
     units = stations.normaliser
     assert_allclose(units.inverse_y(units.forward_y(y)), y, rtol=1e-14)
     assert_allclose(units.inverse_x(units.forward_x(y)), y, rtol=1e-14)
-    places = np.array([[10.0, -180.0], [-89.0, 179.5], [0.0, 0.0], [55.5, -7.25]])
+    locations = np.array([[10.0, -180.0], [-89.0, 179.5], [0.0, 0.0], [55.5, -7.25]])
     names = tracks.variables
-    assert_allclose(names.from_values(names.to_values(places)), places, atol=1e-12)
+    assert_allclose(names.from_values(names.to_values(locations)), locations, atol=1e-12)
     real = Variables((Variable("x"),), (Variable("y"),))
-    assert real.from_values(real.to_values(places)) is places
+    assert real.from_values(real.to_values(locations)) is locations
 
 
 def test_rows_may_stand_twice(stations, readings):

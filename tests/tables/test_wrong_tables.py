@@ -177,8 +177,8 @@ def test_wrong_names(stations, readings):
     refused(lambda: name_variables("x", "x", "real"), "different names")
     refused(lambda: name_variables("x", "y", "torus"), "codomain")
     refused(lambda: name_variables("x", (1,), "real"), "names of outputs")
-    places = (Variable("lat", "degrees_north"), Variable("lon"))
-    refused(lambda: Variables((Variable("t"),), places, "sphere"), "degrees_east on the sphere")
+    locations = (Variable("lat", "degrees_north"), Variable("lon"))
+    refused(lambda: Variables((Variable("t"),), locations, "sphere"), "degrees_east on the sphere")
     for name in ("", "sample"):
         refused(lambda name=name: Variable(name), "a name of its own")
 

@@ -1,4 +1,4 @@
-"""One trainer per folder: the second is refused at once, and told who holds it."""
+"""One trainer per folder: the second is refused at once, and the error names the holder."""
 
 import errno
 import fcntl

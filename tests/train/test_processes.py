@@ -77,8 +77,8 @@ def test_two_processes_give_the_losses_of_one(whole, start, tmp_path):
         address = f"localhost:{free.getsockname()[1]}"
     results, folder = [tmp_path / f"{i}.npz" for i in range(2)], tmp_path / "run"
     options = ("--steps", FEW, "--folder", folder)
-    places = [(result, "--processes", address, i) for i, result in enumerate(results)]
-    finish(*(start(*place, *options, flags=QUICK) for place in places))
+    commands = [(result, "--processes", address, i) for i, result in enumerate(results)]
+    finish(*(start(*command, *options, flags=QUICK) for command in commands))
     first, second = map(np.load, results)
     assert first["devices"] == second["devices"] == 2
     assert_array_equal(first["params"], second["params"])

@@ -108,8 +108,8 @@ def test_scale_mixture_samples_have_its_variances():
 
 def test_beginnings_integrate_to_one(getkey):
     law = baselines.GenesisDensity.fit(SPHERE.uniform(30, key=getkey()))
-    places = SPHERE.uniform(20_000, key=jr.key(0))
-    density = np.exp(np.asarray(jax.jit(jax.vmap(law.log_prob))(places))) * 4 * np.pi
+    locations = SPHERE.uniform(20_000, key=jr.key(0))
+    density = np.exp(np.asarray(jax.jit(jax.vmap(law.log_prob))(locations))) * 4 * np.pi
     assert abs(density.mean() - 1) < 4 * density.std() / np.sqrt(len(density))
 
 
