@@ -108,7 +108,7 @@ def make_model(
 
 
 def make_loss() -> DenoisingLoss:
-    """The recipe of the 1D models: times dense near zero, likelihood weights."""
+    """Default loss, as of the 1D models: dense times near zero, likelihood weights."""
     return default_loss("real")
 
 

@@ -25,10 +25,10 @@ UNSEEN = ("half", "finer", "coarser", "wider", "scattered", "moved")
 
 
 def locations(name: str, problem: FieldProblem, seed: int = 0) -> Float[np.ndarray, "n d"]:
-    """Places of one kind, made from the grid of a problem.
+    """One set of locations off the grid, made from the grid of a problem.
 
     A random half of it; its spacing times 0.8 or 1.25, as many points; the same spacing on a disc
-    a third wider; as many uniform points on the disc; the grid after a random motion of the plane.
+    a third wider; as many uniform points on the disc; the grid after a random rigid transform.
     """
     _validation.one_of("name", name, UNSEEN)
     grid, random = problem.grid, np.random.default_rng(seed)
