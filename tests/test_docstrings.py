@@ -9,24 +9,34 @@ import pytest
 # Packages that are documented in full.
 PACKAGES = (
     "baselines",
+    "data",
     "equivariance",
     "evaluate",
     "geometry",
     "gp",
     "kernels",
+    "law",
     "likelihood",
     "linalg",
+    "model",
+    "noising",
+    "plot",
     "predictive",
     "samplers",
+    "score",
     "solve",
+    "summaries",
+    "tables",
+    "train",
 )
-RESULTS = ("ConditionedGP",)
+RESULTS = ("ConditionedGP", "Posterior", "TrainingPlan")
 """Classes that users are given and do not make."""
 
 
 def unexplained(value) -> list[str]:
     """Arguments of a function or a constructor without a line in a section Args or Attributes."""
-    text = inspect.getdoc(value) or ""
+    places = (value, value.__init__) if inspect.isclass(value) else (value,)
+    text = "\n".join(inspect.getdoc(place) or "" for place in places)
     sections = re.findall(r"^(?:Args|Attributes):\n((?:    .*\n?|\n)*)", text, re.MULTILINE)
     named = set(re.findall(r"^    \*{0,2}(\w+)", "".join(sections), re.MULTILINE))
     if inspect.isclass(value):  # a field may have a string of its own below it instead

@@ -54,7 +54,16 @@ def chosen_flow(flow: Flow | None, key: Any) -> Flow:
 def log_prob(
     flow: Flow, problem: Problem, y: Outputs, mask: Mask | None, key, route: str
 ) -> LogProb:
-    """Log-density of y at the problem's inputs given its observations; masked rows do not count."""
+    """Log-density of y at the problem's inputs given its observations.
+
+    Args:
+        flow: Solver of the probability flow.
+        problem: The model, the inputs (n, d) and the observations.
+        y: Values in the model's units, shape (n, p).
+        mask: 1 for real rows, 0 for padding, shape (n,).
+        key: Random key of the divergence's probes; None for an exact divergence.
+        route: "conditional" (one solve) or "joint" (two).
+    """
     problem = problem if mask is None else dataclasses.replace(problem, mask=mask)
     solutions = [solve(flow, problem, y, key, part) for part in solves(problem, route)]
     return flow.summary(*solutions)

@@ -45,9 +45,13 @@ from geomndp.tables import (
 class Model(AbstractProcess, AbstractPredictive):
     """Law of functions: a noising and the score of what it noised.
 
-    `normaliser` changes between the data's units, which every method speaks, and the model's.
-    With `variables` (names and units, see `with_variables`) every method also takes a DataFrame or
-    Dataset in the place of x and y. `support` is what training saw: requests outside of it warn.
+    Args:
+        noising: Forward process.
+        score: Score of the noised law, exact or learnt.
+        t_min: Smallest diffusion time, at which samples end and densities are given.
+        normaliser: Change between the data's units, which every method takes, and the model's.
+        variables: Names and units (see `with_variables`): x and y may then come as one table.
+        support: What training saw: requests outside of it warn.
     """
 
     noising: AbstractNoising

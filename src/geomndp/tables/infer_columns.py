@@ -27,7 +27,11 @@ def outputs(dataset: Any, names: Any, codomain: str) -> tuple[str, ...]:
 
 
 def latlon_names(table: Any) -> tuple[str, str]:
-    """Find the latitude and the longitude of a table, by standard name, units, or name."""
+    """Names of the latitude and the longitude of a table, by standard name, units, or name.
+
+    Args:
+        table: A DataFrame or a Dataset.
+    """
     about = adapter_of(table).attributes(table)
     return _find(about, 0), _find(about, 1)
 

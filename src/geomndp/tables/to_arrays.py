@@ -48,7 +48,11 @@ class Rows(NamedTuple):
 
 
 def is_table(value: Any) -> bool:
-    """Whether this is an object of pandas or xarray."""
+    """Whether a value is an object of pandas or xarray.
+
+    Args:
+        value: Anything.
+    """
     modules = {cls.__module__.partition(".")[0] for cls in type(value).__mro__}
     return not modules.isdisjoint(("pandas", "xarray"))
 
@@ -124,7 +128,14 @@ def read_rows(
 def read_observations(
     variables: Variables, table: Any, noise: Any = 0.0, time_origin: str | None = None
 ) -> Rows:
-    """Read what a model is conditioned on: at least one row; a row may stand there twice."""
+    """Read what a model is conditioned on: at least one row; a row may be repeated.
+
+    Args:
+        variables: The model's.
+        table: A DataFrame or a Dataset.
+        noise: Variances of the errors: one number, one per row, or the name of a column.
+        time_origin: Date from which times count, where the model learnt elapsed times.
+    """
     rows = read_rows(variables, table, noise, time_origin)
     if not len(rows.x):
         raise ValueError(
@@ -135,7 +146,12 @@ def read_observations(
 
 
 def read_time_origin(variables: Variables | None, time_origin: Any) -> str | None:
-    """Moment from which the datetimes of a model's inputs count; None is left open."""
+    """Date from which the datetimes of a model's inputs count; None is left open.
+
+    Args:
+        variables: The model's.
+        time_origin: A datetime, or its text in ISO 8601.
+    """
     if time_origin is None:
         return None
     times = [split_time(part.units) for part in ([] if variables is None else variables.inputs)]

@@ -19,10 +19,14 @@ LATLON = (("latitude", LATITUDE), ("longitude", LONGITUDE))
 
 
 class Variable(eqx.Module):
-    """One input or output; `units` as CF writes them, "" for unknown.
+    """One input or output.
 
-    Units of time also take datetimes: "days" counts from the earliest time of the observations,
-    "days since 2000-01-01" from that date.
+    Args:
+        name: Its column or coordinate in tables.
+        units: As CF writes them, "" for unknown. Units of time also take datetimes: "days" counts
+            from the earliest time of the observations, "days since 2000-01-01" from that date.
+        long_name: Name for people.
+        standard_name: Name in the CF table.
     """
 
     name: str = eqx.field(static=True)
@@ -44,8 +48,11 @@ class Variable(eqx.Module):
 class Variables(eqx.Module):
     """Inputs and outputs of a model in their order.
 
-    With codomain "sphere" the outputs are latitude and longitude in degrees, in this order, and
-    the model's values the unit vectors of R^3 there.
+    Args:
+        inputs: Columns of x.
+        outputs: Columns of y.
+        codomain: "real", or "sphere": the outputs are then latitude and longitude in degrees, in
+            this order, and the model's values the unit vectors of R^3 there.
     """
 
     inputs: tuple[Variable, ...]
