@@ -47,8 +47,7 @@ def test_masked_observations_are_left_out(exact, split):
         exact.condition(xc, yc, mask=MASK[:2] * 0)
 
 
-@pytest.mark.parametrize("noise", [0.0, 0.01])
-def test_traced_requests_are_those_of_a_hand_made_problem(learnt, split, noise):
+def test_traced_requests_are_those_of_a_hand_made_problem(learnt, split, noise=0.01):
     """So that a measurement needs no `Problem` of its own; a traced mask stays data."""
     xc, yc, x, y = split
 
@@ -63,11 +62,9 @@ def test_traced_requests_are_those_of_a_hand_made_problem(learnt, split, noise):
         samples = SAMPLER.draw(problem, key=key, num_samples=2).y
         return samples, likelihood_routes.log_prob(FLOW, problem, y, None, key, "conditional")
 
-    found, expected = (jax.jit(fn)(MASK, jr.key(3)) for fn in (ask, by_hand))
-    jax.tree.map(assert_array_equal, found, expected)
     masks, keys = jnp.stack([MASK, jnp.ones(3)]), jr.split(jr.key(3), 2)
-    many, first = jax.vmap(ask)(masks, keys), jax.jit(ask)(masks[0], keys[0])
-    jax.tree.map(lambda a, b: assert_allclose(a[0], b, rtol=1e-4), many, first)
+    many, first = jax.vmap(ask)(masks, keys), jax.jit(by_hand)(masks[0], keys[0])
+    jax.tree.map(lambda a, b: assert_allclose(a[0], b, rtol=1e-5), many, first)
 
 
 def test_traced_noise_counts_as_noise(learnt, split):
@@ -87,3 +84,17 @@ def test_moments_are_those_of_samples(exact, gp, function):
         assert_allclose(found, right, atol=5 * float(np.max(expected[1])) / np.sqrt(256))
     with pytest.raises(ValueError, match="expected a key"):
         exact.mean_and_std(x)
+
+
+def test_draws_and_densities_are_those_of_earlier_releases(exact):
+    """The same numbers for the same keys, of the prior and of a posterior."""
+    x = np.array([-1.0, -0.3, 0.2, 0.9, 1.4])
+    y, law = np.sin(x), exact.condition(x[:2], np.sin(x[:2]))
+    prior = exact.sample(x, key=3, num_samples=3)[0, :, 0]
+    expected = [0.22484323423657648, 0.6297045594096528, -0.9325464095834142]
+    assert_allclose(prior[:3], expected, rtol=1e-7)
+    posterior = law.sample(x[2:], key=3, num_samples=3)[0, :, 0]
+    expected = [0.15149958077199252, 0.5961774946955403, -0.5811611558147234]
+    assert_allclose(posterior, expected, rtol=1e-7)
+    assert_allclose(exact.log_prob(x, y), -4.801929745972138, rtol=1e-7)
+    assert_allclose(law.log_prob(x[2:], y[2:], jr.key(2)), -3.036677119137698, rtol=1e-7)

@@ -1,4 +1,4 @@
-"""A model in the hand: sample, condition, log-density, fit, save, load."""
+"""High-level model API: sample, condition, log-density, fit, save, load."""
 
 from geomndp._deprecated import deprecated_names
 from geomndp.likelihood import LogProb

@@ -32,18 +32,23 @@ WIDTH = 100
 @renamed_arguments(peak="peak_learning_rate", choices="description")
 @dataclasses.dataclass(frozen=True)
 class TrainingPlan:
-    """An untrained model, its training functions (in the model's units) and how to train it.
+    """An untrained model, its training functions and how to train it.
 
-    `print` shows `description`, pairs of what was chosen and how.
-    `gn.fit(plan, steps=..., key=...)` trains the model; any option of `fit` given there comes
-    first.
+    `print` shows the description; `gn.fit(plan, steps=..., key=...)` trains the model, and any
+    option of `fit` given there comes first.
+
+    Attributes:
+        model: The untrained model.
+        data: Generator of training functions, in the model's units.
+        loss: The loss.
+        peak_learning_rate: Highest learning rate.
+        description: Pairs of what was chosen and how.
     """
 
     model: Model
     data: AbstractGenerator
     loss: DenoisingLoss
     peak_learning_rate: float
-    """Highest learning rate."""
     description: tuple[tuple[str, str], ...]
 
     peak = renamed_attribute("peak_learning_rate")

@@ -1,4 +1,4 @@
-"""A model in the hand: samples, posterior samples given any observations, and log-likelihoods."""
+"""High-level model API: samples, posteriors given any observations, and log-likelihoods."""
 
 from __future__ import annotations
 

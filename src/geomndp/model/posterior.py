@@ -52,11 +52,13 @@ class SampleOptions(TypedDict, total=False):
 
 
 class Posterior(AbstractPredictive):
-    """Law of a model's functions given observations (held in the model's units).
+    """Law of a model's functions given observations; the model's prior without any.
 
-    Without observations it is the model's prior. `time_origin` is the moment from which the
-    datetimes of observations were counted, `centre` what was subtracted from far inputs in the
-    model's units, `()` for nothing.
+    Attributes:
+        model: The model.
+        observations: The observations, in the model's units.
+        time_origin: Moment from which the datetimes of observations were counted.
+        centre: What was subtracted from far inputs in the model's units, `()` for nothing.
     """
 
     model: Model

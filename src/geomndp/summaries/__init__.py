@@ -1,4 +1,4 @@
-"""What samples say: summaries and proper scores, each with its Monte Carlo error."""
+"""Summaries of samples and metrics against the truth, each with its Monte Carlo error."""
 
 from geomndp.summaries.describe import describe
 from geomndp.summaries.metrics import (
