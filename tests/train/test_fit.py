@@ -18,13 +18,13 @@ from .helper import NOISING, TinyGenerator, parameters, tiny_run, tiny_score
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("whole")
+def complete(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("complete")
     return folder, *tiny_run(folder)
 
 
-def test_history_log_and_checkpoints(whole):
-    folder, trained, history = whole
+def test_history_log_and_checkpoints(complete):
+    folder, trained, history = complete
     assert_array_equal(history.steps, np.arange(5, 41, 5))
     assert np.isfinite(history.loss).all() and np.all(np.diff(history.seconds) > 0)
     rows = np.loadtxt(folder / "log.csv", delimiter=",", skiprows=1)
@@ -34,8 +34,8 @@ def test_history_log_and_checkpoints(whole):
     assert trained.conditional
 
 
-def test_a_finished_run_is_read_back(whole):
-    folder, trained, history = whole
+def test_a_finished_run_is_read_back(complete):
+    folder, trained, history = complete
     again, same = tiny_run(folder)
     for a, b in zip(parameters(trained), parameters(again), strict=True):
         assert_array_equal(a, b)
@@ -56,20 +56,20 @@ def interrupted(after):
     return stopped
 
 
-def test_an_interrupted_run_goes_on_to_the_same_bits(whole, tmp_path, monkeypatch):
-    _, trained, history = whole
+def test_an_interrupted_run_goes_on_to_the_same_bits(complete, tmp_path, monkeypatch):
+    _, trained, history = complete
     monkeypatch.setattr(loop, "train_steps", interrupted(after=5))
     with pytest.raises(KeyboardInterrupt, match=r"after step 25; .* step 20 in .*checkpoints"):
         tiny_run(tmp_path)
     monkeypatch.undo()
-    again, whole_history = tiny_run(tmp_path)
+    again, resumed = tiny_run(tmp_path)
     for a, b in zip(parameters(trained), parameters(again), strict=True):
         assert_array_equal(a, b)
-    assert_array_equal(whole_history.loss, history.loss)
-    assert_array_equal(whole_history.steps, history.steps)
+    assert_array_equal(resumed.loss, history.loss)
+    assert_array_equal(resumed.steps, history.steps)
 
 
-def test_a_failed_write_stops_the_run_and_says_what_is_kept(whole, tmp_path, monkeypatch):
+def test_a_failed_write_stops_the_run_and_says_what_is_kept(complete, tmp_path, monkeypatch):
     """Both of the log and of a checkpoint; then the run ends as if nothing had been."""
     for method, message in ((train.Log, "append"), (train.Checkpoints, "save")):
         with monkeypatch.context() as patch:
@@ -77,9 +77,9 @@ def test_a_failed_write_stops_the_run_and_says_what_is_kept(whole, tmp_path, mon
             with pytest.raises(OSError, match=r"^no room; the last good checkpoint is step \d+ in"):
                 tiny_run(tmp_path / message)
         trained, history = tiny_run(tmp_path / message)
-        for a, b in zip(parameters(whole[1]), parameters(trained), strict=True):
+        for a, b in zip(parameters(complete[1]), parameters(trained), strict=True):
             assert_array_equal(a, b)
-        assert_array_equal(history.loss, whole[2].loss)
+        assert_array_equal(history.loss, complete[2].loss)
 
 
 def failing(method, after):
@@ -95,8 +95,8 @@ def failing(method, after):
     return fails
 
 
-def test_another_run_in_the_same_folder_is_refused(whole):
-    folder = whole[0]
+def test_another_run_in_the_same_folder_is_refused(complete):
+    folder = complete[0]
     with pytest.raises(train.CheckpointError, match="another run, with other key"):
         tiny_run(folder, key=jr.key(2))
     with pytest.raises(
@@ -161,8 +161,8 @@ def contents(folder):
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_a_run_without_checkpoints_leaves_those_of_another_alone(whole):
-    folder = whole[0]
+def test_a_run_without_checkpoints_leaves_those_of_another_alone(complete):
+    folder = complete[0]
     before = contents(folder)
     with pytest.raises(ValueError, match="expected a folder without checkpoints, got"):
         tiny_run(folder, checkpoint_every=None)
@@ -185,7 +185,7 @@ def harmed(text, how):
     ("how", "lost", "bad"),
     [("garbage", 0, 3), ("cut", 2, 1), ("line", 1, 0), ("no header", 0, 0), ("file", 4, 0)],
 )
-def test_a_harmed_log_does_not_stop_a_run(how, lost, bad, whole, tmp_path, monkeypatch):
+def test_a_harmed_log_does_not_stop_a_run(how, lost, bad, complete, tmp_path, monkeypatch):
     monkeypatch.setattr(loop, "train_steps", interrupted(after=4))
     with pytest.raises(KeyboardInterrupt):
         tiny_run(tmp_path)
@@ -197,9 +197,9 @@ def test_a_harmed_log_does_not_stop_a_run(how, lost, bad, whole, tmp_path, monke
         path.unlink()
     with pytest.warns(UserWarning, match=f"skipped {bad} lines") if bad else nullcontext():
         trained, history = tiny_run(tmp_path)
-    for a, b in zip(parameters(whole[1]), parameters(trained), strict=True):
+    for a, b in zip(parameters(complete[1]), parameters(trained), strict=True):
         assert_array_equal(a, b)
-    assert len(history.steps) == 8 - lost and set(history.loss) <= set(whole[2].loss)
+    assert len(history.steps) == 8 - lost and set(history.loss) <= set(complete[2].loss)
     kept = tmp_path / "log.damaged.csv"
     assert kept.read_text() == harmed(text, how) if bad else not kept.exists()
 
@@ -242,10 +242,10 @@ def test_nan_stops_the_run_and_says_where(tmp_path):
         tiny_run(generator=generator, key=key, chunk=1)
 
 
-def test_a_log_without_checkpoints(tmp_path, whole):
+def test_a_log_without_checkpoints(tmp_path, complete):
     _, history = tiny_run(tmp_path, checkpoint_every=None)
     assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", "log.csv"]
-    assert_array_equal(history.loss, whole[2].loss)
+    assert_array_equal(history.loss, complete[2].loss)
 
 
 def test_progress_is_shown_unless_quiet(capsys):
@@ -264,11 +264,13 @@ def test_joint_training_is_noted_and_eps_is_passed_on():
         tiny_run(steps=5, checkpoint_every=0)
 
 
-def test_the_average_is_returned(whole):
+def test_the_average_is_returned(complete):
     trainer, state = train.init(
         tiny_score(), NOISING, TinyGenerator(), train.DenoisingLoss(), train.adam(40), key=jr.key(1)
     )
     for _ in range(8):
         state, _ = train.train_steps(trainer, state, 5)
-    for a, b in zip(parameters(trainer.score(state.ema_params)), parameters(whole[1]), strict=True):
+    for a, b in zip(
+        parameters(trainer.score(state.ema_params)), parameters(complete[1]), strict=True
+    ):
         assert_array_equal(a, b)
