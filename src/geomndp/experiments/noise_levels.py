@@ -83,8 +83,12 @@ def noise_rows(
         for name, values in zip(("kl", "floor"), zip(*kls, strict=True), strict=True):
             row[name] = _pair(values)
         if logs:
-            exact, found = np.transpose(logs)
-            row |= {"log_prob": _pair(found), "gp": _pair(exact), "regret": _pair(exact - found)}
+            exact, log_probs = np.transpose(logs)
+            row |= {
+                "log_prob": _pair(log_probs),
+                "gp": _pair(exact),
+                "regret": _pair(exact - log_probs),
+            }
         rows.append(row)
     return rows
 
@@ -132,8 +136,8 @@ def _log_densities(model, where, noise, seed) -> tuple[float, float]:
     logdet = np.sum(np.log(np.diag(task.factor)))
     exact = -0.5 * np.sum(z**2 + np.log(2 * np.pi)) - logdet
     posterior = model.condition(*(np.float32(v) for v in (task.xc, task.yc)), noise=noise)
-    found = float(posterior.log_prob(np.float32(task.x), np.float32(y)))
-    return exact / len(task.x), found / len(task.x)
+    log_prob = float(posterior.log_prob(np.float32(task.x), np.float32(y)))
+    return exact / len(task.x), log_prob / len(task.x)
 
 
 def _pair(values: Sequence[float] | np.ndarray) -> list[float]:

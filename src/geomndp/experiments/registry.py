@@ -41,8 +41,8 @@ def experiment(name: str) -> Experiment:
 
 def models() -> dict[str, Experiment]:
     """Every model that can be trained, with its experiment."""
-    found = map(experiment, EXPERIMENTS)
-    return {model: each for each in found for model in each.models}
+    experiments = map(experiment, EXPERIMENTS)
+    return {model: each for each in experiments for model in each.models}
 
 
 def find(model: str) -> Experiment:

@@ -42,8 +42,8 @@ def log_likelihood(value: float, error: float | None = None) -> str:
 def score_errors(part: dict) -> Table:
     """Integrated error of the score."""
     rows = [
-        (name, pair(found["joint"]["gap"], 5), pair(found["conditional"]["gap"], 5))
-        for name, found in part.items()
+        (name, pair(entry["joint"]["gap"], 5), pair(entry["conditional"]["gap"], 5))
+        for name, entry in part.items()
     ]
     header = ("model", "joint", "conditional")
     return Table("Error of the score, nats per target", header, rows)

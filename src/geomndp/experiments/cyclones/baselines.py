@@ -55,15 +55,15 @@ def blurred(baseline: AbstractBaseline) -> AbstractBaseline:
 
 
 def baseline_rows(
-    parts: Sequence[Split],
+    splits: Sequence[Split],
     *,
     names: Sequence[str] | None = None,
     num_samples: int = 50,
     report: Callable[[str], None] = lambda line: None,
 ) -> list[Row]:
     """Measure the baselines: fitted to each split's training storms, scored on those held out."""
-    found: dict[tuple[str, str], list[TrackMetrics]] = {}
-    for number, split in enumerate(parts):
+    metrics_by_row: dict[tuple[str, str], list[TrackMetrics]] = {}
+    for number, split in enumerate(splits):
         x, y = jnp.asarray(split.train.x), jnp.asarray(split.train.y)
         for name in BASELINES if names is None else names:
             fit, tasks = BASELINES[name]
@@ -72,9 +72,11 @@ def baseline_rows(
                 batch = task_batch(task(task_name), split.test, y.dtype)
                 options = {"key": jr.key(number), "num_samples": num_samples}
                 measured = measure(baseline, task(task_name), batch, **options)
-                found.setdefault((name, task_name), []).append(measured)
+                metrics_by_row.setdefault((name, task_name), []).append(measured)
                 report(f"split {number}, {name}, {task_name}: {measured}")
-    return [Row(name, task_name, tuple(values)) for (name, task_name), values in found.items()]
+    return [
+        Row(name, task_name, tuple(values)) for (name, task_name), values in metrics_by_row.items()
+    ]
 
 
 def measure_baselines(
@@ -91,13 +93,13 @@ def measure_baselines(
     """
     with jax.enable_x64(True):
         tracks = cyclones(path)
-        parts = {
+        split_sets = {
             "storms": [split_by_storm(tracks, seed) for seed in seeds],
             "seasons": [split_by_season(tracks)],
         }
         tables = {
             name: baseline_rows(splits, num_samples=num_samples, report=report)
-            for name, splits in parts.items()
+            for name, splits in split_sets.items()
         }
     results.write(out, {name: to_json(rows) for name, rows in tables.items()})
     return tables

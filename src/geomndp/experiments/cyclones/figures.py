@@ -33,24 +33,24 @@ def figures(results: dict, folder: Path, data: str | None = None) -> Iterator[Pa
     if data is None and not os.environ.get(VARIABLE):
         raise Unavailable(f"no tracks (give the archive as --data, or set {VARIABLE})")
     matplotlib.use("Agg")
-    parts = read_split(data, _pretrained.metadata(MODEL).get("split", 0))
+    split = read_split(data, _pretrained.metadata(MODEL).get("split", 0))
     model = load(MODEL)
-    yield tracks_figure(folder / "cyclones_tracks.png", model, parts)
-    yield fans_figure(folder / "cyclones_fans.png", model, parts)
+    yield tracks_figure(folder / "cyclones_tracks.png", model, split)
+    yield fans_figure(folder / "cyclones_fans.png", model, split)
 
 
 def tracks_figure(
-    path: str | Path, model: Model, parts: Split, *, num: int = 200, steps: int = 100, seed: int = 0
+    path: str | Path, model: Model, split: Split, *, num: int = 200, steps: int = 100, seed: int = 0
 ) -> Path:
     """Tracks held out above as many samples of the model, which saw the others."""
     import matplotlib.pyplot as plt
 
-    num = min(num, len(parts.test))
-    rows = np.random.default_rng(seed).permutation(len(parts.test))[:num]
-    joint = task_batch(task("joint"), parts.test.take(rows[:1]))
+    num = min(num, len(split.test))
+    rows = np.random.default_rng(seed).permutation(len(split.test))[:num]
+    joint = task_batch(task("joint"), split.test.take(rows[:1]))
     drawn = draw_tracks(model, joint, Amortised(steps), 0, num, 1, jr.key(seed))[0]
     figure, axes = plt.subplots(2, 1, figsize=(10, 8.4))
-    track_map(parts.test.y[rows], ax=axes[0], title=f"{num} storms held out", extent=EXTENT)
+    track_map(split.test.y[rows], ax=axes[0], title=f"{num} storms held out", extent=EXTENT)
     track_map(drawn, ax=axes[1], title=f"{num} samples of the model", extent=EXTENT)
     figure.tight_layout()
     return save_figure(figure, path)
@@ -59,7 +59,7 @@ def tracks_figure(
 def fans_figure(
     path: str | Path,
     model: Model,
-    parts: Split,
+    split: Split,
     *,
     storms: int = 4,
     num_samples: int = 30,
@@ -69,19 +69,19 @@ def fans_figure(
     """Samples between known ends and after a known start, with the truth, for some storms."""
     import matplotlib.pyplot as plt
 
-    storms = min(storms, len(parts.test))
-    rows = np.random.default_rng(seed).permutation(len(parts.test))[:storms]
-    some = parts.test.take(rows)
+    storms = min(storms, len(split.test))
+    rows = np.random.default_rng(seed).permutation(len(split.test))[:storms]
+    subset = split.test.take(rows)
     figure, axes = plt.subplots(2, storms, figsize=(3.6 * storms, 7), squeeze=False)
     for line, name in zip(axes, ("interpolation", "extrapolation"), strict=True):
         track_task = task(name)
-        tasks, c = task_batch(track_task, some), len(track_task.context)
+        tasks, c = task_batch(track_task, subset), len(track_task.context)
         samples = draw_tracks(
             model, tasks, Amortised(steps), c, num_samples, storms, jr.key(seed + 1)
         )
         for i, ax in enumerate(line):
             x, y = tasks.x[i], tasks.y[i]
-            title = f"{name}, {some.sid[i]}"
+            title = f"{name}, {subset.sid[i]}"
             known = x[:c], y[:c]
             fan_map(x[c:], samples[i], context=known, truth=y[c:], ax=ax, title=title)
     axes[0, 0].legend(fontsize="small")

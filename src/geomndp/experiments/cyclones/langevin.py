@@ -28,7 +28,7 @@ def paper_langevin(
 
 def langevin_rows(
     model: Model,
-    parts: Split,
+    split: Split,
     *,
     num_storms: int,
     num_samples: int,
@@ -37,11 +37,11 @@ def langevin_rows(
     batch_size: int = 64,
 ) -> list[Row]:
     """Rows of both conditional tasks on storms spread evenly over those held out, no densities."""
-    some = Split(parts.train, parts.test.spread(num_storms))
+    subset = Split(split.train, split.test.spread(num_storms))
     options = {"num_samples": num_samples, "batch_size": batch_size, "density": False}
     sampler = paper_langevin() if sampler is None else sampler
-    label = f"GeomNDP, Langevin ({len(some.test)} storms)"
+    label = f"GeomNDP, Langevin ({len(subset.test)} storms)"
     return [
-        Row(label, name, (measure(model, task(name), some, key=key, sampler=sampler, **options),))
+        Row(label, name, (measure(model, task(name), subset, key=key, sampler=sampler, **options),))
         for name in TASKS[1:]
     ]

@@ -104,5 +104,5 @@ class LatLonPredictive(AbstractPredictive):
         """Log-density by area of the sheet on which the known points lie."""
         track = CHART.to_plane(jnp.concatenate([self.context, y]))
         degrees = track[len(self.context) :]
-        found = self.law.log_prob_info(x, degrees, key=key, mask=mask, **options)
-        return found._replace(value=found.value + jnp.sum(jnp.log(CHART.stretch(degrees))))
+        info = self.law.log_prob_info(x, degrees, key=key, mask=mask, **options)
+        return info._replace(value=info.value + jnp.sum(jnp.log(CHART.stretch(degrees))))

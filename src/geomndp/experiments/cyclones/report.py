@@ -60,9 +60,11 @@ def summary(rows: Sequence[Row]) -> Table:
     """Both conditional tasks on the first split, the one that models were trained on."""
     lines = []
     for task_name in TASKS[1:]:
-        found = {row.label: row._replace(measures=row.measures[:1]) for row in _of(rows, task_name)}
-        for name in (name for name in SHORT if name in found):
-            cells = [_cell(found[name], *column) for column in _COLUMNS.values()]
+        by_label = {
+            row.label: row._replace(measures=row.measures[:1]) for row in _of(rows, task_name)
+        }
+        for name in (name for name in SHORT if name in by_label):
+            cells = [_cell(by_label[name], *column) for column in _COLUMNS.values()]
             # The paper's log-densities exceed what t_min allows.
             lines.append((task_name, name, *cells[:-1], "" if name == _PAPER else cells[-1]))
     return Table("Summary, first split by storm", ("task", "", *_COLUMNS), lines)
@@ -96,17 +98,17 @@ def _note(value) -> str:
 
 
 def _cell(row: Row, name: str, digits: int) -> str:
-    found = row.summary(name)
-    if found is None:
+    summary = row.summary(name)
+    if summary is None:
         return ""
-    mean, spread = found
+    mean, spread = summary
     return f"{mean:.{digits}f}" + (f" ± {spread:.{digits}f}" if len(row.measures) > 1 else "")
 
 
 def _of(rows: Sequence[Row], task_name: str) -> list[Row]:
     """Rows of a task: those of models after baselines, before those of the paper."""
-    some = [row for row in rows if row.task == task_name]
-    return sorted(some, key=lambda row: (row.label.startswith("paper"), _model(row) in MODELS))
+    subset = [row for row in rows if row.task == task_name]
+    return sorted(subset, key=lambda row: (row.label.startswith("paper"), _model(row) in MODELS))
 
 
 def _model(row: Row) -> str:
@@ -127,9 +129,9 @@ def _task(rows: Sequence[Row], task_name: str, title: str) -> Table:
 def _leads(rows: Sequence[Row], title: str) -> Table:
     lines = []
     for row in _of(rows, "extrapolation"):
-        found = [m.lead_errors for m in row.measures if m.lead_errors is not None]
-        if found:
-            lines.append((row.label, *(f"{mean:.0f}" for mean in np.mean(found, axis=0))))
+        errors = [m.lead_errors for m in row.measures if m.lead_errors is not None]
+        if errors:
+            lines.append((row.label, *(f"{mean:.0f}" for mean in np.mean(errors, axis=0))))
     header = ("mean error, km", *(f"+{hours} h" for hours in LEADS))
     return Table(f"{title}: extrapolation by lead time", header, lines)
 

@@ -75,10 +75,10 @@ def add_rows(rows: Iterable[Row], split: str, path: str | os.PathLike) -> list[R
     """
     content = results.read(path)
     _validation.one_of("split", split, ("storms", "seasons"))
-    found = {(row.label, row.task): row for row in from_json(content.get(split, []))}
-    found |= {(row.label, row.task): row for row in rows}
-    results.write(path, {**content, split: to_json(found.values())})
-    return list(found.values())
+    by_label = {(row.label, row.task): row for row in from_json(content.get(split, []))}
+    by_label |= {(row.label, row.task): row for row in rows}
+    results.write(path, {**content, split: to_json(by_label.values())})
+    return list(by_label.values())
 
 
 def _measures(data: dict) -> TrackMetrics:

@@ -33,13 +33,13 @@ def show_field(
     known, rest = order[:CONTEXTS], order[CONTEXTS:]
     grid = problem.grid.astype("float32")
     xc, x = jnp.asarray(grid[known]), jnp.asarray(grid[rest])
-    yc, *found = (np.asarray(part) for part in _truth(problem.gp, xc, x, data_key))
+    yc, *moments = (np.asarray(part) for part in _truth(problem.gp, xc, x, data_key))
     model, sampler = load(MODEL), Amortised(steps)
     options = {"key": draw_key, "num_samples": num_samples, "sampler": sampler}
     samples = model.condition(xc, yc).sample(x, **options)
     fields = np.zeros((num_samples, len(grid), 2))
     fields[:, known], fields[:, rest] = yc[None], np.asarray(samples)
-    law = _law(len(grid), known, rest, yc, *found)
+    law = _law(len(grid), known, rest, yc, *moments)
     return Section(
         "A vector field",
         f"One of {num_samples} samples of the model {MODEL} given the {CONTEXTS} vectors drawn in "
@@ -57,10 +57,10 @@ def _truth(gp: GP, xc, x, key: PRNGKeyArray):
     return yc, *gp.condition(xc, yc).mean_and_covariance(x)
 
 
-def _law(n: int, known, rest, y, found, matrix) -> tuple[np.ndarray, np.ndarray]:
+def _law(n: int, known, rest, y, target_mean, matrix) -> tuple[np.ndarray, np.ndarray]:
     """Exact mean (n, 2) and covariance (2n, 2n) of all values; what is observed does not vary."""
     mean, covariance = np.zeros((n, 2)), np.zeros((n, 2, n, 2))
-    mean[known], mean[rest] = y, found
+    mean[known], mean[rest] = y, target_mean
     blocks = np.asarray(matrix, float).reshape(len(rest), 2, len(rest), 2)
     covariance[np.ix_(rest, range(2), rest, range(2))] = blocks
     return mean, covariance.reshape(2 * n, -1)
@@ -68,7 +68,7 @@ def _law(n: int, known, rest, y, found, matrix) -> tuple[np.ndarray, np.ndarray]
 
 def _physics(problem: FieldProblem, fields, mean, covariance) -> list[Number]:
     """Root mean squares of divergence and curl by central differences, with those of the truth."""
-    found = []
+    numbers = []
     for name, operator in difference_operators(problem).items():
         value = np.sqrt(np.mean((fields.reshape(len(fields), -1) @ operator.T) ** 2))
         square = (operator @ mean.reshape(-1)) ** 2 + np.sum((operator @ covariance) * operator, 1)
@@ -76,8 +76,8 @@ def _physics(problem: FieldProblem, fields, mean, covariance) -> list[Number]:
         if name == "divergence":
             noise = np.sqrt(problem.gp.noise * np.sum(operator**2) / len(operator))
             exact += f", {noise:.3f} for its noise alone"
-        found.append(Number(f"{name} of the samples (rms)", f"{value:.3f}", exact))
-    return found
+        numbers.append(Number(f"{name} of the samples (rms)", f"{value:.3f}", exact))
+    return numbers
 
 
 def _error(samples, law, rest) -> Number:

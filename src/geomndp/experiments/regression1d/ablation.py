@@ -81,8 +81,8 @@ def ablation(
     scores = {k: dataclasses.replace(models[k], score=score) for k, score in trained.items()}
     scored = {setting: measurable(m) for setting, m in scores.items()}
     measures = AblationMetrics(problem, num, batches)
-    for setting, found in measure_all(measures, scored, workers).items():
-        rows.setdefault(setting, {**setting._asdict()}).update(found)
+    for setting, metrics in measure_all(measures, scored, workers).items():
+        rows.setdefault(setting, {**setting._asdict()}).update(metrics)
     return list(rows.values())
 
 
@@ -134,12 +134,12 @@ class AblationMetrics(NamedTuple):
         problem = self.problem
         tasks, contexts = problem.tasks(self.num, seed=1234, dtype="float32"), problem.contexts[1]
         options = {"flow": Flow(), "route": "conditional"}
-        found = log_likelihood(model, tasks, num_context=contexts, **options).per_target()
+        log_probs = log_likelihood(model, tasks, num_context=contexts, **options).per_target()
         exact = log_likelihood(problem.exact(), tasks, num_context=contexts).per_target().value
         return {
-            "log_prob": list(summarise(found.value)),
-            "regret": list(summarise(exact - found.value)),
-            "solver_error": float(jnp.mean(found.solver_error)),
+            "log_prob": list(summarise(log_probs.value)),
+            "regret": list(summarise(exact - log_probs.value)),
+            "solver_error": float(jnp.mean(log_probs.solver_error)),
         }
 
 
@@ -157,8 +157,8 @@ def measure_all(
         jobs[setting, "conditional"] = partial(measures.gap, model, "conditional")
         jobs[setting, "likelihood"] = partial(measures.likelihood, model)
         reference = dataclasses.replace(model, score=GaussianScore(measures.problem.exact()))
-        place = AblationConfig(setting.limit, EXACT), "likelihood"
-        jobs.setdefault(place, partial(measures.likelihood, reference))
+        reference_job = AblationConfig(setting.limit, EXACT), "likelihood"
+        jobs.setdefault(reference_job, partial(measures.likelihood, reference))
     kinds = {(s.limit, s.parametrisation == EXACT, what): (s, what) for s, what in reversed(jobs)}
     first = list(kinds.values())
     with ThreadPoolExecutor(workers) as pool:

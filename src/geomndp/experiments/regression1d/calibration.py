@@ -43,7 +43,7 @@ def calibration(
     tasks = problem.tasks(num, region=region, seed=seed, dtype="float32")
     sampler = Amortised() if sampler is None else sampler
     options = {"num_context": contexts, "num_samples": num_samples, "devices": devices}
-    found = evaluate.calibration(
+    measured = evaluate.calibration(
         model,
         tasks,
         key=jr.key(SAMPLES_KEY),
@@ -53,7 +53,7 @@ def calibration(
         **options,
     )
     result: dict = {
-        "model": _summary(found, bins),
+        "model": _summary(measured, bins),
         "num": num,
         "num_samples": num_samples,
         "seed": seed,
@@ -64,20 +64,20 @@ def calibration(
     if gp is not None:
         exact = evaluate.calibration(gp, tasks, key=jr.key(EXACT_KEY), **options)
         result["gp"] = _summary(exact, bins)
-        result["crps_regret"] = list(summarise(found.mean_crps() - exact.mean_crps()))
+        result["crps_regret"] = list(summarise(measured.mean_crps() - exact.mean_crps()))
     return result
 
 
-def _summary(found: Calibration, bins: int) -> dict:
-    pit = np.asarray(found.pit)
+def _summary(measured: Calibration, bins: int) -> dict:
+    pit = np.asarray(measured.pit)
     counts = np.stack([np.histogram(row, bins, (0, 1))[0] for row in pit]) / (pit.shape[1] / bins)
     summary = {
         "pit": counts.mean(axis=0).tolist(),
         "pit_error": (counts.std(axis=0, ddof=1) / np.sqrt(len(pit))).tolist(),
-        "crps": list(summarise(found.mean_crps())),
+        "crps": list(summarise(measured.mean_crps())),
     }
     for level in LEVELS:
-        inside = jnp.mean(interval_coverage(found.pit, level), axis=1)
+        inside = jnp.mean(interval_coverage(measured.pit, level), axis=1)
         summary[f"coverage{100 * level:.0f}"] = list(summarise(inside))
     return summary
 

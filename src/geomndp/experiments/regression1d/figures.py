@@ -87,9 +87,9 @@ def curve_figure(curves: dict[str, list[dict]], path: str | Path) -> Path:
     }
     for ax, (title, points) in zip(axes[0], curves.items(), strict=True):
         for key, label in names.items():
-            some = [(p["steps"], *p[key]) for p in points if key in p]
-            if some:
-                steps, means, errors = zip(*some, strict=True)
+            subset = [(p["steps"], *p[key]) for p in points if key in p]
+            if subset:
+                steps, means, errors = zip(*subset, strict=True)
                 ax.errorbar(steps, means, errors, marker="o", ms=3, capsize=2, label=label)
         ax.set(title=title, xlabel="steps", xscale="log", yscale="log")
         ax.set_xticks([point["steps"] for point in points])

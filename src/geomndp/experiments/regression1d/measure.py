@@ -39,9 +39,9 @@ def measure(
     """
     problem = problem_for(name) if problem is None else problem
 
-    def part(place: tuple[str, ...], function, *arguments, **settings):
-        if results.found(results.read(path), *place) is None:
-            results.update(path, place, function(*arguments, **settings))
+    def part(keys: tuple[str, ...], function, *arguments, **settings):
+        if results.found(results.read(path), *keys) is None:
+            results.update(path, keys, function(*arguments, **settings))
 
     def blocks(*names: str) -> Path | None:
         return None if directory is None else Path(directory, name, "-".join(names))

@@ -27,22 +27,22 @@ def calibration(part: dict) -> Table:
     """CRPS and coverage beside those of the exact process's own samples."""
     rows = []
     for name, regions in part.items():
-        for region, found in regions.items():
-            cells = [pair(found["model"]["crps"]), pair(found.get("crps_regret"))]
+        for region, entry in regions.items():
+            cells = [pair(entry["model"]["crps"]), pair(entry.get("crps_regret"))]
             for level in ("coverage50", "coverage90"):
-                exact = found["gp"][level] if "gp" in found else None
-                cells += [pair(found["model"][level], 3), pair(exact, 3)]
-            worst = max(abs(density - 1) for density in found["model"]["pit"])
+                exact = entry["gp"][level] if "gp" in entry else None
+                cells += [pair(entry["model"][level], 3), pair(exact, 3)]
+            worst = max(abs(density - 1) for density in entry["model"]["pit"])
             rows.append((name, region, *cells, f"{worst:.3f}"))
     header = ("model", "region", "CRPS", "CRPS regret", "50% coverage", "exact GP")
     header += ("90% coverage", "exact GP", "largest deviation of the PIT density from 1")
     return Table("Calibration of posterior samples", header, rows)
 
 
-def ablation(name: str, found: list[dict]) -> Table:
+def ablation(name: str, settings: list[dict]) -> Table:
     """Limiting kernel and parametrisation."""
     rows = []
-    for row in found:
+    for row in settings:
         cells = [pair(row.get(key)) for key in ("gap_joint", "gap_conditional", "regret")]
         if "diverged" in row:
             cells[-1] = f"diverged at step {row['diverged']}"

@@ -97,12 +97,12 @@ def sampler_rows(
         list(pool.map(compiled, samplers.values()))
     rows = []
     for name, sampler in samplers.items():
-        start, found = time.perf_counter(), []
+        start, estimates = time.perf_counter(), []
         for i, truth in enumerate(truths):
             y = np.asarray(_draw(sampler, model, _task(batch, i), sizes, keys[i]))
-            found.append(moment_matched_kl(y.astype(np.float64), truth))
+            estimates.append(moment_matched_kl(y.astype(np.float64), truth))
         seconds = time.perf_counter() - start
-        kls, errors = np.transpose(found)
+        kls, errors = np.transpose(estimates)
         cost = sampler.program(_problem(model, _task(batch, 0), contexts)).evaluations
         row = {"sampler": name, "evaluations": cost, **summary(kls.tolist())}
         if row["kl"] is not None:
@@ -128,9 +128,9 @@ def exact_rows(
 
         def kls(sampler):
             def one(task):
-                this = _problem(exact, task, contexts)
-                truth = gp.condition(this.observations.x, this.observations.y)
-                return posterior_kl(sampler, this, truth.mean_and_covariance(this.x))
+                problem = _problem(exact, task, contexts)
+                truth = gp.condition(problem.observations.x, problem.observations.y)
+                return posterior_kl(sampler, problem, truth.mean_and_covariance(problem.x))
 
             return jax.jit(lambda tasks: jax.lax.map(one, tasks))(batch)
 
@@ -174,10 +174,10 @@ def _draw(sampler: AbstractProgramSampler, model: Model, task: Batch, sizes: Siz
     problem = _problem(model, task, sizes.contexts)
     sampler.check(problem)
     each = min(sizes.batch_size, sizes.num_samples)
-    parts = -(-sizes.num_samples // each)
+    num_blocks = -(-sizes.num_samples // each)
 
     def part(key):
         return sampler.draw(problem, key=key, num_samples=each).y
 
-    y = jax.lax.map(part, jr.split(key, parts))
-    return y.reshape(parts * each, -1)[: sizes.num_samples]
+    y = jax.lax.map(part, jr.split(key, num_blocks))
+    return y.reshape(num_blocks * each, -1)[: sizes.num_samples]

@@ -106,16 +106,16 @@ def regret_at(
     roomy = with_capacity(model, made.x.astype(np.float32))
     nets = graph_nets(model)
     counts = neighbour_counts(made.x, nets[0].config.radius) if nets else np.zeros(1)
-    found: dict[str, Any] = {"points": len(made.x), "contexts": problem.contexts}
-    found |= {"neighbours": float(np.mean(counts)), "most_neighbours": int(np.max(counts))}
+    metrics: dict[str, Any] = {"points": len(made.x), "contexts": problem.contexts}
+    metrics |= {"neighbours": float(np.mean(counts)), "most_neighbours": int(np.max(counts))}
     if fields:
         tasks = design_tasks(made, base, fields)
         gaps = score_errors_of(roomy, problem, tasks, batches=2, cells=max(fields // 4, 2))
-        found["gaps"] = {kind: gaps[kind]["gap"] for kind in gaps}
+        metrics["gaps"] = {kind: gaps[kind]["gap"] for kind in gaps}
     if num:
         tasks = design_tasks(made, base, num)
-        found |= evaluate_tasks(roomy, problem, tasks, **options)
-    return found
+        metrics |= evaluate_tasks(roomy, problem, tasks, **options)
+    return metrics
 
 
 def measure(

@@ -136,9 +136,9 @@ def efficiency_figure(part: dict[str, list[dict]], path: str | Path) -> Path:
 
 
 def _curve(ax, points: list[dict], label: str, color: str) -> None:
-    some = sorted((p["functions"], *p["regret"]) for p in _finite(points))
-    if some:
-        counts, means, errors = zip(*some, strict=True)
+    subset = sorted((p["functions"], *p["regret"]) for p in _finite(points))
+    if subset:
+        counts, means, errors = zip(*subset, strict=True)
         ax.errorbar(counts, means, errors, marker="o", ms=3, capsize=2, label=label, color=color)
     style = {"color": color, "ls": "--", "lw": 1, "label": f"{label}, fresh fields"}
     for point in points:

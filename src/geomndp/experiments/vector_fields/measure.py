@@ -35,8 +35,8 @@ def evaluate_run(
         if results.found(results.read(path), "scores", name, route) is None:
             kept = Path(run) / "blocks" / route
             options = {"num": num, "probes": probes, "route": route, "directory": kept}
-            found = evaluate_on(model, problem, **options)
-            results.update(path, ("scores", name, route), found)
+            metrics = evaluate_on(model, problem, **options)
+            results.update(path, ("scores", name, route), metrics)
 
 
 def measure(
@@ -54,24 +54,24 @@ def measure(
     """
     problem = problem_for(name)
     if results.found(results.read(path), "physics", name) is None:
-        found = sample_physics(model, problem, num=samples, key=jr.key(0))
-        results.update(path, ("physics", name), found)
+        metrics = sample_physics(model, problem, num=samples, key=jr.key(0))
+        results.update(path, ("physics", name), metrics)
     for grid in options.pop("names", None) or UNSEEN:
         if results.found(results.read(path), "elsewhere", name, grid) is None:
-            found = evaluate_unseen(model, problem, num=num, names=(grid,), **options)
-            results.update(path, ("elsewhere", name, grid), found[grid])
+            metrics = evaluate_unseen(model, problem, num=num, names=(grid,), **options)
+            results.update(path, ("elsewhere", name, grid), metrics[grid])
 
 
 def add_efficiency(run: str | PathLike, path: str | PathLike) -> None:
     """Add the score of one run to the curve of its model, in place of one with as many fields."""
     notes = _pretrained.metadata(Path(run) / "model")
     name, scores = notes["experiment"], results.read(Path(run) / "results.json")
-    found = results.found(scores, "scores", notes["experiment"], "conditional")
-    if found is None:
+    metrics = results.found(scores, "scores", notes["experiment"], "conditional")
+    if metrics is None:
         raise ValueError(f"expected scores of {name} in {Path(run) / 'results.json'}, got none")
     point = {key: notes[key] for key in ("functions", "steps")}
     kept = ("log_prob", "regret", "num", "probes", "probe_error", "solver_error")
-    point |= {key: found[key] for key in kept}
+    point |= {key: metrics[key] for key in kept}
     curve = results.found(results.read(path), "efficiency", name) or []
     others = [old for old in curve if old["functions"] != point["functions"]]
     results.update(path, ("efficiency", name), [*others, point])

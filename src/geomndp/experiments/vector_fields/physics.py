@@ -37,5 +37,5 @@ def drawn(
     """Draw fields on the grid, `batch_size` at a time."""
     x, size = jnp.asarray(grid, dtype), min(batch_size, num)
     keys = jr.split(key, -(-num // size))
-    parts = [model.sample(x, key=k, num_samples=size, sampler=sampler) for k in keys]
-    return np.concatenate([np.asarray(part) for part in parts])[:num]
+    batches = [model.sample(x, key=k, num_samples=size, sampler=sampler) for k in keys]
+    return np.concatenate([np.asarray(part) for part in batches])[:num]

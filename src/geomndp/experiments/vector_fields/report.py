@@ -43,10 +43,10 @@ def efficiency(part: dict[str, list[dict]]) -> Table:
 def physics(part: dict[str, dict]) -> Table:
     """Divergence, curl and Helmholtz parts of prior samples beside the exact process."""
     rows = []
-    for name, found in part.items():
-        cells = [name, str(found["num"])]
+    for name, metrics in part.items():
+        cells = [name, str(metrics["num"])]
         for key, value in (("divergence", "rms"), ("curl", "rms"), ("gradient_share", "share")):
-            entry = found.get(key)
+            entry = metrics.get(key)
             cells += ["", ""] if entry is None else [pair(entry[value]), f"{entry['exact']:.4f}"]
         rows.append(tuple(cells))
     header = ("model", "samples", "divergence, rms", "exact GP", "curl, rms", "exact GP")
@@ -58,11 +58,11 @@ def unseen_locations(part: dict[str, dict[str, dict]]) -> Table:
     """Locations off the training grid."""
     rows = []
     for name, grids in part.items():
-        for grid, found in grids.items():
-            gaps = found.get("gaps", {})
+        for grid, metrics in grids.items():
+            gaps = metrics.get("gaps", {})
             cells = [pair(gaps.get(kind)) for kind in ("joint", "conditional")]
-            cells += [pair(found.get("whitened"), 3), pair(found.get("regret"))]
-            rows.append((name, grid, str(found["points"]), *cells))
+            cells += [pair(metrics.get("whitened"), 3), pair(metrics.get("regret"))]
+            rows.append((name, grid, str(metrics["points"]), *cells))
     header = ("model", "locations", "points", "score error, joint", "conditional")
     header += ("mean square of whitened posterior samples", "regret")
     return Table("Locations off the training grid, nats per point", header, rows)
@@ -72,11 +72,15 @@ def densities(part: dict[str, dict[str, dict]]) -> Table:
     """Other densities of points, clusters and coincident points."""
     rows = []
     for name, designs in part.items():
-        for design, found in designs.items():
-            gaps = found.get("gaps", {})
-            counts = (str(found["points"]), str(found["contexts"]), f"{found['neighbours']:.0f}")
+        for design, metrics in designs.items():
+            gaps = metrics.get("gaps", {})
+            counts = (
+                str(metrics["points"]),
+                str(metrics["contexts"]),
+                f"{metrics['neighbours']:.0f}",
+            )
             cells = [pair(gaps.get(kind)) for kind in ("joint", "conditional")]
-            rows.append((name, design, *counts, *cells, pair(found.get("regret"))))
+            rows.append((name, design, *counts, *cells, pair(metrics.get("regret"))))
     header = ("model", "design", "points", "of these context", "neighbours per point")
     header += ("score error, joint", "conditional", "regret")
     return Table("Other densities of points, nats per point", header, rows)
