@@ -13,7 +13,7 @@ from geomndp.experiments.vector_fields import (
 )
 from geomndp.experiments.vector_fields.experiment import EXPERIMENT
 
-OLD = "regression1d/sawtooth"  # a pair of files of version 1, whose JSON is the document
+OLD = "regression1d-gnp2020/sawtooth"  # a pair of files of version 1, whose JSON is the document
 
 PLACE = {
     "points": 324,
