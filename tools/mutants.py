@@ -47,7 +47,6 @@ TESTS = {  # module: the tests that should kill its mutants
     "noising/ornstein_uhlenbeck.py": "noising/test_ornstein_uhlenbeck.py",
     "noising/schedule.py": "noising/test_schedule.py",
     "nets/cell_list.py": "nets/test_graph.py",
-    "nets/neighbour_gather.py": "nets/test_graph.py",
     "nets/graph.py": "nets/test_graph.py",
     "score/exact.py": "score/test_exact.py",
     "score/heat_mixture.py": "score/test_heat_mixture.py",

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from geomndp.nets import cell_list, graph
-from geomndp.nets.neighbour_gather import neighbour_values
+from geomndp.nets.graph import neighbour_values
 
 from .helper import quick, random
 

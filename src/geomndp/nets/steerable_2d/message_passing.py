@@ -20,9 +20,8 @@ import jax.random as jr
 import numpy as np
 
 from geomndp._types import Array, Bool, Float, PRNGKeyArray
-from geomndp.nets.graph import SOFTENING, Graph, map_in_chunks, points_per_chunk
+from geomndp.nets.graph import SOFTENING, Graph, map_in_chunks, neighbour_values, points_per_chunk
 from geomndp.nets.layers import linear
-from geomndp.nets.neighbour_gather import neighbour_values
 from geomndp.nets.steerable_2d.o2_layers import PARTS, Send
 
 POWERS = 5

@@ -13,9 +13,8 @@ import jax.numpy as jnp
 import jax.random as jr
 
 from geomndp._types import Array, Bool, Float, PRNGKeyArray
-from geomndp.nets.graph import SOFTENING, Graph, map_in_chunks, points_per_chunk
+from geomndp.nets.graph import SOFTENING, Graph, map_in_chunks, neighbour_values, points_per_chunk
 from geomndp.nets.layers import linear
-from geomndp.nets.neighbour_gather import neighbour_values
 
 
 def require_e3nn() -> Any:
