@@ -9,7 +9,7 @@ from geomndp.score import GaussianScore
 
 from ..helper import NOISING, RIGHT
 
-OLD = "regression1d/sawtooth"  # a pair of files of version 1, whose JSON is the document
+OLD = "regression1d-gnp2020/sawtooth"  # a pair of files of version 1, whose JSON is the document
 
 NAME = "vector-fields/div-free"
 SCORE = {"log_prob": [0.6, 0.01], "regret": [0.05, 0.001], "num": 8, "solver_error": 1e-4}
