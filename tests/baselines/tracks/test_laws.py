@@ -1,6 +1,8 @@
 """Regression in a local frame and processes in charts, against what is known of them."""
 
 import dataclasses
+import subprocess
+import sys
 
 import jax
 import jax.numpy as jnp
@@ -180,3 +182,18 @@ def test_regression_refuses_what_it_was_not_fitted_to():
         baseline.condition(x[0][KNOWN], y[0][KNOWN]).mean(x[0][TARGETS])
     with pytest.raises(ValueError, match="tracks that share their times"):
         baselines.LinearGaussian.fit(x.at[0].add(1.0), y)
+
+
+def test_double_precision_holds_where_it_is_enabled_for_one_thread():
+    """As in the experiments, which enable it around a computation."""
+    code = (
+        "import jax, numpy as np, jax.numpy as jnp\n"
+        "from geomndp.baselines.tracks.host_call import call_on_host\n"
+        "with jax.enable_x64(True):\n"
+        "    x = jnp.asarray(np.linspace(0, 1, 300_000))  # enough for a thread of its own\n"
+        "    shape = jax.ShapeDtypeStruct(x.shape, x.dtype)\n"
+        "    call = lambda x: call_on_host(lambda v: v + 1e-12, shape, x)\n"
+        "    assert np.array_equal(jax.jit(call)(x), np.asarray(x) + 1e-12)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

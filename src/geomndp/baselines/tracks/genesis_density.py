@@ -12,6 +12,7 @@ import numpy as np
 
 from geomndp._types import Array, Float, PRNGKeyArray, Scalar, ScalarLike
 from geomndp.baselines.tracks.context import SPHERE
+from geomndp.baselines.tracks.host_call import call_on_host
 from geomndp.geometry.geodesy import east_and_north
 
 CONCENTRATIONS = 10.0 ** np.linspace(1, 5, 17)
@@ -26,10 +27,8 @@ def _log_kernel(cosine, concentration):
     return scale + concentration * (cosine - 1)
 
 
-def _best_concentration(y) -> np.ndarray:
-    """Choose on the host, in double precision, whatever JAX is tracing."""
-    points = np.asarray(y)
-    return np.asarray(_leave_one_out(points.tobytes(), points.dtype.str), points.dtype)
+def _best_concentration(points: np.ndarray) -> float:
+    return _leave_one_out(points.tobytes(), points.dtype.str)
 
 
 @functools.lru_cache(maxsize=8)  # a compiled evaluation asks again with every batch
@@ -64,8 +63,7 @@ class GenesisDensity(eqx.Module):
             The fitted density.
         """
         shape = jax.ShapeDtypeStruct((), y.dtype)
-        best = jax.pure_callback(_best_concentration, shape, y, vmap_method="sequential")
-        return cls(y, best)
+        return cls(y, call_on_host(_best_concentration, shape, y))
 
     def log_prob(self, y: Float[Array, " 3"], noise: ScalarLike = 0.0) -> Scalar:
         """Log-density with respect to area.

@@ -11,6 +11,7 @@ import numpy as np
 
 from geomndp._types import Array, Float, Mask, ScalarLike
 from geomndp.baselines.tracks.context import ContextPoints, Targets
+from geomndp.baselines.tracks.host_call import call_on_host
 from geomndp.baselines.tracks.local_frame import (
     Roles,
     from_local,
@@ -87,7 +88,7 @@ def fit_regression(
     solve = functools.partial(fit_on_host, heavy_tailed=heavy_tailed)
     shapes = _shapes(predictors.shape[1], 2 * targets.shape[1], heavy_tailed, dtype)
     arguments = (predictors, local.reshape(len(local), -1), roles.mask, real)
-    fitted = jax.pure_callback(solve, shapes, *arguments, vmap_method="sequential")
+    fitted = call_on_host(solve, shapes, *arguments)
     coefficients, basis, variances, band, log_weights = fitted
     scales = jnp.asarray(scales_of(heavy_tailed), dtype)
     return Regression(
@@ -121,7 +122,6 @@ def fit_on_host(predictors, targets, context_mask, target_mask, *, heavy_tailed:
     Returns:
         Coefficients (f, 2 k), then basis, variances, band and log-weights of a `ScaleMixture`.
     """
-    dtype = np.asarray(predictors).dtype
     predictors, targets = (np.asarray(v, dtype=float) for v in (predictors, targets))
     size = num_features(1 + int(np.asarray(context_mask).sum()))
     check_num_tracks(len(predictors), size)
@@ -130,10 +130,7 @@ def fit_on_host(predictors, targets, context_mask, target_mask, *, heavy_tailed:
     coefficients[:, real] = ridge(predictors, targets[:, real])
     r = targets[:, real] - predictors @ coefficients[:, real]
     law = fit_residuals(r, size, heavy_tailed=heavy_tailed)
-    basis, variances, band, log_weights = law if real.all() else pad_residuals(law, real)
-    fitted = (np.asarray(v, dtype) for v in (coefficients, basis, variances, log_weights))
-    coefficients, basis, variances, log_weights = fitted
-    return coefficients, basis, variances, band.astype(np.int32), log_weights
+    return (coefficients, *(law if real.all() else pad_residuals(law, real)))
 
 
 def ridge(predictors: np.ndarray, targets: np.ndarray) -> np.ndarray:
