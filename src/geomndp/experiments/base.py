@@ -43,8 +43,8 @@ class Experiment:
     """One table of results: the models it trains, their evaluation, its report and figures.
 
     Args:
-        name: name of the table, as in `geomndp reproduce NAME`.
-        models: names of its models, as in `geomndp train NAME`.
+        name: name of the table, as `geomndp reproduce` takes it.
+        models: names of its models, as `geomndp train` takes them.
         model: (name, *, key, compute_dtype=None, **network options) -> untrained model.
         generator: (name, batch_size, **data options) -> generator of training functions, or
             several that take turns.

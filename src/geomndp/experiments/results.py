@@ -4,26 +4,27 @@ Every part may be missing. Layout of `regression1d/results.json`:
 
 | part | holds |
 |---|---|
-| scores | model -> region -> route -> what `evaluate.score` gives |
+| scores | model -> region -> route -> what `evaluate.evaluate` gives |
 | calibration | model -> region -> what `calibration.calibration` gives |
 | gaps | model -> what `score_error.score_errors` gives |
 | curve | model -> list of {steps, seconds, and any of gap_joint, gap_conditional, regret} |
 | ablation | experiment -> rows of `ablation.ablation` |
 | samplers | model -> {learnt, exact: rows of `samplers`, num_samples, ...} |
+| noise | model -> rows of `noise_levels.noise_rows` |
 
 Layout of `vector_fields/results.json`:
 
 | part | holds |
 |---|---|
-| scores | model -> route -> what `evaluate.score` gives |
+| scores | model -> route -> what `evaluate.evaluate` gives |
 | gaps | model -> what `evaluate.field_score_errors` gives |
-| efficiency | model -> list of {functions (null: fresh ones), steps, parts of a score} |
+| efficiency | model -> list of {functions (null: fresh ones), steps, metrics} |
 | physics | model -> what `physics.sample_physics` gives |
 | elsewhere | model -> what `unseen_locations.evaluate_unseen` gives |
 | densities | model -> design -> what `densities.regret_at` gives |
 | step_times | list of {case, milliseconds, and any of device, batch} |
 
-A pair [mean, standard error] is a measurement. Shipped models carry their own scores (`ship`).
+A pair [mean, standard error] is a measurement. Shipped models carry their own metrics (`ship`).
 Plain Python: printing tables needs no JAX.
 """
 
@@ -37,7 +38,17 @@ from geomndp import _atomic_io, _pretrained
 
 
 def read(path: str | os.PathLike) -> dict:
-    """Results of a file; none if there is no file."""
+    """Results of a file.
+
+    Args:
+        path: JSON file.
+
+    Returns:
+        Its content; empty if there is no file.
+
+    Raises:
+        ValueError: If the file holds no results.
+    """
     path = Path(path)
     if not path.exists():
         return {}
@@ -55,27 +66,33 @@ def write(path: str | os.PathLike, content: dict) -> None:
     _atomic_io.write(path, json.dumps(content, indent=1, allow_nan=False) + "\n")
 
 
-def found(content: dict, *place: str):
-    """What stands at a place, None if nothing does."""
-    for name in place:
+def lookup(content: dict, *keys: str):
+    """What stands at nested keys, None if nothing does."""
+    for name in keys:
         content = content.get(name, {})
     return content or None
 
 
-def update(path: str | os.PathLike, place: tuple[str, ...], value) -> None:
-    """Put one result at its place in a file, such as ("scores", model, region, route)."""
+def update(path: str | os.PathLike, keys: tuple[str, ...], value) -> None:
+    """Put one result into a file, which is written anew.
+
+    Args:
+        path: JSON file, made if there is none.
+        keys: Keys from the outermost, such as ("scores", model, region, route).
+        value: JSON-serialisable result.
+    """
     content = read(path)
     inner = content
-    for name in place[:-1]:
+    for name in keys[:-1]:
         inner = inner.setdefault(name, {})
-    inner[place[-1]] = value
+    inner[keys[-1]] = value
     write(path, content)
 
 
 def ship(path: str | os.PathLike, target: Path, models: Path | None = None) -> None:
     """Move results into the source tree: scores to the models' cards, all else to `target`.
 
-    For maintainers (`python tools/ship.py`): `target` is the `results.json` of an experiment.
+    For maintainers, by tools/ship.py: `target` is the `results.json` of an experiment.
 
     In a model's metrics the conditional route stands for a region, the joint route inside it.
     Scores without regions are those of interpolation.

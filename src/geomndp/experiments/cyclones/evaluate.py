@@ -41,9 +41,24 @@ def evaluate(
     split: int = 0,
     **options,
 ) -> dict[str, Any]:
-    """Metrics of the task `region` on `num` of the storms held out; options of `density_options`.
+    """Evaluate a model on storms held out.
 
-    The archive of tracks is at `data` or at $GEOMNDP_IBTRACS; `split` divides its storms.
+    Args:
+        model: Trained model, on the sphere or in latitude and longitude.
+        name: Model of the experiment, for messages only.
+        num: Number of storms, spread evenly over those held out.
+        region: Task: "interpolation", "extrapolation" or "joint".
+        route: "conditional", the only one.
+        seed: Seed of the samples.
+        data: Archive of tracks, by default that at $GEOMNDP_IBTRACS.
+        split: Seed of the division into training and test storms.
+        **options: Further arguments of `measure` and `density_options`.
+
+    Returns:
+        Metrics, JSON-serialisable: distances in km, log-densities in nats by area.
+
+    Raises:
+        ValueError: For an unknown task or route, or if there is no archive.
     """
     track_task = task(region)
     _validation.one_of("route", route, ("conditional",))

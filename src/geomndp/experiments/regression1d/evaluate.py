@@ -1,4 +1,4 @@
-"""Scores of a 1D model on the fixed test functions of its experiment."""
+"""Metrics of a 1D model on the fixed test functions of its data set."""
 
 from __future__ import annotations
 
@@ -18,7 +18,16 @@ from geomndp.score import GaussianScore
 
 
 def evaluate(model: Model, name: str, **options) -> dict:
-    """Evaluate a model on the test functions of its data set; options of `evaluate_on`."""
+    """Evaluate a model on the test functions of its data set.
+
+    Args:
+        model: Trained model.
+        name: Model of the experiment whose data set is used.
+        **options: Arguments of `evaluate_on`.
+
+    Returns:
+        Metrics, JSON-serialisable.
+    """
     return evaluate_on(model, problem_for(name), **options)
 
 

@@ -40,7 +40,7 @@ def measure(
     problem = problem_for(name) if problem is None else problem
 
     def part(keys: tuple[str, ...], function, *arguments, **settings):
-        if results.found(results.read(path), *keys) is None:
+        if results.lookup(results.read(path), *keys) is None:
             results.update(path, keys, function(*arguments, **settings))
 
     def blocks(*names: str) -> Path | None:

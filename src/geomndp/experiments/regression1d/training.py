@@ -18,7 +18,14 @@ from geomndp.train import DenoisingLoss, adam, default_loss
 
 
 def problem_for(name: str) -> Regression1D:
-    """Data set of a model."""
+    """Data set of a model.
+
+    Args:
+        name: One of `MODELS`.
+
+    Raises:
+        ValueError: If there is no such model.
+    """
     _validation.one_of("model", name, tuple(MODELS))
     spec = MODELS[name]
     return regression1d(spec.suite, spec.dataset)
@@ -29,7 +36,11 @@ def make_model(
 ) -> Model:
     """Untrained model: white limiting kernel with the data's variance, beta from 0 to 10.
 
-    Options go to the network.
+    Args:
+        name: One of `MODELS`.
+        key: Random key of the parameters.
+        compute_dtype: Precision inside the network, such as "bfloat16"; parameters are float32.
+        **options: Hyperparameters of the network.
     """
     data = problem_for(name)
     process = data.process
@@ -58,5 +69,5 @@ def make_generator(name: str, batch_size: int = 256) -> ProcessGenerator:
 
 
 def make_optimiser(name: str, steps: int) -> optax.GradientTransformation:
-    """Adam; the normalised network bears, and gains from, three times the paper's rate."""
+    """Adam; the pre-norm network tolerates, and gains from, three times the paper's rate."""
     return adam(steps, peak=3e-3 if MODELS[name].invariant else 1e-3)

@@ -130,7 +130,7 @@ def measure(
     """Regret at every design, into a file of results; one that stands there is not made again."""
     problem = problem_for(name) if problem is None else problem
     for design_name in designs:
-        if results.found(results.read(path), "densities", name, design_name) is None:
+        if results.lookup(results.read(path), "densities", name, design_name) is None:
             start = time.monotonic()
             row = regret_at(model, problem, design_name, **options)
             results.update(path, ("densities", name, design_name), row)

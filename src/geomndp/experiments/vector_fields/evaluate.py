@@ -1,4 +1,4 @@
-"""Scores of a field model on fixed test fields, beside the exact and the diagonal process."""
+"""Metrics of a field model on fixed test fields, beside the exact and the diagonal process."""
 
 from __future__ import annotations
 
@@ -27,9 +27,21 @@ def evaluate(
     functions: int | None = None,
     **options,
 ) -> dict:
-    """Evaluate a model on the fixed test fields of its data; options of `evaluate_on`.
+    """Evaluate a model on the fixed test fields of its data.
 
-    `functions`, the size of a training set, makes no difference here.
+    Args:
+        model: Trained model.
+        name: Model of the experiment whose data are used.
+        region: "interpolation", the only one.
+        probes: Random probes of the divergence; eight by default.
+        functions: Size of the training set, which makes no difference here.
+        **options: Further arguments of `evaluate_on`.
+
+    Returns:
+        Metrics, JSON-serialisable.
+
+    Raises:
+        ValueError: For another region.
     """
     _validation.one_of("region", region, ("interpolation",))
     return evaluate_on(model, problem_for(name), probes=probes or 8, **options)

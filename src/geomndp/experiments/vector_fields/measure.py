@@ -29,10 +29,10 @@ def evaluate_run(
     """Score errors, and log-likelihoods by both routes on `num` fields, for the model of a run."""
     path = Path(run) / "results.json"
     problem = problem_for(name)
-    if results.found(results.read(path), "gaps", name) is None:
+    if results.lookup(results.read(path), "gaps", name) is None:
         results.update(path, ("gaps", name), field_score_errors(model, problem))
     for route in ("conditional", "joint"):
-        if results.found(results.read(path), "scores", name, route) is None:
+        if results.lookup(results.read(path), "scores", name, route) is None:
             kept = Path(run) / "blocks" / route
             options = {"num": num, "probes": probes, "route": route, "directory": kept}
             metrics = evaluate_on(model, problem, **options)
@@ -53,11 +53,11 @@ def measure(
     Further options are those of `evaluate_unseen`.
     """
     problem = problem_for(name)
-    if results.found(results.read(path), "physics", name) is None:
+    if results.lookup(results.read(path), "physics", name) is None:
         metrics = sample_physics(model, problem, num=samples, key=jr.key(0))
         results.update(path, ("physics", name), metrics)
     for grid in options.pop("names", None) or UNSEEN:
-        if results.found(results.read(path), "elsewhere", name, grid) is None:
+        if results.lookup(results.read(path), "elsewhere", name, grid) is None:
             metrics = evaluate_unseen(model, problem, num=num, names=(grid,), **options)
             results.update(path, ("elsewhere", name, grid), metrics[grid])
 
@@ -66,13 +66,13 @@ def add_efficiency(run: str | PathLike, path: str | PathLike) -> None:
     """Add the score of one run to the curve of its model, in place of one with as many fields."""
     notes = _pretrained.metadata(Path(run) / "model")
     name, scores = notes["experiment"], results.read(Path(run) / "results.json")
-    metrics = results.found(scores, "scores", notes["experiment"], "conditional")
+    metrics = results.lookup(scores, "scores", notes["experiment"], "conditional")
     if metrics is None:
         raise ValueError(f"expected scores of {name} in {Path(run) / 'results.json'}, got none")
     point = {key: notes[key] for key in ("functions", "steps")}
     kept = ("log_prob", "regret", "num", "probes", "probe_error", "solver_error")
     point |= {key: metrics[key] for key in kept}
-    curve = results.found(results.read(path), "efficiency", name) or []
+    curve = results.lookup(results.read(path), "efficiency", name) or []
     others = [old for old in curve if old["functions"] != point["functions"]]
     results.update(path, ("efficiency", name), [*others, point])
 

@@ -154,5 +154,5 @@ def _design_stream(
 
 
 def make_optimiser(name: str, steps: int) -> optax.GradientTransformation:
-    """Adam; normalised networks bear higher rates than the paper's 5e-4."""
+    """Adam; pre-norm networks tolerate higher learning rates than the paper's 5e-4."""
     return adam(steps, peak=2e-3 if MODELS[name].equivariant else 1e-3)
