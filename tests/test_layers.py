@@ -114,12 +114,15 @@ def test_the_command_line_knows_the_registry_of_experiments_and_nothing_below_it
     assert all(name.startswith("geomndp.experiments.registry") for name in found), found
 
 
-def test_no_class_name_stands_twice():
+def test_no_name_of_a_class_or_type_stands_twice():
     modules: dict[str, list[str]] = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.ClassDef):
-                modules.setdefault(node.name, []).append(str(path.relative_to(PACKAGE)))
+            names = [node.name] if isinstance(node, ast.ClassDef) else []
+            if isinstance(node, ast.Assign) and not isinstance(node.value, ast.Call):
+                names = [ast.unparse(name) for name in node.targets]
+            for name in filter(re.compile("[A-Z][A-Za-z0-9]*[a-z][A-Za-z0-9]*").fullmatch, names):
+                modules.setdefault(name, []).append(str(path.relative_to(PACKAGE)))
     assert not {name: files for name, files in modules.items() if len(files) > 1}
 
 

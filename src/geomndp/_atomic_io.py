@@ -49,13 +49,13 @@ def write(path: str | os.PathLike[str], content: str | bytes) -> Path:
 
 def check_writable(path: str | os.PathLike[str]) -> None:
     """Raise OSError unless the file could be written; leaves no trace."""
-    made = [folder for folder in Path(path).parents if not os.path.lexists(folder)]
+    missing = [folder for folder in Path(path).parents if not os.path.lexists(folder)]
     try:
         with contextlib.suppress(_NotNow), replacing(path) as temporary:
             temporary.touch()
             raise _NotNow
     finally:
-        for folder in made:  # the innermost first
+        for folder in missing:  # the innermost first
             with contextlib.suppress(OSError):
                 folder.rmdir()
 

@@ -34,8 +34,8 @@ def deprecated_names(module: str, table: dict[str, str]) -> None:
     """Let a module answer for its old names, by a warning and the new one's value.
 
     Args:
-        module: the module's `__name__`; its own `__getattr__`, if any, is asked first.
-        table: old name -> new name or submodule, path of a module, or `module:name`.
+        module: The module's `__name__`; its own `__getattr__`, if any, is asked first.
+        table: Old name -> new name or submodule, path of a module, or `module:name`.
     """
     NAMES[module] = table
     namespace = vars(sys.modules[module])
@@ -68,7 +68,7 @@ def renamed_arguments(**names: str) -> Callable[[_T], _T]:
     A class keeps its fields and its signature; it is decorated as it is, not replaced.
 
     Args:
-        **names: old argument = "new argument".
+        **names: Old argument = "new argument".
 
     Example:
         >>> @renamed_arguments(grid="time_grid")

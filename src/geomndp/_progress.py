@@ -12,12 +12,12 @@ from itertools import islice
 from typing import TypeVar
 
 Item = TypeVar("Item")
-PATIENCE = 2.0  # seconds before the first line; every further one takes twice as long
+QUIET_SECONDS = 2.0  # seconds before the first line; every further one takes twice as long
 
 
 @contextmanager
 def quiet_at_first(what: str, total: int) -> Iterator[Callable[[float], None]]:
-    """Yield update(done): a bar on a terminal if it takes more than `PATIENCE` seconds.
+    """Yield update(done): a bar on a terminal if it takes more than `QUIET_SECONDS` seconds.
 
     Nothing is shown elsewhere, nor without the package rich.
     """
@@ -27,7 +27,7 @@ def quiet_at_first(what: str, total: int) -> Iterator[Callable[[float], None]]:
     start, shown = time.monotonic(), ExitStack()
 
     def update(done: float | int) -> None:
-        if time.monotonic() - start > PATIENCE:
+        if time.monotonic() - start > QUIET_SECONDS:
             if not bars:
                 bars.append(shown.enter_context(progress(what, total)))
             bars[0](int(done))
@@ -87,7 +87,7 @@ def _lines(text: Callable[[], str]) -> Iterator[None]:
     done, start = threading.Event(), time.monotonic()
 
     def speak() -> None:
-        pause = PATIENCE
+        pause = QUIET_SECONDS
         while not done.wait(pause):
             print(f"{text()}, {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
             pause *= 2

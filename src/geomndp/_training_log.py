@@ -15,7 +15,7 @@ import numpy as np
 from geomndp import _atomic_io
 
 COLUMNS = ("step", "loss", "gradient_norm", "seconds")
-Row = tuple[int, float, float, float]
+LogRow = tuple[int, float, float, float]
 Update = Callable[[int, float], None]
 
 
@@ -112,7 +112,7 @@ class Log:
                 self._file.close()
 
 
-def _read(path: Path) -> tuple[dict[int, Row], int]:
+def _read(path: Path) -> tuple[dict[int, LogRow], int]:
     """Rows of a file by their steps, and the number of lines that are none.
 
     A last line cut short by a kill is no row, and no surprise either.
@@ -125,7 +125,7 @@ def _read(path: Path) -> tuple[dict[int, Row], int]:
     return {row[0]: row for row in rows if row is not None}, rows.count(None)
 
 
-def _row(line: str) -> Row | None:
+def _row(line: str) -> LogRow | None:
     """Numbers of a line; None if it holds anything else."""
     try:
         step, *values = line.split(",")

@@ -9,17 +9,19 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
+from geomndp._deprecated import deprecated_names
 from geomndp._types import Array, Float, Outputs, Scalar
 from geomndp.linalg import gaussian_kl, solve_lower
 from geomndp.samplers import AbstractProgramSampler, AbstractSampler, Problem, Program
 from geomndp.samplers.program import Noise, Shapes, shape_of
 
-__all__ = ["Gaussian", "gaussian_kl", "posterior_kl", "propagate", "sampler_law", "whiten"]
+__all__ = ["MeanAndCovariance", "gaussian_kl", "posterior_kl", "propagate", "sampler_law", "whiten"]
 
-Gaussian = tuple[Float[Array, " k"], Float[Array, "k k"]]
+MeanAndCovariance = tuple[Float[Array, " k"], Float[Array, "k k"]]
+"""Mean and covariance of a Gaussian law."""
 
 
-def sampler_law(sampler: AbstractSampler, problem: Problem) -> Gaussian:
+def sampler_law(sampler: AbstractSampler, problem: Problem) -> MeanAndCovariance:
     """Mean (n p,) and covariance (n p, n p) of the sampler's output, flattened (point, output).
 
     Args:
@@ -39,7 +41,7 @@ def sampler_law(sampler: AbstractSampler, problem: Problem) -> Gaussian:
     return propagate(program, problem.x.dtype)
 
 
-def propagate(program: Program, dtype) -> Gaussian:
+def propagate(program: Program, dtype) -> MeanAndCovariance:
     """Push N(0, I) noise through a program of affine steps.
 
     Args:
@@ -103,7 +105,7 @@ def _affine(phase, inputs, unravel, size: int, dtype):
     return matrix, step(origin, silence), root @ root.T
 
 
-def _push(step, law: Gaussian) -> Gaussian:
+def _push(step, law: MeanAndCovariance) -> MeanAndCovariance:
     matrix, offset, noise = step
     mean, covariance = law
     return matrix @ mean + offset, matrix @ covariance @ matrix.T + noise
@@ -129,7 +131,7 @@ def posterior_kl(
     return gaussian_kl((mean.reshape(-1), covariance), sampler_law(sampler, problem))
 
 
-def whiten(law: Gaussian, samples: Float[Array, "s k"]) -> Float[Array, "s k"]:
+def whiten(law: MeanAndCovariance, samples: Float[Array, "s k"]) -> Float[Array, "s k"]:
     """Whiten samples by a Gaussian law: standard normal if they follow it.
 
     Args:
@@ -142,3 +144,6 @@ def whiten(law: Gaussian, samples: Float[Array, "s k"]) -> Float[Array, "s k"]:
     mean, covariance = law
     factor = jnp.linalg.cholesky(covariance)
     return solve_lower(factor, (samples - mean[None]).T).T
+
+
+deprecated_names(__name__, {"Gaussian": "MeanAndCovariance"})

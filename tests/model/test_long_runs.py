@@ -44,7 +44,7 @@ def test_two_hundred_shapes_in_one_process(learnt):
         compiled.append(compilations(lambda shape=shape: ask(*shape)))
         seconds.append(time.monotonic() - since)
         maps.append(num_maps())
-    assert _jit.num_programs() == 2 * len(pairs) <= _jit.MOST
+    assert _jit.num_programs() == 2 * len(pairs) <= _jit.MAX_PROGRAMS
     # All programs are there after the last new pair; nothing grows from then on.
     last = max(i for i, number in enumerate(compiled) if number)
     # The first call also compiles small things that all shapes share.

@@ -49,6 +49,11 @@ def finish(*workers):
         assert worker.returncode == 0, output
 
 
+def read(result):
+    with np.load(result) as file:
+        return dict(file)
+
+
 def rows(folder):
     log = folder / "log.csv"
     return max(len(log.read_text().splitlines()) - 1, 0) if log.exists() else 0
@@ -59,14 +64,14 @@ def whole(start, tmp_path_factory):
     """A run of one process on one device."""
     result = tmp_path_factory.mktemp("whole") / "result.npz"
     finish(start(result, "--steps", FEW))
-    return np.load(result)
+    return read(result)
 
 
 def test_two_devices_give_the_losses_of_one(whole, start, tmp_path):
     result = tmp_path / "result.npz"
     flags = f"--xla_force_host_platform_device_count=2 {QUICK}"
     finish(start(result, "--steps", FEW, flags=flags))
-    spread = np.load(result)
+    spread = read(result)
     assert spread["devices"] == 2
     assert_allclose(spread["loss"], whole["loss"], rtol=1e-9)
 
@@ -79,7 +84,7 @@ def test_two_processes_give_the_losses_of_one(whole, start, tmp_path):
     options = ("--steps", FEW, "--folder", folder)
     commands = [(result, "--processes", address, i) for i, result in enumerate(results)]
     finish(*(start(*command, *options, flags=QUICK) for command in commands))
-    first, second = map(np.load, results)
+    first, second = map(read, results)
     assert first["devices"] == second["devices"] == 2
     assert_array_equal(first["params"], second["params"])
     assert_allclose(first["loss"], whole["loss"], rtol=1e-9)

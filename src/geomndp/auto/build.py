@@ -34,7 +34,7 @@ from geomndp.model.inputs import Seed, as_key
 from geomndp.tables import CODOMAINS, Functions, read_functions
 from geomndp.train import default_loss
 
-MOST = 256  # points of a function in a batch
+MAX_POINTS = 256  # points of a function in a batch
 
 
 @renamed_arguments(kinds="representations")
@@ -127,7 +127,7 @@ def _stream(
         )
     ahead = 0.25 if x.shape[2] == 1 else 0.0
     # The cost of attention grows with the square of the points; a graph needs them all.
-    most = MOST if n > MOST and not graph else None
+    most = MAX_POINTS if n > MAX_POINTS and not graph else None
     options = {
         "contexts": contexts,
         "thinned_share": 0.5,

@@ -12,7 +12,7 @@ from geomndp.equivariance import FieldType
 from geomndp.tables import Functions, Variable
 from geomndp.tables.units import canonical
 
-LOOK = 64  # functions that are looked at for distances
+MAX_FUNCTIONS = 64  # functions whose distances are measured
 
 
 class Density(NamedTuple):
@@ -32,12 +32,12 @@ class Density(NamedTuple):
 
 def density(x: np.ndarray, mask: np.ndarray, neighbours: int = 20) -> Density:
     """Measure some of the functions."""
-    rows = np.linspace(0, len(x) - 1, min(len(x), LOOK)).astype(int)
-    looked = [locations for row in rows if len(locations := x[row][mask[row]]) > 1]
-    extent = max((float(np.ptp(locations, axis=0).max()) for locations in looked), default=0.0)
+    rows = np.linspace(0, len(x) - 1, min(len(x), MAX_FUNCTIONS)).astype(int)
+    measured = [locations for row in rows if len(locations := x[row][mask[row]]) > 1]
+    extent = max((float(np.ptp(locations, axis=0).max()) for locations in measured), default=0.0)
     if not extent > 0:
         return Density(1.0, 1.0, 1.0, 1.0, 1)
-    trees = [KDTree(locations) for locations in looked]
+    trees = [KDTree(locations) for locations in measured]
     # Distances of every point to its neighbours, itself first.
     near = [tree.query(tree.data, k=min(neighbours + 1, tree.n))[0] for tree in trees]
     gap = float(np.median(np.concatenate([_nearest(distances) for distances in near])))

@@ -103,19 +103,19 @@ def network(
         sizes["absolute_min_wavelength"] = 0.0 if symmetry == "translation" else 0.5
         sizes["noise_rate"] = math.sqrt(DEFAULT_SCHEDULE.beta1 / 2)
         sizes["resolution"] = _round(0.3 * step_length(*functions[:3]))
-        return _made(SphericalAttention, (d,), sizes, options, common)
+        return _make(SphericalAttention, (d,), sizes, options, common)
     if rigid is not None:
         sizes |= {"radius": _up(spaced.radius), "max_neighbours": spaced.most}
         net = Steerable2 if rigid.dim == 2 else Steerable3
-        return _made(net, (rigid.representations,), sizes, options, common)
+        return _make(net, (rigid.representations,), sizes, options, common)
     if symmetry == "translation":
         sizes |= wavelengths(spaced.gap, spaced.extent)
-        return _made(RelativeAttention, (d, p), sizes, options, common)
+        return _make(RelativeAttention, (d, p), sizes, options, common)
     sizes |= wavelengths(spaced.gap, spaced.reach) | {"token_axis": "points", "pre_norm": True}
-    return _made(BiDimensionalAttention, (d, p), sizes, options, common)
+    return _make(BiDimensionalAttention, (d, p), sizes, options, common)
 
 
-def _made(kind: type[AbstractNet], dims: tuple, sizes: dict, options: dict, common: dict) -> Any:
+def _make(kind: type[AbstractNet], dims: tuple, sizes: dict, options: dict, common: dict) -> Any:
     """Network with a user's options, refused in a sentence where they do not fit."""
     known = inspect.signature(kind.config_type).parameters
     options = kind.config_type.current_names(options)

@@ -19,9 +19,9 @@ from geomndp.gp import GP
 from geomndp.kernels import CurlFree, Diagonal, DivergenceFree, Hessian, SquaredExponential
 
 LENGTHSCALE = math.sqrt(5)
-NOISE = 0.02
+NOISE_VARIANCE = 0.02
 FIELDS = ("se", "curl-free", "div-free", "hessian")
-POINTS = {2: 30, 3: 10}  # per side of the grid
+POINTS_PER_SIDE = {2: 30, 3: 10}  # per side of the grid
 HALF_WIDTH = {2: 10.0, 3: 4.0}
 
 
@@ -116,5 +116,7 @@ def field_problem(name: str, dim: int = 2, *, contexts: int = 25) -> FieldProble
         "hessian": lambda: Hessian(LENGTHSCALE, (dim + 1) / (2 * (dim + 2)), space=dim),
     }[name]()
     codomain = FieldType(dim, "symmetric" if name == "hessian" else "vector")
-    grid = disc(POINTS[dim], HALF_WIDTH[dim], dim)
-    return FieldProblem(name, GP(kernel, noise=NOISE), codomain, grid, contexts, 1 + NOISE)
+    grid = disc(POINTS_PER_SIDE[dim], HALF_WIDTH[dim], dim)
+    return FieldProblem(
+        name, GP(kernel, noise=NOISE_VARIANCE), codomain, grid, contexts, 1 + NOISE_VARIANCE
+    )

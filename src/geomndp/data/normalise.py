@@ -12,10 +12,10 @@ import numpy as np
 from geomndp import _validation
 from geomndp._types import Array, Batch, Float, Mask, Outputs, Scalar
 
-Rows = Float[Array, "*n k"]
+RowArray = Float[Array, "*n k"]
 """Points of one function or of several, JAX arrays."""
-Given = Float[Array | np.ndarray, "*n k"]
-"""The same as JAX or NumPy arrays; the latter keep their type and precision."""
+AnyRowArray = Float[Array | np.ndarray, "*n k"]
+"""Rows as JAX or NumPy arrays; the latter keep their type and precision."""
 Values = TypeVar("Values", bound=Array | np.ndarray)
 """Outputs at points, of JAX or of NumPy."""
 
@@ -84,7 +84,7 @@ class Normaliser(eqx.Module):
         scales = [math.sqrt(np.mean((v - v.mean(0)) ** 2)) or 1.0 for v in (x, y)]
         return cls(x.mean(0), scales[0], y.mean(0), scales[1])
 
-    def forward_x(self, x: Given) -> Given:
+    def forward_x(self, x: AnyRowArray) -> AnyRowArray:
         """Convert inputs to the model's units.
 
         Args:
@@ -95,7 +95,7 @@ class Normaliser(eqx.Module):
         """
         return (x - _row("x", self.x_shift, x)) / _row("x", self.x_scale, x)
 
-    def inverse_x(self, x: Rows) -> Rows:
+    def inverse_x(self, x: RowArray) -> RowArray:
         """Convert inputs back to the data's units.
 
         Args:
@@ -106,7 +106,7 @@ class Normaliser(eqx.Module):
         """
         return _row("x", self.x_shift, x) + _row("x", self.x_scale, x) * x
 
-    def forward_y(self, y: Given) -> Given:
+    def forward_y(self, y: AnyRowArray) -> AnyRowArray:
         """Convert outputs to the model's units.
 
         Args:

@@ -18,20 +18,22 @@ from geomndp.data.tasks import tasks
 from geomndp.gp import GP
 from geomndp.kernels import Matern52, Periodic, SquaredExponential, White
 
-NOISE = 0.05**2
+NOISE_VARIANCE = 0.05**2
 REGIONS = {"in-range": (-2.0, 2.0), "out-of-range": (2.0, 6.0)}
 """Ranges of the test inputs; training inputs lie on [-2, 2]."""
 _OLD_REGIONS = {"interpolation": "in-range", "generalisation": "out-of-range"}
 
 
 def _weakly_periodic(lengthscale: float, period: float) -> Gaussian:
-    return Gaussian(GP(SquaredExponential(0.5) * Periodic(lengthscale, period), noise=NOISE))
+    return Gaussian(
+        GP(SquaredExponential(0.5) * Periodic(lengthscale, period), noise=NOISE_VARIANCE)
+    )
 
 
 def _paper() -> dict[str, SyntheticProcess]:
     smooth = {
-        "se": Gaussian(GP(SquaredExponential(0.25), noise=NOISE)),
-        "matern": Gaussian(GP(Matern52(0.25), noise=NOISE)),
+        "se": Gaussian(GP(SquaredExponential(0.25), noise=NOISE_VARIANCE)),
+        "matern": Gaussian(GP(Matern52(0.25), noise=NOISE_VARIANCE)),
         "weakly-periodic": _weakly_periodic(0.25, 1.0),
     }
     # The reference code sums over k < K with K uniform in 10..20; the variance 0.0797 says so too.
@@ -43,13 +45,13 @@ def _paper() -> dict[str, SyntheticProcess]:
 def _gnp2020() -> dict[str, SyntheticProcess]:
     # exp(-2 sin^2(pi d / p)) is the periodic kernel with lengthscale 1/2.
     smooth = {
-        "se": Gaussian(GP(SquaredExponential(0.25), noise=NOISE)),
-        "matern": Gaussian(GP(Matern52(0.25), noise=NOISE)),
+        "se": Gaussian(GP(SquaredExponential(0.25), noise=NOISE_VARIANCE)),
+        "matern": Gaussian(GP(Matern52(0.25), noise=NOISE_VARIANCE)),
         "weakly-periodic": _weakly_periodic(0.5, 0.25),
     }
-    wave = Sawtooth(terms=(11, 21), centred=False, noise=NOISE)
+    wave = Sawtooth(terms=(11, 21), centred=False, noise=NOISE_VARIANCE)
     two_scales = SquaredExponential(0.25) + SquaredExponential(1.0) + White(1e-3)
-    noisy = Gaussian(GP(two_scales, noise=NOISE), power=2.001)
+    noisy = Gaussian(GP(two_scales, noise=NOISE_VARIANCE), power=2.001)
     return {**smooth, "sawtooth": wave, "mixture": Mixture(*smooth.values(), noisy, wave)}
 
 

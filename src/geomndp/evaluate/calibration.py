@@ -1,4 +1,4 @@
-"""Predictive samples against the targets that they should foretell, task by task."""
+"""Predictive samples against the targets that they predict, task by task."""
 
 from __future__ import annotations
 

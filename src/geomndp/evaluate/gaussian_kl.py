@@ -41,7 +41,7 @@ def gp_log_probs(gp: GP, tasks: Batch) -> tuple[Float[Array, " tasks"], Float[Ar
     return jnp.asarray(exact, dtype), jnp.asarray(diagonal, dtype)
 
 
-def _given(matrix: np.ndarray, known: np.ndarray) -> Conditioning:
+def _conditioning(matrix: np.ndarray, known: np.ndarray) -> Conditioning:
     factor = np.linalg.cholesky(matrix[np.ix_(known, known)])
     return Conditioning(factor, matrix[np.ix_(known, ~known)])
 
@@ -50,7 +50,7 @@ def _log_probs(matrix, factor, y, context) -> tuple[float, float]:
     """Joint and marginal log-density of one field's targets."""
     copies = len(matrix) // len(y)
     columns, known = y.reshape(len(matrix), -1), np.repeat(context, copies)
-    posterior = _given(matrix, known)
+    posterior = _conditioning(matrix, known)
     joint = _log_density(factor, solve_lower(factor, columns))
     joint -= _log_density(posterior.factor, posterior.whiten(columns[known]))
     residuals = columns[~known] - posterior.mean(columns[known])
@@ -100,10 +100,10 @@ def whitened(
     # Outputs that are independent copies become further columns.
     values = np.asarray(y, float).reshape(len(matrix), -1)
     rows = np.moveaxis(np.asarray(samples, float).reshape(len(samples), -1, values.shape[1]), 0, -1)
-    given = np.repeat(known, len(matrix) // len(grid))
-    posterior = _given(matrix, given)
-    root = np.linalg.cholesky(matrix[np.ix_(~given, ~given)] - posterior.reduction())
-    shifted = (rows - posterior.mean(values[given])[:, :, None]).reshape(len(rows), -1)
+    in_context = np.repeat(known, len(matrix) // len(grid))
+    posterior = _conditioning(matrix, in_context)
+    root = np.linalg.cholesky(matrix[np.ix_(~in_context, ~in_context)] - posterior.reduction())
+    shifted = (rows - posterior.mean(values[in_context])[:, :, None]).reshape(len(rows), -1)
     return solve_lower(root, shifted).reshape(-1, len(samples)).T
 
 

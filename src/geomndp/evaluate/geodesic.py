@@ -15,10 +15,8 @@ from geomndp import _validation
 from geomndp._types import Array, Float, PRNGKeyArray
 from geomndp.geometry import AbstractManifold, frechet_mean
 
-# Plain arrays: a wrong shape is refused in words.
-Samples = Array
-Path = Array
-PerTarget = Float[Array, " n"]
+# Samples and paths are plain arrays: a wrong shape is refused in words.
+TargetValues = Float[Array, " n"]
 
 
 class PathMetrics(NamedTuple):
@@ -31,10 +29,10 @@ class PathMetrics(NamedTuple):
         rank: Rank of the truth by distance from the centre, uniform for the right law.
     """
 
-    sample_distance: PerTarget
-    mean_error: PerTarget
-    energy: PerTarget
-    rank: PerTarget
+    sample_distance: TargetValues
+    mean_error: TargetValues
+    energy: TargetValues
+    rank: TargetValues
 
 
 def _check(samples, y, fewest: int = 1) -> None:
@@ -48,7 +46,7 @@ def _to_each(manifold, samples, y) -> Float[Array, "s n"]:
     return manifold.distance(samples, jnp.broadcast_to(y[None], samples.shape))
 
 
-def sample_distance(manifold: AbstractManifold, samples: Samples, y: Path) -> PerTarget:
+def sample_distance(manifold: AbstractManifold, samples: Array, y: Array) -> TargetValues:
     """Mean distance of single samples to the truth: the paper's metric (there called MSE).
 
     Args:
@@ -66,7 +64,7 @@ def sample_distance(manifold: AbstractManifold, samples: Samples, y: Path) -> Pe
     return jnp.mean(_to_each(manifold, samples, y), axis=0)
 
 
-def mean_error(manifold: AbstractManifold, samples: Samples, y: Path) -> PerTarget:
+def mean_error(manifold: AbstractManifold, samples: Array, y: Array) -> TargetValues:
     """Distance of the ensemble's Frechet mean to the truth.
 
     Args:
@@ -84,7 +82,7 @@ def mean_error(manifold: AbstractManifold, samples: Samples, y: Path) -> PerTarg
     return manifold.distance(frechet_mean(manifold, samples), y)
 
 
-def energy_score(manifold: AbstractManifold, samples: Samples, y: Path) -> PerTarget:
+def energy_score(manifold: AbstractManifold, samples: Array, y: Array) -> TargetValues:
     r"""Fair energy score $E d(S, y) - \frac12 E d(S, S')$ over pairs of different samples.
 
     It is proper where the distance is of negative type, as in R^p and on spheres (Gneiting and
@@ -119,8 +117,8 @@ def energy_score(manifold: AbstractManifold, samples: Samples, y: Path) -> PerTa
 
 
 def ball_pit(
-    manifold: AbstractManifold, samples: Samples, y: Path, *, key: PRNGKeyArray
-) -> PerTarget:
+    manifold: AbstractManifold, samples: Array, y: Array, *, key: PRNGKeyArray
+) -> TargetValues:
     """Share of the ensemble that is nearer to its centre than the truth is.
 
     Centre and ranks are those of samples and truth together, so that where the truth follows the
@@ -166,7 +164,7 @@ def ball_coverage(ranks: Array, level: float = 0.9) -> Array:
 
 
 def path_metrics(
-    manifold: AbstractManifold, samples: Samples, y: Path, *, key: PRNGKeyArray
+    manifold: AbstractManifold, samples: Array, y: Array, *, key: PRNGKeyArray
 ) -> PathMetrics:
     """All metrics of one ensemble; `vmap` over tasks.
 

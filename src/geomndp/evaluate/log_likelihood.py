@@ -31,7 +31,7 @@ class LogLikelihoods(NamedTuple):
     num_targets: Float[Array, " tasks"]
 
     def per_target(self) -> PerTarget:
-        """The same in nats per target."""
+        """Log-likelihood in nats per target."""
         return PerTarget(*(values / self.num_targets for values in self[:3]))
 
 

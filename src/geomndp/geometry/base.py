@@ -17,7 +17,7 @@ from geomndp import _registry, _validation
 from geomndp._arrays import bucket, put
 from geomndp._deprecated import RenamedMethods, renamed_attribute
 from geomndp._types import Array, Float, PRNGKeyArray
-from geomndp.geometry.heat.kernel import AbstractHeatKernel, Flat, Lengths, Points
+from geomndp.geometry.heat.kernel import AbstractHeatKernel, Flat, Lengths, ManifoldPoints
 from geomndp.linalg import norm
 
 Coordinates = Float[Array, "*n k"]
@@ -62,7 +62,7 @@ class AbstractManifold(RenamedMethods, eqx.Module):
         return math.exp(self.log_volume)
 
     @abc.abstractmethod
-    def exp(self, y: Points, v: Points) -> Points:
+    def exp(self, y: ManifoldPoints, v: ManifoldPoints) -> ManifoldPoints:
         """End (..., p) of the geodesic that leaves y with velocity v, after unit time.
 
         Args:
@@ -71,7 +71,7 @@ class AbstractManifold(RenamedMethods, eqx.Module):
         """
 
     @abc.abstractmethod
-    def log(self, y: Points, z: Points) -> Points:
+    def log(self, y: ManifoldPoints, z: ManifoldPoints) -> ManifoldPoints:
         """Velocity (..., p) at y of the shortest geodesic to z; of one of them at the cut locus.
 
         Args:
@@ -80,7 +80,7 @@ class AbstractManifold(RenamedMethods, eqx.Module):
         """
 
     @abc.abstractmethod
-    def distance(self, y: Points, z: Points) -> Lengths:
+    def distance(self, y: ManifoldPoints, z: ManifoldPoints) -> Lengths:
         """Length (...) of the shortest geodesic; radians on the unit sphere.
 
         Args:
@@ -89,7 +89,7 @@ class AbstractManifold(RenamedMethods, eqx.Module):
         """
 
     @abc.abstractmethod
-    def project(self, y: Points, v: Points) -> Points:
+    def project(self, y: ManifoldPoints, v: ManifoldPoints) -> ManifoldPoints:
         """Orthogonal projection of v onto the tangent space at y, shape (..., p).
 
         Args:
@@ -98,7 +98,7 @@ class AbstractManifold(RenamedMethods, eqx.Module):
         """
 
     @abc.abstractmethod
-    def retract(self, y: Points) -> Points:
+    def retract(self, y: ManifoldPoints) -> ManifoldPoints:
         """Map vectors to points (..., p), smoothly; the identity on the manifold itself.
 
         White noise in R^p becomes a uniform draw; zero becomes some point.
@@ -108,7 +108,7 @@ class AbstractManifold(RenamedMethods, eqx.Module):
         """
 
     @abc.abstractmethod
-    def from_tangent_coords(self, y: Points, c: Coordinates) -> Points:
+    def from_tangent_coords(self, y: ManifoldPoints, c: Coordinates) -> ManifoldPoints:
         """Tangent vector (..., p) of given coordinates in an orthonormal basis at y.
 
         Args:
@@ -117,7 +117,7 @@ class AbstractManifold(RenamedMethods, eqx.Module):
         """
 
     @abc.abstractmethod
-    def to_tangent_coords(self, y: Points, v: Points) -> Coordinates:
+    def to_tangent_coords(self, y: ManifoldPoints, v: ManifoldPoints) -> Coordinates:
         """Coordinates (..., dim) of the tangent part of v in that basis.
 
         Args:
@@ -125,7 +125,7 @@ class AbstractManifold(RenamedMethods, eqx.Module):
             v: Vectors of R^p, shape (..., p).
         """
 
-    def basis(self, y: Points) -> Float[Array, "*n k p"]:
+    def basis(self, y: ManifoldPoints) -> Float[Array, "*n k p"]:
         """Orthonormal basis of the tangent space at y, as rows: shape (..., dim, p).
 
         Args:

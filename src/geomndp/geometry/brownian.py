@@ -6,7 +6,7 @@ import jax.random as jr
 
 from geomndp._types import PRNGKeyArray
 from geomndp.geometry.base import AbstractManifold
-from geomndp.geometry.heat.kernel import AbstractHeatKernel, HeatTimes, Points
+from geomndp.geometry.heat.kernel import AbstractHeatKernel, HeatTimes, ManifoldPoints
 
 
 def has_heat_kernel(manifold: AbstractManifold) -> bool:
@@ -40,8 +40,13 @@ def heat_kernel(manifold: AbstractManifold) -> AbstractHeatKernel:
 
 
 def random_walk(
-    manifold: AbstractManifold, s: HeatTimes, y: Points, *, key: PRNGKeyArray, steps: int = 100
-) -> Points:
+    manifold: AbstractManifold,
+    s: HeatTimes,
+    y: ManifoldPoints,
+    *,
+    key: PRNGKeyArray,
+    steps: int = 100,
+) -> ManifoldPoints:
     """Position at time s by a geodesic random walk (Jorgensen 1975), on any manifold.
 
     The law's error falls like the size of a step, s / steps.

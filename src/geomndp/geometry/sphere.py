@@ -14,7 +14,7 @@ from geomndp import _registry
 from geomndp._types import Array
 from geomndp.geometry.base import AbstractFamily
 from geomndp.geometry.heat import densities
-from geomndp.geometry.heat.kernel import Points
+from geomndp.geometry.heat.kernel import ManifoldPoints
 from geomndp.geometry.heat.radial import Radial
 from geomndp.linalg import norm
 
@@ -103,7 +103,7 @@ def divide(a: Array, b: Array, otherwise: float) -> Array:
     return jnp.where(b > 0, a / jnp.where(b > 0, b, 1.0), otherwise)
 
 
-def unit(v: Points, axis: int = 0) -> Points:
+def unit(v: ManifoldPoints, axis: int = 0) -> ManifoldPoints:
     """Direction of v; that of a coordinate axis where v is zero."""
     length = norm(v)
     fallback = jnp.zeros_like(v).at[..., axis].set(1.0)

@@ -24,6 +24,7 @@ from geomndp import _validation
 from geomndp._deprecated import renamed_arguments
 from geomndp._types import Array, Float, Outputs, PRNGKeyArray
 from geomndp.geometry import AbstractDivergence, Exact
+from geomndp.geometry.divergence import Directions
 from geomndp.likelihood.stepwise import (
     FlowEquation,
     Solution,
@@ -46,7 +47,6 @@ from geomndp.solve import (
 )
 
 TERMINALS = {"prior": prior_log_density, "exact": exact_log_density}
-Directions = Float[Array, "k n p"]
 AnyDynamics = TypeVar("AnyDynamics", bound=AbstractDynamics)
 # A fixed-step solver that is not listed counts as first order, which never understates its error.
 ORDERS = {Euler: 1, Heun: 2, RK4: 4}
@@ -143,7 +143,7 @@ class Flow(eqx.Module):
     def stepwise(
         self, dynamics: AbstractDynamics, y: Outputs, t_min: float, directions: Directions
     ) -> SteppedSolve | None:
-        """The same as a loop of steps, which can be split.
+        """Make both solves one loop of steps, which can be split.
 
         Args:
             dynamics: Free points and their score.
@@ -172,9 +172,7 @@ class Flow(eqx.Module):
 
     def _equation(self, dynamics, y, t_min, directions) -> FlowEquation:
         dynamics, y = _zero_padding(dynamics, y)
-        law = (
-            prior_log_density(dynamics) if self.terminal == "prior" else exact_log_density(dynamics)
-        )
+        law = TERMINALS[self.terminal](dynamics)
         manifold = dynamics.noising.manifold
 
         def retract(state):

@@ -21,7 +21,7 @@ from geomndp.solve import (
     on_manifold,
 )
 
-State = tuple[Array, Array]
+FlowState = tuple[Array, Array]
 """Values, and the integrals of the estimates of the divergence."""
 
 
@@ -60,9 +60,9 @@ class FlowEquation(NamedTuple):
     """
 
     velocity: Callable[[Scalar, Any], Any]
-    retract: Callable[[State], State]
+    retract: Callable[[FlowState], FlowState]
     law: Callable[[Array], Scalar]
-    start: State
+    start: FlowState
     norm: Callable[[Any], Scalar] | None
 
 
@@ -74,8 +74,8 @@ class SolveState(NamedTuple):
         before: Final state of the solve before.
     """
 
-    now: State
-    before: State
+    now: FlowState
+    before: FlowState
 
 
 class SteppedSolve(NamedTuple):
@@ -120,7 +120,7 @@ class SteppedSolve(NamedTuple):
         return Solution(end, volumes, coarse_end, coarse_volumes, evaluations)
 
 
-def _choose(condition: Array, first: State, second: State) -> State:
+def _choose(condition: Array, first: FlowState, second: FlowState) -> FlowState:
     return jax.tree.map(lambda a, b: jnp.where(condition, a, b), first, second)
 
 

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-Gaussian = tuple[Any, Any]
+GaussianMoments = tuple[Any, Any]
 """Mean (k,) and covariance (k, k)."""
 
 
@@ -67,7 +67,7 @@ class Conditioning(NamedTuple):
         return _matmul(half.T, half)
 
 
-def gaussian_kl(first: Gaussian, second: Gaussian) -> Any:
+def gaussian_kl(first: GaussianMoments, second: GaussianMoments) -> Any:
     """Kullback-Leibler divergence KL(first || second) of two Gaussians.
 
     Args:

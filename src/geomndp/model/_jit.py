@@ -26,7 +26,7 @@ import equinox as eqx
 import jax
 import numpy as np
 
-MOST = 64
+MAX_PROGRAMS = 64
 """Programs that are kept."""
 
 
@@ -72,7 +72,7 @@ def program(fn: Callable, *args: Any) -> CompiledProgram:
     cached = CompiledProgram(fn, dynamic, static)
     with _lock:
         _programs[key] = cached
-        while len(_programs) > MOST:
+        while len(_programs) > MAX_PROGRAMS:
             _programs.popitem(last=False)
     return cached
 

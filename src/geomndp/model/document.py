@@ -31,7 +31,7 @@ def learnt_score(model: Model) -> score.NetworkScore:
     return learnt
 
 
-def documented(model: Model, dtype: str, stored: str) -> dict[str, Any]:
+def to_document(model: Model, dtype: str, stored: str) -> dict[str, Any]:
     """Everything but the parameters, which are of `dtype` and written as `stored`."""
     learnt = learnt_score(model)
     assert isinstance(learnt.net, nets.AbstractNet)
@@ -50,7 +50,7 @@ def documented(model: Model, dtype: str, stored: str) -> dict[str, Any]:
     }
 
 
-def made(document: dict[str, Any], contents: Contents) -> Model:
+def from_document(document: dict[str, Any], contents: Contents) -> Model:
     """Check a document of version 3 field by field, then make the model."""
     _check_frame(document)
     t_min = value_of("t_min", document["t_min"], float)

@@ -1,4 +1,4 @@
-"""Samples and log-densities in blocks: bounded memory, progress, and an ear for Ctrl-C.
+"""Samples and log-densities in blocks: bounded memory, progress, and interruption by Ctrl-C.
 
 Numbers of points are rounded up to buckets, so that a new number does not compile a new program.
 Samples are drawn in blocks that fit the memory; a block goes through its steps in stretches of
@@ -25,7 +25,7 @@ from geomndp.likelihood import Flow, LogProb, Solution
 from geomndp.model import likelihood_routes, stepping
 from geomndp.model._jit import CompiledProgram, program, setting
 from geomndp.model.likelihood_routes import solves
-from geomndp.model.stepping import LONGEST, Clock, Progress, reporting
+from geomndp.model.stepping import MAX_STEP_SECONDS, Clock, Progress, reporting
 from geomndp.samplers import (
     AbstractProgramSampler,
     AbstractSampler,
@@ -37,8 +37,8 @@ from geomndp.samplers import (
 )
 from geomndp.solve import AbstractFixedStepSolver
 
-POINTS = {"cpu": 10_000}
-MANY_POINTS = 500_000
+BLOCK_POINTS = {"cpu": 10_000}
+DEFAULT_BLOCK_POINTS = 500_000
 """Points of all samples of a block together, beyond which larger blocks are not faster."""
 
 
@@ -127,7 +127,7 @@ def _block(args: tuple, bound: Bound, clock: Clock, update) -> tuple[np.ndarray,
     for done in clock.through(sampler.steps, advance):
         update(done / sampler.steps)
         if done == 1 < size and clock.slow and not clock.patient:
-            return bucket_below(max(1, min(size - 1, int(size * LONGEST / clock.seconds))))
+            return bucket_below(max(1, min(size - 1, int(size * MAX_STEP_SECONDS / clock.seconds))))
     assert result is not None
     y, evaluations = map(np.asarray, result)
     return y, np.asarray(states[1]), evaluations
@@ -136,8 +136,9 @@ def _block(args: tuple, bound: Bound, clock: Clock, update) -> tuple[np.ndarray,
 def _first_size(problem: Problem, num_samples: int) -> int:
     """Samples of a block that keep a device busy, in blocks of one size."""
     points = max(1, problem.num_observed + len(problem.x))
-    most = max(1, POINTS.get(next(iter(problem.x.devices())).platform, MANY_POINTS) // points)
-    count = -(-num_samples // bucket_below(most))
+    platform = next(iter(problem.x.devices())).platform
+    most = BLOCK_POINTS.get(platform, DEFAULT_BLOCK_POINTS) // points
+    count = -(-num_samples // bucket_below(max(1, most)))
     return bucket(-(-num_samples // count))
 
 

@@ -30,7 +30,7 @@ Seed = PRNGKeyArray | int | np.integer
 
 
 def as_key(key: Any) -> Any:
-    """The key, or that of a seed."""
+    """The key itself, or the one that a seed makes."""
     if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
         if not 0 <= key < 2**32:  # JAX would cut off what is above, without a word
             raise ValueError(f"expected a seed from 0 to 2**32 - 1, got {key}")
@@ -87,7 +87,7 @@ def context_rows(
 
 
 def target_rows(x: Any, y: Any, mask: Any, dim: int) -> tuple[Any, Any, Mask | None]:
-    """Inputs and values to score, and which rows count: those of the mask, with nothing masked."""
+    """Inputs and values, and which rows count: those of the mask, with nothing masked."""
     x, y = as_rows(x), as_rows(y, dim)
     counts = None if mask is None else as_mask("mask", mask)
     for name, value in (("x", x), ("y", y)):
@@ -96,8 +96,8 @@ def target_rows(x: Any, y: Any, mask: Any, dim: int) -> tuple[Any, Any, Mask | N
             continue
         if counts is not None and len(counts) != len(gone):
             raise ValueError(f"expected mask of {len(gone)} rows like {name}, got {len(counts)}")
-        there = put(~gone, jnp.result_type(float))
-        counts = there if counts is None else counts * there
+        present = put(~gone, jnp.result_type(float))
+        counts = present if counts is None else counts * present
     return _plain(x), _plain(y), counts
 
 

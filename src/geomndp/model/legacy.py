@@ -2,6 +2,17 @@
 
 Version 1 named classes by their Python names, version 2 by tags; version 3 has other names for some
 fields.
+
+To rename a field of a registered class (its tag, and the names of tensors, stay as they are):
+
+1. Rename the field, and let its constructor take the old name for one release
+   (`renamed_arguments` of `geomndp._deprecated`).
+2. If files of the present version were released, add one to `geomndp._pretrained.VERSION` and the
+   old number to the versions that `stored` there accepts, and write the step to the new one here,
+   with a table of its own like `FIELD_RENAMES`; else add the row
+   `{tag: {old field: new field}}` to the last table.
+3. Let `upgraded` take that step, and load a file of every older version in
+   `tests/model/test_legacy.py`.
 """
 
 from __future__ import annotations

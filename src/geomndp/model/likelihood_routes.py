@@ -76,14 +76,14 @@ def solves(problem: Problem, route: str) -> tuple[str, ...]:
 
 def solve(flow: Flow, problem: Problem, y: Outputs, key, part: str) -> Solution:
     """One solve of a route."""
-    field, values, directions = equation(flow, problem, y, key, part)
-    return flow.solve(field, values, problem.t_min, directions)
+    dynamics, values, directions = equation(flow, problem, y, key, part)
+    return flow.solve(dynamics, values, problem.t_min, directions)
 
 
 def equation(
     flow: Flow, problem: Problem, y: Outputs, key, part: str
 ) -> tuple[AbstractDynamics, Array, Array]:
-    """Field, values and probes of one solve.
+    """Dynamics, values and probes of one solve.
 
     Probes of context and target points have keys of their own: the context's are the same in the
     joint solve and in its own.
@@ -95,8 +95,8 @@ def equation(
         return flow.divergence.prepare(values, mask, key=key)
 
     if part == "context":
-        field = ConditionalDynamics(problem.noising, problem.score, context.x, context.mask, None)
-        return field, context.y, probes(context.y, context.mask, keys[0])
+        parts = (problem.noising, problem.score, context.x, context.mask, None)
+        return ConditionalDynamics(*parts), context.y, probes(context.y, context.mask, keys[0])
     targets = probes(y, problem.mask, keys[1])
     if part == "conditional":
         return conditional_dynamics(problem), y, targets

@@ -235,7 +235,7 @@ class Model(AbstractProcess, AbstractPredictive):
 
 
 def in_full_precision(model: Model) -> Model:
-    """The same parameters, computed in the dtype of the values and by plain JAX."""
+    """A network with its parameters, computed in the dtype of the values and by plain JAX."""
     score = model.score
     if not isinstance(score, NetworkScore) or not isinstance(score.net, AbstractNet):
         raise ValueError("expected a model with a NetworkScore of geomndp.nets")

@@ -93,15 +93,15 @@ def options_of(where: str, config: Any, role: str | None, depth: int = 0) -> dic
     """Checked arguments of the part that a document describes."""
     cls = class_at(where, config, role)
     hints = arguments(cls)
-    given = {name: value for name, value in config.items() if name != "kind"}
-    if unknown := sorted(set(given) - set(hints)):
+    options = {name: value for name, value in config.items() if name != "kind"}
+    if unknown := sorted(set(options) - set(hints)):
         raise ValueError(f"expected {_listed(hints)} for {where}, got {unknown[0]!r:.80}")
     # Options that came later have defaults, with which older files stay what they were.
-    if missing := [name for name in _required(cls) if name in hints and name not in given]:
+    if missing := [name for name in _required(cls) if name in hints and name not in options]:
         raise ValueError(f"expected {missing[0]} for {where}, got none")
     return {
         name: value_of(f"{where}.{name}", value, hints[name], depth + 1)
-        for name, value in given.items()
+        for name, value in options.items()
     }
 
 

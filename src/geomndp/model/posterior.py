@@ -200,8 +200,16 @@ class Posterior(AbstractPredictive):
         """What samplers and likelihoods work on, in the model's units less the `centre`.
 
         Args:
-            x: Targets, shape (n, d), in these units.
-            mask: Rows that it leaves out get no room in a graph; the problem itself has no mask.
+            x: Targets, shape (n, d), in the model's units less the `centre`.
+            mask: 1 for real targets, 0 for padding, shape (n,): the graph of a graph network has
+                capacity for the neighbours of the real ones. The problem itself has no mask.
+
+        Returns:
+            The noising process, the score, the targets, the observations and `t_min`.
+
+        Raises:
+            ValueError: If the targets have another number of columns, or another dtype, than the
+                observations.
         """
         model, observed = self.model, self.observations
         if len(observed.x) == 0:

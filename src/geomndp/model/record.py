@@ -21,7 +21,7 @@ from geomndp.train import DenoisingLoss
 from geomndp.train.fit import as_generators
 
 BATCHES = 4
-LOOK = 64  # functions whose distances are measured
+MAX_FUNCTIONS = 64  # functions whose distances are measured
 NEAR_ZERO = 1e-6  # a noise ratio that no network tells from zero
 
 
@@ -33,7 +33,7 @@ def with_support(
     batches: int = BATCHES,
     key: PRNGKeyArray | None = None,
 ) -> Model:
-    """The same model with a record of what it was trained on.
+    """Add to a model a record of what it was trained on.
 
     Args:
         model: A model, trained or not.
@@ -48,23 +48,23 @@ def with_support(
     key = jr.key(0) if key is None else key
     generators = {id(one): one for one in as_generators(generator)}.values()
     drawn = [_draw(one, k) for one in generators for k in jr.split(key, batches)]
-    looked = [*drawn, *(batch for one in generators for batch in _whole_set(one))]
+    batches_seen = [*drawn, *(batch for one in generators for batch in _whole_set(one))]
     conditional = all(one.conditional for one in generators)
     normaliser = Normaliser() if model.normaliser is None else model.normaliser
-    x, y = (_real(looked, field) for field in ("x", "y"))
+    x, y = (_real(batches_seen, field) for field in ("x", "y"))
     functions = [row for batch in drawn for row in _functions(batch)]
     scales = np.broadcast_to(normaliser.x_scale, x.shape[1:])
     extents = np.max([np.ptp(row, axis=0) for row in functions], axis=0) * scales
-    gaps = [spacing(row) for row in functions[:: max(1, len(functions) // LOOK)]]
+    spacings = [spacing(row) for row in functions[:: max(1, len(functions) // MAX_FUNCTIONS)]]
     support = TrainingSupport(
         _ranges(in_data_units(normaliser.x_shift, normaliser.x_scale, x)),
         _ranges(in_data_units(normaliser.y_shift, normaliser.y_scale, y)),
         tuple(_brief(extent) for extent in extents),
-        _brief(min((gap for gap in gaps if gap > 0), default=0.0)),
+        _brief(min((value for value in spacings if value > 0), default=0.0)),
         max(len(row) for row in functions),
         max(int((np.asarray(b.context) * (np.asarray(b.mask) > 0)).sum(1).max()) for b in drawn),
         _noise(model.noising, normaliser, loss, x.shape[1]) if conditional else None,
-        _brief(max(gaps)) if max(gaps) > 0 else None,
+        _brief(max(spacings)) if max(spacings) > 0 else None,
     )
     return dataclasses.replace(model, support=support)
 

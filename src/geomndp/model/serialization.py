@@ -17,7 +17,7 @@ from typing import Any
 
 from geomndp import _atomic_io, _pretrained
 from geomndp._safetensors import MAX_JSON, check_depth, read_contents
-from geomndp.model.document import documented, learnt_score, made
+from geomndp.model.document import from_document, learnt_score, to_document
 from geomndp.model.legacy import upgraded
 from geomndp.model.model import Model
 from geomndp.model.weights import float_dtype, parameters, rounded
@@ -33,8 +33,8 @@ def save(
 
     Args:
         model: A model with a `NetworkScore` of a registered network.
-        path: Where to, with or without the ending; folders are made.
-        metadata: Anything that JSON can hold; travels along.
+        path: File to write, with or without the ending; folders are made.
+        metadata: Anything that JSON can hold; stored in the file.
         dtype: Dtype of the stored parameters, "float16" or "bfloat16" for half the size; by default
             that of the network. Loading gives the network's dtype back.
 
@@ -71,10 +71,10 @@ def _encoded(model: Model, net: Any, metadata: dict, dtype: str | None) -> bytes
     from safetensors.numpy import save as encode
 
     tensors = parameters(net)
-    own = float_dtype(tensors)
-    stored = own if dtype is None else dtype
+    net_dtype = float_dtype(tensors)
+    stored = net_dtype if dtype is None else dtype
     tensors = rounded(tensors, stored)
-    document = _json(documented(model, own, stored)) | {"metadata": _json(metadata)}
+    document = _json(to_document(model, net_dtype, stored)) | {"metadata": _json(metadata)}
     data = encode(tensors)
     start = 8 + int.from_bytes(data[:8], "little")
     document["sha256"] = _pretrained.digest(document, data[start:])
@@ -98,7 +98,7 @@ def _check_again(model: Model, path: Path) -> None:
     document = _pretrained.stored(_pretrained.stem(path))
     again = _decoded(document, path)
     dtypes = document["dtype"], document["stored_dtype"]
-    if documented(again, *dtypes) != documented(model, *dtypes):
+    if to_document(again, *dtypes) != to_document(model, *dtypes):
         raise ValueError(
             "expected a model whose parts are made from their fields alone, got others"
         )
@@ -121,7 +121,7 @@ def _decoded(document: dict[str, Any], weights: Path) -> Model:
         digest = _pretrained.digest(document, contents.data)
     _check_sum(document, digest, weights)
     try:
-        return made(upgraded(document), contents)
+        return from_document(upgraded(document), contents)
     except ValueError as error:
         raise ValueError(f"{error} (in {weights})") from error
 

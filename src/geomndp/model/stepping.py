@@ -21,7 +21,7 @@ from geomndp.model.likelihood_routes import equation
 from geomndp.samplers import AbstractProgramSampler, Problem, Program, sample_keys
 from geomndp.samplers.program import begin, end, outer_step
 
-STRETCH, LONGEST = 1.0, 2.0
+STRETCH_SECONDS, MAX_STEP_SECONDS = 1.0, 2.0
 """Seconds that a stretch of steps should take, and that one step may take."""
 
 Progress = bool | Callable[[float], None]
@@ -43,13 +43,13 @@ class Clock:
     @property
     def slow(self) -> bool:
         """Whether a single step takes longer than it may."""
-        return self.seconds is not None and self.seconds > LONGEST
+        return self.seconds is not None and self.seconds > MAX_STEP_SECONDS
 
     def stretch(self, left: int) -> int:
         """Steps of the next stretch: one to begin with."""
         if self.seconds is None:
             return 1
-        return min(left, max(1, int(STRETCH / max(self.seconds, 1e-9))))
+        return min(left, max(1, int(STRETCH_SECONDS / max(self.seconds, 1e-9))))
 
     def through(self, total: int, move: Callable[[int, int], Any]) -> Iterator[int]:
         """Make all steps by move(start, stop); yields the number of those that are done."""
@@ -65,7 +65,7 @@ class Clock:
 
 @contextmanager
 def reporting(what: str, total: int, progress: Progress) -> Iterator[Callable[[float], None]]:
-    """Yield report(done), which tells whoever wants to know."""
+    """Yield report(done), which passes on the amount done: to a function, a bar, or nowhere."""
     if callable(progress):
         yield progress
     elif progress:
@@ -132,7 +132,7 @@ def _stretch(program: Program, dtype):
 
 
 def _closed_over(stretch, problem: Problem, states, keys) -> tuple[Callable, list[Array]]:
-    """The same function with the arrays that it closes over as further arguments, and those.
+    """Make the arrays that a function closes over its further arguments; returns both.
 
     Roots and Cholesky factors of the limiting Gram matrices are such arrays. A white limiting
     kernel has no costly ones: nothing is passed on.

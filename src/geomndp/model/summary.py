@@ -45,7 +45,7 @@ def describe_posterior(posterior: Any) -> str:
 
 def _joined(title: str, lines: dict[str, str]) -> str:
     margin = max(map(len, lines)) + 2
-    return "\n".join([title, *(f"  {what:<{margin}}{said}" for what, said in lines.items())])
+    return "\n".join([title, *(f"  {what:<{margin}}{text}" for what, text in lines.items())])
 
 
 def _noising(noising: Any) -> str:
@@ -87,8 +87,8 @@ def _name(part: Any) -> str:
 
 def _scaling(normaliser: Any) -> str:
     fields = (f.name for f in dataclasses.fields(normaliser))
-    shown = (f"{name} {_numbers(getattr(normaliser, name))}" for name in fields)
-    return ", ".join(shown)
+    parts = (f"{name} {_numbers(getattr(normaliser, name))}" for name in fields)
+    return ", ".join(parts)
 
 
 def _numbers(values: tuple[float, ...]) -> str:

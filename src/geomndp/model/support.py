@@ -79,8 +79,10 @@ def in_data_units(shift: tuple[float, ...], scale: tuple[float, ...], values: np
     return np.asarray(shift) + np.asarray(scale) * np.asarray(values, np.float64)
 
 
-VALUES, POSITIONS = 0.5, 0.1  # of the range, to each side
-EXTENT, CLOSER, SPARSER, MORE, NOISE = 2.0, 4.0, 4.0, 8.0, 2.0
+OUTPUT_MARGIN, INPUT_MARGIN = 0.5, 0.1  # of the range, to each side
+# Factors beyond the record at which a warning begins.
+EXTENT_FACTOR, CLOSER_FACTOR, SPARSER_FACTOR = 2.0, 4.0, 4.0
+NUM_POINTS_FACTOR, NOISE_FACTOR = 8.0, 2.0
 FEW_POINTS = 8  # of which the typical distance says nothing
 DEVIATIONS = 5.0  # of an observation's own noise, by which its value may be farther out
 
@@ -121,8 +123,8 @@ def _warn(reasons: list[str]) -> None:
     frame, level = sys._getframe(), 1
     while frame.f_back and _inside(frame):
         frame, level = frame.f_back, level + 1
-    said = "; ".join(reasons)
-    message = f"outside of what the model was trained on, so less reliable: {said}"
+    text = "; ".join(reasons)
+    message = f"outside of what the model was trained on, so less reliable: {text}"
     warnings.warn(message, OutsideTrainingWarning, stacklevel=level)
 
 
@@ -147,7 +149,7 @@ def _values(
 ) -> list[str]:
     values = in_data_units(units.y_shift, units.y_scale, y)
     slack = DEVIATIONS * np.sqrt(np.reshape(noise, (-1, 1))) * np.asarray(units.y_scale)
-    return _beyond("y", values, support.outputs, VALUES, slack)
+    return _beyond("y", values, support.outputs, OUTPUT_MARGIN, slack)
 
 
 def _positions(support: TrainingSupport, units: Normaliser, net: Any, x: np.ndarray) -> list[str]:
@@ -155,23 +157,23 @@ def _positions(support: TrainingSupport, units: Normaliser, net: Any, x: np.ndar
     if first >= x.shape[1]:
         return []
     inputs = in_data_units(units.x_shift, units.x_scale, x)[:, first:]
-    return _beyond("x", inputs, support.inputs[first:], POSITIONS)
+    return _beyond("x", inputs, support.inputs[first:], INPUT_MARGIN)
 
 
 def _density(support: TrainingSupport, units: Normaliser, net: Any, x: np.ndarray) -> list[str]:
     """Extent, number and spacing of all points of a function."""
     reasons, local = [], isinstance(net, AbstractNet) and net.local
     extents = np.ptp(in_data_units(units.x_shift, units.x_scale, x), axis=0)
-    far = [i for i, most in enumerate(support.extents) if extents[i] > EXTENT * most]
+    far = [i for i, most in enumerate(support.extents) if extents[i] > EXTENT_FACTOR * most]
     if far and not local:
         most = support.extents[far[0]]
         reasons.append(
             f"points over a range of {extents[far[0]]:.3g} (trained on up to {most:.3g})"
         )
-    if len(x) > MORE * support.points and not local:
+    if len(x) > NUM_POINTS_FACTOR * support.points and not local:
         reasons.append(f"{len(x)} points (trained on up to {support.points})")
     typical = spacing(x)
-    if 0 < typical < support.spacing / CLOSER:
+    if 0 < typical < support.spacing / CLOSER_FACTOR:
         ratio = support.spacing / typical
         reasons.append(
             f"points {ratio:.0f} times as close to each other as the closest in training"
@@ -182,7 +184,7 @@ def _density(support: TrainingSupport, units: Normaliser, net: Any, x: np.ndarra
 def _sparsity(support: TrainingSupport, x: np.ndarray) -> list[str]:
     """Of context and targets together: a sparse context alone is nothing unusual."""
     sparsest, typical = support.max_spacing, spacing(x)
-    if not sparsest or len(x) < FEW_POINTS or typical <= SPARSER * sparsest:
+    if not sparsest or len(x) < FEW_POINTS or typical <= SPARSER_FACTOR * sparsest:
         return []
     return [f"points {typical / sparsest:.0f} times as far apart as the sparsest in training"]
 
@@ -193,7 +195,7 @@ def _noise(support: TrainingSupport, units: Normaliser, noise: np.ndarray) -> li
         return []
     variances = noise[noise > 0] * units.y_scale[0] ** 2
     low, high = support.noise
-    outside = variances[(variances < low / NOISE) | (variances > high * NOISE)]
+    outside = variances[(variances < low / NOISE_FACTOR) | (variances > high * NOISE_FACTOR)]
     if not outside.size:
         return []
     trained = f"trained on {low:.3g} to {high:.3g}, and zero"

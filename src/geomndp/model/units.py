@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import equinox as eqx
 import jax
 import numpy as np
 
@@ -24,6 +25,11 @@ from geomndp.model.support import spacing
 from geomndp.samplers import Observations
 from geomndp.score import NetworkScore
 from geomndp.tables import is_table, read_inputs, read_rows
+
+if TYPE_CHECKING:  # a posterior imports this module
+    from geomndp.model.posterior import Posterior
+else:
+    Posterior = eqx.Module
 
 FAR = 64.0  # times the range of the inputs: then float32 has lost six bits or more
 COARSE = 0.05  # share of the distance to the nearest other point by which rounding may move one
@@ -54,79 +60,80 @@ def common_centre(model: Any, x: Any, mask: Any = None) -> tuple[float, ...]:
 
 
 def to_model_units(
-    model: Any, given: Any, dtype: Any, centre: tuple[float, ...], mask: Any = None
+    model: Any, raw: Any, dtype: Any, centre: tuple[float, ...], mask: Any = None
 ) -> Array | np.ndarray:
-    """Inputs, `given` in the data's units, in those of the model less a common centre.
+    """Inputs, `raw` in the data's units, in those of the model less a common centre.
 
     Changed in float64 and rounded after, but where JAX traces them: hours since 1900 keep their
     minutes.
     """
-    _check_resolution(given, mask)
-    if not _validation.concrete(given):
-        x = _in_units(model.normaliser, given.astype(dtype))
+    _check_resolution(raw, mask)
+    if not _validation.concrete(raw):
+        x = _in_units(model.normaliser, raw.astype(dtype))
         return x - np.asarray(centre, dtype)[None] if centre else x
-    x = _in_units(model.normaliser, np.asarray(given, np.float64))
+    x = _in_units(model.normaliser, np.asarray(raw, np.float64))
     x = x - np.asarray(centre)[None] if centre else x
     rounded = x.astype(dtype)
     _check_rounding(_real(x, mask), _real(rounded, mask))
     return rounded
 
 
-def read_target_inputs(law: Any, x: Any) -> Inputs:
+def read_target_inputs(posterior: Posterior, x: Any) -> Inputs:
     """Inputs of a posterior's targets, arrays or a table, in the model's units."""
-    given = _read(law, read_inputs, x)[0] if is_table(x) else as_rows(x)
-    x = as_float("x", given, law.observations.x.dtype if is_table(x) else None)
-    _validation.function(x, dim=law.model.noising.dim)
-    _check_columns(law, x)
-    return target_inputs(law, given, x.dtype)
+    raw = _read(posterior, read_inputs, x)[0] if is_table(x) else as_rows(x)
+    x = as_float("x", raw, posterior.observations.x.dtype if is_table(x) else None)
+    _validation.function(x, dim=posterior.model.noising.dim)
+    _check_columns(posterior, x)
+    return target_inputs(posterior, raw, x.dtype)
 
 
 def read_targets(
-    law: Any, x: Any, y: Any, mask: Any
+    posterior: Posterior, x: Any, y: Any, mask: Any
 ) -> tuple[Inputs, Outputs, Mask | None, Scalar | float]:
     """Targets of a posterior and their values in the model's units, with the mask.
 
     The last is what the change of units adds to a log-density.
     """
-    model, dtype = law.model, law.observations.x.dtype if is_table(x) else None
+    model, dtype = posterior.model, posterior.observations.x.dtype if is_table(x) else None
     if is_table(x):
         names_of(model, y)
-        x, y = _read(law, read_rows, x)
-    given = x, y, mask = target_rows(x, y, mask, model.noising.dim)
-    x, y = as_float("x", x, dtype), as_float("y", y, dtype)
+        x, y = _read(posterior, read_rows, x)
+    raw_x, raw_y, mask = target_rows(x, y, mask, model.noising.dim)
+    x, y = as_float("x", raw_x, dtype), as_float("y", raw_y, dtype)
     mask = None if mask is None else mask.astype(x.dtype)
     _validation.function(x, y, dim=model.noising.dim, mask=mask)
-    _check_columns(law, x)
+    _check_columns(posterior, x)
     model.noising.manifold.check("y", y, mask)
     jacobian = 0.0
     if model.normaliser is not None:
         jacobian = model.normaliser.log_jacobian(y, mask)
-        y = rescaled(model.normaliser.forward_y, given[1], y)
-    return target_inputs(law, given[0], x.dtype, mask), y, mask, jacobian
+        y = rescaled(model.normaliser.forward_y, raw_y, y)
+    return target_inputs(posterior, raw_x, x.dtype, mask), y, mask, jacobian
 
 
-def _read(law: Any, read: Callable, table: Any) -> tuple:
+def _read(posterior: Posterior, read: Callable, table: Any) -> tuple:
     """Inputs and, by some readers, values of a table."""
-    own = len(law.observations.x) == 0
-    return read(names_of(law.model), table, time_origin=law.time_origin, own=own)[:2]
+    own_origin = len(posterior.observations.x) == 0
+    variables, origin = names_of(posterior.model), posterior.time_origin
+    return read(variables, table, time_origin=origin, own_origin=own_origin)[:2]
 
 
-def _check_columns(law: Any, x: Array) -> None:
-    if len(law.observations.x) == 0:  # otherwise x is compared with these
-        check_columns(law.model.score, x)
+def _check_columns(posterior: Posterior, x: Array) -> None:
+    if len(posterior.observations.x) == 0:  # otherwise x is compared with these
+        check_columns(posterior.model.score, x)
 
 
-def target_inputs(law: Any, given: Any, dtype: Any, mask: Any = None) -> Array:
+def target_inputs(posterior: Posterior, raw: Any, dtype: Any, mask: Any = None) -> Array:
     """Inputs of a posterior's targets in the model's units, less the centre of its context.
 
     Without observations less one of their own.
     """
-    centre = law.centre
-    if len(law.observations.x) == 0:
-        centre = common_centre(law.model, given, mask)
-    elif np.shape(given)[-1] != len(centre):
+    centre = posterior.centre
+    if len(posterior.observations.x) == 0:
+        centre = common_centre(posterior.model, raw, mask)
+    elif np.shape(raw)[-1] != len(centre):
         centre = ()  # there is none, or the columns are not those of the context: refused later
-    x = to_model_units(law.model, given, dtype, centre, mask)
+    x = to_model_units(posterior.model, raw, dtype, centre, mask)
     return x if isinstance(x, jax.Array) else put(x)
 
 
@@ -138,11 +145,11 @@ def _real(x: np.ndarray, mask: Any) -> np.ndarray:
     return x if mask is None or not _validation.concrete(mask) else x[np.asarray(mask) > 0]
 
 
-def _check_resolution(given: Any, mask: Any) -> None:
+def _check_resolution(raw: Any, mask: Any) -> None:
     """Refuse floats of low precision where the next one is not much nearer than the next point."""
-    if not _validation.concrete(given):
+    if not _validation.concrete(raw):
         return
-    x = np.asarray(given)
+    x = np.asarray(raw)
     if x.dtype.kind == "f" and x.dtype.itemsize < 8:
         rows = _real(x, mask)
         step = np.spacing(np.abs(rows).max(axis=0, initial=0))
@@ -169,23 +176,23 @@ def _refuse_coarse(x: np.ndarray, moved: np.ndarray, dtype: Any) -> None:
     typical, shares = spacing(x / scale), np.where(far, moved / scale, 0.0)
     worst = int(np.argmax(shares))
     if shares[worst] > COARSE * typical:
-        near, gap = float(x[:, worst].max()), typical * scale[worst]
+        near, width = float(x[:, worst].max()), typical * scale[worst]
         raise ValueError(
             f"expected inputs whose spacing {dtype} can hold, got x near {near:.6g} with a "
-            f"spacing of {gap:.3g}, which rounding moves by up to {moved[worst]:.3g}: subtract a "
+            f"spacing of {width:.3g}, which rounding moves by up to {moved[worst]:.3g}: subtract a "
             "common origin, or give float64 arrays of NumPy to a model that has a normaliser or "
             "sees inputs through their differences only"
         )
 
 
-def rescaled(change: Callable, given: Any, array: Array) -> Array:
-    """The `array` of `given` after a `change` of units.
+def rescaled(change: Callable, raw: Any, array: Array) -> Array:
+    """The `array` of `raw` values after a `change` of units.
 
     What is not JAX's is changed in float64 and rounded after: hours since 1900 keep their minutes.
     """
-    if isinstance(given, jax.Array):
+    if isinstance(raw, jax.Array):
         return in_units(change, array)
-    return put(change(np.asarray(given, dtype=np.float64)), array.dtype)
+    return put(change(np.asarray(raw, dtype=np.float64)), array.dtype)
 
 
 def in_units(change: Callable, array: Array) -> Array:

@@ -106,8 +106,8 @@ def _value(name: str, leaf: jax.ShapeDtypeStruct, contents: Contents, code: str,
     floats = jnp.issubdtype(leaf.dtype, jnp.floating)
     expected = code if floats else _CODES.get(np.dtype(leaf.dtype).name)
     if tensor.shape != leaf.shape or tensor.dtype != expected:
-        own = f"{name} of shape {leaf.shape} and dtype {expected}"
-        raise ValueError(f"expected {own}, got shape {tensor.shape} and dtype {tensor.dtype}")
+        wanted = f"{name} of shape {leaf.shape} and dtype {expected}"
+        raise ValueError(f"expected {wanted}, got shape {tensor.shape} and dtype {tensor.dtype}")
     name_of = {code: name for name, code in _CODES.items()}
     own_dtype = jnp.dtype(name_of[tensor.dtype])
     value = np.frombuffer(contents.data[tensor.start : tensor.end], own_dtype)

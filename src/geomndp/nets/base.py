@@ -60,7 +60,7 @@ class NetConfig:
         return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.init}
 
     def replace(self, **changes: Any) -> NetConfig:
-        """The same configuration with other values of some arguments."""
+        """Copy the configuration, with other values of some arguments."""
         return type(self)(**{**self.to_dict(), **self.current_names(changes)})
 
     @classmethod

@@ -138,8 +138,8 @@ def map_in_chunks(function: Callable[[Any], Any], rows: Any, size: int) -> Any:
         padded = jnp.concatenate([leaf, jnp.repeat(leaf[-1:], spare, axis=0)]) if spare else leaf
         return padded.reshape(count, height, *leaf.shape[1:])
 
-    made = jax.lax.map(jax.checkpoint(function), jax.tree.map(cut, rows))
-    return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:])[:n], made)
+    chunks = jax.lax.map(jax.checkpoint(function), jax.tree.map(cut, rows))
+    return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:])[:n], chunks)
 
 
 def points_per_chunk(slots: int) -> int:

@@ -73,9 +73,9 @@ def _lines(ax, y, **style):
     lat, lon = to_latlon(np.asarray(y, dtype=float))
     path = np.stack([np.unwrap(lon, period=360, axis=-1), lat], axis=-1)
     label = style.pop("label", None)
-    shown = LineCollection([one + np.array([turn, 0]) for one in path for turn in TURNS], **style)
-    shown.set_label(label)
-    ax.add_collection(shown, autolim=False)
+    lines = LineCollection([one + np.array([turn, 0]) for one in path for turn in TURNS], **style)
+    lines.set_label(label)
+    ax.add_collection(lines, autolim=False)
 
 
 def track_map(

@@ -146,15 +146,16 @@ def _from_table(table: Any, d: int, p: int | None) -> PlottedFunctions:
     columns = read_columns(one, inputs)
     x = np.stack([columns.values[name] for name in inputs], axis=-1)
     y = np.stack([_spanned(one, unpacked.values[n], n, inputs) for n in outputs], axis=-1)
-    said = columns.units | read_columns(one, inputs, outputs).units
-    return PlottedFunctions(x, y, inputs, outputs, said)
+    units = columns.units | read_columns(one, inputs, outputs).units
+    return PlottedFunctions(x, y, inputs, outputs, units)
 
 
 def _eastward(array: Any) -> bool:
     """Whether a coordinate is the one that maps draw from left to right."""
     marks = {"X", "longitude", "projection_x_coordinate"}
-    said = {str(array.attrs.get(key, "")) for key in ("axis", "standard_name")}
-    return bool(said & marks) or str(array.name).lower() in ("x", "lon", "longitude", "easting")
+    attributes = {str(array.attrs.get(key, "")) for key in ("axis", "standard_name")}
+    names = ("x", "lon", "longitude", "easting")
+    return bool(attributes & marks) or str(array.name).lower() in names
 
 
 def _rows(values: np.ndarray) -> np.ndarray:

@@ -40,7 +40,7 @@ class WeightedParticles(NamedTuple):
     log_weights: Float[Array, " k"]
 
 
-def effective(log_weights: Float[Array, " k"]) -> Scalar:
+def effective_number(log_weights: Float[Array, " k"]) -> Scalar:
     """Effective number of particles, of their log-weights (k,)."""
     return 1 / jnp.sum(jax.nn.softmax(log_weights) ** 2)
 
@@ -61,7 +61,7 @@ def resample(state: WeightedParticles, uniform: Scalar) -> WeightedParticles:
     picks = jnp.clip(jnp.searchsorted(cumulative, offsets), 0, count - 1)
     chosen = jax.tree.map(lambda leaf: leaf[picks], state.particles)
     chosen = WeightedParticles(chosen, jnp.zeros_like(state.log_weights))
-    few = effective(state.log_weights) < count / 2
+    few = effective_number(state.log_weights) < count / 2
     return jax.tree.map(lambda a, b: jnp.where(few, a, b), chosen, state)
 
 

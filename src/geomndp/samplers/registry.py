@@ -94,13 +94,13 @@ def from_text(text: str, **options: Any) -> AbstractSampler:
         'path'
     """
     name, _, rest = text.partition(":")
-    given = {}
+    stated = {}
     for item in filter(None, rest.split(",")):
         option, equals, value = item.partition("=")
         if not equals:
             raise ValueError(f"expected OPTION=VALUE after {name}:, got {item!r}")
-        given[option.strip()] = value.strip()
-    return by_name(name.strip(), **(given | options))
+        stated[option.strip()] = value.strip()
+    return by_name(name.strip(), **(stated | options))
 
 
 def _constructor(name: str) -> Callable[..., AbstractSampler]:

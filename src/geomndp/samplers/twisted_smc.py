@@ -20,7 +20,13 @@ from geomndp._deprecated import renamed_arguments
 from geomndp._types import Array, Float, PRNGKeyArray, Scalar
 from geomndp.samplers.base import AbstractProgramSampler, require_flat, sample_keys
 from geomndp.samplers.guidance import guided_dynamics
-from geomndp.samplers.particles import Particle, WeightedParticles, advance, effective, resample
+from geomndp.samplers.particles import (
+    Particle,
+    WeightedParticles,
+    advance,
+    effective_number,
+    resample,
+)
 from geomndp.samplers.problem import Problem
 from geomndp.samplers.program import Phase, Program, begin, outer_step, root_mean_square
 from geomndp.solve import (
@@ -144,7 +150,7 @@ class TwistedSMC(AbstractProgramSampler):
             def step(run, i):
                 run, _ = outer_step(program, run, i, dtype, key=key)
                 y, log_weights = run.state.particles.y[:, m:], run.state.log_weights
-                return run, (effective(log_weights), root_mean_square(y, problem.mask))
+                return run, (effective_number(log_weights), root_mean_square(y, problem.mask))
 
             start = begin(program, dtype, key=key)
             return jax.lax.scan(step, start, jnp.arange(self.steps, dtype=jnp.int32))

@@ -21,10 +21,10 @@ if TYPE_CHECKING:  # to pyright an AbstractVar is a field, the first of every su
 else:
     from equinox import AbstractVar
 
-State = Any
-VectorField = Callable[[Array, State], State]
-Retraction = Callable[[State], State]
-Norm = Callable[[State], Scalar]
+SolverState = Any
+StateField = Callable[[Array, SolverState], SolverState]
+Retraction = Callable[[SolverState], SolverState]
+Norm = Callable[[SolverState], Scalar]
 
 
 def masked_rms(mask: Mask) -> Norm:
@@ -37,7 +37,7 @@ def masked_rms(mask: Mask) -> Norm:
         Norm of a state. Its matrices are values (point, output); other arrays count in full.
     """
 
-    def norm(state: State) -> Scalar:
+    def norm(state: SolverState) -> Scalar:
         total = count = jnp.zeros((), dtype=mask.dtype)
         for leaf in jax.tree.leaves(state):
             square = zero_masked(leaf**2, mask) if leaf.ndim == 2 else leaf**2
@@ -48,7 +48,7 @@ def masked_rms(mask: Mask) -> Norm:
     return norm
 
 
-def _axpy(y: State, *terms: tuple[Any, State]) -> State:
+def _axpy(y: SolverState, *terms: tuple[Any, SolverState]) -> SolverState:
     """y + sum of coefficient times tree."""
     for coefficient, tree in terms:
         y = jax.tree.map(lambda a, b, c=coefficient: a + c * b, y, tree)
@@ -61,12 +61,12 @@ class AbstractSolver(eqx.Module):
     @abc.abstractmethod
     def integrate(
         self,
-        field: VectorField,
+        field: StateField,
         times: Float[Array, " m"],
-        y: State,
+        y: SolverState,
         retract: Retraction | None = None,
         norm: Norm | None = None,
-    ) -> tuple[State, Array]:
+    ) -> tuple[SolverState, Array]:
         """Solve dy/dt = field(t, y) from the first time to the last.
 
         Args:
@@ -87,7 +87,7 @@ class AbstractFixedStepSolver(AbstractSolver):
     evaluations: AbstractVar[int]
 
     @abc.abstractmethod
-    def step(self, field: VectorField, t0: Array, t1: Array, y: State) -> State:
+    def step(self, field: StateField, t0: Array, t1: Array, y: SolverState) -> SolverState:
         """Advance a state.
 
         Args:

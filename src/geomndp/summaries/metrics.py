@@ -1,6 +1,6 @@
 """Metrics of samples against what was then observed, each with its Monte Carlo error.
 
-Real values are scored with fair estimators (Ferro 2014), the energy score by `scoringrules`,
+Real values are evaluated with fair estimators (Ferro 2014), the energy score by `scoringrules`,
 locations on the Earth with geodesic distances.
 """
 

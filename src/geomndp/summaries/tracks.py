@@ -85,8 +85,8 @@ def track_mean(samples: Any) -> Estimate:
 @jax.jit
 def _mean_and_error(y: Float[Array, "s n 3"]) -> tuple[Array, Array]:
     mean = frechet_mean(SPHERE, y, iterations=ITERATIONS)
-    there = jnp.broadcast_to(mean[None], y.shape)
-    v = SPHERE.to_tangent_coords(there, SPHERE.log(there, y))
+    centre = jnp.broadcast_to(mean[None], y.shape)
+    v = SPHERE.to_tangent_coords(centre, SPHERE.log(centre, y))
     angle = jnp.sqrt(jnp.sum(v**2, axis=-1))
     covariance = jnp.einsum("sni,snj->nij", v, v) / (len(y) - 1)
     safe = jnp.where(angle > 1e-6, angle, 1.0)

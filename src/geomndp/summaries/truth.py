@@ -59,13 +59,13 @@ def _from_dataset(samples: Any, truth: Any, name: str) -> np.ndarray:
     dims = [dim for dim in samples[name].transpose(SAMPLE, ...).dims if dim != SAMPLE]
     if set(truth[name].dims) != set(dims):
         raise ValueError(f"expected the truth over {dims}, got {truth[name].dims}")
-    for key, here in samples[name].coords.items():
-        there = truth[name].coords.get(key)
-        if there is None or not here.dims or not set(here.dims) <= set(dims):
+    for key, own in samples[name].coords.items():
+        other = truth[name].coords.get(key)
+        if other is None or not own.dims or not set(own.dims) <= set(dims):
             continue
-        same_dims = set(here.dims) == set(there.dims)
-        there = there.transpose(*here.dims) if same_dims else there
-        _check_same_locations(str(key), here.values, there.values)
+        same_dims = set(own.dims) == set(other.dims)
+        other = other.transpose(*own.dims) if same_dims else other
+        _check_same_locations(str(key), own.values, other.values)
     return truth[name].transpose(*dims).values
 
 
@@ -77,11 +77,11 @@ def _from_frame(samples: Any, truth: Any, name: str) -> np.ndarray:
     return np.asarray(truth[name])
 
 
-def _check_same_locations(name: str, here: np.ndarray, there: np.ndarray) -> None:
+def _check_same_locations(name: str, own: np.ndarray, other: np.ndarray) -> None:
     """Refuse a truth at other locations, by the coordinates or columns that both have."""
-    same = here.shape == there.shape
+    same = own.shape == other.shape
     if same:
-        missing = (here != here) & (there != there)
-        same = bool(np.all((here == there) | missing))
+        missing = (own != own) & (other != other)
+        same = bool(np.all((own == other) | missing))
     if not same:
         raise ValueError(f"expected the truth at the samples' locations, got other {name!r}")

@@ -38,9 +38,9 @@ def latlon_names(table: Any) -> tuple[str, str]:
 
 def _find(about: dict[str, dict], index: int) -> str:
     standard, units = LATLON[index]
-    for name, said in about.items():
-        stated = canonical(str(said.get("units", "")))
-        if said.get("standard_name") == standard or stated == units:
+    for name, attributes in about.items():
+        stated = canonical(str(attributes.get("units", "")))
+        if attributes.get("standard_name") == standard or stated == units:
             return name
     for name in about:
         if name.lower() in (standard, standard[:3]):

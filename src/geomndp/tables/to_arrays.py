@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from geomndp import _validation
+from geomndp._deprecated import renamed_arguments
 from geomndp.tables import pandas_adapter, xarray_adapter
 from geomndp.tables.units import (
     SECONDS,
@@ -67,8 +68,9 @@ def read_columns(table: Any, inputs: tuple[str, ...], others: tuple[str, ...] = 
     return Columns(*adapter_of(table).columns(table, inputs, others))
 
 
+@renamed_arguments(own="own_origin")
 def read_inputs(
-    variables: Variables, table: Any, time_origin: str | None = None, *, own: bool = True
+    variables: Variables, table: Any, time_origin: str | None = None, *, own_origin: bool = True
 ) -> Rows:
     """Read the locations of a table.
 
@@ -76,7 +78,7 @@ def read_inputs(
         variables: Names and units of the inputs.
         table: A DataFrame or Dataset.
         time_origin: Moment from which datetimes count.
-        own: Whether they count from the earliest of the table where there is no origin.
+        own_origin: Whether they count from the earliest of the table where there is no origin.
 
     Returns:
         Inputs (n, d) in the units of the variables.
@@ -86,17 +88,18 @@ def read_inputs(
     """
     adapter_of(table).check_locations(table, variables.input_names)
     columns = read_columns(table, variables.input_names)
-    x, time_origin = _inputs(variables, columns, time_origin, own)
+    x, time_origin = _inputs(variables, columns, time_origin, own_origin)
     return Rows(x, None, 0.0, time_origin)
 
 
+@renamed_arguments(own="own_origin")
 def read_rows(
     variables: Variables,
     table: Any,
     noise: Any = 0.0,
     time_origin: str | None = None,
     *,
-    own: bool = True,
+    own_origin: bool = True,
 ) -> Rows:
     """Read locations and values of a table.
 
@@ -105,7 +108,7 @@ def read_rows(
         table: A DataFrame or Dataset.
         noise: Variance of the observations: numbers, or the name of a column.
         time_origin: Moment from which datetimes count.
-        own: Whether they count from the earliest of the table where there is no origin.
+        own_origin: Whether they count from the earliest of the table where there is no origin.
 
     Returns:
         Inputs (n, d), values (n, p), noise and the moment from which times count.
@@ -116,7 +119,7 @@ def read_rows(
     extra = (noise,) if isinstance(noise, str) else ()
     names = (*variables.output_names, *extra)
     columns = read_columns(table, variables.input_names, names)
-    x, time_origin = _inputs(variables, columns, time_origin, own)
+    x, time_origin = _inputs(variables, columns, time_origin, own_origin)
     y = read_values(variables, columns)
     if extra:
         stated = [variable.units for variable in variables.outputs]
@@ -178,14 +181,14 @@ def write_samples(variables: Variables, table: Any, y: Any) -> Any:
     return adapter_of(table).write(table, variables, values)
 
 
-def _inputs(variables: Variables, columns: Columns, time_origin, own: bool):
+def _inputs(variables: Variables, columns: Columns, time_origin, own_origin: bool):
     arrays = []
     for variable in variables.inputs:
         values, units = columns.values[variable.name], columns.units[variable.name]
         if values.dtype.kind in "mM":
             _refuse_missing(variable.name, np.isnat(values))
         if values.dtype.kind == "M":
-            if time_origin is None and own and values.size:
+            if time_origin is None and own_origin and values.size:
                 time_origin = str(np.min(values))
             arrays.append(_since(variable, values, time_origin))
         elif values.dtype.kind == "m":

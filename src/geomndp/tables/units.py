@@ -165,13 +165,13 @@ def _fraction(values: np.ndarray | np.datetime64) -> np.ndarray:
 
 def as_moment(time_origin: Any) -> str:
     """Write a datetime of any kind as a text (ISO 8601), in UTC if it has a zone."""
-    given: Any = time_origin
+    origin: Any = time_origin
     try:
         if isinstance(time_origin, str) and not PLAIN.match(time_origin):
-            given = datetime.fromisoformat(time_origin)
-        if getattr(given, "tzinfo", None) is not None:
-            given = given.astimezone(UTC).replace(tzinfo=None)
-        moment = np.datetime64(given) if not isinstance(given, (int, float)) else None
+            origin = datetime.fromisoformat(time_origin)
+        if getattr(origin, "tzinfo", None) is not None:
+            origin = origin.astimezone(UTC).replace(tzinfo=None)
+        moment = np.datetime64(origin) if not isinstance(origin, (int, float)) else None
     except (TypeError, ValueError):
         moment = None
     if moment is None or np.isnat(moment):

@@ -75,11 +75,11 @@ def _difference(old: Any, new: Any) -> str:
     if not (isinstance(old, dict) and isinstance(new, dict)):
         return f"there {_short(old)}, here {_short(new)}"
     paths = [path for path in {**old, **new} if old.get(path) != new.get(path)]
-    said = [
+    changes = [
         f"{_end(path)}: {_difference(old.get(path), new.get(path))}"
         for path in sorted(paths)[:SHOWN]
     ]
-    return "; ".join(said + ["..."] * (len(paths) > SHOWN))
+    return "; ".join(changes + ["..."] * (len(paths) > SHOWN))
 
 
 def _short(value: Any) -> str:
@@ -150,8 +150,8 @@ def _open_function(function: types.FunctionType) -> tuple[str, list[tuple[str, A
         name = f"{name} sha256 {hashlib.sha256(_code_words(code).encode()).hexdigest()}"
     cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
     held = [(label, _contents(cell)) for label, cell in cells]
-    given = {**dict(enumerate(function.__defaults__ or ())), **(function.__kwdefaults__ or {})}
-    return name, held + [(f"default {label}", given[label]) for label in given]
+    defaults = {**dict(enumerate(function.__defaults__ or ())), **(function.__kwdefaults__ or {})}
+    return name, held + [(f"default {label}", defaults[label]) for label in defaults]
 
 
 def _contents(cell: types.CellType) -> Any:

@@ -73,12 +73,13 @@ def init_interleaved(
     """
     if not generators:
         raise ValueError("expected a generator of functions to train on, got none")
-    made: dict[int, tuple[Trainer, TrainState]] = {}
+    by_generator: dict[int, tuple[Trainer, TrainState]] = {}
     for generator in generators:
-        if id(generator) not in made:
+        if id(generator) not in by_generator:
             arguments = (_with_capacity(score, generator), noising, generator, loss, optimiser)
-            made[id(generator)] = init(*arguments, **options)
-    return tuple(made[id(generator)][0] for generator in generators), made[id(generators[0])][1]
+            by_generator[id(generator)] = init(*arguments, **options)
+    trainers = tuple(by_generator[id(generator)][0] for generator in generators)
+    return trainers, by_generator[id(generators[0])][1]
 
 
 def trainer_at(trainers: Sequence[Trainer], step: int) -> Trainer:
@@ -95,7 +96,7 @@ def trainer_at(trainers: Sequence[Trainer], step: int) -> Trainer:
 
 
 def _with_capacity(score: NetworkScore, generator: AbstractGenerator) -> NetworkScore:
-    """The same parameters, with the capacity for all neighbours of a generator's locations."""
+    """Give a network the capacity for all neighbours of a generator's locations."""
     if generator.locations is None or not isinstance(score.net, AbstractNet):
         return score
     net = score.net

@@ -44,8 +44,8 @@ def pack(first: Array, second: Array, mask: Mask) -> Array:
     Returns:
         The row, shape (m, ...).
     """
-    own = _longer(mask).reshape(-1, *([1] * (first.ndim - 1))) > 0
-    return jnp.where(own, _longer(first), jnp.flip(_longer(second), 0))
+    from_first = _longer(mask).reshape(-1, *([1] * (first.ndim - 1))) > 0
+    return jnp.where(from_first, _longer(first), jnp.flip(_longer(second), 0))
 
 
 def unpack(row: Float[Array, "m p"], points: int) -> tuple[Outputs, Outputs]:

@@ -16,7 +16,7 @@ from geomndp._types import Array, Float, Mask, PRNGKeyArray, Scalar
 from geomndp.baselines.tracks.context import (
     SPHERE,
     Targets,
-    Times,
+    TimeColumn,
     TrackContext,
     blank_context,
     bucketed,
@@ -52,7 +52,7 @@ class AbstractBaseline(AbstractProcess):
         """
 
     @abc.abstractmethod
-    def predict_mean(self, context: TrackContext, x: Times, mask: Mask | None) -> Targets:
+    def predict_mean(self, context: TrackContext, x: TimeColumn, mask: Mask | None) -> Targets:
         """The best single track.
 
         Args:
@@ -66,7 +66,7 @@ class AbstractBaseline(AbstractProcess):
 
     @abc.abstractmethod
     def predict_samples(
-        self, context: TrackContext, x: Times, *, key: PRNGKeyArray, num_samples: int
+        self, context: TrackContext, x: TimeColumn, *, key: PRNGKeyArray, num_samples: int
     ) -> Float[Array, "s k 3"]:
         """Draw tracks.
 
@@ -82,7 +82,7 @@ class AbstractBaseline(AbstractProcess):
 
     @abc.abstractmethod
     def predict_log_prob(
-        self, context: TrackContext, x: Times, y: Targets, mask: Mask | None
+        self, context: TrackContext, x: TimeColumn, y: Targets, mask: Mask | None
     ) -> Scalar:
         """Joint log-density of the unmasked rows with respect to area.
 
@@ -155,7 +155,7 @@ class TrackPredictive(AbstractPredictive):
     process: AbstractBaseline
     context: TrackContext
 
-    def mean(self, x: Times) -> Targets:
+    def mean(self, x: TimeColumn) -> Targets:
         """The best single track.
 
         Args:
@@ -171,7 +171,7 @@ class TrackPredictive(AbstractPredictive):
         return put(np.asarray(_mean(self.process, context, padded, mask))[: len(x)])
 
     def sample(
-        self, x: Times, *, key: PRNGKeyArray, num_samples: int = 16
+        self, x: TimeColumn, *, key: PRNGKeyArray, num_samples: int = 16
     ) -> Float[Array, "s k 3"]:
         """Draw tracks as unit vectors, shape (s, k, 3); arguments as of `AbstractPredictive`."""
         self._check(x)
@@ -180,7 +180,7 @@ class TrackPredictive(AbstractPredictive):
 
     def log_prob_info(
         self,
-        x: Times,
+        x: TimeColumn,
         y: Targets,
         *,
         key: PRNGKeyArray | None = None,
@@ -207,7 +207,9 @@ class TrackPredictive(AbstractPredictive):
             y = put(pad_rows(y, len(x) - length))
         return exact_log_prob(_log_prob(self.process, context, x, y, mask))
 
-    def mean_and_std(self, x: Times, *, key: PRNGKeyArray | None = None) -> tuple[Targets, Targets]:
+    def mean_and_std(
+        self, x: TimeColumn, *, key: PRNGKeyArray | None = None
+    ) -> tuple[Targets, Targets]:
         """The best single track (k, 3), and the standard deviation of every coordinate (k, 3).
 
         The latter is estimated from samples, with a key, where the law is not a single track.
@@ -220,7 +222,7 @@ class TrackPredictive(AbstractPredictive):
         samples = self.sample(x, key=key, num_samples=MOMENT_SAMPLES)
         return mean, jnp.std(samples, axis=0, ddof=1)
 
-    def _check(self, x: Times, mask: Mask | None = None) -> None:
+    def _check(self, x: TimeColumn, mask: Mask | None = None) -> None:
         _validation.function(x, dim=3, mask=mask)
         if _all_concrete((self.context.x, self.context.mask, x, mask)):
             context = distinct_times(self.context.x, self.context.mask)

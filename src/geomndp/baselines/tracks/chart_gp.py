@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 
 from geomndp._types import Array, Float
 from geomndp.baselines.tracks.base import AbstractBaseline
-from geomndp.baselines.tracks.context import Points, TrackContext, ordered_times, shared_times
+from geomndp.baselines.tracks.context import TrackContext, UnitVectors, ordered_times, shared_times
 from geomndp.baselines.tracks.map_projections import AbstractChart, LatLon
 from geomndp.gp import GP, ConditionedGP
 from geomndp.kernels import SquaredExponential
@@ -101,7 +101,7 @@ class ChartGP(AbstractBaseline):
         centre, spread = (jnp.asarray(value, dtype=y.dtype) for value in (centre, spread))
         return cls(chart, centre, spread, (first, second))
 
-    def _coordinates(self, y: Points, times: Float[Array, " n"]) -> Float[Array, "n 2"]:
+    def _coordinates(self, y: UnitVectors, times: Float[Array, " n"]) -> Float[Array, "n 2"]:
         """Normalised coordinates; the chart sees the track in the order of time."""
         order = jnp.argsort(times)
         u = self.chart.to_plane(y[order])[jnp.argsort(order)]
@@ -113,7 +113,7 @@ class ChartGP(AbstractBaseline):
             for i, gp in enumerate(self.gps)
         ]
 
-    def _points(self, u: Float[Array, "k 2"]) -> Points:
+    def _points(self, u: Float[Array, "k 2"]) -> UnitVectors:
         return self.chart.from_plane(self.centre[None] + self.spread[None] * u)
 
     def predict_mean(self, context, x, mask):

@@ -12,8 +12,8 @@ from geomndp._types import Array, Float, Mask
 from geomndp.geometry import Sphere
 
 SPHERE = Sphere(2)
-Points = Float[Array, "n 3"]
-Times = Float[Array, "k 1"]
+UnitVectors = Float[Array, "n 3"]
+TimeColumn = Float[Array, "k 1"]
 ContextPoints = Float[Array, "c 3"]
 Targets = Float[Array, "k 3"]
 LATE = 1e9
@@ -47,7 +47,7 @@ def ordered_times(x: Float[Array, "n 1"], mask: Mask | None) -> Float[Array, " n
     return x[:, 0] if mask is None else jnp.where(mask > 0, x[:, 0], LATE)
 
 
-def fill_masked(y: Points, mask: Mask | None) -> Points:
+def fill_masked(y: UnitVectors, mask: Mask | None) -> UnitVectors:
     """A point of the sphere in masked rows, whatever they hold."""
     if mask is None:
         return y
@@ -55,7 +55,7 @@ def fill_masked(y: Points, mask: Mask | None) -> Points:
 
 
 def blank_context(context: TrackContext) -> TrackContext:
-    """The same context points, with a point of the sphere in masked rows."""
+    """Put a point of the sphere into the masked rows of a context."""
     return context._replace(y=fill_masked(context.y, context.mask))
 
 
@@ -64,7 +64,7 @@ def pad_rows(rows: Any, more: int) -> np.ndarray:
     return np.pad(np.asarray(rows), ((0, more), *((0, 0),) * (rows.ndim - 1)))
 
 
-def bucketed(context: TrackContext, x: Times, mask: Mask | None = None):
+def bucketed(context: TrackContext, x: TimeColumn, mask: Mask | None = None):
     """Context, times and mask in one of few sizes; no context stays none."""
     x, mask = _padded(x, mask)
     if len(context.x) == 0:

@@ -21,7 +21,7 @@ import numpy as np
 
 from geomndp._types import Array, Float, Int, Mask
 from geomndp.baselines.tracks.base import AbstractBaseline
-from geomndp.baselines.tracks.context import SPHERE, Points, Targets, Times, shared_times
+from geomndp.baselines.tracks.context import SPHERE, Targets, TimeColumn, UnitVectors, shared_times
 from geomndp.baselines.tracks.genesis_density import GenesisDensity
 from geomndp.baselines.tracks.local_frame import choose_roles, num_features
 from geomndp.baselines.tracks.regression import Regression, check_num_tracks, fit_regression
@@ -34,7 +34,7 @@ class FromGenesis(NamedTuple):
     rest: Regression
     first: Int[Array, ""]
 
-    def join(self, start: Float[Array, " 3"], rest: Points) -> Targets:
+    def join(self, start: Float[Array, " 3"], rest: UnitVectors) -> Targets:
         """The whole track from its first target and the others."""
         rows = jnp.arange(len(rest) + 1)
         index = jnp.where(rows == self.first, 0, jnp.where(rows < self.first, rows + 1, rows))
@@ -116,12 +116,12 @@ class LinearGaussian(AbstractBaseline):
         after = law.rest.log_prob(start[None], y[rest], rest_mask, noise)
         return law.genesis.log_prob(start, noise) + after
 
-    def _rows(self, x: Times) -> Int[Array, " k"]:
+    def _rows(self, x: TimeColumn) -> Int[Array, " k"]:
         """Indices of times among those of the tracks."""
         times = jnp.asarray(self.times, x.dtype)
         return jnp.argmin(jnp.abs(x - times[None, :]), axis=1)
 
-    def _from_genesis(self, x: Times, mask: Mask | None) -> FromGenesis:
+    def _from_genesis(self, x: TimeColumn, mask: Mask | None) -> FromGenesis:
         """Only the first of the targets has a density of its own."""
         targets = self._rows(x)
         beyond = jnp.iinfo(targets.dtype).max
@@ -133,7 +133,7 @@ class LinearGaussian(AbstractBaseline):
         return FromGenesis(genesis, law, first)
 
     def _regression(
-        self, context_x: Any, context_mask: Any, x: Times, mask: Mask | None
+        self, context_x: Any, context_mask: Any, x: TimeColumn, mask: Mask | None
     ) -> Regression:
         """Solve for the coefficients and the law of what is left."""
         context, targets = self._rows(context_x), self._rows(x)

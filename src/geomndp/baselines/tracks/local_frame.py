@@ -12,18 +12,18 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from geomndp._types import Array, Float, Int, Mask
-from geomndp.baselines.tracks.context import SPHERE, ContextPoints, Points
+from geomndp.baselines.tracks.context import SPHERE, ContextPoints, UnitVectors
 from geomndp.geometry.geodesy import east_and_north
 from geomndp.linalg import zero_masked
 
 
-def to_local(anchor: Float[Array, " 3"], y: Points) -> Float[Array, "n 2"]:
+def to_local(anchor: Float[Array, " 3"], y: UnitVectors) -> Float[Array, "n 2"]:
     """Coordinates to the east and to the north of the anchor, in radians."""
     v = SPHERE.log(jnp.broadcast_to(anchor, y.shape), y)
     return v @ east_and_north(anchor).T
 
 
-def from_local(anchor: Float[Array, " 3"], c: Float[Array, "n 2"]) -> Points:
+def from_local(anchor: Float[Array, " 3"], c: Float[Array, "n 2"]) -> UnitVectors:
     """Points with these coordinates."""
     v = c @ east_and_north(anchor)
     return SPHERE.exp(jnp.broadcast_to(anchor, v.shape), v)

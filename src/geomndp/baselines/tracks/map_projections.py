@@ -6,7 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from geomndp._types import Array, Float
-from geomndp.baselines.tracks.context import Points
+from geomndp.baselines.tracks.context import UnitVectors
 from geomndp.geometry.geodesy import to_latlon, to_unit
 
 Plane = Float[Array, "n 2"]
@@ -16,7 +16,7 @@ class AbstractChart(eqx.Module):
     """Coordinates of a track in the plane."""
 
     @abc.abstractmethod
-    def to_plane(self, y: Points) -> Plane:
+    def to_plane(self, y: UnitVectors) -> Plane:
         """Coordinates of a track.
 
         Args:
@@ -27,7 +27,7 @@ class AbstractChart(eqx.Module):
         """
 
     @abc.abstractmethod
-    def from_plane(self, u: Plane) -> Points:
+    def from_plane(self, u: Plane) -> UnitVectors:
         """Points of the sphere; every point of the plane is one.
 
         Args:

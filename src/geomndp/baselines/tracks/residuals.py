@@ -118,7 +118,7 @@ def fit_residuals(r: np.ndarray, parameters: int, *, heavy_tailed: bool) -> Host
 
 
 def pad_residuals(law: HostResiduals, real: np.ndarray) -> HostResiduals:
-    """The same law among coordinates of which those that are not `real` have no density."""
+    """Take the density off the coordinates that are not `real`; those that are keep their law."""
     size, count = len(real), int(real.sum())
     basis, variances = np.zeros((size, size)), np.ones(size)
     basis[np.ix_(real, np.arange(size) < count)] = law.basis

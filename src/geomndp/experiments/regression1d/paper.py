@@ -7,9 +7,9 @@ likelihoods come from 100 uniform Euler steps, which overstate by about 0.09 nat
 
 DATASETS = ("se", "matern", "weakly-periodic", "sawtooth", "mixture")
 
-Rows = dict[str, tuple[float | None, ...]]
+PaperRows = dict[str, tuple[float | None, ...]]
 
-PAPER: dict[str, Rows] = {
+PAPER: dict[str, PaperRows] = {
     "in-range": {
         "T(1)-GeomNDP, paper": (0.72, 0.32, -0.38, 3.39, 0.64),
         "NDP*, paper": (0.71, 0.30, -0.37, 3.39, 0.64),
@@ -20,7 +20,7 @@ PAPER: dict[str, Rows] = {
     },
 }
 
-QUOTED: dict[str, Rows] = {
+QUOTED: dict[str, PaperRows] = {
     "in-range": {
         "GNP, quoted": (0.70, 0.30, -0.47, 0.42, 0.10),
         "ConvCNP, quoted": (-0.80, -0.95, -1.20, 0.55, -0.93),

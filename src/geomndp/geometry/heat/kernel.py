@@ -13,7 +13,7 @@ import numpy as np
 from geomndp._types import Array, Float, PRNGKeyArray
 from geomndp.linalg import LOG_2PI
 
-Points = Float[Array, "*n p"]
+ManifoldPoints = Float[Array, "*n p"]
 """Points, or vectors at them, in the coordinates of R^p."""
 Lengths = Float[Array, "*n"]
 HeatTimes = Float[Array, "*n"]
@@ -24,7 +24,7 @@ class AbstractHeatKernel(eqx.Module):
     """Law of Brownian motion at time s that started in `centre`; all arguments have one shape."""
 
     @abc.abstractmethod
-    def log_prob(self, s: HeatTimes, centre: Points, y: Points) -> Lengths:
+    def log_prob(self, s: HeatTimes, centre: ManifoldPoints, y: ManifoldPoints) -> Lengths:
         """Log-density with respect to volume, point by point.
 
         Args:
@@ -37,7 +37,7 @@ class AbstractHeatKernel(eqx.Module):
         """
 
     @abc.abstractmethod
-    def score(self, s: HeatTimes, centre: Points, y: Points) -> Points:
+    def score(self, s: HeatTimes, centre: ManifoldPoints, y: ManifoldPoints) -> ManifoldPoints:
         """Gradient of the log-density in y.
 
         Args:
@@ -50,7 +50,7 @@ class AbstractHeatKernel(eqx.Module):
         """
 
     @abc.abstractmethod
-    def displace(self, s: HeatTimes, centre: Points, z: Points) -> Points:
+    def displace(self, s: HeatTimes, centre: ManifoldPoints, z: ManifoldPoints) -> ManifoldPoints:
         """Draw from the law, as a function of white noise.
 
         Args:
@@ -62,7 +62,7 @@ class AbstractHeatKernel(eqx.Module):
             Points, shape (..., p).
         """
 
-    def sample(self, s: HeatTimes, centre: Points, *, key: PRNGKeyArray) -> Points:
+    def sample(self, s: HeatTimes, centre: ManifoldPoints, *, key: PRNGKeyArray) -> ManifoldPoints:
         """Draw from the law.
 
         Args:

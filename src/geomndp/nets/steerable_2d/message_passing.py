@@ -156,7 +156,7 @@ def message_passing(
 
 
 def _message_passing_in_chunks(edge: EdgeEmbedding, graph: Graph, dtype: jnp.dtype, size: int):
-    """The same in chunks: nothing but the list of neighbours has the size of all edges."""
+    """Message passing in chunks: only the list of neighbours has the size of all edges."""
 
     def envelope(rows):
         offset, real = rows

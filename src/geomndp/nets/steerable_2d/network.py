@@ -123,8 +123,8 @@ class Steerable2(AbstractGraphNet[Steerable2Config], tag="net/steerable-2d"):
         self.config = config = Steerable2Config(*args, **options)
         c, w, half = config.channels, config.width, max(config.width // 2, 1)
         keys, dtype = jr.split(key, 8), config.dtype
-        own = circular_basis(self.field_type).shape[2]
-        self.embed = EquivariantLinear(own, c, dtype=dtype, key=keys[0])
+        input_channels = circular_basis(self.field_type).shape[2]
+        self.embed = EquivariantLinear(input_channels, c, dtype=dtype, key=keys[0])
         self.side = eqx.nn.Linear(1 + config.num_invariant_inputs + w, c, dtype=dtype, key=keys[1])
         self.time = TimeEmbedding(w, dtype=dtype, key=keys[2])
         self.gate = eqx.nn.Linear(w, NUM_TYPES * c, dtype=dtype, key=keys[3])
@@ -138,7 +138,7 @@ class Steerable2(AbstractGraphNet[Steerable2Config], tag="net/steerable-2d"):
         self.smoothings = [
             GlobalPooling(c, w, widths, dtype=dtype, key=k) for k in pooling_keys if widths
         ]
-        self.head = zeroed(EquivariantLinear(c, own, dtype=dtype, key=keys[7]))
+        self.head = zeroed(EquivariantLinear(c, input_channels, dtype=dtype, key=keys[7]))
 
     @property
     def local(self) -> bool:

@@ -116,9 +116,9 @@ class Gated(eqx.Module):
     def __call__(self, h: Features, extra: Float[Array, "n e"]) -> Features:
         """Transform the features of every point."""
         invariants = jnp.concatenate([sizes(h), extra], axis=1)
-        made = linear(self.outer, jax.nn.gelu(linear(self.inner, invariants)))
+        outputs = linear(self.outer, jax.nn.gelu(linear(self.inner, invariants)))
         channels = h.shape[1] // PARTS
-        fresh, factors = made[:, :channels], per_part(made)[:, channels:]
+        fresh, factors = outputs[:, :channels], per_part(outputs)[:, channels:]
         return jnp.concatenate([fresh, factors * h[:, channels:]], axis=1)
 
 
