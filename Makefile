@@ -14,7 +14,7 @@ export OMP_NUM_THREADS ?= 1
 
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-.PHONY: help venv demo test test-slow fuzz lint format bench mutants build docs lock clean
+.PHONY: help venv demo test test-slow fuzz lint format bench mutants tables graph build docs lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -67,6 +67,13 @@ bench: $(FULL) ## run every script of benchmarks/
 
 mutants: $(FULL) ## mutation testing of the numerical core; COUNT=60 mutants drawn with SEED=0
 	$(BIN)/python tools/mutants.py --count $(or $(COUNT),60) --seed $(or $(SEED),0)
+
+tables: $(FULL) ## write the tables of README and docs from the stored results
+	$(BIN)/python tools/tables.py
+
+graph: $(FULL) ## print the import graph of the layers, and count the files on three paths through the code
+	$(BIN)/python tools/import_graph.py
+	$(BIN)/python tools/walks.py
 
 build: $(FULL) ## wheel and source distribution in dist/
 	$(BIN)/python -m build --outdir dist .
