@@ -100,7 +100,7 @@ def draw(data: str, limit: str, functions: int) -> Case:
     return Case(gp, law, x, y)
 
 
-def gap(a, b=0.0) -> float:
+def mean_difference(a, b=0.0) -> float:
     """Mean absolute difference, in nats per point."""
     return float(np.mean(np.abs(a - b)) / POINTS)
 
@@ -112,18 +112,24 @@ def measure(case: Case) -> tuple[list, list, list, bool]:
     value, estimate, cost = case.evaluate(Flow(), *everything)
     other, other_estimate, other_cost = case.evaluate(ADAPTIVE, *everything)
     probed, spread = case.evaluate(Flow(divergence=Hutchinson(8)), "value", "probe_error")
-    error = gap(value, converged)
-    solvers = [gap(case.values(flow), converged) for flow in METHODS.values()]
-    exact_end = gap(case.values(dataclasses.replace(CONVERGED, terminal="exact")), truth)
-    rounding = gap(case.single().values(Flow()), value)
+    error = mean_difference(value, converged)
+    solvers = [mean_difference(case.values(flow), converged) for flow in METHODS.values()]
+    exact_end = mean_difference(
+        case.values(dataclasses.replace(CONVERGED, terminal="exact")), truth
+    )
+    rounding = mean_difference(case.single().values(Flow()), value)
     ratio = np.abs(value - converged) / estimate
-    errors = [error, gap(estimate), float(np.median(ratio)), float(np.max(ratio))]
+    errors = [error, mean_difference(estimate), float(np.median(ratio)), float(np.max(ratio))]
     errors += [float(np.max(np.abs(other - converged) / other_estimate))]
-    errors += [f"{np.mean(other_cost):.0f}", gap(probed, value), gap(spread)]
+    errors += [
+        f"{np.mean(other_cost):.0f}",
+        mean_difference(probed, value),
+        mean_difference(spread),
+    ]
     fits = error <= 3e-4 and rounding <= 5e-4 and exact_end <= 1e-4 and np.all(cost <= 100)
     return (
-        [*solvers, error, gap(other, converged)],
-        [rounding, gap(converged, truth), exact_end],
+        [*solvers, error, mean_difference(other, converged)],
+        [rounding, mean_difference(converged, truth), exact_end],
         errors,
         bool(fits),
     )

@@ -86,6 +86,20 @@ def test_every_page_is_in_the_navigation():
     assert sorted(listed) == sorted(written)
 
 
+def test_files_that_pages_name_exist():
+    """Every `folder/file.py`, from the root or the package, but one that a page tells to write."""
+    roots = (ROOT, ROOT / "src" / "geomndp")
+    pages = [*DOCS.rglob("*.md"), ROOT / "README.md", ROOT / "CHANGELOG.md"]
+    named = {
+        (path.name, file)
+        for path in pages
+        for file in re.findall(r"`(\w+(?:/\w+)+\.py)`", path.read_text(encoding="utf-8"))
+    }
+    assert len(named) > 50
+    missing = {item for item in named if not any((root / item[1]).exists() for root in roots)}
+    assert missing == {("manifold.md", "src/geomndp/geometry/axes.py")}
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory) -> Path:
     pytest.importorskip("mkdocs")
