@@ -19,7 +19,7 @@ PAGES = {path.relative_to(ROOT).as_posix(): path for path in TOOL["pages"]()}
 @pytest.mark.parametrize("name", PAGES)
 def test_tables_of_pages_are_those_of_the_results(name):
     text = PAGES[name].read_text(encoding="utf-8")
-    assert TOOL["updated"](text) == text, "python tools/tables.py writes them"
+    assert TOOL["update_tables"](text) == text, "python tools/tables.py writes them"
 
 
 def test_every_experiment_has_tables_on_its_page_and_in_the_readme():
@@ -32,9 +32,9 @@ def test_every_experiment_has_tables_on_its_page_and_in_the_readme():
 def test_another_number_is_seen():
     text = PAGES["README.md"].read_text(encoding="utf-8")
     changed = re.sub(r"(\| exact GP \| 0\.)\d", r"\g<1>0", text)
-    assert changed != text and TOOL["updated"](changed) == text
+    assert changed != text and TOOL["update_tables"](changed) == text
     with pytest.raises(ValueError, match=r"expected a table of cyclones .*Nothing"):
-        TOOL["updated"]("<!-- table: cyclones / Nothing -->\n<!-- end of table -->")
+        TOOL["update_tables"]("<!-- table: cyclones / Nothing -->\n<!-- end of table -->")
 
 
 def test_results_and_models_are_shipped_by_one_call(tmp_path, monkeypatch):

@@ -143,24 +143,26 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="of the choice among all mutants")
     parser.add_argument("--only", nargs="*", default=[], help="modules that begin with these names")
     arguments = parser.parse_args()
-    made, killed = Counter(), Counter()
+    num_mutants, killed = Counter(), Counter()
     drawn = sorted(draw(arguments.count, arguments.seed, arguments.only), key=lambda m: m[0])
     with tempfile.TemporaryDirectory() as folder:
         copy = Copy(Path(folder))
         for module, mutation in drawn:
             layer = module.partition("/")[0].removesuffix(".py")
-            made[layer] += 1
+            num_mutants[layer] += 1
             if copy.survives(module, mutation):
                 change = f"{mutation.was!r} -> {mutation.now!r}"
                 print(f"survived: {module}:{mutation.line}: {change}", flush=True)
             else:
                 killed[layer] += 1
-                print(f"killed {killed.total()} of {made.total()}", file=sys.stderr, flush=True)
+                print(
+                    f"killed {killed.total()} of {num_mutants.total()}", file=sys.stderr, flush=True
+                )
     print("\n| layer | mutants | killed |\n|---|---|---|")
-    for layer in made:
-        print(f"| {layer} | {made[layer]} | {killed[layer]} |")
-    share = killed.total() / max(made.total(), 1)
-    print(f"| all | {made.total()} | {killed.total()} ({share:.0%}) |")
+    for layer in num_mutants:
+        print(f"| {layer} | {num_mutants[layer]} | {killed[layer]} |")
+    share = killed.total() / max(num_mutants.total(), 1)
+    print(f"| all | {num_mutants.total()} | {killed.total()} ({share:.0%}) |")
 
 
 if __name__ == "__main__":

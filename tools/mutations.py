@@ -51,7 +51,7 @@ class _Text:
     def of(self, node: ast.AST) -> str:
         return self.whole[slice(*self.span(node))].decode()
 
-    def replaced(self, node: ast.AST, new: str) -> str:
+    def replace(self, node: ast.AST, new: str) -> str:
         """The program with the text of a node exchanged."""
         start, end = self.span(node)
         return (self.whole[:start] + new.encode() + self.whole[end:]).decode()
@@ -59,14 +59,16 @@ class _Text:
 
 def mutations(source: str) -> list[Mutation]:
     """All mutations of a program, in the order of its lines."""
-    text, made = _Text(source), {}
+    text, by_text = _Text(source), {}
     for node in _nodes(ast.parse(source)):
         old = text.of(node)
         for new in _variants(node, text.of):
             if new != old:
-                changed = text.replaced(node, new)
-                made[changed] = Mutation(node.lineno, old, new, changed)
-    return sorted(made.values(), key=lambda mutation: (mutation.line, mutation.was, mutation.now))
+                changed = text.replace(node, new)
+                by_text[changed] = Mutation(node.lineno, old, new, changed)
+    return sorted(
+        by_text.values(), key=lambda mutation: (mutation.line, mutation.was, mutation.now)
+    )
 
 
 def _nodes(tree: ast.AST) -> Iterator[ast.expr | ast.stmt]:

@@ -41,9 +41,9 @@ def rows() -> list[tuple[str, str]]:
 
 def _entries(table: dict[str, dict[str, str]]) -> list[tuple[str, str, str]]:
     """Rows of the package's own tables."""
-    own = {where: names for where, names in table.items() if where.startswith("geomndp.")}
-    own |= {"geomndp": table["geomndp"]} if "geomndp" in table else {}
-    return [(where, old, new) for where, names in own.items() for old, new in names.items()]
+    public = {where: names for where, names in table.items() if where.startswith("geomndp.")}
+    public |= {"geomndp": table["geomndp"]} if "geomndp" in table else {}
+    return [(where, old, new) for where, names in public.items() for old, new in names.items()]
 
 
 def page() -> str:

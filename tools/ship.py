@@ -20,7 +20,7 @@ from geomndp.experiments import registry, results
 
 def ship_results(experiment: str, path: str) -> None:
     """Metrics to the cards of models, everything else to the experiment's results."""
-    results.ship(path, registry.experiment(experiment).results)
+    results.ship(path, registry.experiment(experiment).results, _pretrained.folder())
 
 
 def ship_model(name: str, run: str) -> None:

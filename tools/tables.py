@@ -33,7 +33,7 @@ def tables(experiment: str) -> dict[str, str]:
     return {table.title: table.markdown() for table in entry.report(entry.read_results())}
 
 
-def updated(text: str) -> str:
+def update_tables(text: str) -> str:
     """A page with its marked tables as they should be."""
 
     def block(match: re.Match) -> str:
@@ -61,7 +61,7 @@ def main() -> int:
     check, code = parser.parse_args().check, 0
     for path in pages():
         text = path.read_text(encoding="utf-8")
-        if (new := updated(text)) != text:
+        if (new := update_tables(text)) != text:
             print(f"{'differs' if check else 'written'}: {path.relative_to(ROOT)}")
             code = int(check)
             if not check:

@@ -96,8 +96,8 @@ def files_entered(walk: Callable[[], Any], package: Path) -> list[str]:
     finally:
         sys.setprofile(None)
         threading.setprofile(None)
-    own = (Path(file) for file in entered if file.startswith(f"{package}{os.sep}"))
-    return sorted(str(path.relative_to(package)) for path in own if path.stem != "_deprecated")
+    paths = (Path(file) for file in entered if file.startswith(f"{package}{os.sep}"))
+    return sorted(str(path.relative_to(package)) for path in paths if path.stem != "_deprecated")
 
 
 def main() -> None:

@@ -119,7 +119,7 @@ def test_table_has_published_and_measured_rows():
     assert log_likelihood(*measured["log_prob"]) in text
     rows = table1d.rows("gnp2020", "in-range")
     quoted = published.QUOTED["in-range"]
-    assert {row.label for row in rows} >= set(quoted)
+    assert {row[0] for row in rows} >= set(quoted)
 
 
 def test_whoever_waits_is_told(monkeypatch, capsys):

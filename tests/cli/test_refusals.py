@@ -14,7 +14,7 @@ import pytest
 
 from geomndp import _memory
 from geomndp.cli import early_checks, table_files
-from geomndp.cli.guarded import fault
+from geomndp.cli.guarded import find_fault
 
 FEW = "--num-samples 2 --steps 2"
 TIMED = """
@@ -90,7 +90,7 @@ def good(here):
 @pytest.mark.parametrize("ending", ["nc", "parquet"])
 def test_flipped_bits_are_refused_or_read(ending, good, monkeypatch):
     """No other error than a ValueError that names the file, no crash, no endless loop."""
-    monkeypatch.setattr(table_files, "PATIENCE", 2)
+    monkeypatch.setattr(table_files, "READ_SECONDS", 2)
     content = (good / f"good.{ending}").read_bytes()
     path, refused = good / f"flipped.{ending}", 0
     for seed in range(40):
@@ -108,10 +108,10 @@ def test_a_child_tries_what_may_not_end():
         while True:
             pass
 
-    assert fault(lambda: None, 5) == ""
-    assert fault(lambda: 1 / 0, 5) == "division by zero"
-    assert fault(lambda: os.kill(os.getpid(), signal.SIGKILL), 5).startswith("a crash")
-    assert fault(spin, 1) == "no end after 1 s"
+    assert find_fault(lambda: None, 5) == ""
+    assert find_fault(lambda: 1 / 0, 5) == "division by zero"
+    assert find_fault(lambda: os.kill(os.getpid(), signal.SIGKILL), 5).startswith("a crash")
+    assert find_fault(spin, 1) == "no end after 1 s"
 
 
 def test_a_table_larger_than_the_memory_is_not_loaded(good, monkeypatch):

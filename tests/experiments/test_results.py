@@ -88,7 +88,7 @@ def test_scores_ship_with_their_models_and_the_rest_with_the_table(tmp_path, mon
     results.ship(path, target, models)
     assert results.read(target) == {"curve": {"a": CURVE, "b": CURVE}}
     monkeypatch.setattr(_pretrained, "folder", lambda: models)
-    rows = {row.label: row.cells[0] for row in table1d.rows("paper", "in-range")}
+    rows = {row[0]: row[1] for row in table1d.rows("paper", "in-range")}
     assert rows["T(1)-GeomNDP"] == "0.500 ± 0.100"
     assert rows["T(1)-GeomNDP, joint route"] == "0.480 ± 0.100"
     assert rows["regret of T(1)-GeomNDP"] == "0.004 ± 0.001"

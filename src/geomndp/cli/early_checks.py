@@ -30,11 +30,11 @@ def read_tables(command: Predict) -> Tables:
         raise ValueError(f"expected quantiles between 0 and 1, got {command.quantiles}")
     if command.steps is not None:
         _validation.at_least(1, steps=command.steps)
-    given = isinstance(command, Condition)
-    table = _observations(command) if given else None
+    conditioned = isinstance(command, Condition)
+    table = _observations(command) if conditioned else None
     names = _names(command.name)
     renamed = target_locations.parse_columns(command.columns, names)
-    if given:
+    if conditioned:
         table = target_locations.rename(table, renamed)
         _check_columns(table, (*names.inputs, *names.outputs))
     targets = target_locations.read_targets(command.targets, names, renamed)
@@ -110,11 +110,11 @@ def _names(model: str) -> target_locations.Names:
 def _check_columns(table: Any, names: tuple[str, ...]) -> None:
     """Refuse a table that lacks a column, or a level of its index."""
     if table_files.is_frame(table):
-        there, what = [*table.columns, *table.index.names], "column"
+        names_present, what = [*table.columns, *table.index.names], "column"
     else:
-        there, what = list(table.variables), "variable or coordinate"
-    if missing := [name for name in names if name not in there]:
-        listed = ", ".join(repr(name) for name in there if name is not None) or "none"
+        names_present, what = list(table.variables), "variable or coordinate"
+    if missing := [name for name in names if name not in names_present]:
+        listed = ", ".join(repr(name) for name in names_present if name is not None) or "none"
         raise ValueError(f"expected a {what} {missing[0]!r}, got {listed}")
 
 

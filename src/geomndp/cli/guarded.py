@@ -8,10 +8,10 @@ import sys
 import warnings
 from collections.abc import Callable
 
-MOST = 1000  # bytes of a message: fits into a pipe
+MAX_MESSAGE_BYTES = 1000  # fits into a pipe
 
 
-def fault(attempt: Callable[[], object], seconds: int) -> str:
+def find_fault(attempt: Callable[[], object], seconds: int) -> str:
     """What goes wrong when a child process makes the attempt; nothing if it returns in time.
 
     Native code that never returns reacts neither to Ctrl-C nor to other threads, but ends with its
@@ -29,11 +29,11 @@ def fault(attempt: Callable[[], object], seconds: int) -> str:
     os.close(writing)
     _, status = os.waitpid(child, 0)
     with os.fdopen(reading, "rb") as pipe:
-        said = pipe.read().decode(errors="replace")
+        message = pipe.read().decode(errors="replace")
     if os.WIFSIGNALED(status):
         slow = os.WTERMSIG(status) == signal.SIGALRM
         return f"no end after {seconds} s" if slow else "a crash of the library that reads it"
-    return said
+    return message
 
 
 def _try(attempt: Callable[[], object], seconds: int, writing: int) -> None:
@@ -45,6 +45,6 @@ def _try(attempt: Callable[[], object], seconds: int, writing: int) -> None:
         attempt()
     except BaseException as error:
         text = " ".join(str(error).split()) or type(error).__name__
-        os.write(writing, text.encode(errors="replace")[:MOST])
+        os.write(writing, text.encode(errors="replace")[:MAX_MESSAGE_BYTES])
     finally:
         os._exit(0)

@@ -26,7 +26,7 @@ def list_models(command: List) -> None:
         for model in entry.models:
             if model in documents:
                 metrics = documents[model]["metadata"]["metrics"]
-                groups.setdefault(_atomic_io(documents[model]), {})[model] = metrics
+                groups.setdefault(_column_heading(documents[model]), {})[model] = metrics
         for columns, models in groups.items():
             console.print(f"{columns}: {entry.columns.description}", soft_wrap=True)
             console.print(_table(entry, models), "")
@@ -40,7 +40,7 @@ def _columns(document: dict) -> dict[str, list[str]]:
     return {part: [variable["name"] for variable in names[part]] for part in ("inputs", "outputs")}
 
 
-def _atomic_io(document: dict) -> str:
+def _column_heading(document: dict) -> str:
     named = [", ".join(part) for part in _columns(document).values()]
     return " -> ".join(named) if all(named) else "for arrays, not for files"
 

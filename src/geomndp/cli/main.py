@@ -32,20 +32,27 @@ _RUN = {
     Evaluate: ("train_evaluate", "evaluate"),
     Reproduce: ("reproduce", "reproduce"),
 }
-COMMANDS = {kind.__name__.lower(): kind for kind in _RUN}
+COMMANDS = {command.__name__.lower(): command for command in _RUN}
 DEBUG = "--debug"
 DESCRIPTION = (
     "Generative models of functions that respect symmetries. "
     f"{DEBUG}, anywhere on the line, shows where in the program an error arose."
 )
-LONGEST = 400  # characters of a sentence
+MAX_LENGTH = 400  # characters of a sentence
 _EXPECTED = (ValueError, ArithmeticError, OSError, RuntimeError, MemoryError, ImportError)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Parse the command line and run the command; return the exit code."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    line = [token for token in given if token != DEBUG]
+    """Parse the command line and run the command.
+
+    Args:
+        arguments: Command line without the name of the program; that of the process by default.
+
+    Returns:
+        Exit code.
+    """
+    tokens = list(sys.argv[1:] if arguments is None else arguments)
+    line = [token for token in tokens if token != DEBUG]
     if line == ["--version"]:
         print(f"geomndp {version('geomndp')}")
         return 0
@@ -53,25 +60,25 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         command = parse(line, COMMANDS, prog="geomndp", description=DESCRIPTION)
         with warnings.catch_warnings():
-            warnings.showwarning = _shown_once()
+            warnings.showwarning = _warning_printer()
             warnings.simplefilter("always", OutsideTrainingWarning)
             run(command)
         sys.stdout.flush()
     except BrokenPipeError:
-        # Who reads the output has seen enough (geomndp ... | head).
+        # The reader of the output has closed the pipe (geomndp ... | head).
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except UsageError as error:
-        return _failed(_brief(str(error)), 2, DEBUG in given)
+        return _report_failure(_brief(str(error)), 2, DEBUG in tokens)
     except KeyboardInterrupt as stop:
-        said = str(stop) or f"stopped; {_resume(command)}"
-        return _failed(f"{said}; nothing half-written is left", 130, DEBUG in given)
+        reason = str(stop) or f"stopped; {_resume(command)}"
+        return _report_failure(f"{reason}; nothing half-written is left", 130, DEBUG in tokens)
     except Exception as error:
-        return _failed(_sentence(error), 1, DEBUG in given)
+        return _report_failure(_sentence(error), 1, DEBUG in tokens)
     return 0
 
 
 def run(command: Any) -> None:
-    """Run a command that was read; what can be refused without JAX is refused before its import."""
+    """Run a parsed command, after the checks that need no JAX, whose import takes seconds."""
     for variable in THREADS:
         os.environ.setdefault(variable, "1")
     module, name = _RUN[type(command)]
@@ -83,23 +90,23 @@ def run(command: Any) -> None:
     getattr(importlib.import_module(f"geomndp.cli.{module}"), name)(command, *read)
 
 
-def _failed(sentence: str, code: int, debug: bool) -> int:
-    """Say what is wrong, after the traceback if it is asked for."""
+def _report_failure(sentence: str, code: int, debug: bool) -> int:
+    """Print what is wrong, with --debug after the traceback, and return the exit code."""
     if debug:
         traceback.print_exc()
     print(f"geomndp: {sentence}", file=sys.stderr)
     return code
 
 
-def _shown_once() -> Callable[..., None]:
-    """Show a warning in one line, as errors are; the same words once for all batches of samples."""
+def _warning_printer() -> Callable[..., None]:
+    """Make a hook that prints each distinct warning once, in one line."""
     shown = set()
 
     def show(message, category, filename, lineno, file=None, line=None) -> None:
-        said = " ".join(str(message).split())
-        if said not in shown:
-            print(f"geomndp: warning: {said}", file=sys.stderr)
-        shown.add(said)
+        text = " ".join(str(message).split())
+        if text not in shown:
+            print(f"geomndp: warning: {text}", file=sys.stderr)
+        shown.add(text)
 
     return show
 
@@ -117,7 +124,8 @@ def _sentence(error: BaseException) -> str:
 
 
 def _brief(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} ... {text[-LONGEST // 2 :]}"
+    half = MAX_LENGTH // 2
+    return text if len(text) <= MAX_LENGTH else f"{text[:half]} ... {text[-half:]}"
 
 
 def _resume(command: Any) -> str:

@@ -32,7 +32,7 @@ VARIANCE = "variance of the observation noise"
 
 def predict(command: Predict, tables: Tables) -> None:
     """Draw functions given observations; without any, of the prior."""
-    with _loaded(command) as (model, names):
+    with _open_model(command) as (model, names):
         posterior = _posterior(command, model, names, tables.observations)
         targets = tables.targets
         if not table_files.is_file(command.targets[0]):
@@ -49,8 +49,8 @@ def _posterior(command: Predict, model: Model, names: Variables, table: Any) -> 
 
 
 @contextmanager
-def _loaded(command: Predict) -> Iterator[tuple[Model, Variables]]:
-    """The model and its names, computing as asked."""
+def _open_model(command: Predict) -> Iterator[tuple[Model, Variables]]:
+    """The model and its names, on the device and in the precision of the command."""
     with jax.enable_x64(command.dtype == "float64"), jax.default_device(_device(command.device)):
         model = load(command.name)
         assert model.variables is not None
@@ -90,7 +90,7 @@ def _with_noise(table: Any, obs_std: str, names: Variables) -> tuple[Any, Any]:
 
 
 def _write(command: Predict, posterior: Posterior, names: Variables, targets: xr.Dataset) -> None:
-    """Draw, summarise if asked to, and write or print the result."""
+    """Draw, summarise where the command says so, and write or print the result."""
     start = time.monotonic()
     result = _draw(command, posterior, targets)
     if command.summary:
@@ -114,11 +114,13 @@ def _write(command: Predict, posterior: Posterior, names: Variables, targets: xr
 
 def _draw(command: Predict, posterior: Posterior, targets: xr.Dataset) -> xr.Dataset:
     """Samples, those of the library's call with the same seed."""
-    asked: dict[str, Any] = {"num_samples": command.num_samples}
-    asked["sampler"] = _sampler(command, posterior)
+    options: dict[str, Any] = {"num_samples": command.num_samples}
+    options["sampler"] = _sampler(command, posterior)
     with progress("sampling", command.num_samples) as update:
         key = jr.key(command.seed)
-        return posterior.sample(targets, key=key, **asked, progress=lambda done: update(int(done)))
+        return posterior.sample(
+            targets, key=key, **options, progress=lambda done: update(int(done))
+        )
 
 
 def _sampler(command: Predict, posterior: Posterior) -> AbstractSampler | None:

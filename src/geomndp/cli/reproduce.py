@@ -27,7 +27,7 @@ def reproduce(command: Reproduce) -> None:
     tables = _tables(entry, results, command.results)
     for table in tables:
         console.print(f"\n{table.title}", style="bold", soft_wrap=True, highlight=False)
-        console.print(shown(table))
+        console.print(rich_table(table))
     text = "\n".join(f"## {table.title}\n\n{table.markdown()}" for table in tables)
     document = f"# {entry.title}\n\n{source(command)}\n\n{text}"
     console.print(f"tables: {_atomic_io.write(path, document)}")
@@ -86,7 +86,7 @@ def console_of_tables() -> Console:
     return console if console.is_terminal else Console(width=WIDTH)
 
 
-def shown(content: Table) -> RichTable:
+def rich_table(content: Table) -> RichTable:
     """The cells of a table for the console, numbers to the right."""
     table = RichTable()
     for number, name in enumerate(content.header):

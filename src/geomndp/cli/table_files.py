@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from geomndp import _atomic_io, _memory
-from geomndp.cli.guarded import fault
+from geomndp.cli.guarded import find_fault
 
 UNITS = re.compile(r"(.*\S)\s*\[(.*)\]")
 """A header that states units: time [hours]."""
-PATIENCE, SPEED = 10, 20_000_000  # seconds for any file, and bytes per further second
+READ_SECONDS, READ_SPEED = 10, 20_000_000  # seconds for any file, and bytes per further second
 
 
 def read_table(path: str) -> Any:
@@ -27,7 +27,7 @@ def read_table(path: str) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return read(path)
-    # Damage shows as any kind of error: KeyError in h5py, TypeError in pandas.
+    # Damage shows as any type of error: KeyError in h5py, TypeError in pandas.
     except Exception as error:
         text = " ".join(str(error).split()) or type(error).__name__
         raise ValueError(f"expected a table in {path}, got a damaged one: {text[:120]}") from error
@@ -77,8 +77,8 @@ def _read_netcdf(path: str) -> Any:
     import h5netcdf  # noqa: F401  # before the fork, whose time is limited
     import xarray  # noqa: F401
 
-    seconds = PATIENCE + Path(path).stat().st_size // SPEED
-    if wrong := fault(lambda: _load(path), int(seconds)):
+    seconds = READ_SECONDS + Path(path).stat().st_size // READ_SPEED
+    if wrong := find_fault(lambda: _load(path), int(seconds)):
         raise ValueError(wrong)
     return _load(path)
 

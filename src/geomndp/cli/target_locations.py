@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 POINT = "point"
 """Dimension of locations that lie on no grid."""
-MOST = 1_000_000
+MAX_TARGETS = 1_000_000
 FORMS = "start:stop:step, start:stop:30pts, numbers or, for datetimes, start/stop/6h"
 
 
@@ -24,22 +24,22 @@ class Names(NamedTuple):
     outputs: tuple[str, ...]
 
 
-def read_targets(given: tuple[str, ...], columns: Names, renamed: dict[str, str]) -> Any:
+def read_targets(ranges: tuple[str, ...], columns: Names, renamed: dict[str, str]) -> Any:
     """Dataset of the locations: those of a file, or the grid that ranges of the inputs span."""
-    if len(given) == 1 and is_file(given[0]):
-        table = rename(read_table(given[0]), renamed, strict=False)
+    if len(ranges) == 1 and is_file(ranges[0]):
+        table = rename(read_table(ranges[0]), renamed, strict=False)
         return _as_dataset(table, columns) if is_frame(table) else table
     import xarray as xr
 
     names = columns.inputs
-    spans = dict(_named(text, names) for text in given)
-    if set(spans) != set(names) or len(spans) < len(given):
+    spans = dict(_split_name(text, names) for text in ranges)
+    if set(spans) != set(names) or len(spans) < len(ranges):
         example = " ".join(f"{name}=0:1:0.1" for name in names)
-        got = " ".join(given) or "nothing"
+        got = " ".join(ranges) or "nothing"
         raise ValueError(f"expected --targets FILE or --targets {example}, got {got}")
     locations = {name: numbers(spans[name]) for name in names}
-    if np.prod([float(values.size) for values in locations.values()]) > MOST:
-        raise ValueError(f"expected at most {MOST} targets, got more: {' '.join(given)}")
+    if np.prod([float(values.size) for values in locations.values()]) > MAX_TARGETS:
+        raise ValueError(f"expected at most {MAX_TARGETS} targets, got more: {' '.join(ranges)}")
     return xr.Dataset(coords=locations)
 
 
@@ -86,11 +86,14 @@ def numbers(text: str) -> np.ndarray:
         raise ValueError(f"expected a range ({FORMS}), got {text!r}") from error
     if values is None:
         raise ValueError(
-            f"expected start:stop:step with 2 to {MOST} steps, or start:stop:30pts for 30 points, "
+            f"expected start:stop:step with 2 to {MAX_TARGETS} steps, or "
+            f"start:stop:30pts for 30 points, "
             f"got {text!r}"
         )
-    if not 0 < len(values) <= MOST or (values.dtype.kind == "f" and not np.isfinite(values).all()):
-        raise ValueError(f"expected 1 to {MOST} finite numbers or datetimes, got {text!r}")
+    if not 0 < len(values) <= MAX_TARGETS or (
+        values.dtype.kind == "f" and not np.isfinite(values).all()
+    ):
+        raise ValueError(f"expected 1 to {MAX_TARGETS} finite numbers or datetimes, got {text!r}")
     return values
 
 
@@ -101,9 +104,9 @@ def _range(start: str, stop: str, step: str) -> np.ndarray | None:
         raise ValueError("expected finite numbers")
     if step.endswith("pts"):
         count = int(step.removesuffix("pts"))
-        return np.linspace(first, last, count) if count <= MOST else None
+        return np.linspace(first, last, count) if count <= MAX_TARGETS else None
     count = np.floor((last - first) / float(step) + 1e-9) + 1
-    return first + float(step) * np.arange(int(count)) if 1 < count <= MOST else None
+    return first + float(step) * np.arange(int(count)) if 1 < count <= MAX_TARGETS else None
 
 
 def _datetimes(start: str, stop: str, step: str) -> np.ndarray:
@@ -114,13 +117,13 @@ def _datetimes(start: str, stop: str, step: str) -> np.ndarray:
     offset = pd.tseries.frequencies.to_offset(step)
     if isinstance(offset, pd.offsets.Tick):
         count = (last - first).total_seconds() / (offset.nanos * 1e-9)
-        if not count <= MOST:
-            raise ValueError(f"expected at most {MOST} datetimes")
+        if not count <= MAX_TARGETS:
+            raise ValueError(f"expected at most {MAX_TARGETS} datetimes")
     dates = pd.date_range(first, last, freq=offset)
     return (dates if dates.tz is None else dates.tz_convert("UTC").tz_localize(None)).to_numpy()
 
 
-def _named(text: str, names: tuple[str, ...]) -> tuple[str, str]:
+def _split_name(text: str, names: tuple[str, ...]) -> tuple[str, str]:
     name, equals, span = text.partition("=")
     if not equals and len(names) == 1:
         return names[0], text

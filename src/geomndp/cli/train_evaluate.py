@@ -11,7 +11,7 @@ from rich.console import Console
 from geomndp import _pretrained
 from geomndp._progress import busy
 from geomndp.cli.commands import Evaluate, Train
-from geomndp.experiments.registry import find
+from geomndp.experiments.registry import Experiment, find
 
 
 def train(command: Train) -> None:
@@ -22,7 +22,7 @@ def train(command: Train) -> None:
     from geomndp.train import adam
     from geomndp.train.lock import hold
 
-    experiment, name = find(command.name), command.name
+    experiment, name, rate = find(command.name), command.name, command.peak_rate
     data = experiment.options(data=command.data, functions=command.functions, split=command.split)
     steps = experiment.steps if command.steps is None else command.steps
     batch_size = experiment.batch_size if command.batch_size is None else command.batch_size
@@ -30,26 +30,15 @@ def train(command: Train) -> None:
         pass
     generator = experiment.generator(name, batch_size, **data)
     init_key, train_key = jr.split(jr.key(command.seed))
-    options = {"compute_dtype": command.compute_dtype, **_network_options(command.net)}
-    try:
-        model = experiment.model(name, key=init_key, **options)
-    except TypeError as error:
-        raise ValueError(f"expected options of the network, got {command.net}: {error}") from error
-    if command.start is not None:
-        model = _started(model, command.start, init_key)
-    rate = command.peak_rate
-    notes = {"experiment": name, "seed": command.seed, "batch_size": batch_size}
-    notes |= {"start": command.start, "peak_rate": rate, "metrics": {}}
-    notes |= {option: value for option, value in data.items() if option != "data"}
     _, history = fit(
-        model,
+        _build_model(experiment, command, init_key),
         generator,
         steps=steps,
         key=train_key,
         loss=experiment.loss(),
         optimiser=experiment.optimiser(name, steps) if rate is None else adam(steps, peak=rate),
         directory=command.out,
-        notes=notes,
+        notes=_notes(command, batch_size, data),
         checkpoint_every=command.checkpoint_every,
         quiet=command.quiet,
     )
@@ -57,7 +46,24 @@ def train(command: Train) -> None:
     Console().print(f"loss {history.loss[-1]:.4f} after {steps} steps; model: {path}")
 
 
-def _started(model: Any, start: str, key: Any) -> Any:
+def _build_model(experiment: Experiment, command: Train, key: Any) -> Any:
+    """The model of a command before training."""
+    options = {"compute_dtype": command.compute_dtype, **_network_options(command.net)}
+    try:
+        model = experiment.model(command.name, key=key, **options)
+    except TypeError as error:
+        raise ValueError(f"expected options of the network, got {command.net}: {error}") from error
+    return model if command.start is None else _start_from(model, command.start, key)
+
+
+def _notes(command: Train, batch_size: int, data: dict[str, Any]) -> dict[str, Any]:
+    """What is kept beside the model: how it was trained."""
+    notes = {"experiment": command.name, "seed": command.seed, "batch_size": batch_size}
+    notes |= {"start": command.start, "peak_rate": command.peak_rate, "metrics": {}}
+    return notes | {option: value for option, value in data.items() if option != "data"}
+
+
+def _start_from(model: Any, start: str, key: Any) -> Any:
     """An untrained model with the parameters that it shares with the one it starts from."""
     import dataclasses
 
@@ -68,9 +74,11 @@ def _started(model: Any, start: str, key: Any) -> Any:
     score = model.score
     if old.noising != model.noising:
         raise ValueError(f"expected a start with the same noising and limiting law, got {start!r}")
-    own, other = type(score.net), type(old.score.net)
-    if own is not other:
-        raise ValueError(f"expected a start with a {own.__name__}, got a {other.__name__}")
+    net_type, start_type = type(score.net), type(old.score.net)
+    if net_type is not start_type:
+        raise ValueError(
+            f"expected a start with a {net_type.__name__}, got a {start_type.__name__}"
+        )
     net = extend_network(old.score.net, key=key, **score.net.config.to_dict())
     return dataclasses.replace(model, score=dataclasses.replace(score, net=net))
 

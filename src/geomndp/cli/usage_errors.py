@@ -25,7 +25,7 @@ OTHER_WORDS = {
 """What others call an option."""
 RENAMED = {"--at": "--targets", "--error": "--obs-std", "--levels": "--quantiles"}
 """Options of the last release, which keep working for one more."""
-KINDS = {int: "a whole number", float: "a number"}
+NUMBER_TYPES = {int: "a whole number", float: "a number"}
 
 
 class UsageError(Exception):
@@ -34,18 +34,18 @@ class UsageError(Exception):
 
 def parse(arguments: Sequence[str] | None, commands: dict[str, type], **options: Any) -> Any:
     """The command with its arguments; `UsageError` in the place of tyro's box."""
-    given = [_renamed(token) for token in (sys.argv[1:] if arguments is None else arguments)]
-    said = StringIO()
+    tokens = [_current_name(token) for token in (sys.argv[1:] if arguments is None else arguments)]
+    captured = StringIO()
     try:
-        with contextlib.redirect_stderr(said):
-            return tyro.extras.subcommand_cli_from_dict(commands, args=given, **options)
+        with contextlib.redirect_stderr(captured):
+            return tyro.extras.subcommand_cli_from_dict(commands, args=tokens, **options)
     except SystemExit as stop:
         if not stop.code:  # help was asked for
             raise
-    raise UsageError(_sentence(given, commands, said.getvalue()))
+    raise UsageError(_sentence(tokens, commands, captured.getvalue()))
 
 
-def _renamed(token: str) -> str:
+def _current_name(token: str) -> str:
     """The new name of an option, with a line that says so."""
     option, equals, value = token.partition("=")
     if option not in RENAMED:
@@ -55,17 +55,17 @@ def _renamed(token: str) -> str:
     return f"{new}{equals}{value}"
 
 
-def _sentence(given: list[str], commands: dict[str, type], said: str) -> str:
+def _sentence(tokens: list[str], commands: dict[str, type], message: str) -> str:
     listed = ", ".join(commands)
-    if not given or given[0] not in commands:
-        near = _nearest(given[0], list(commands)) if given else ""
-        got = f"{given[0]!r}{near}" if given else "none"
+    if not tokens or tokens[0] not in commands:
+        near = _nearest(tokens[0], list(commands)) if tokens else ""
+        got = f"{tokens[0]!r}{near}" if tokens else "none"
         return f"expected a command ({listed}), got {got}; see geomndp --help"
-    name, rest = given[0], given[1:]
+    name, rest = tokens[0], tokens[1:]
     command = commands[name]
     mistake = next(_mistakes(command, rest), None)
     # What tyro says is the last resort: the first line inside its box.
-    lines = [FRAME.sub("", line) for line in said.splitlines()[1:]]
+    lines = [FRAME.sub("", line) for line in message.splitlines()[1:]]
     text = mistake or next((line for line in lines if line), "expected other arguments")
     return f"{text.rstrip('.')}; see geomndp {name} --help"
 
@@ -74,15 +74,15 @@ def _mistakes(command: type, rest: list[str]) -> Iterator[str]:
     """What is wrong with the arguments of a command, in the order in which to say it."""
     known, hints = options(command), get_type_hints(command, include_extras=True)
     rest = [part for token in rest for part in _split(token)]
-    given = {token: known.get(token.replace("_", "-")) for token in rest if OPTION.match(token)}
-    for option, name in given.items():
+    named = {token: known.get(token.replace("_", "-")) for token in rest if OPTION.match(token)}
+    for option, name in named.items():
         if name is None:
             near = _nearest(option, [*known, "--help", "--debug"])
             yield f"expected an option of this command, got {option!r}{near}"
     positional = {name: word for name, hint in hints.items() if (word := _word(hint))}
     first = next((i for i, token in enumerate(rest) if token.startswith("--")), len(rest))
     for token, value in zip(rest, [*rest[1:], ""], strict=False):
-        name = given.get(token)
+        name = named.get(token)
         # An argument may stand after a flag.
         if name is None or (hints[name] is bool and first < len(positional)):
             continue
@@ -91,7 +91,7 @@ def _mistakes(command: type, rest: list[str]) -> Iterator[str]:
     lacking = [
         f"expected --{field.name.replace('_', '-')}, got none"
         for field in fields(command)
-        if field.default is MISSING and field.name not in {*positional, *given.values()}
+        if field.default is MISSING and field.name not in {*positional, *named.values()}
     ]
     free = [token for token in rest if not token.startswith("--")]
     if len(free) >= len(positional):  # they may all be there, though not where they belong
@@ -119,10 +119,10 @@ def _wrong_value(hint: Any, option: str, value: str) -> str:
     none = not value or OPTION.match(value)
     if hint is bool:
         return "" if none else f"expected no value after {option}, got {value!r}"
-    for kind, words in KINDS.items():
-        if hint in (kind, kind | None):
+    for number_type, words in NUMBER_TYPES.items():
+        if hint in (number_type, number_type | None):
             try:
-                kind(value)
+                number_type(value)
             except ValueError:
                 return f"expected {option} to be {words}, got {'none' if none else repr(value)}"
     return f"expected a value after {option}, got none" if none and "tuple" not in str(hint) else ""

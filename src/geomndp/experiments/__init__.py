@@ -1,1 +1,1 @@
-"""One file a published table or figure: what is trained, how it is scored and drawn."""
+"""One folder per experiment, listed in `registry`; what several share stands beside the folders."""

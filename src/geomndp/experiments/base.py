@@ -1,4 +1,4 @@
-"""What an experiment is: one table, the models it trains, and how they are judged. No JAX."""
+"""What an experiment is: one table, the models it trains, and how they are evaluated. No JAX."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class Experiment:
     """One table of results: the models it trains, their evaluation, its report and figures.
 
     Args:
-        name: name of the table, as `geomndp reproduce` takes it.
-        models: names of its models, as `geomndp train` takes them.
+        name: Name of the table, as `geomndp reproduce` takes it.
+        models: Names of its models, as `geomndp train` takes them.
         model: (name, *, key, compute_dtype=None, **network options) -> untrained model.
         generator: (name, batch_size, **data options) -> generator of training functions, or
             several that take turns.
@@ -55,14 +55,14 @@ class Experiment:
         report: (results) -> tables, from stored results and the cards of shipped models.
         figures: (results, folder, data) -> paths of figures, drawn one by one; `data` is an archive
             or None. Raises `Unavailable` where something is missing.
-        results: stored results that come with the package; only ever read.
-        columns: how `geomndp list` shows metrics.
-        title: heading of the tables.
-        steps: default number of training steps.
-        batch_size: default number of functions per step.
-        regions: names of the test sets of `evaluate`, the default first.
-        data_options: options of the data with their defaults, such as {"split": 0}.
-        quick_options: options of `evaluate` when shipped models are measured anew.
+        results: Stored results that come with the package; only ever read.
+        columns: How `geomndp list` shows metrics.
+        title: Heading of the tables.
+        steps: Default number of training steps.
+        batch_size: Default number of functions per step.
+        regions: Names of the test sets of `evaluate`, the default first.
+        data_options: Options of the data with their defaults, such as {"split": 0}.
+        quick_options: Options of `evaluate` when shipped models are measured anew.
     """
 
     name: str
@@ -87,20 +87,26 @@ class Experiment:
         """Results of a file; those that come with the package without a path."""
         return results.read(self.results if path is None else path)
 
-    def options(self, **given: Any) -> dict[str, Any]:
-        """Data options with defaults; None stands for what was not given.
+    def options(self, **options: Any) -> dict[str, Any]:
+        """Data options with defaults.
+
+        Args:
+            **options: Options by name; None stands for the default.
+
+        Returns:
+            All options of the experiment's data.
 
         Raises:
-            ValueError: for an option that this experiment does not have.
+            ValueError: For an option that this experiment does not have.
         """
-        given = {name: value for name, value in given.items() if value is not None}
-        if unknown := [name for name in given if name not in self.data_options]:
+        options = {name: value for name, value in options.items() if value is not None}
+        if unknown := [name for name in options if name not in self.data_options]:
             known = ", ".join(f"--{name}" for name in self.data_options) or "none"
             raise ValueError(
                 f"expected options of the data of {self.name} ({known}), "
-                f"got --{unknown[0]} {given[unknown[0]]}"
+                f"got --{unknown[0]} {options[unknown[0]]}"
             )
-        return {**self.data_options, **given}
+        return {**self.data_options, **options}
 
     def shipped(self) -> list[str]:
         """Names of its models that come with the package."""
@@ -108,14 +114,22 @@ class Experiment:
         return [name for name in self.models if name in names]
 
     def measure_shipped(self, num: int, **options: Any) -> dict[str, dict[str, dict]]:
-        """Metrics of all its shipped models on `num` test functions: model -> region -> metrics."""
+        """Measure all its shipped models anew.
+
+        Args:
+            num: Number of test functions.
+            **options: Further arguments of `evaluate`.
+
+        Returns:
+            Model -> region -> metrics.
+        """
         from geomndp.model import load
 
-        asked = {"route": "conditional", "probes": None, "seed": 1234, "directory": None}
-        asked |= {**self.quick_options, **options}
+        settings = {"route": "conditional", "probes": None, "seed": 1234, "directory": None}
+        settings |= {**self.quick_options, **options}
         return {
             name: {
-                region: self.evaluate(load(name), name, num=num, region=region, **asked)
+                region: self.evaluate(load(name), name, num=num, region=region, **settings)
                 for region in self.regions
             }
             for name in self.shipped()

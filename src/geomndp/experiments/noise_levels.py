@@ -5,6 +5,8 @@ log-density of one draw of the exact posterior. Noise is given relative to the l
 from zero to the largest that amortised conditioning accepts. The floor is the KL that as many
 samples of the exact posterior show.
 
+The models of two experiments are measured in this way, so that it belongs to the folder of neither.
+
     python -m geomndp.experiments.noise_levels regression1d/se --out noise.json
 """
 
@@ -146,7 +148,7 @@ def _pair(values: Sequence[float] | np.ndarray) -> list[float]:
 
 
 def main() -> None:
-    """Measure models and write what was found."""
+    """Measure models and write their rows."""
     parser = argparse.ArgumentParser(description="Posteriors by the size of observation noise.")
     parser.add_argument("models", nargs="+", help="shipped names, paths or folders of trainings")
     parser.add_argument("--out", required=True)

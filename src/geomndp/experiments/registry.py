@@ -27,13 +27,20 @@ EXPERIMENTS: dict[str, str] = {
 """Name -> module whose `EXPERIMENT` it is."""
 
 demo = Deferred("geomndp.experiments.demo", "run_demo")
+"""The page of `geomndp demo`. No `Experiment`: it trains no model that ships and has no table."""
 
 
 def experiment(name: str) -> Experiment:
     """Look up an experiment.
 
+    Args:
+        name: A key of `EXPERIMENTS`.
+
+    Returns:
+        The experiment.
+
     Raises:
-        ValueError: if there is none of that name.
+        ValueError: If there is none of that name.
     """
     _validation.one_of("experiment", name, tuple(EXPERIMENTS))
     return import_module(EXPERIMENTS[name]).EXPERIMENT
@@ -46,10 +53,16 @@ def models() -> dict[str, Experiment]:
 
 
 def find(model: str) -> Experiment:
-    """Experiment of a model.
+    """Look up the experiment of a model.
+
+    Args:
+        model: Name of the model, as `geomndp train` takes it.
+
+    Returns:
+        The experiment that trains it.
 
     Raises:
-        ValueError: if no experiment trains a model of that name.
+        ValueError: If no experiment trains a model of that name.
     """
     known = models()
     _validation.one_of("model", model, tuple(known))

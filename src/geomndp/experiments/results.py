@@ -89,16 +89,18 @@ def update(path: str | os.PathLike, keys: tuple[str, ...], value) -> None:
     write(path, content)
 
 
-def ship(path: str | os.PathLike, target: Path, models: Path | None = None) -> None:
+def ship(path: str | os.PathLike, target: Path, models: Path) -> None:
     """Move results into the source tree: scores to the models' cards, all else to `target`.
 
-    For maintainers, by tools/ship.py: `target` is the `results.json` of an experiment.
+    For maintainers, by tools/ship.py. In a model's metrics the conditional route stands for a
+    region, the joint route inside it. Scores without regions are those of interpolation.
 
-    In a model's metrics the conditional route stands for a region, the joint route inside it.
-    Scores without regions are those of interpolation.
+    Args:
+        path: File of results to move.
+        target: The `results.json` of an experiment.
+        models: Folder of the models whose cards are written.
     """
     content = read(path)
-    models = _pretrained.folder() if models is None else models
     for name, regions in content.pop("scores", {}).items():
         notes = _pretrained.document(models / name)["metadata"]
         if "conditional" in regions:
@@ -109,13 +111,13 @@ def ship(path: str | os.PathLike, target: Path, models: Path | None = None) -> N
                 metrics["joint"] = routes["joint"]
             notes.setdefault("metrics", {})[region] = metrics
         _pretrained.write_metadata(models / name, notes)
-    write(target, merged(read(target), content))
+    write(target, merge(read(target), content))
 
 
-def merged(old: dict, new: dict) -> dict:
+def merge(old: dict, new: dict) -> dict:
     """Both, parts within parts; where they disagree, the new."""
     result = dict(old)
     for name, value in new.items():
         both = isinstance(value, dict) and isinstance(old.get(name), dict)
-        result[name] = merged(old[name], value) if both else value
+        result[name] = merge(old[name], value) if both else value
     return result

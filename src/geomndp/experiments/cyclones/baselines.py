@@ -61,7 +61,7 @@ def baseline_rows(
     num_samples: int = 50,
     report: Callable[[str], None] = lambda line: None,
 ) -> list[Row]:
-    """Measure the baselines: fitted to each split's training storms, scored on those held out."""
+    """Measure the baselines, fitted to each split's training storms, on its test storms."""
     metrics_by_row: dict[tuple[str, str], list[TrackMetrics]] = {}
     for number, split in enumerate(splits):
         x, y = jnp.asarray(split.train.x), jnp.asarray(split.train.y)

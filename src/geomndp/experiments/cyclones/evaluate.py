@@ -64,8 +64,8 @@ def evaluate(
     _validation.one_of("route", route, ("conditional",))
     train, test = read_split(data, split)
     test = test.spread(num)
-    found = measure(model, track_task, Split(train, test), key=jr.key(seed), **options)
-    metrics = {key: value for key, value in found._asdict().items() if value is not None}
+    measured = measure(model, track_task, Split(train, test), key=jr.key(seed), **options)
+    metrics = {key: value for key, value in measured._asdict().items() if value is not None}
     errors = metrics.pop("lead_errors", ())
     leads = {f"mean_error_{hours}h": error for hours, error in zip(LEADS, errors, strict=False)}
     return metrics | leads | {"num": len(test), "seed": seed, "region": region}

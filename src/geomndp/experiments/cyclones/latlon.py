@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from geomndp._types import Array, Batch, Float, PRNGKeyArray
 from geomndp.baselines import LatLon
 from geomndp.data import Normaliser
-from geomndp.experiments.cyclones.protocol import EPS, SCHEDULE
+from geomndp.experiments.cyclones.protocol import SCHEDULE, T_MIN
 from geomndp.kernels import Diagonal, White
 from geomndp.model import Model, Posterior
 from geomndp.nets import BiDimensionalAttention
@@ -46,7 +46,7 @@ def make_latlon(*, key: PRNGKeyArray, compute_dtype: str | None = None, **option
     options = {**SIZES, "compute_dtype": compute_dtype, "dtype": "float32", **options}
     net = BiDimensionalAttention(1, 2, inputs="absolute", **options, key=key)
     noising = OrnsteinUhlenbeck(Diagonal(White(), 2), SCHEDULE)
-    return Model(noising, NetworkScore(net), EPS, UNITS)
+    return Model(noising, NetworkScore(net), T_MIN, UNITS)
 
 
 def to_units(batch: Batch) -> Batch:

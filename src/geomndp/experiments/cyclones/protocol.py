@@ -1,6 +1,6 @@
-"""How forecasts of cyclone tracks are judged: tasks, blur, and one set of measures for all.
+"""How forecasts of cyclone tracks are evaluated: tasks, blur, and one set of measures for all.
 
-Anything that draws tracks can be scored here: baselines, shipped models, models of a user.
+Anything that draws tracks can be evaluated here: baselines, shipped models, models of a user.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from geomndp.geometry.geodesy import EARTH_RADIUS_KM
 from geomndp.noising import DEFAULT_SCHEDULE as SCHEDULE
 from geomndp.predictive import AbstractProcess
 
-POINTS = 50
+NUM_POINTS = 50
 STEP_HOURS = 3
-EPS = 5e-4
+T_MIN = 5e-4
 SPHERE = Sphere(2)
 
 
@@ -36,15 +36,15 @@ class TrackTask(NamedTuple):
 
 def task(name: str) -> TrackTask:
     """`interpolation` (first and last fifth known), `extrapolation` (first 40%) or `joint`."""
-    fifth = POINTS // 5
+    fifth = NUM_POINTS // 5
     known = {
-        "interpolation": np.r_[:fifth, POINTS - fifth : POINTS],
+        "interpolation": np.r_[:fifth, NUM_POINTS - fifth : NUM_POINTS],
         "extrapolation": np.arange(2 * fifth),
         "joint": np.array([], dtype=int),
     }
     if name not in known:
         raise ValueError(f"expected a task among {', '.join(known)}, got {name!r}")
-    return TrackTask(name, known[name], np.setdiff1d(np.arange(POINTS), known[name]))
+    return TrackTask(name, known[name], np.setdiff1d(np.arange(NUM_POINTS), known[name]))
 
 
 def task_batch(track_task: TrackTask, tracks: Tracks, dtype: Any = jnp.float32) -> Batch:
@@ -55,7 +55,7 @@ def task_batch(track_task: TrackTask, tracks: Tracks, dtype: Any = jnp.float32) 
     return Batch(x, y, jnp.ones(x.shape[:2], x.dtype), jnp.broadcast_to(marks, x.shape[:2]))
 
 
-def blur(t_min: float = EPS) -> float:
+def blur(t_min: float = T_MIN) -> float:
     """Variance B(t_min) of a tangent coordinate of the noised law that densities speak of."""
     return float(SCHEDULE.integral(jnp.asarray(t_min)))
 
@@ -100,11 +100,11 @@ def measure(
     contexts, log_prob = len(track_task.context), None
     if density and not single:
         options = log_prob_options or {}
-        found = log_likelihood(process, tasks, num_context=contexts, **options)
-        log_prob = float(jnp.mean(found.value))
+        log_probs = log_likelihood(process, tasks, num_context=contexts, **options)
+        log_prob = float(jnp.mean(log_probs.value))
     if track_task.name == "joint":
         return TrackMetrics(log_prob=log_prob)
-    found = metrics(
+    track_metrics = metrics(
         process,
         tasks,
         SPHERE,
@@ -114,12 +114,12 @@ def measure(
         batch_size=batch_size,
         **(sample_options or {}),
     )
-    distance, error, energy = (EARTH_RADIUS_KM * np.asarray(value) for value in found[:3])
+    distance, error, energy = (EARTH_RADIUS_KM * np.asarray(value) for value in track_metrics[:3])
     return TrackMetrics(
         float(distance.mean()),
         float(error.mean()),
         float(energy.mean()),
-        None if single else float(ball_coverage(found.rank)),
+        None if single else float(ball_coverage(track_metrics.rank)),
         log_prob,
         lead_errors(track_task, error),
     )

@@ -36,12 +36,12 @@ TITLES = {"storms": "Splits by storm", "seasons": "Newest seasons held out"}
 
 def report(results: dict) -> list[Table]:
     """Tables of both ways to split, with the paper's rows, and how models were trained."""
-    made = [summary(from_json(results.get("storms", [])) + published())]
+    candidates = [summary(from_json(results.get("storms", [])) + published())]
     for split, title in TITLES.items():
         rows = from_json(results.get(split, []))
-        made += tables(rows + published() if split == "storms" else rows, title)
+        candidates += tables(rows + published() if split == "storms" else rows, title)
     table = training()
-    return [*made, table] if table.rows else made
+    return [*candidates, table] if table.rows else candidates
 
 
 _PAPER = "paper: GeomNDP"
@@ -76,9 +76,9 @@ def tables(rows: Sequence[Row], title: str) -> list[Table]:
     Distances and scores in km, log-densities in nats by area; mean and standard deviation over
     splits. For a model the number of splits is that of its trained seeds.
     """
-    made = [_task(rows, task_name, title) for task_name in TASKS]
-    made += [_leads(rows, title), *(_gains(rows, task_name, title) for task_name in TASKS)]
-    return [table for table in made if table.rows]
+    candidates = [_task(rows, task_name, title) for task_name in TASKS]
+    candidates += [_leads(rows, title), *(_gains(rows, task_name, title) for task_name in TASKS)]
+    return [table for table in candidates if table.rows]
 
 
 def training() -> Table:

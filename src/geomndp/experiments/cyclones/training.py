@@ -13,7 +13,7 @@ from geomndp.data.ibtracs import Split, Tracks, cyclones, split_by_storm
 from geomndp.data.sequences import SequenceGenerator
 from geomndp.experiments.cyclones import latlon
 from geomndp.experiments.cyclones.experiment import MODELS
-from geomndp.experiments.cyclones.protocol import EPS, SCHEDULE, SPHERE, task, task_batch
+from geomndp.experiments.cyclones.protocol import SCHEDULE, SPHERE, T_MIN, task, task_batch
 from geomndp.model import Model
 from geomndp.nets import SphericalAttention
 from geomndp.noising import Brownian
@@ -36,7 +36,7 @@ def make_model(
         key=key,
         **options,
     )
-    model = Model(Brownian(SPHERE, SCHEDULE), NetworkScore(net, PreconditionK()), EPS)
+    model = Model(Brownian(SPHERE, SCHEDULE), NetworkScore(net, PreconditionK()), T_MIN)
     return model.with_variables("time", ("lat", "lon"), {"time": "days"})
 
 

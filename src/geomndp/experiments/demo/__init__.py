@@ -1,4 +1,4 @@
-"""Shipped models at work: a page of figures, each with numbers that can be judged."""
+"""Shipped models at work: a page of figures, each with numbers to compare."""
 
 from geomndp.experiments.demo.experiment import DemoResult, run_demo
 from geomndp.experiments.demo.report import Number, Section

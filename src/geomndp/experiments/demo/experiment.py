@@ -22,7 +22,7 @@ SAMPLER_STEPS = {"line": 30, "field": 30, "track": 50}
 
 
 class DemoResult(NamedTuple):
-    """What the demonstration found, and its page."""
+    """Sections of the demonstration, and their page."""
 
     sections: list[Section]
     page: Path

@@ -21,28 +21,28 @@ from geomndp.score import GaussianScore
 
 MODEL = "regression1d/se"
 OBSERVED = (-1.61, -1.13, -0.27, 0.71, 1.47)
-POINTS = 45
+NUM_POINTS = 45
 
 
 def show_line(folder: Path, *, key: PRNGKeyArray, num_samples: int, steps: int) -> Section:
     """Condition the model of squared-exponential functions, draw, compare."""
     gp = regression1d("paper", "se").exact()
-    data_key, prior_key, draw_key, gap_key = jr.split(key, 4)
+    data_key, prior_key, draw_key, error_key = jr.split(key, 4)
     xc = jnp.asarray(OBSERVED, "float32")[:, None]
-    x = jnp.linspace(-2, 2, POINTS, dtype="float32")[:, None]
+    x = jnp.linspace(-2, 2, NUM_POINTS, dtype="float32")[:, None]
     yc, (mean, spread), prior_band = _truth(gp, xc, x, data_key)
     model, sampler = load(MODEL), Amortised(steps)
     posterior = model.condition(xc, yc)
     prior = model.sample(x, key=prior_key, num_samples=num_samples, sampler=sampler)
     samples = posterior.sample(x, key=draw_key, num_samples=num_samples, sampler=sampler)
-    gap = posterior_gap(model, gp, (xc, yc), x, num=num_samples, key=gap_key)
+    error = posterior_score_error(model, gp, (xc, yc), x, num=num_samples, key=error_key)
     return Section(
         "A function of one input",
         f"{num_samples} samples of the model {MODEL}, and {num_samples} given the five values "
         "drawn as dots. Its training functions are those of a Gaussian process, whose exact law is "
         "drawn in black: samples should fill the dashed lines.",
         _figure(folder / "line.png", x, prior, samples, (xc, yc), (mean, spread), prior_band),
-        [_distance(gap), *_moments(*map(np.asarray, (samples[..., 0], mean[:, 0], spread)))],
+        [_distance(error), *_moments(*map(np.asarray, (samples[..., 0], mean[:, 0], spread)))],
     )
 
 
@@ -55,7 +55,7 @@ def _truth(gp: GP, xc, x, key: PRNGKeyArray):
     return yc, (mean, jnp.sqrt(jnp.diag(covariance))), prior_band
 
 
-def posterior_gap(
+def posterior_score_error(
     model: Model,
     gp: GP,
     context: tuple[Array, Array],
@@ -69,10 +69,10 @@ def posterior_gap(
 
     Functions are drawn from the exact posterior, so that there is no other error than theirs.
     """
-    draw_key, gap_key = jr.split(key)
+    draw_key, error_key = jr.split(key)
     tasks = _tasks(gp, *context, x, num, draw_key)
     options = {"mode": "conditional", "batches": batches, "cells": min(16, num * batches // 4)}
-    return score_error(model, GaussianScore(gp), tasks, key=gap_key, **options)
+    return score_error(model, GaussianScore(gp), tasks, key=error_key, **options)
 
 
 @eqx.filter_jit
@@ -86,8 +86,8 @@ def _tasks(gp: GP, xc, yc, x, num: int, key: PRNGKeyArray) -> Batch:
     return Batch(inputs, jnp.concatenate([known, y], axis=1), ones, marks)
 
 
-def _distance(gap: ScoreError) -> Number:
-    value = with_error(gap.value, gap.standard_error, "nats per point", 4)
+def _distance(error: ScoreError) -> Number:
+    value = with_error(error.value, error.standard_error, "nats per point", 4)
     return Number("distance (KL) of the posterior from the exact one", value, "0")
 
 

@@ -34,15 +34,15 @@ class Learnt(NamedTuple):
 
     model: Model
     steps: list[int]
-    gaps: list[ScoreError]
+    score_errors: list[ScoreError]
     history: History
 
 
 def learn(steps: int, *, key: PRNGKeyArray, log: Callable[[str], None]) -> Learnt:
-    """Train a small network on squared-exponential functions and judge it on the way."""
+    """Train a small network on squared-exponential functions and evaluate it on the way."""
     _validation.at_least(1, steps=steps)
     problem = regression1d.problem_for(EXPERIMENT)
-    model_key, train_key, gap_key = jr.split(key, 3)
+    model_key, train_key, error_key = jr.split(key, 3)
     model = regression1d.make_model(EXPERIMENT, key=model_key, **SMALL)
     assert isinstance(model.score, NetworkScore)
     generator = problem.generator(BATCH_SIZE, dtype="float32")
@@ -50,7 +50,7 @@ def learn(steps: int, *, key: PRNGKeyArray, log: Callable[[str], None]) -> Learn
     trainer, state = init(
         model.score, model.noising, generator, loss, optimiser, key=train_key, ema_decay=DECAY
     )
-    exact, history, gaps = GaussianScore(problem.exact()), Log(None), []
+    exact, history, score_errors = GaussianScore(problem.exact()), Log(None), []
     chunk = divisor(steps, 10)
     marks = _evaluation_steps(steps, chunk)
     for mark in (0, *marks):
@@ -58,14 +58,14 @@ def learn(steps: int, *, key: PRNGKeyArray, log: Callable[[str], None]) -> Learn
             state, _ = run(trainer, state, steps=mark, chunk=chunk, log=history, quiet=True)
         score = dataclasses.replace(trainer.score(state.ema_params), conditional=True)
         model = dataclasses.replace(model, score=score)
-        options = {"key": gap_key, "mode": "conditional", "batches": 8, "cells": 16}
-        gaps.append(score_error(model, exact, generator, **options))
-        log(f"training: step {mark} of {steps}, regret {gaps[-1].value:.3f} nats per point")
-    return Learnt(model, [0, *marks], gaps, history.history())
+        options = {"key": error_key, "mode": "conditional", "batches": 8, "cells": 16}
+        score_errors.append(score_error(model, exact, generator, **options))
+        log(f"training: step {mark} of {steps}, regret {score_errors[-1].value:.3f} nats per point")
+    return Learnt(model, [0, *marks], score_errors, history.history())
 
 
 def _evaluation_steps(steps: int, chunk: int) -> list[int]:
-    """Steps at which the model is judged, the last one at the end; whole chunks: one program."""
+    """Steps at which the model is evaluated, the last one at the end; whole chunks: one program."""
     return sorted({max(round(steps / 2**k / chunk), 1) * chunk for k in range(NUM_EVALUATIONS)})
 
 
@@ -74,7 +74,7 @@ def show_learning(
 ) -> Section:
     """Train, and draw loss and regret."""
     learnt = learn(steps, key=key, log=log)
-    first, last = learnt.gaps[0], learnt.gaps[-1]
+    first, last = learnt.score_errors[0], learnt.score_errors[-1]
     return Section(
         "A model trained from scratch",
         f"A small model of the same functions of one input, trained here for {steps} steps of "
@@ -84,10 +84,10 @@ def show_learning(
         [
             Number(
                 f"regret after {done} steps",
-                with_error(gap.value, gap.standard_error, "nats per point"),
+                with_error(error.value, error.standard_error, "nats per point"),
                 "0 for the exact process",
             )
-            for done, gap in ((0, first), (steps, last))
+            for done, error in ((0, first), (steps, last))
         ],
     )
 
@@ -98,7 +98,7 @@ def _figure(path: Path, learnt: Learnt) -> Path:
     figure, axes = plt.subplots(1, 2, figsize=(10, 3.4))
     training_curve(learnt.history, title="loss of training", ax=axes[0])
     values, errors = (
-        np.array([getattr(g, n) for g in learnt.gaps]) for n in ScoreError._fields[:2]
+        np.array([getattr(g, n) for g in learnt.score_errors]) for n in ScoreError._fields[:2]
     )
     axes[1].errorbar(learnt.steps, values, errors, marker="o", ms=4, capsize=2)
     axes[1].set(title="regret", xlabel="step", ylabel="nats per point", yscale="log")

@@ -1,6 +1,6 @@
 r"""Limiting kernel and parametrisation of the score: the paper's ablation, with exact references.
 
-Every setting trains the same network on the same data. Two numbers judge it. The score error
+Every setting trains the same network on the same data. Two numbers evaluate it. The score error
 $\int \frac{\beta}{2 \sigma^2} E |S^{-1} (u - u^*)|^2 dt$ is the rate at which the reverse process
 and the true one drift apart, whatever the limiting kernel (Girsanov's theorem: drifts that differ
 by $\beta (u - u^*) / \sigma$ under noise of covariance $\beta S S^T$; see `evaluate.score_error`).
@@ -79,9 +79,9 @@ def ablation(
     }
     trained, rows = _train(runs, steps, workers)
     scores = {k: dataclasses.replace(models[k], score=score) for k, score in trained.items()}
-    scored = {setting: measurable(m) for setting, m in scores.items()}
+    evaluated = {setting: measurable(m) for setting, m in scores.items()}
     measures = AblationMetrics(problem, num, batches)
-    for setting, metrics in measure_all(measures, scored, workers).items():
+    for setting, metrics in measure_all(measures, evaluated, workers).items():
         rows.setdefault(setting, {**setting._asdict()}).update(metrics)
     return list(rows.values())
 
@@ -121,13 +121,13 @@ class AblationMetrics(NamedTuple):
     num: int
     batches: int
 
-    def gap(self, model: Model, kind: str) -> dict:
-        """Score error of one kind, on functions like the test's."""
+    def score_error(self, model: Model, mode: str) -> dict:
+        """Score error of one mode (joint or conditional), on functions like the test's."""
         problem = self.problem
         tasks = problem.tasks(256, seed=1, dtype="float32")
         exact = GaussianScore(problem.exact())
-        gap = score_error(model, exact, tasks, key=jr.key(2), mode=kind, batches=self.batches)
-        return {f"gap_{kind}": [gap.value, gap.standard_error]}
+        error = score_error(model, exact, tasks, key=jr.key(2), mode=mode, batches=self.batches)
+        return {f"gap_{mode}": [error.value, error.standard_error]}
 
     def likelihood(self, model: Model) -> dict:
         """Log-density per target, exact divergence, and what it loses to the exact process."""
@@ -153,14 +153,16 @@ def measure_all(
     """
     jobs: dict[tuple[AblationConfig, str], Callable[[], dict]] = {}
     for setting, model in models.items():
-        jobs[setting, "joint"] = partial(measures.gap, model, "joint")
-        jobs[setting, "conditional"] = partial(measures.gap, model, "conditional")
+        jobs[setting, "joint"] = partial(measures.score_error, model, "joint")
+        jobs[setting, "conditional"] = partial(measures.score_error, model, "conditional")
         jobs[setting, "likelihood"] = partial(measures.likelihood, model)
         reference = dataclasses.replace(model, score=GaussianScore(measures.problem.exact()))
         reference_job = AblationConfig(setting.limit, EXACT), "likelihood"
         jobs.setdefault(reference_job, partial(measures.likelihood, reference))
-    kinds = {(s.limit, s.parametrisation == EXACT, what): (s, what) for s, what in reversed(jobs)}
-    first = list(kinds.values())
+    by_program = {
+        (s.limit, s.parametrisation == EXACT, what): (s, what) for s, what in reversed(jobs)
+    }
+    first = list(by_program.values())
     with ThreadPoolExecutor(workers) as pool:
         done = dict(zip(first, pool.map(lambda job: jobs[job](), first), strict=True))
     rows: dict[AblationConfig, dict] = {}

@@ -49,7 +49,9 @@ class AnyParametrisation(AbstractParametrisation):
     separable = False
 
     def _pick(self, method: str, *arguments):
-        branches = [getattr(kind(), method) for kind in PARAMETRISATIONS.values()]
+        branches = [
+            getattr(parametrisation(), method) for parametrisation in PARAMETRISATIONS.values()
+        ]
         return jax.lax.switch(self.index, branches, *arguments)
 
     def to_u(self, at, y, output):
@@ -63,7 +65,7 @@ class AnyParametrisation(AbstractParametrisation):
 
 
 def with_ablation(model: Model, variance: float, setting: AblationConfig) -> Model:
-    """The same network for another limiting kernel, its output read in another way.
+    """Give a model the limiting kernel and the parametrisation of a setting; its network stays.
 
     `variance` is that of the data.
     """
@@ -71,14 +73,16 @@ def with_ablation(model: Model, variance: float, setting: AblationConfig) -> Mod
     assert isinstance(score, NetworkScore)
     kernel = limits(variance)[setting.limit]
     noising = OrnsteinUhlenbeck(kernel, model.noising.schedule)
-    kind = PARAMETRISATIONS["K" if setting.parametrisation == SAME else setting.parametrisation]
+    parametrisation = PARAMETRISATIONS[
+        "K" if setting.parametrisation == SAME else setting.parametrisation
+    ]
     return dataclasses.replace(
-        model, noising=noising, score=dataclasses.replace(score, parametrisation=kind())
+        model, noising=noising, score=dataclasses.replace(score, parametrisation=parametrisation())
     )
 
 
 def measurable(model: Model) -> Model:
-    """The same in full precision, by a program that models of all parametrisations share."""
+    """Put a model in full precision, on a program that all parametrisations share."""
     score = in_full_precision(model).score
     assert isinstance(score, NetworkScore)
     index = list(PARAMETRISATIONS.values()).index(type(score.parametrisation))

@@ -55,16 +55,16 @@ def evaluate_on(
     contexts = problem.contexts[1]
     options = {"num_context": contexts, "batch_size": batch_size, "devices": devices}
     solved = options | {"key": jr.key(7), "flow": flow, "route": route, "directory": directory}
-    found = log_likelihood(model, tasks, **solved)
-    value = found.value
+    log_probs = log_likelihood(model, tasks, **solved)
+    value = log_probs.value
     gp = problem.process.gp
     if gp is not None and probes is not None:
         exact = dataclasses.replace(model, score=GaussianScore(gp))
         value = value - _probe_noise(exact, tasks, solved | {"directory": None})
-    per_target = value / found.num_targets
+    per_target = value / log_probs.num_targets
     metrics: dict = {
         "log_prob": list(summarise(per_target)),
-        "solver_error": float(jnp.mean(found.per_target().solver_error)),
+        "solver_error": float(jnp.mean(log_probs.per_target().solver_error)),
         "num": num,
         "seed": seed,
         "route": route,

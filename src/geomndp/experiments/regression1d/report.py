@@ -15,12 +15,15 @@ def report(results: dict) -> list[Table]:
 
 def tables(results: dict) -> list[Table]:
     """Every table for which there are results."""
-    made = [calibration(results.get("calibration", {})), score_errors(results.get("gaps", {}))]
-    made += [ablation(name, rows) for name, rows in results.get("ablation", {}).items()]
-    made += [samplers(name, part) for name, part in results.get("samplers", {}).items()]
-    made.append(curve(results.get("curve", {})))
-    made += [noise_table(name, rows) for name, rows in results.get("noise", {}).items()]
-    return [table for table in made if table.rows]
+    candidates = [
+        calibration(results.get("calibration", {})),
+        score_errors(results.get("gaps", {})),
+    ]
+    candidates += [ablation(name, rows) for name, rows in results.get("ablation", {}).items()]
+    candidates += [samplers(name, part) for name, part in results.get("samplers", {}).items()]
+    candidates.append(curve(results.get("curve", {})))
+    candidates += [noise_table(name, rows) for name, rows in results.get("noise", {}).items()]
+    return [table for table in candidates if table.rows]
 
 
 def calibration(part: dict) -> Table:

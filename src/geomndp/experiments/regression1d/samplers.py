@@ -120,7 +120,7 @@ def exact_rows(
     targets: int = 20,
     samplers: dict[str, AbstractProgramSampler] | None = None,
 ) -> list[dict]:
-    """The same samplers on the same tasks with the exact score: no samples, no error; float64."""
+    """KL of the samplers with the exact score, on the tasks of the model: closed form, float64."""
     gp, samplers = problem.exact(), SAMPLERS if samplers is None else samplers
     with jax.enable_x64(True):
         batch = make_tasks(problem, num, contexts=contexts, targets=targets, dtype="float64")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import jax.random as jr
-
 from geomndp.data import Regression1D
-from geomndp.evaluate import ScoreError, score_error
+from geomndp.experiments.score_errors import joint_and_conditional
 from geomndp.model import Model
 from geomndp.score import GaussianScore
 
@@ -20,35 +18,28 @@ def score_errors(
     cells: int = 32,
     test: bool = False,
 ) -> dict:
-    """Both kinds of gap on fresh training functions, or on fixed test functions (`test`).
+    """Joint and conditional score errors of a 1D model, nats per target.
 
-    Nats per target, JSON-serialisable; refused where the data are not Gaussian.
+    Args:
+        model: Trained model.
+        problem: Data, of a Gaussian process.
+        seed: Seed of times and noise, and of the test functions.
+        batch_size: Functions per batch.
+        batches: Number of batches.
+        cells: Number of strata of the diffusion time.
+        test: Whether to use fixed test functions in place of fresh training functions.
+
+    Returns:
+        "joint" and "conditional" -> value and profile over time, JSON-serialisable.
+
+    Raises:
+        ValueError: If the data are not Gaussian.
     """
     gp = problem.exact()
     if test:
         data = problem.tasks(batch_size, seed=seed, dtype="float32")
     else:
         data = problem.generator(batch_size, dtype="float32")
-    joint, conditional = (
-        score_error(
-            model,
-            GaussianScore(gp),
-            data,
-            key=jr.key(seed),
-            mode=kind,
-            batches=batches,
-            cells=cells,
-        )
-        for kind in ("joint", "conditional")
+    return joint_and_conditional(
+        model, GaussianScore(gp), data, seed=seed, batches=batches, cells=cells
     )
-    return {"joint": as_dict(joint), "conditional": as_dict(conditional)}
-
-
-def as_dict(gap: ScoreError) -> dict:
-    """A gap for JSON: a pair, and its profile over time."""
-    return {
-        "gap": [gap.value, gap.standard_error],
-        "times": gap.times.tolist(),
-        "profile": gap.profile.tolist(),
-        "profile_error": gap.profile_error.tolist(),
-    }

@@ -33,9 +33,12 @@ from geomndp.nets import graph_nets, neighbour_counts, with_capacity
 from geomndp.solve import RK4, Heun
 
 DENSITIES = {"third": 1 / 3, "same": 1.0, "triple": 3.0, "tenfold": 10.0}
-POINTS = {"third": 216, "same": 648, "triple": 648, "tenfold": 600}
+NUM_POINTS = {"third": 216, "same": 648, "triple": 648, "tenfold": 600}
 SPECIAL = ("cluster", "coincident-context", "coincident")
-DESIGNS = (*(f"{kind}-{name}" for kind in ("uniform", "lattice") for name in DENSITIES), *SPECIAL)
+DESIGNS = (
+    *(f"{pattern}-{name}" for pattern in ("uniform", "lattice") for name in DENSITIES),
+    *SPECIAL,
+)
 COINCIDENT = 30
 CLUSTER, CLUSTER_RADIUS = 160, 0.5
 
@@ -59,12 +62,12 @@ def design(name: str, problem: FieldProblem, seed: int = 0) -> PointDesign:
     _validation.one_of("design", name, DESIGNS)
     random, grid = np.random.default_rng(seed), problem.grid
     if name not in SPECIAL:
-        kind, _, factor = name.partition("-")
+        pattern, _, factor = name.partition("-")
         area = math.pi * np.max(np.linalg.norm(grid, axis=1)) ** 2
         density = DENSITIES[factor] * len(grid) / area
-        kind = {"uniform": "disc", "lattice": "lattice"}[kind]
+        pattern = {"uniform": "disc", "lattice": "lattice"}[pattern]
         return PointDesign(
-            sample_pattern(kind, POINTS[factor], density, random), 0, problem.contexts
+            sample_pattern(pattern, NUM_POINTS[factor], density, random), 0, problem.contexts
         )
     half = grid[np.sort(random.permutation(len(grid))[: len(grid) // 2])]
     near, far = (half[i : i + 1] + 0.1 for i in random.permutation(len(half))[:2])
@@ -79,13 +82,15 @@ def design(name: str, problem: FieldProblem, seed: int = 0) -> PointDesign:
     return PointDesign(np.concatenate([observed, *targets, half]), COINCIDENT, problem.contexts)
 
 
-def design_tasks(made: PointDesign, problem: FieldProblem, num: int, seed: int = 1234) -> Batch:
+def design_tasks(
+    design_points: PointDesign, problem: FieldProblem, num: int, seed: int = 1234
+) -> Batch:
     """Fields of the process at the points of a design, their contexts marked."""
-    gp_generator = problem._replace(grid=made.x).gp_generator("float32")
+    gp_generator = problem._replace(grid=design_points.x).gp_generator("float32")
     field_key, mark_key = jr.split(jr.key(seed))
     y = gp_generator(white_noise(gp_generator, jr.split(field_key, num)))
-    n, first = len(made.x), jnp.arange(len(made.x)) < made.fixed
-    counts = jnp.full((num,), made.drawn, jnp.int32)
+    n, first = len(design_points.x), jnp.arange(len(design_points.x)) < design_points.fixed
+    counts = jnp.full((num,), design_points.drawn, jnp.int32)
     others = (~first).astype(jnp.float32)
     marks = random_mask(counts, n, jnp.float32, key=mark_key, mask=others)
     marks = jnp.where(first[None], 1.0, marks)
@@ -98,23 +103,27 @@ def regret_at(
 ) -> dict[str, Any]:
     """What `evaluate_tasks` gives on `num` fields, whose options these are; nothing for zero.
 
-    `gaps` are distances from the exact score on `fields` fields, cheap; none for zero. Also how
+    `gaps` are score errors on `fields` fields, cheap; none for zero. Also how
     many points and neighbours the design has. The model gets room for all of these.
     """
-    made = design(name, base)
-    problem = base._replace(grid=made.x, contexts=made.fixed + made.drawn)
-    roomy = with_capacity(model, made.x.astype(np.float32))
+    design_points = design(name, base)
+    problem = base._replace(
+        grid=design_points.x, contexts=design_points.fixed + design_points.drawn
+    )
+    enlarged = with_capacity(model, design_points.x.astype(np.float32))
     nets = graph_nets(model)
-    counts = neighbour_counts(made.x, nets[0].config.radius) if nets else np.zeros(1)
-    metrics: dict[str, Any] = {"points": len(made.x), "contexts": problem.contexts}
+    counts = neighbour_counts(design_points.x, nets[0].config.radius) if nets else np.zeros(1)
+    metrics: dict[str, Any] = {"points": len(design_points.x), "contexts": problem.contexts}
     metrics |= {"neighbours": float(np.mean(counts)), "most_neighbours": int(np.max(counts))}
     if fields:
-        tasks = design_tasks(made, base, fields)
-        gaps = score_errors_of(roomy, problem, tasks, batches=2, cells=max(fields // 4, 2))
-        metrics["gaps"] = {kind: gaps[kind]["gap"] for kind in gaps}
+        tasks = design_tasks(design_points, base, fields)
+        score_errors = score_errors_of(
+            enlarged, problem, tasks, batches=2, cells=max(fields // 4, 2)
+        )
+        metrics["gaps"] = {mode: score_errors[mode]["gap"] for mode in score_errors}
     if num:
-        tasks = design_tasks(made, base, num)
-        metrics |= evaluate_tasks(roomy, problem, tasks, **options)
+        tasks = design_tasks(design_points, base, num)
+        metrics |= evaluate_tasks(enlarged, problem, tasks, **options)
     return metrics
 
 
@@ -127,15 +136,17 @@ def measure(
     designs: tuple[str, ...] = DESIGNS,
     **options,
 ) -> None:
-    """Regret at every design, into a file of results; one that stands there is not made again."""
+    """Regret at every design, into a file of results; one that stands there is kept."""
     problem = problem_for(name) if problem is None else problem
     for design_name in designs:
         if results.lookup(results.read(path), "densities", name, design_name) is None:
             start = time.monotonic()
             row = regret_at(model, problem, design_name, **options)
             results.update(path, ("densities", name, design_name), row)
-            cells = {kind: row.get("gaps", {}).get(kind) for kind in ("joint", "conditional")}
-            cells = {"regret": row.get("regret")} | {f"{kind} gap": v for kind, v in cells.items()}
+            cells = {mode: row.get("gaps", {}).get(mode) for mode in ("joint", "conditional")}
+            cells = {"regret": row.get("regret")} | {
+                f"score error, {mode}": v for mode, v in cells.items()
+            }
             words = ", ".join(f"{what} {pair(value)}" for what, value in cells.items() if value)
             sizes = f"{row['points']} points, {row['neighbours']:.0f} neighbours"
             seconds = time.monotonic() - start
@@ -165,9 +176,9 @@ def main() -> None:
     solver = Heun() if options.heun else RK4()
     flow = Flow(solver, options.steps, divergence=Hutchinson(probes=options.probes))
     for path in options.models:
-        asked = {key: getattr(options, key) for key in ("num", "fields", "probes", "batch_size")}
+        sizes = {key: getattr(options, key) for key in ("num", "fields", "probes", "batch_size")}
         name, designs = _pretrained.metadata(path)["experiment"], tuple(options.designs)
-        measure(name, load(path), options.out, designs=designs, flow=flow, **asked)
+        measure(name, load(path), options.out, designs=designs, flow=flow, **sizes)
 
 
 if __name__ == "__main__":

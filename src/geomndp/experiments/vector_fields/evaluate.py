@@ -10,8 +10,8 @@ import jax.random as jr
 from geomndp import _validation
 from geomndp._types import Batch
 from geomndp.data import FieldProblem, covariance
-from geomndp.evaluate import GridModel, gp_log_probs, log_likelihood, score_error, summarise
-from geomndp.experiments.regression1d.score_error import as_dict
+from geomndp.evaluate import GridModel, gp_log_probs, log_likelihood, summarise
+from geomndp.experiments.score_errors import joint_and_conditional
 from geomndp.experiments.vector_fields.training import problem_for
 from geomndp.likelihood import Flow, Hutchinson
 from geomndp.model import Model
@@ -68,8 +68,8 @@ def evaluate_on(
     """
     tasks = problem.tasks(num, seed=seed, dtype="float32")
     options = {"route": route, "flow": flow, "batch_size": batch_size, "devices": devices}
-    found = evaluate_tasks(model, problem, tasks, probes=probes, directory=directory, **options)
-    return found | {"seed": seed}
+    metrics = evaluate_tasks(model, problem, tasks, probes=probes, directory=directory, **options)
+    return metrics | {"seed": seed}
 
 
 def evaluate_tasks(
@@ -84,12 +84,13 @@ def evaluate_tasks(
     directory: str | PathLike | None = None,
     devices=None,
 ) -> dict:
-    """The same of any fields of a problem's process that share their locations.
+    """Log-likelihood per target and regret of any fields that share their locations.
 
-    Every field of `tasks` has `problem.contexts` context points.
+    Every field of `tasks` has `problem.contexts` context points. Metrics as of `evaluate_on`,
+    without the seed.
     """
     flow = Flow(divergence=Hutchinson(probes=probes)) if flow is None else flow
-    found = log_likelihood(
+    log_probs = log_likelihood(
         GridModel(model, problem.contexts),
         tasks,
         key=jr.key(7),
@@ -101,8 +102,8 @@ def evaluate_tasks(
         devices=devices,
     )
     totals = gp_log_probs(problem.gp, tasks)
-    exact, diagonal = (total / found.num_targets for total in totals)
-    value, solver_error, probe_error = found.per_target()
+    exact, diagonal = (total / log_probs.num_targets for total in totals)
+    value, solver_error, probe_error = log_probs.per_target()
     return {
         "log_prob": list(summarise(value)),
         "gp": list(summarise(exact)),
@@ -133,11 +134,7 @@ def field_score_errors(
 def score_errors_of(
     model: Model, problem: FieldProblem, tasks: Batch, *, batches: int, cells: int, seed: int = 0
 ) -> dict:
-    """The same of any fields on the grid of a problem."""
+    """Joint and conditional score errors on any fields on the grid of a problem."""
     matrix = covariance(problem.gp, problem.grid)
     exact = GridGaussianScore(matrix, problem.gp.dim, problem.contexts, "float32")
-    gaps = {}
-    for kind in ("joint", "conditional"):
-        options = {"key": jr.key(seed), "mode": kind, "batches": batches, "cells": cells}
-        gaps[kind] = as_dict(score_error(model, exact, tasks, **options))
-    return gaps
+    return joint_and_conditional(model, exact, tasks, seed=seed, batches=batches, cells=cells)

@@ -38,8 +38,8 @@ class FieldSamples(NamedTuple):
     def equivariance_error(self, problem: FieldProblem) -> float:
         """Relative distance of the rotated problem's sample from the rotated sample."""
         expected = self.motion.act_on_outputs(self.samples[0], problem.codomain)
-        gap = jnp.linalg.norm(self.rotated - expected) / jnp.linalg.norm(expected)
-        return float(gap)
+        distance = jnp.linalg.norm(self.rotated - expected) / jnp.linalg.norm(expected)
+        return float(distance)
 
 
 def figures(results: dict, folder: Path, data: str | None = None) -> Iterator[Path]:
@@ -112,7 +112,7 @@ def _draw_row(axes, name: str, drawn: FieldSamples, problem: FieldProblem) -> No
 
 
 def efficiency_figure(part: dict[str, list[dict]], path: str | Path) -> Path:
-    """Regret against the number of training fields, both kinds of model, one panel per data set.
+    """Regret against the number of training fields, both models, one panel per data set.
 
     A dashed line is the regret of the same model on fresh fields. A set of one number only is left
     out where others have more.

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 
 from geomndp import _pretrained
+from geomndp.experiments.card_rows import card_metrics, cells, model_rows
 from geomndp.experiments.table import Table, log_likelihood, pair
 from geomndp.experiments.vector_fields.experiment import MODELS, NAMES, VectorFieldSpec
 from geomndp.experiments.vector_fields.paper import DATASETS, PAPER
 
 LABELS = {"E(2)-GeomNDP": True, "NDP*": False}
 """Rows of models: whether they are equivariant."""
+REGION = "interpolation"
 
 
 def shipped() -> list[str]:
@@ -24,14 +26,6 @@ def columns() -> tuple[str, ...]:
     return (*DATASETS, *(field for field in fields if field not in DATASETS))
 
 
-def metrics(name: str | None, route: str = "conditional") -> dict:
-    """What was measured of a model; nothing if it was not."""
-    if name not in shipped():
-        return {}
-    measured = _pretrained.metadata(name)["metrics"].get("interpolation", {})
-    return measured if route == "conditional" else measured.get(route, {})
-
-
 def tables() -> list[Table]:
     """Log-likelihoods, and what is known of the errors of their computation."""
     return [table for table in (likelihoods(), errors()) if table.rows]
@@ -42,14 +36,10 @@ def likelihoods() -> Table:
     rows = []
     for label, key in (("GP, exact", "gp"), ("GP, diagonal", "diagonal_gp")):
         rows.append((label, *(_process(field, key) for field in columns())))
+    rows = [row for row in rows if any(row[1:])]
     for label, equivariant in LABELS.items():
         names = [NAMES.get(VectorFieldSpec(field, equivariant)) for field in columns()]
-        for route, words in (("conditional", ""), ("joint", ", joint route")):
-            measured = [metrics(name, route) for name in names]
-            for key, start in (("log_prob", ""), ("regret", "regret of ")):
-                cells = (log_likelihood(*part[key]) if key in part else "" for part in measured)
-                rows.append((f"{start}{label}{words}", *cells))
-    rows = [row for row in rows if any(row[1:])]
+        rows += model_rows(label, names, REGION)
     blank = ("",) * (len(columns()) - len(DATASETS))
     rows += [(label, *map(log_likelihood, values), *blank) for label, values in PAPER.items()]
     return Table("Log-likelihood, nats per point", ("", *columns()), rows)
@@ -60,7 +50,8 @@ def summary() -> Table:
     exact, *_ = PAPER.values()
     rows = [("exact GP", *(_process(field, "gp") for field in DATASETS))]
     for label, equivariant in LABELS.items():
-        measured = [metrics(NAMES[VectorFieldSpec(field, equivariant)]) for field in DATASETS]
+        names = [NAMES[VectorFieldSpec(field, equivariant)] for field in DATASETS]
+        measured = [card_metrics(name, REGION) for name in names]
         rows.append((label, *(pair(part.get("log_prob"), 3) for part in measured)))
         rows.append((f"regret of {label}", *(pair(part.get("regret")) for part in measured)))
         lost = [gp - value for gp, value in zip(exact, PAPER[f"{label}, paper"], strict=True)]
@@ -71,9 +62,9 @@ def summary() -> Table:
 def _process(field: str, key: str) -> str:
     """A number of the exact process, which all models of a data set share."""
     for equivariant in LABELS.values():
-        measured = metrics(NAMES.get(VectorFieldSpec(field, equivariant)))
-        if key in measured:
-            return log_likelihood(*measured[key])
+        (cell,) = cells([NAMES.get(VectorFieldSpec(field, equivariant))], REGION, key)
+        if cell:
+            return cell
     return ""
 
 
@@ -82,12 +73,12 @@ def errors() -> Table:
     rows = []
     for name in shipped():
         for route in ("conditional", "joint"):
-            measured = metrics(name, route)
+            measured = card_metrics(name, REGION, route)
             if measured:
                 probe, num = measured["probe_error"], measured["num"]
-                cells = (f"{probe:.5f}", f"{probe / math.sqrt(num):.5f}")
-                cells = (*cells, f"{measured['solver_error']:.5f}", pair(measured["regret"]))
-                rows.append((name, route, str(num), str(measured["probes"]), *cells))
+                errors = (f"{probe:.5f}", f"{probe / math.sqrt(num):.5f}")
+                errors = (*errors, f"{measured['solver_error']:.5f}", pair(measured["regret"]))
+                rows.append((name, route, str(num), str(measured["probes"]), *errors))
     header = ("model", "route", "fields", "probes", "probe error of a field", "of the mean")
     header += ("solver error", "regret")
     return Table("Errors of the likelihoods, nats per point", header, rows)

@@ -13,15 +13,15 @@ def report(results: dict) -> list[Table]:
 
 def tables(results: dict) -> list[Table]:
     """Every table for which there are results."""
-    made = [efficiency(results.get("efficiency", {})), physics(results.get("physics", {}))]
-    made += [
+    candidates = [efficiency(results.get("efficiency", {})), physics(results.get("physics", {}))]
+    candidates += [
         unseen_locations(results.get("elsewhere", {})),
         densities(results.get("densities", {})),
     ]
-    made.append(score_errors(results.get("gaps", {})))
-    made.append(step_times(results.get("step_times", [])))
-    made += [noise_table(name, rows) for name, rows in results.get("noise", {}).items()]
-    return [table for table in made if table.rows]
+    candidates.append(score_errors(results.get("gaps", {})))
+    candidates.append(step_times(results.get("step_times", [])))
+    candidates += [noise_table(name, rows) for name, rows in results.get("noise", {}).items()]
+    return [table for table in candidates if table.rows]
 
 
 def efficiency(part: dict[str, list[dict]]) -> Table:
@@ -59,8 +59,8 @@ def unseen_locations(part: dict[str, dict[str, dict]]) -> Table:
     rows = []
     for name, grids in part.items():
         for grid, metrics in grids.items():
-            gaps = metrics.get("gaps", {})
-            cells = [pair(gaps.get(kind)) for kind in ("joint", "conditional")]
+            errors = metrics.get("gaps", {})
+            cells = [pair(errors.get(mode)) for mode in ("joint", "conditional")]
             cells += [pair(metrics.get("whitened"), 3), pair(metrics.get("regret"))]
             rows.append((name, grid, str(metrics["points"]), *cells))
     header = ("model", "locations", "points", "score error, joint", "conditional")
@@ -73,13 +73,13 @@ def densities(part: dict[str, dict[str, dict]]) -> Table:
     rows = []
     for name, designs in part.items():
         for design, metrics in designs.items():
-            gaps = metrics.get("gaps", {})
+            errors = metrics.get("gaps", {})
             counts = (
                 str(metrics["points"]),
                 str(metrics["contexts"]),
                 f"{metrics['neighbours']:.0f}",
             )
-            cells = [pair(gaps.get(kind)) for kind in ("joint", "conditional")]
+            cells = [pair(errors.get(mode)) for mode in ("joint", "conditional")]
             rows.append((name, design, *counts, *cells, pair(metrics.get("regret"))))
     header = ("model", "design", "points", "of these context", "neighbours per point")
     header += ("score error, joint", "conditional", "regret")

@@ -79,10 +79,10 @@ def main() -> None:
 
 
 def _rotated_name(name: str) -> str:
-    kinds = ("curl-free", "div-free")
-    for kind, other in (kinds, kinds[::-1]):
-        if kind in name:
-            return name.replace(kind, other)
+    fields = ("curl-free", "div-free")
+    for field, other in (fields, fields[::-1]):
+        if field in name:
+            return name.replace(field, other)
     raise ValueError(f"expected a model of curl-free or div-free fields, got one of {name}")
 
 

@@ -41,7 +41,7 @@ NDP = {
     "min_wavelength": 2.5,
     "max_wavelength": 40.0,
 }
-SCALES = 4  # widths of averages over all points
+NUM_POOLING_WIDTHS = 4  # Gaussian pooling over all points
 SETS = 64
 
 
@@ -50,7 +50,7 @@ class TrainingDesign(NamedTuple):
 
     points: int
     densities: dict[str, tuple[float, float]]
-    """Of every kind of `data.designs`, over the density of the grid."""
+    """Of every pattern of `data.designs`, over the density of the grid."""
     min_kept_share: float
     """Smallest share of the points that a thinned function keeps."""
     share: int
@@ -63,8 +63,8 @@ DESIGNS = {
         400, dict.fromkeys(PATTERNS, (1.0, 9.5)) | {CLUSTERS: (0.3, 1.2)}, 0.02, 4
     ),
 }
-TURNS = ("grid", "sparse", "dense", "grid", "dense")
-"""What takes turns in training."""
+GENERATOR_ORDER = ("grid", "sparse", "dense", "grid", "dense")
+"""Generators that take turns in training, in this order."""
 
 
 def problem_for(name: str) -> FieldProblem:
@@ -89,7 +89,11 @@ def make_model(
     options |= {"compute_dtype": compute_dtype, "attention_backend": attention_backend}
     net: AbstractNet
     if MODELS[name].equivariant:
-        sizes = {"radius": RADIUS, "max_neighbours": NEIGHBOURS, "num_pooling_widths": SCALES}
+        sizes = {
+            "radius": RADIUS,
+            "max_neighbours": NEIGHBOURS,
+            "num_pooling_widths": NUM_POOLING_WIDTHS,
+        }
         net = Steerable2(
             problem.codomain.representations, **sizes | options, dtype="float32", key=key
         )
@@ -131,21 +135,23 @@ def make_generator(
     grid = problem.generator(batch_size, dtype="float32", **options)
     if functions is not None or not MODELS[name].equivariant:
         return (grid,)
-    made: dict[str, AbstractGenerator] = {"grid": grid}
-    for seed, (name, design) in enumerate(DESIGNS.items()):
-        made[name] = _design_stream(problem, design, batch_size, sets, seed)
-    return tuple(made[name] for name in TURNS)
+    generators: dict[str, AbstractGenerator] = {"grid": grid}
+    for seed, (design_name, design) in enumerate(DESIGNS.items()):
+        generators[design_name] = _design_generator(problem, design, batch_size, sets, seed)
+    return tuple(generators[design_name] for design_name in GENERATOR_ORDER)
 
 
-def _design_stream(
+def _design_generator(
     problem: FieldProblem, design: TrainingDesign, batch_size: int, sets: int, seed: int
 ) -> MultiDesignGenerator:
     """Fresh fields at random locations of one design."""
     unit = len(problem.grid) / (math.pi * np.max(np.linalg.norm(problem.grid, axis=1)) ** 2)
-    densities = {kind: (unit * low, unit * high) for kind, (low, high) in design.densities.items()}
-    made = designs(design.points, densities, sets, seed=seed)
+    densities = {
+        pattern: (unit * low, unit * high) for pattern, (low, high) in design.densities.items()
+    }
+    point_sets = designs(design.points, densities, sets, seed=seed)
     return MultiDesignGenerator(
-        gp_generators=stacked_generators(problem.gp, made, "float32"),
+        gp_generators=stacked_generators(problem.gp, point_sets, "float32"),
         batch_size=max(batch_size // design.share, 1),
         contexts=ContextSampler(few=2 * problem.contexts, few_share=0.75),
         first_share=1 / sets,

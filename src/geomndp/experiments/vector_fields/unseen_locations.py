@@ -63,26 +63,28 @@ def evaluate_unseen(
     sampler: AbstractSampler = SAMPLER,
     **options,
 ) -> dict[str, dict]:
-    """What is measured at every kind of locations.
+    """What is measured at every set of locations.
 
-    `gaps` are distances from the exact score on `fields` fields, cheap. `whitened` is the mean
+    `gaps` are score errors on `fields` fields, cheap. `whitened` is the mean
     square of whitened posterior samples, mean and standard error over `tasks` fields: one for the
     exact posterior. With `num` fields, all that `evaluate_on` gives; further options are its own.
     """
     rows = {}
     for name in names:
-        there = problem._replace(grid=locations(name, problem))
-        roomy = with_capacity(model, np.asarray(there.grid, np.float32))
-        gaps = field_score_errors(roomy, there, num=fields, batches=2, cells=max(fields // 4, 2))
-        spread = whitened_spread(roomy, there, tasks=tasks, samples=samples, sampler=sampler)
+        moved = problem._replace(grid=locations(name, problem))
+        enlarged = with_capacity(model, np.asarray(moved.grid, np.float32))
+        score_errors = field_score_errors(
+            enlarged, moved, num=fields, batches=2, cells=max(fields // 4, 2)
+        )
+        spread = whitened_spread(enlarged, moved, tasks=tasks, samples=samples, sampler=sampler)
         rows[name] = {
-            "points": len(there.grid),
-            "missed_neighbours": _missed(roomy, there.grid),
-            "gaps": {kind: gaps[kind]["gap"] for kind in gaps},
+            "points": len(moved.grid),
+            "missed_neighbours": _num_dropped(enlarged, moved.grid),
+            "gaps": {mode: score_errors[mode]["gap"] for mode in score_errors},
             "whitened": spread,
         }
         if num:
-            rows[name] |= evaluate_on(roomy, there, num=num, probes=probes, **options)
+            rows[name] |= evaluate_on(enlarged, moved, num=num, probes=probes, **options)
     return rows
 
 
@@ -109,7 +111,7 @@ def whitened_spread(
     return list(summarise(jnp.asarray(np.array(squares, np.float32))))
 
 
-def _missed(model: Model, grid) -> int:
-    """Pairs of points that found no slot, over all networks of a model."""
+def _num_dropped(model: Model, grid) -> int:
+    """Pairs of neighbours beyond the capacity, over all networks of a model."""
     count = eqx.filter_jit(num_dropped_edges)
     return sum(int(count(net, jnp.asarray(grid, jnp.float32))) for net in graph_nets(model))
