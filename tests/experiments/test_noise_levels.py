@@ -1,4 +1,4 @@
-"""Posteriors by the size of observation noise: exact scores have no regret, shipped ones no gap."""
+"""Posteriors by the size of observation noise: exact scores have no regret, shipped ones hardly any."""
 
 import dataclasses
 

@@ -80,7 +80,8 @@ def test_looks_are_whole_chunks_up_to_the_end(steps):
 
 @pytest.mark.slow
 def test_regret_falls():
-    values = [gap.value for gap in learn(200, key=jr.key(0), log=print).gaps]
+    errors = learn(200, key=jr.key(0), log=print).score_errors
+    values = [error.value for error in errors]
     assert values[-1] < 0.5 * values[0]
 
 

@@ -70,8 +70,8 @@ def test_train_and_score(name):
         metrics["gp"][0] - metrics["log_prob"][0], abs=1e-4
     )
     assert metrics["gp"][0] > metrics["diagonal_gp"][0]
-    gaps = field_score_errors(model, problem, num=8, batches=1, cells=2)
-    assert gaps["joint"]["gap"][0] > 0
+    score_errors = field_score_errors(model, problem, num=8, batches=1, cells=2)
+    assert score_errors["joint"]["gap"][0] > 0
 
 
 @pytest.mark.parametrize(("name", "sizes"), CASES.items())

@@ -28,7 +28,7 @@ def small(name):
     return field_problem(name)._replace(grid=disc(5, 2.0), contexts=3)
 
 
-def test_places_are_what_their_names_say():
+def test_locations_are_what_their_names_say():
     problem = field_problem("se")
     found = {name: locations(name, problem) for name in UNSEEN}
     sizes = {name: len(grid) for name, grid in found.items()}
@@ -72,7 +72,7 @@ def test_samples_are_not_drawn_with_the_keys_of_the_fields(monkeypatch):
 
 @pytest.mark.parametrize("name", ["se", "div-free"])
 def test_whitening_has_the_density_of_the_posterior(name):
-    problem = small(name).problem
+    problem = small(name)
     tasks = problem.tasks(1)
     y, known = np.asarray(tasks.y[0]), np.asarray(tasks.context[0]) > 0
     size = 2 * int((~known).sum())

@@ -38,8 +38,8 @@ def summary() -> Table:
 
 def rows(suite: str, region: str) -> list[tuple[str, ...]]:
     """All rows of one region of one suite, labels first; an empty cell was not measured."""
-    exact: tuple[str, ...] = ("GP, exact", *cells(_names(suite, True), region, "gp"))
-    table = [exact] if any(exact[1:]) else []
+    exact = cells(_names(suite, True), region, "gp")
+    table: list[tuple[str, ...]] = [("GP, exact", *exact)] if any(exact) else []
     for label, invariant in LABELS.items():
         table += model_rows(label, _names(suite, invariant), region, regret=invariant)
     published = PAPER if suite == "paper" else QUOTED
