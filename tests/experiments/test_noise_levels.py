@@ -1,4 +1,4 @@
-"""Posteriors by the size of observation noise: exact scores have no regret, shipped ones hardly any."""
+"""Posteriors by observation noise: exact scores have no regret, shipped ones hardly any."""
 
 import dataclasses
 
