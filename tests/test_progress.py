@@ -15,7 +15,7 @@ class Terminal(io.StringIO):
 
 
 def test_nothing_is_shown_elsewhere(capsys, monkeypatch):
-    monkeypatch.setattr(_progress, "PATIENCE", -1.0)
+    monkeypatch.setattr(_progress, "QUIET_SECONDS", -1.0)
     with reporting("sampling", 3, True) as report:
         report(1.5)
     assert capsys.readouterr() == ("", "")
@@ -23,7 +23,7 @@ def test_nothing_is_shown_elsewhere(capsys, monkeypatch):
 
 @pytest.mark.parametrize(("patience", "shown"), [(-1.0, True), (60.0, False)])
 def test_a_bar_on_a_terminal_after_a_while(patience, shown, monkeypatch):
-    monkeypatch.setattr(_progress, "PATIENCE", patience)
+    monkeypatch.setattr(_progress, "QUIET_SECONDS", patience)
     monkeypatch.setattr(sys, "stderr", Terminal())
     with reporting("sampling", 3, True) as report:
         report(1.5)
@@ -32,7 +32,7 @@ def test_a_bar_on_a_terminal_after_a_while(patience, shown, monkeypatch):
 
 
 def test_no_bar_or_a_function_instead(monkeypatch):
-    monkeypatch.setattr(_progress, "PATIENCE", -1.0)
+    monkeypatch.setattr(_progress, "QUIET_SECONDS", -1.0)
     monkeypatch.setattr(sys, "stderr", Terminal())
     heard = []
     for wanted in (False, heard.append):

@@ -73,9 +73,9 @@ def free_memory(device: Any) -> int:
     return UNKNOWN if known is None else known
 
 
-def too_much(need: int, bound: int, given: bool) -> MemoryError:
+def too_much(need: int, bound: int, by_user: bool) -> MemoryError:
     """The error where even the smallest block needs more than the bound."""
     unit = 2**30
     expected = f"memory of at least {need / unit:.3g} GiB for so many points"
-    source = "max_memory" if given else "half of what is free:"
+    source = "max_memory" if by_user else "half of what is free:"
     return MemoryError(f"expected {expected}, got {source} {bound / unit:.3g} GiB; ask for fewer")

@@ -69,7 +69,7 @@ def weights(path: Path) -> Path:
     return sibling(_target(path), ".safetensors")
 
 
-def stored(path: Path) -> dict[str, Any]:
+def read_document(path: Path) -> dict[str, Any]:
     """Document of a model as it was saved, refused if foreign or of another version."""
     path = _target(path)
     text = _embedded(path)
@@ -82,7 +82,7 @@ def stored(path: Path) -> dict[str, Any]:
 
 def document(path: Path) -> dict[str, Any]:
     """Document of a model with the metadata of its card, if it has one."""
-    content, card = stored(path), _card(path)
+    content, card = read_document(path), _card(path)
     if card is None or card.get("sha256", content["sha256"]) != content["sha256"]:
         return content
     return {**content, "metadata": card["metadata"]}
@@ -95,7 +95,7 @@ def metadata(name: str | os.PathLike) -> dict[str, Any]:
 
 def write_metadata(path: Path, notes: dict[str, Any]) -> None:
     """Replace a model's metadata: in its document (version 1) or by a card."""
-    content, card = stored(path), _card(path) or {}
+    content, card = read_document(path), _card(path) or {}
     if content["version"] == 1 and "model" not in card:
         content = {**content, "metadata": notes}
     else:

@@ -124,7 +124,7 @@ def test_table_has_published_and_measured_rows():
 
 def test_whoever_waits_is_told(monkeypatch, capsys):
     """A line after a while, with how far it is; silence where it was quick."""
-    monkeypatch.setattr(_progress, "PATIENCE", 0.02)
+    monkeypatch.setattr(_progress, "QUIET_SECONDS", 0.02)
     with _progress.progress("sampling", 10) as update:
         update(7)
         time.sleep(0.2)

@@ -185,7 +185,7 @@ def test_a_line_is_cut_on_its_great_circle(end):
 
 def test_samples_in_blocks(run, monkeypatch):
     """No sample is a copy of another, whichever block it is in."""
-    monkeypatch.setattr(execute, "POINTS", {"cpu": 6})
+    monkeypatch.setattr(execute, "BLOCK_POINTS", {"cpu": 6})
     code, out, _ = run("sample mast --targets 0:6:3 --num-samples 3 --steps 2")
     values = pd.read_csv(StringIO(out))
     assert code == 0 and list(values["sample"]) == [0, 0, 0, 1, 1, 1, 2, 2, 2]

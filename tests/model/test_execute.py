@@ -61,7 +61,7 @@ def test_a_new_number_of_points_compiles_nothing(learnt):
 
 
 def test_programs_are_bounded_and_the_last_used_stay(posterior, monkeypatch):
-    monkeypatch.setattr(_jit, "MOST", 4)
+    monkeypatch.setattr(_jit, "MAX_PROGRAMS", 4)
     for n in (1, 2, 3, 1):
         posterior.sample(values(n)[0], key=jr.key(0), num_samples=1, sampler=FEW)
         assert _jit.num_programs() <= 4
@@ -78,8 +78,8 @@ def test_blocks_and_stretches_change_nothing(posterior, monkeypatch):
     expected = draw(FEW, problem, jr.key(1), 5)
     ask = {"key": jr.key(1), "num_samples": 5, "sampler": FEW}
     whole = posterior.sample_info(x, **ask)
-    monkeypatch.setattr(execute, "POINTS", {"cpu": 20})
-    monkeypatch.setattr(stepping, "STRETCH", 0.0)
+    monkeypatch.setattr(execute, "BLOCK_POINTS", {"cpu": 20})
+    monkeypatch.setattr(stepping, "STRETCH_SECONDS", 0.0)
     blocks = []
     parts = posterior.sample_info(x, **ask, progress=blocks.append)
     for found in (whole, parts):
@@ -139,7 +139,7 @@ slow = pytest.mark.slow
 )
 def test_densities_in_stretches(posterior, name, monkeypatch):
     route, divergence = DENSITIES[name]
-    monkeypatch.setattr(stepping, "STRETCH", 0.0)
+    monkeypatch.setattr(stepping, "STRETCH_SECONDS", 0.0)
     flow, (x, y) = Flow(steps=4, divergence=divergence), values(5)
     steps = []
     found = posterior.log_prob_info(

@@ -9,7 +9,7 @@ import pytest
 from safetensors.numpy import save
 
 from geomndp import _pretrained, _registry, load
-from geomndp.model.legacy import DOCUMENT, FIELD_RENAMES, upgraded
+from geomndp.model.legacy import DOCUMENT, FIELD_RENAMES, upgrade
 from geomndp.model.parts import arguments
 from geomndp.model.weights import parameters
 
@@ -110,7 +110,7 @@ def test_files_of_older_versions_load_and_are_saved_as_the_present_one(version, 
     for name, value in stored.items():
         np.testing.assert_array_equal(found[name], value)
     model.save(tmp_path / "again")
-    document = _pretrained.stored(tmp_path / "again")
+    document = _pretrained.read_document(tmp_path / "again")
     assert document["version"] == 3 and document["t_min"] == 0.002 and "eps" not in document
     assert _pretrained.metadata(tmp_path / "m") == {"eps": 1}  # a user's own words
 
@@ -118,13 +118,13 @@ def test_files_of_older_versions_load_and_are_saved_as_the_present_one(version, 
 def test_fields_are_renamed_at_every_depth(monkeypatch):
     monkeypatch.setitem(FIELD_RENAMES, "kernel/scaled", {"factor": "scale"})
     monkeypatch.setitem(FIELD_RENAMES, "variable/plain", {"units": "unit"})
-    document = upgraded(json.loads(VERSION_2))
+    document = upgrade(json.loads(VERSION_2))
     assert document["noising"]["kernel"]["second"]["scale"] == 0.5
     assert document["variables"]["inputs"][0]["unit"] == "days"
-    assert upgraded(document) == document
+    assert upgrade(document) == document
     both = json.loads(VERSION_2) | {"t_min": 0.1}
     with pytest.raises(ValueError, match="expected one of eps and t_min for document, got both"):
-        upgraded(both)
+        upgrade(both)
 
 
 @pytest.mark.parametrize("tag", [tag for tag in FIELD_RENAMES if tag != DOCUMENT])

@@ -44,7 +44,7 @@ def test_stretches_factorise_nothing_and_draw_the_same(name, limit, monkeypatch)
         return made[fn]
 
     monkeypatch.setattr(execute, "program", noted)
-    monkeypatch.setattr(stepping, "STRETCH", 0.0)
+    monkeypatch.setattr(stepping, "STRETCH_SECONDS", 0.0)
     samples = law.sample_info(x, key=jr.key(1), num_samples=2, sampler=sampler)
     assert_allclose(samples.y, expected.y, rtol=1e-6, atol=1e-8)
     assert_allclose(samples.info.evaluations, expected.info.evaluations)

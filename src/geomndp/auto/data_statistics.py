@@ -18,7 +18,7 @@ MAX_FUNCTIONS = 64  # functions whose distances are measured
 class Density(NamedTuple):
     """Distances between the points of a function, in the model's units."""
 
-    gap: float
+    spacing: float
     """Median distance to the nearest other point."""
     extent: float
     """Largest range of an input within a function."""
@@ -40,12 +40,12 @@ def density(x: np.ndarray, mask: np.ndarray, neighbours: int = 20) -> Density:
     trees = [KDTree(locations) for locations in measured]
     # Distances of every point to its neighbours, itself first.
     near = [tree.query(tree.data, k=min(neighbours + 1, tree.n))[0] for tree in trees]
-    gap = float(np.median(np.concatenate([_nearest(distances) for distances in near])))
+    spacing = float(np.median(np.concatenate([_nearest(distances) for distances in near])))
     # A little more: points of a grid at the same distance are within or without together.
     radius = 1.02 * float(np.median(np.concatenate([d[:, -1] for d in near]))) or extent
     counts = (tree.query_ball_point(tree.data, radius, return_length=True) for tree in trees)
     reach, most = float(np.ptp(x[mask], axis=0).max()), max(int(c.max()) for c in counts) - 1
-    return Density(gap, extent, reach, radius, most or 1)
+    return Density(spacing, extent, reach, radius, most or 1)
 
 
 def _nearest(distances: np.ndarray) -> np.ndarray:

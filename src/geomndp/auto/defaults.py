@@ -99,7 +99,7 @@ def network(
     sizes["num_layers"] = 3 if points < FEW else 5
     if functions.variables.codomain == "sphere":
         sizes |= {"width": 128, "num_layers": 6} if points > MANY else {}
-        sizes |= wavelengths(spaced.gap, spaced.extent)
+        sizes |= wavelengths(spaced.spacing, spaced.extent)
         sizes["absolute_min_wavelength"] = 0.0 if symmetry == "translation" else 0.5
         sizes["noise_rate"] = math.sqrt(DEFAULT_SCHEDULE.beta1 / 2)
         sizes["resolution"] = _round(0.3 * step_length(*functions[:3]))
@@ -109,9 +109,9 @@ def network(
         net = Steerable2 if rigid.dim == 2 else Steerable3
         return _make(net, (rigid.representations,), sizes, options, common)
     if symmetry == "translation":
-        sizes |= wavelengths(spaced.gap, spaced.extent)
+        sizes |= wavelengths(spaced.spacing, spaced.extent)
         return _make(RelativeAttention, (d, p), sizes, options, common)
-    sizes |= wavelengths(spaced.gap, spaced.reach) | {"token_axis": "points", "pre_norm": True}
+    sizes |= wavelengths(spaced.spacing, spaced.reach) | {"token_axis": "points", "pre_norm": True}
     return _make(BiDimensionalAttention, (d, p), sizes, options, common)
 
 
@@ -129,9 +129,9 @@ def _make(kind: type[AbstractNet], dims: tuple, sizes: dict, options: dict, comm
         raise ValueError(f"expected options that fit {kind.__name__}, got {text}") from error
 
 
-def wavelengths(gap: float, extent: float) -> dict[str, Any]:
+def wavelengths(spacing: float, extent: float) -> dict[str, Any]:
     """From twice the points' spacing to four times the extent of the inputs, two an octave."""
-    low = _round(2 * gap)
+    low = _round(2 * spacing)
     high = _round(max(4 * extent, 4 * low))
     count = int(np.clip(math.ceil(2.2 * math.log2(high / low)), 8, 32))
     return {"min_wavelength": low, "max_wavelength": high, "num_frequencies": count}

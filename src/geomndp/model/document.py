@@ -13,7 +13,7 @@ from geomndp import _pretrained, nets, score
 from geomndp._safetensors import Contents
 from geomndp.model.model import Model
 from geomndp.model.parts import describe, options_of, rebuild, sentence, value_of
-from geomndp.model.weights import FLOATS, STORED, check_sizes, restored
+from geomndp.model.weights import FLOATS, STORED, check_sizes, restore
 
 MAX_DESCRIPTION = 64 * 2**10
 """Bytes of a document without its metadata."""
@@ -92,7 +92,7 @@ def _network(document: dict[str, Any], contents: Contents) -> nets.AbstractNet:
         shapes = eqx.filter_eval_shape(nets.build, config, key=jr.key(0))
     except Exception as error:
         raise ValueError(f"expected a valid net, got: {sentence(error)}") from error
-    return restored(shapes, contents, document.get("dtype"), document.get("stored_dtype"))
+    return restore(shapes, contents, document.get("dtype"), document.get("stored_dtype"))
 
 
 def _check_fit(model: Model, net: nets.AbstractNet) -> None:

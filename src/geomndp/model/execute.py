@@ -147,7 +147,7 @@ class Bound:
 
     def __init__(self, problem: Problem, settings: Settings):
         """As the settings say, for the device on which the problem is."""
-        self.given = settings.max_memory is not None
+        self.by_user = settings.max_memory is not None
         self.bytes = memory_bound(settings.max_memory, next(iter(problem.x.devices())))
 
     def exceeded(self, program: CompiledProgram) -> bool:
@@ -157,7 +157,7 @@ class Bound:
     def smaller(self, size: int, program: CompiledProgram) -> int:
         """How many would fit, if a program for `size` of them takes too much."""
         if size == 1:
-            raise too_much(program.memory(), self.bytes, self.given)
+            raise too_much(program.memory(), self.bytes, self.by_user)
         return bucket_below(min(size - 1, max(1, size * self.bytes // program.memory())))
 
 

@@ -8,10 +8,10 @@ To rename a field of a registered class (its tag, and the names of tensors, stay
 1. Rename the field, and let its constructor take the old name for one release
    (`renamed_arguments` of `geomndp._deprecated`).
 2. If files of the present version were released, add one to `geomndp._pretrained.VERSION` and the
-   old number to the versions that `stored` there accepts, and write the step to the new one here,
-   with a table of its own like `FIELD_RENAMES`; else add the row
+   old number to the versions that `read_document` there accepts, and write the step to the new one
+   here, with a table of its own like `FIELD_RENAMES`; else add the row
    `{tag: {old field: new field}}` to the last table.
-3. Let `upgraded` take that step, and load a file of every older version in
+3. Let `upgrade` take that step, and load a file of every older version in
    `tests/model/test_legacy.py`.
 """
 
@@ -80,7 +80,7 @@ FIELD_RENAMES: dict[str, dict[str, str]] = {
 """
 
 
-def upgraded(document: dict[str, Any]) -> dict[str, Any]:
+def upgrade(document: dict[str, Any]) -> dict[str, Any]:
     """A document of version 1, 2 or 3 as one of version 3; parameters are stored as they are."""
     if document["version"] == 1:
         document = _with_tags(document)

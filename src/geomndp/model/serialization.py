@@ -18,9 +18,9 @@ from typing import Any
 from geomndp import _atomic_io, _pretrained
 from geomndp._safetensors import MAX_JSON, check_depth, read_contents
 from geomndp.model.document import from_document, learnt_score, to_document
-from geomndp.model.legacy import upgraded
+from geomndp.model.legacy import upgrade
 from geomndp.model.model import Model
-from geomndp.model.weights import float_dtype, parameters, rounded
+from geomndp.model.weights import float_dtype, parameters, round_to
 
 
 def save(
@@ -46,7 +46,7 @@ def save(
         raise ValueError(f"expected a file to save to, got {os.fspath(path)!r}")
     target = _pretrained.sibling(path, ".safetensors")
     with _atomic_io.replacing(target) as temporary:
-        temporary.write_bytes(_encoded(model, net, metadata or {}, dtype))
+        temporary.write_bytes(_encode(model, net, metadata or {}, dtype))
         _check_again(model, temporary)
     _remove_old(path)
 
@@ -62,18 +62,18 @@ def load(name: str | os.PathLike) -> Model:
             class that is not registered (see `register`).
     """
     path = _pretrained.find(name)
-    document, weights = _pretrained.stored(path), _pretrained.weights(path)
-    return _decoded(document, weights)
+    document, weights = _pretrained.read_document(path), _pretrained.weights(path)
+    return _decode(document, weights)
 
 
-def _encoded(model: Model, net: Any, metadata: dict, dtype: str | None) -> bytes:
+def _encode(model: Model, net: Any, metadata: dict, dtype: str | None) -> bytes:
     """Contents of a model's file."""
     from safetensors.numpy import save as encode
 
     tensors = parameters(net)
     net_dtype = float_dtype(tensors)
     stored = net_dtype if dtype is None else dtype
-    tensors = rounded(tensors, stored)
+    tensors = round_to(tensors, stored)
     document = _json(to_document(model, net_dtype, stored)) | {"metadata": _json(metadata)}
     data = encode(tensors)
     start = 8 + int.from_bytes(data[:8], "little")
@@ -95,8 +95,8 @@ def _json(value: dict) -> dict:
 
 def _check_again(model: Model, path: Path) -> None:
     """Refuse to leave a file that cannot be loaded, or that holds another model."""
-    document = _pretrained.stored(_pretrained.stem(path))
-    again = _decoded(document, path)
+    document = _pretrained.read_document(_pretrained.stem(path))
+    again = _decode(document, path)
     dtypes = document["dtype"], document["stored_dtype"]
     if to_document(again, *dtypes) != to_document(model, *dtypes):
         raise ValueError(
@@ -112,7 +112,7 @@ def _remove_old(path: Path) -> None:
             old.unlink()
 
 
-def _decoded(document: dict[str, Any], weights: Path) -> Model:
+def _decode(document: dict[str, Any], weights: Path) -> Model:
     """Model of a document and of the file with its tensors."""
     contents = read_contents(weights)
     if document["version"] == 1:
@@ -121,7 +121,7 @@ def _decoded(document: dict[str, Any], weights: Path) -> Model:
         digest = _pretrained.digest(document, contents.data)
     _check_sum(document, digest, weights)
     try:
-        return from_document(upgraded(document), contents)
+        return from_document(upgrade(document), contents)
     except ValueError as error:
         raise ValueError(f"{error} (in {weights})") from error
 

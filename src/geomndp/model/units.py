@@ -107,7 +107,7 @@ def read_targets(
     jacobian = 0.0
     if model.normaliser is not None:
         jacobian = model.normaliser.log_jacobian(y, mask)
-        y = rescaled(model.normaliser.forward_y, raw_y, y)
+        y = rescale(model.normaliser.forward_y, raw_y, y)
     return target_inputs(posterior, raw_x, x.dtype, mask), y, mask, jacobian
 
 
@@ -185,7 +185,7 @@ def _refuse_coarse(x: np.ndarray, moved: np.ndarray, dtype: Any) -> None:
         )
 
 
-def rescaled(change: Callable, raw: Any, array: Array) -> Array:
+def rescale(change: Callable, raw: Any, array: Array) -> Array:
     """The `array` of `raw` values after a `change` of units.
 
     What is not JAX's is changed in float64 and rounded after: hours since 1900 keep their minutes.
@@ -215,6 +215,6 @@ def in_model_units(
     return dataclasses.replace(
         observations,
         x=inputs,
-        y=rescaled(normaliser.forward_y, y, observations.y),
+        y=rescale(normaliser.forward_y, y, observations.y),
         noise=in_units(normaliser.forward_noise, noise) if observations.noisy else noise,
     )

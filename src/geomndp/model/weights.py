@@ -40,7 +40,7 @@ def float_dtype(tensors: dict[str, np.ndarray]) -> str:
     return dtypes.pop()
 
 
-def rounded(tensors: dict[str, np.ndarray], dtype: str) -> dict[str, np.ndarray]:
+def round_to(tensors: dict[str, np.ndarray], dtype: str) -> dict[str, np.ndarray]:
     """Floats in another dtype; refused where they are not finite in it."""
     _validation.one_of("dtype", dtype, STORED)
     result = {}
@@ -67,7 +67,7 @@ def check_sizes(options: dict[str, Any], contents: Contents) -> None:
             raise ValueError(f"expected a network of {held}, got {name} = {value}")
 
 
-def restored(net: Any, contents: Contents, dtype: str | None, stored: str | None) -> Any:
+def restore(net: Any, contents: Contents, dtype: str | None, stored: str | None) -> Any:
     """A network of shapes with the stored parameters, whose names and shapes must be its own.
 
     `stored` is the dtype of floats in the file and `dtype` that of the network; without them the

@@ -60,7 +60,7 @@ def candidates(
     order: Int[Array, " n"],
     start: Int[Array, "b s"],
     end: Int[Array, "b s"],
-    own: Int[Array, " b"],
+    own_index: Int[Array, " b"],
     capacity: int,
 ) -> tuple[Int[Array, "b m"], Int[Array, " b"]]:
     """Points that may be within the radius of b given points, themselves where there are fewer.
@@ -69,7 +69,7 @@ def candidates(
         order: Order of all points by cell.
         start: First positions of the ranges.
         end: Positions after the ranges.
-        own: Numbers of the given points.
+        own_index: Numbers of the given points.
         capacity: Points of a range for which there is room.
 
     Returns:
@@ -77,6 +77,6 @@ def candidates(
     """
     position = start[:, :, None] + jnp.arange(capacity, dtype=start.dtype)[None, None, :]
     points = order[jnp.minimum(position, len(order) - 1)]
-    points = jnp.where(position < end[:, :, None], points, own[:, None, None])
+    points = jnp.where(position < end[:, :, None], points, own_index[:, None, None])
     left_out = jnp.sum(jnp.maximum(end - start - capacity, 0), axis=1, dtype=jnp.int32)
-    return points.reshape(len(own), -1), left_out
+    return points.reshape(len(own_index), -1), left_out

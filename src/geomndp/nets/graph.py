@@ -66,28 +66,32 @@ def radius_graph(x: Inputs, mask: Mask, radius: float, slots: int) -> Graph:
 def _nearest(x: Inputs, mask: Mask, radius: float, slots: int):
     """Nearest points within the radius, at most `slots`; and how many pairs there are."""
     n = len(x)
-    own = jnp.arange(n, dtype=jnp.int32)
+    own_index = jnp.arange(n, dtype=jnp.int32)
     if n <= DENSE:
-        index, real, count = _closest(x, mask, own, jnp.tile(own[None], (n, 1)), radius, slots)
+        index, real, count = _closest(
+            x, mask, own_index, jnp.tile(own_index[None], (n, 1)), radius, slots
+        )
         return index, real, jnp.sum(count, dtype=jnp.int32)
     order, start, end = cell_ranges(x, mask, radius)
 
     def closest(rows):
-        start, end, own = rows
-        others, unseen = candidates(order, start, end, own, CANDIDATES * slots)
-        index, real, count = _closest(x, mask, own, others, radius, slots)
+        start, end, own_index = rows
+        others, unseen = candidates(order, start, end, own_index, CANDIDATES * slots)
+        index, real, count = _closest(x, mask, own_index, others, radius, slots)
         return index, real, count + unseen
 
     size = max(DENSE**2 // (CANDIDATES * slots * start.shape[1]), 1)
-    index, real, count = map_in_chunks(closest, (start, end, own), size)
+    index, real, count = map_in_chunks(closest, (start, end, own_index), size)
     return index, real, jnp.sum(count, dtype=jnp.int32)
 
 
-def _closest(x: Inputs, mask: Mask, own, others: Int[Array, "b m"], radius: float, slots: int):
+def _closest(
+    x: Inputs, mask: Mask, own_index, others: Int[Array, "b m"], radius: float, slots: int
+):
     """The nearest of the `others` of some points, and how many are within the radius."""
-    square = jnp.sum((x[others] - x[own][:, None, :]) ** 2, axis=-1)
-    near = (others != own[:, None]) & (mask[others] == mask[own][:, None])
-    near = near & (mask[own] > 0)[:, None] & (square < radius**2)
+    square = jnp.sum((x[others] - x[own_index][:, None, :]) ** 2, axis=-1)
+    near = (others != own_index[:, None]) & (mask[others] == mask[own_index][:, None])
+    near = near & (mask[own_index] > 0)[:, None] & (square < radius**2)
     best, position = jax.lax.top_k(jnp.where(near, -square, -jnp.inf), min(slots, others.shape[1]))
     index = jnp.take_along_axis(others, position, axis=1)
     return index, jnp.isfinite(best), jnp.sum(near, axis=1, dtype=jnp.int32)
@@ -100,16 +104,16 @@ def _mutual(index: Int[Array, "n k"], real: Bool[Array, "n k"]):
     """
     n, k = index.shape
     index = jnp.sort(jnp.where(real, index, n), axis=1)
-    own = jnp.broadcast_to(jnp.arange(n, dtype=index.dtype)[:, None], (n, k))
+    own_index = jnp.broadcast_to(jnp.arange(n, dtype=index.dtype)[:, None], (n, k))
     other = jnp.minimum(index, n - 1)
     position = jnp.zeros_like(index)
     for step in (1 << power for power in reversed(range(k.bit_length()))):
         ahead = position + step
         position = jnp.where(
-            (ahead < k) & (index[other, jnp.minimum(ahead, k - 1)] <= own), ahead, position
+            (ahead < k) & (index[other, jnp.minimum(ahead, k - 1)] <= own_index), ahead, position
         )
-    real = (index < n) & (index[other, position] == own)
-    index = jnp.where(real, index, own)
+    real = (index < n) & (index[other, position] == own_index)
+    index = jnp.where(real, index, own_index)
     slot = jnp.arange(k, dtype=index.dtype)[None, :]
     return index, k * index + jnp.where(real, position, slot), real
 

@@ -27,7 +27,7 @@ def columns(
     frame: Any, inputs: tuple[str, ...], others: tuple[str, ...] = ()
 ) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     """Columns or levels of the index, and their units."""
-    names, units = (*inputs, *others), stated(frame)
+    names, units = (*inputs, *others), stated_units(frame)
     return {name: _values(name, series(frame, name)) for name in names}, {
         name: str(units.get(name, "")) for name in names
     }
@@ -35,7 +35,7 @@ def columns(
 
 def attributes(frame: Any) -> dict[str, dict[str, str]]:
     """What a DataFrame says of its columns: their units."""
-    units = stated(frame)
+    units = stated_units(frame)
     return {str(name): {"units": str(units.get(name, ""))} for name in frame.columns}
 
 
@@ -43,7 +43,7 @@ def check_locations(frame: Any, inputs: tuple[str, ...]) -> None:
     """Rows of a DataFrame are locations, whatever its columns are called."""
 
 
-def stated(frame: Any) -> dict[Any, Any]:
+def stated_units(frame: Any) -> dict[Any, Any]:
     """Units that a DataFrame states for its columns."""
     units = frame.attrs.get("units") or {}
     if not isinstance(units, dict):
@@ -93,7 +93,7 @@ def write(frame: Any, variables: Variables, values: np.ndarray) -> Any:
         columns[name] = values[:, :, i].reshape(-1)
     result = pd.DataFrame(columns)
     known = {v.name: v.units for v in (*variables.inputs, *variables.outputs) if v.units}
-    known |= stated(frame)
+    known |= stated_units(frame)
     # Times need no units.
     units = {n: u for n, u in known.items() if n in result and result[n].dtype.kind not in "mM"}
     result.attrs["units"] = units

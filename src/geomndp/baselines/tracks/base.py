@@ -19,10 +19,10 @@ from geomndp.baselines.tracks.context import (
     TimeColumn,
     TrackContext,
     blank_context,
-    bucketed,
     distinct_times,
     fill_masked,
     pad_rows,
+    pad_to_buckets,
 )
 from geomndp.predictive import (
     MOMENT_SAMPLES,
@@ -167,7 +167,7 @@ class TrackPredictive(AbstractPredictive):
         self._check(x)
         if not _all_concrete((self, x)):
             return _mean(self.process, self.context, x, None)
-        context, padded, mask = bucketed(self.context, x)
+        context, padded, mask = pad_to_buckets(self.context, x)
         return put(np.asarray(_mean(self.process, context, padded, mask))[: len(x)])
 
     def sample(
@@ -203,7 +203,7 @@ class TrackPredictive(AbstractPredictive):
         context = self.context
         if _all_concrete((self, x, y, mask)):
             length = len(x)
-            context, x, mask = bucketed(context, x, mask)
+            context, x, mask = pad_to_buckets(context, x, mask)
             y = put(pad_rows(y, len(x) - length))
         return exact_log_prob(_log_prob(self.process, context, x, y, mask))
 

@@ -64,7 +64,7 @@ def pad_rows(rows: Any, more: int) -> np.ndarray:
     return np.pad(np.asarray(rows), ((0, more), *((0, 0),) * (rows.ndim - 1)))
 
 
-def bucketed(context: TrackContext, x: TimeColumn, mask: Mask | None = None):
+def pad_to_buckets(context: TrackContext, x: TimeColumn, mask: Mask | None = None):
     """Context, times and mask in one of few sizes; no context stays none."""
     x, mask = _padded(x, mask)
     if len(context.x) == 0:
