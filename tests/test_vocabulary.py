@@ -19,6 +19,8 @@ WORDS = {
     r"\brecipes?\b": "training plan, or experiment",
     r"\bwhat falls short\b": "known limitations",
     r"\bscore gaps?\b": "score error",
+    r"\b(judged|scored)\b": "evaluated",
+    r"\broomy\b": "with capacity",
 }
 # Other meanings of the words, and tables of old names.
 ALLOWED = re.compile(r"decimal places|places (diffusion )?times|deprecated_names\(.*")
@@ -69,6 +71,8 @@ def test_words_of_the_field():
         "It goes on where it was.",
         "a recipe of training",
         "the score gap of a model",
+        "how forecasts are judged",
+        "roomy = 1",
     ],
 )
 def test_a_word_would_be_seen(line):
