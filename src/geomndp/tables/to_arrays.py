@@ -203,9 +203,8 @@ def _since(variable: Variable, values: np.ndarray, time_origin) -> np.ndarray:
     """Datetimes as numbers in the variable's units."""
     unit, date = _unit_of_time(variable), split_time(variable.units)[1]
     if date is None and time_origin is None and values.size:
-        raise ValueError(
-            f"expected numbers for {variable.name!r} as in the observations, got datetimes"
-        )
+        where = f"{variable.name!r} as in the observations"
+        raise ValueError(f"expected numbers for {where}, got datetimes")
     start = np.datetime64(time_origin or "1970-01-01") if date is None else date
     return seconds_since(values, start) / SECONDS[unit]
 
@@ -213,9 +212,8 @@ def _since(variable: Variable, values: np.ndarray, time_origin) -> np.ndarray:
 def _unit_of_time(variable: Variable) -> str:
     unit, _ = split_time(variable.units)
     if not unit:
-        raise ValueError(
-            f"expected numbers for {variable.name!r} (units {variable.units!r}), got times"
-        )
+        where = f"{variable.name!r} (units {variable.units!r})"
+        raise ValueError(f"expected numbers for {where}, got times")
     return unit
 
 
