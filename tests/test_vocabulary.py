@@ -82,3 +82,11 @@ def test_a_word_would_be_seen(line):
 @pytest.mark.parametrize("line", ["to two decimal places", "replaces", "one step", "per point"])
 def test_other_words_are_left_alone(line):
     assert not list(found_in(line))
+
+
+def test_a_gap_is_a_key_of_results_only():
+    """Of stored files, which keep it; in the code of experiments it is a score error."""
+    key = re.compile(r"""["`]gaps?["`]|^\| gaps \|""")
+    for path in ROOT.glob("src/geomndp/experiments/**/*.py"):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        assert not [line for line in lines if re.search(r"\bgaps?\b", key.sub("", line))], path
