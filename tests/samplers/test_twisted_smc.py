@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from geomndp import noising, samplers, score
 from geomndp.gp import GP
-from geomndp.samplers.particles import WeightedParticles, effective, resample
+from geomndp.samplers.particles import WeightedParticles, effective_number, resample
 
 from .helper import SE, White, case, hurried
 
@@ -63,7 +63,7 @@ def test_resampling_keeps_averages():
     state = WeightedParticles((values, 2 * values), log_weights)
     kept = resample(state._replace(log_weights=log_weights / 100), jr.uniform(jr.key(0)))
     assert_allclose(kept.particles[0], values)  # enough are effective
-    assert float(effective(log_weights)) < 4
+    assert float(effective_number(log_weights)) < 4
     uniforms = jr.uniform(jr.key(0), (4000,))
     many = hurried(lambda all: jax.vmap(lambda u: resample(state, u))(all), uniforms)
     assert_allclose(many.log_weights, 0.0)

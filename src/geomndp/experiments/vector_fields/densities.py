@@ -103,8 +103,8 @@ def regret_at(
 ) -> dict[str, Any]:
     """What `evaluate_tasks` gives on `num` fields, whose options these are; nothing for zero.
 
-    `gaps` are score errors on `fields` fields, cheap; none for zero. Also how
-    many points and neighbours the design has. The model gets room for all of these.
+    `gaps` are score errors on `fields` fields, cheap; none for zero. Also how many points and
+    neighbours the design has. The model gets capacity for all of these.
     """
     design_points = design(name, base)
     problem = base._replace(
