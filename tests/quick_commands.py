@@ -9,9 +9,8 @@ import pandas as pd
 
 from geomndp import _pretrained
 from geomndp.cli.commands import List, Reproduce
-from geomndp.cli.main import COMMANDS, run
+from geomndp.cli.main import COMMANDS, parse, run
 from geomndp.cli.predict_args import Condition, Predict
-from geomndp.cli.usage_errors import parse
 
 from .commands import Command
 

@@ -14,8 +14,8 @@ import pytest
 import tyro
 
 import geomndp
-from geomndp.cli.main import COMMANDS
-from geomndp.cli.usage_errors import UsageError, parse
+from geomndp.cli.main import COMMANDS, parse
+from geomndp.cli.usage_errors import UsageError
 from geomndp.experiments import registry
 
 from .commands import ROOT, START, Command, commands, pages, scripts

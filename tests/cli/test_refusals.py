@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from geomndp import _memory
-from geomndp.cli import early_checks, table_files
+from geomndp import _arrays
+from geomndp.cli import input_tables, table_files
 from geomndp.cli.guarded import find_fault
 
 FEW = "--num-samples 2 --steps 2"
@@ -30,7 +30,7 @@ def test_an_unknown_error_is_one_sentence_and_debug_shows_where(run, monkeypatch
     def fail(_):
         raise KeyError("no such thing")
 
-    monkeypatch.setattr(early_checks, "read_tables", fail)
+    monkeypatch.setattr(input_tables, "read_tables", fail)
     code, out, error = run("sample mast --targets 0:6:3")
     assert (code, out) == (1, "") and error.count("\n") == 1
     assert error.startswith("geomndp: an unexpected KeyError: 'no such thing' (run with --debug")
@@ -44,7 +44,7 @@ def test_a_warning_is_one_line(run, monkeypatch):
         warnings.warn("the values lie\nfar outside", stacklevel=1)
         raise ValueError("expected nothing")
 
-    monkeypatch.setattr(early_checks, "read_tables", warn)
+    monkeypatch.setattr(input_tables, "read_tables", warn)
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         code, _, error = run("sample mast --targets 0:6:3")
@@ -115,7 +115,7 @@ def test_a_child_tries_what_may_not_end():
 
 
 def test_a_table_larger_than_the_memory_is_not_loaded(good, monkeypatch):
-    monkeypatch.setattr(_memory, "free_bytes", lambda: 10)
+    monkeypatch.setattr(_arrays, "free_bytes", lambda: 10)
     with pytest.raises(ValueError, match="more than a quarter of the free memory"):
         table_files.read_table("good.nc")
 

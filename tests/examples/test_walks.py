@@ -12,8 +12,7 @@ import pytest
 import xarray as xr
 
 from geomndp import load
-from geomndp.cli.main import COMMANDS
-from geomndp.cli.usage_errors import parse
+from geomndp.cli.main import COMMANDS, parse
 
 FOLDER = Path(__file__).parents[2] / "examples"
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from geomndp import _memory
+from geomndp import _arrays
 from geomndp._arrays import bucket, bucket_below
 from geomndp.likelihood import Exact, Flow, Hutchinson
 from geomndp.model import _jit, execute, stepping
@@ -223,7 +223,7 @@ def test_scores_that_know_no_padding(learnt):
 
 def test_free_memory_is_a_share_of_what_there_is():
     device = jax.devices()[0]
-    free = _memory.free_memory(device)
+    free = _arrays.free_memory(device)
     assert 2**20 < free < 2**50
-    assert _memory.memory_bound(None, device) <= 0.5 * _memory.free_memory(device) * 1.5
-    assert _memory.memory_bound(123, device) == 123
+    assert _arrays.memory_bound(None, device) <= 0.5 * _arrays.free_memory(device) * 1.5
+    assert _arrays.memory_bound(123, device) == 123

@@ -5,20 +5,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import sys
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
+from io import StringIO
 from typing import Any
 
+import tyro
+
 from geomndp._warnings import OutsideTrainingWarning
-from geomndp.cli import early_checks
+from geomndp.cli import early_checks, input_tables
 from geomndp.cli.commands import Demo, Evaluate, List, Reproduce, Train
 from geomndp.cli.predict_args import Condition, Predict, Sample
-from geomndp.cli.usage_errors import UsageError, parse
+from geomndp.cli.usage_errors import UsageError, usage_mistake
 
 # One thread for XLA on the CPU and for its LAPACK: see docs/decisions.md.
 THREADS = ("NPROC", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
@@ -39,6 +43,8 @@ DESCRIPTION = (
     f"{DEBUG}, anywhere on the line, shows where in the program an error arose."
 )
 MAX_LENGTH = 400  # characters of a sentence
+RENAMED = {"--at": "--targets", "--error": "--obs-std", "--levels": "--quantiles"}
+"""Options of the last release, which keep working for one more."""
 _EXPECTED = (ValueError, ArithmeticError, OSError, RuntimeError, MemoryError, ImportError)
 
 
@@ -77,14 +83,37 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
+def parse(arguments: Sequence[str] | None, commands: dict[str, type], **options: Any) -> Any:
+    """The command with its arguments; `UsageError` in the place of tyro's box."""
+    tokens = [_current_name(token) for token in (sys.argv[1:] if arguments is None else arguments)]
+    captured = StringIO()
+    try:
+        with contextlib.redirect_stderr(captured):
+            return tyro.extras.subcommand_cli_from_dict(commands, args=tokens, **options)
+    except SystemExit as stop:
+        if not stop.code:  # help was asked for
+            raise
+    raise UsageError(usage_mistake(tokens, commands, captured.getvalue()))
+
+
+def _current_name(token: str) -> str:
+    """The new name of an option, with a line that says so."""
+    option, equals, value = token.partition("=")
+    if option not in RENAMED:
+        return token
+    new = RENAMED[option]
+    print(f"geomndp: warning: {option} is deprecated: use {new}", file=sys.stderr)
+    return f"{new}{equals}{value}"
+
+
 def run(command: Any) -> None:
     """Run a parsed command, after the checks that need no JAX, whose import takes seconds."""
     for variable in THREADS:
         os.environ.setdefault(variable, "1")
     module, name = _RUN[type(command)]
-    read: tuple[early_checks.Tables, ...] = ()
+    read: tuple[input_tables.Tables, ...] = ()
     if isinstance(command, Predict):
-        read = (early_checks.read_tables(command),)
+        read = (input_tables.read_tables(command),)
     elif type(command) in early_checks.CHECKS:
         early_checks.CHECKS[type(command)](command)
     getattr(importlib.import_module(f"geomndp.cli.{module}"), name)(command, *read)

@@ -18,9 +18,8 @@ import xarray as xr
 from geomndp import _validation
 from geomndp._progress import progress
 from geomndp.cli import geojson, table_files
-from geomndp.cli.early_checks import Tables
+from geomndp.cli.input_tables import Tables, with_datetimes
 from geomndp.cli.predict_args import Condition, Predict
-from geomndp.cli.target_locations import with_datetimes
 from geomndp.model import Model, Posterior, load
 from geomndp.samplers import AbstractSampler, from_text
 from geomndp.summaries import describe

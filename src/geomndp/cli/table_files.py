@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from geomndp import _atomic_io, _memory
+from geomndp import _arrays, _atomic_io
 from geomndp.cli.guarded import find_fault
 
 UNITS = re.compile(r"(.*\S)\s*\[(.*)\]")
@@ -87,7 +87,7 @@ def _load(path: str) -> Any:
     import xarray as xr
 
     with xr.open_dataset(path) as dataset:
-        free = _memory.free_bytes()
+        free = _arrays.free_bytes()
         if free is not None and dataset.nbytes > free / 4:
             raise ValueError(f"{dataset.nbytes:.0e} bytes, more than a quarter of the free memory")
         return dataset.load()

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import MISSING, fields
 from difflib import get_close_matches
-from io import StringIO
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
-import tyro
 from tyro.conf import Positional
 
 FRAME = re.compile(r"^[\s|│+╭╰─-]+|[\s|│+╮╯─-]+$")
@@ -23,8 +19,6 @@ OTHER_WORDS = {
     **dict.fromkeys(("x", "grid", "locations", "where"), "targets"),
 }
 """What others call an option."""
-RENAMED = {"--at": "--targets", "--error": "--obs-std", "--levels": "--quantiles"}
-"""Options of the last release, which keep working for one more."""
 NUMBER_TYPES = {int: "a whole number", float: "a number"}
 
 
@@ -32,30 +26,8 @@ class UsageError(Exception):
     """A command line that cannot be read."""
 
 
-def parse(arguments: Sequence[str] | None, commands: dict[str, type], **options: Any) -> Any:
-    """The command with its arguments; `UsageError` in the place of tyro's box."""
-    tokens = [_current_name(token) for token in (sys.argv[1:] if arguments is None else arguments)]
-    captured = StringIO()
-    try:
-        with contextlib.redirect_stderr(captured):
-            return tyro.extras.subcommand_cli_from_dict(commands, args=tokens, **options)
-    except SystemExit as stop:
-        if not stop.code:  # help was asked for
-            raise
-    raise UsageError(_sentence(tokens, commands, captured.getvalue()))
-
-
-def _current_name(token: str) -> str:
-    """The new name of an option, with a line that says so."""
-    option, equals, value = token.partition("=")
-    if option not in RENAMED:
-        return token
-    new = RENAMED[option]
-    print(f"geomndp: warning: {option} is deprecated: use {new}", file=sys.stderr)
-    return f"{new}{equals}{value}"
-
-
-def _sentence(tokens: list[str], commands: dict[str, type], message: str) -> str:
+def usage_mistake(tokens: list[str], commands: dict[str, type], message: str) -> str:
+    """What is wrong with a command line that tyro refused, in one sentence."""
     listed = ", ".join(commands)
     if not tokens or tokens[0] not in commands:
         near = _nearest(tokens[0], list(commands)) if tokens else ""

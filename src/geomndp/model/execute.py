@@ -18,8 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from geomndp import _validation
-from geomndp._arrays import bucket, bucket_below, put
-from geomndp._memory import memory_bound, too_much
+from geomndp._arrays import bucket, bucket_below, memory_bound, put, too_much
 from geomndp._types import Array, Mask, Outputs
 from geomndp.likelihood import Flow, LogProb, Solution
 from geomndp.model import likelihood_routes, stepping

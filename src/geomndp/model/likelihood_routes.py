@@ -16,18 +16,10 @@ from geomndp.samplers import (
     check_amortised,
     conditional_dynamics,
 )
+from geomndp.samplers.amortised import amortises
 from geomndp.solve import AbstractDynamics, ConditionalDynamics
 
 ROUTES = ("conditional", "joint")
-
-
-def amortises(problem: Problem) -> bool:
-    """Whether one reverse pass, or one solve, with observations at time zero will do."""
-    try:
-        check_amortised(problem)
-    except ValueError:
-        return False
-    return True
 
 
 def chosen_route(problem: Problem, route: str | None) -> str:

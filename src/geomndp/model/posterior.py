@@ -18,7 +18,7 @@ from geomndp.model.inputs import (
     check_request,
     names_of,
 )
-from geomndp.model.likelihood_routes import amortises, chosen_flow, chosen_route
+from geomndp.model.likelihood_routes import chosen_flow, chosen_route
 from geomndp.model.stepping import Progress
 from geomndp.model.summary import describe_posterior
 from geomndp.model.support import warn_about_targets
@@ -33,6 +33,7 @@ from geomndp.samplers import (
     Problem,
     Samples,
 )
+from geomndp.samplers.amortised import amortises
 from geomndp.tables import is_table, write_samples
 
 if TYPE_CHECKING:  # a model makes posteriors, and so imports this module

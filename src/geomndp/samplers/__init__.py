@@ -8,11 +8,11 @@ from geomndp.samplers.amortised import (
     conditional_dynamics,
     flow,
 )
-from geomndp.samplers.base import AbstractProgramSampler, AbstractSampler, Samples, sample_keys
+from geomndp.samplers.base import AbstractProgramSampler, AbstractSampler, Info, Samples
 from geomndp.samplers.langevin import KineticLangevin, Langevin
 from geomndp.samplers.moment_matching import MomentMatching
 from geomndp.samplers.problem import Observations, Problem, pad_mask, pad_problem, pad_rows
-from geomndp.samplers.program import Info, Phase, PointNoise, Program, run
+from geomndp.samplers.program import Phase, PointNoise, Program, run, sample_keys
 from geomndp.samplers.registry import by_name, from_text, sampler_names, sampler_options
 from geomndp.samplers.repaint import RePaint, Replacement
 from geomndp.samplers.twisted_smc import SMCRuns, TwistedSMC

@@ -95,6 +95,15 @@ def conditional_dynamics(problem: Problem) -> ConditionalDynamics:
     return ConditionalDynamics(problem.noising, problem.score, problem.x, problem.mask, context)
 
 
+def amortises(problem: Problem) -> bool:
+    """Whether one reverse pass, or one solve, with observations at time zero will do."""
+    try:
+        check_amortised(problem)
+    except ValueError:
+        return False
+    return True
+
+
 def check_amortised(problem: Problem) -> None:
     """Check that a score can be conditioned by one pass.
 

@@ -7,15 +7,29 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from geomndp._types import Array, Float, PRNGKeyArray
+from geomndp._types import Array, Float, Int, PRNGKeyArray
 from geomndp.samplers.problem import Problem
-from geomndp.samplers.program import Info, Program, each_key, run
+from geomndp.samplers.program import Program, run, sample_keys
 from geomndp.solve import AbstractTimeGrid
 
 if TYPE_CHECKING:  # to pyright an AbstractVar is a field, the first of every subclass
     from typing import ClassVar as AbstractVar
 else:
     from equinox import AbstractVar
+
+
+class Info(NamedTuple):
+    """Diagnostics of a draw.
+
+    Attributes:
+        times: Diffusion time after every outer step.
+        rms: Root mean square of the values after every outer step, over all samples.
+        evaluations: Score evaluations of every sample; None where a sampler does not count them.
+    """
+
+    times: Float[Array, " steps"]
+    rms: Float[Array, " steps"]
+    evaluations: Int[Array, " s"] | None = None
 
 
 class Samples(NamedTuple):
@@ -28,20 +42,6 @@ class Samples(NamedTuple):
 
     y: Float[Array, "s n p"]
     info: Info
-
-
-def sample_keys(key: PRNGKeyArray, count: int, first=0) -> Array:
-    """Keys of samples, each a function of the sample's number alone.
-
-    Args:
-        key: Random key of the request.
-        count: Number of keys.
-        first: Number of the first sample.
-
-    Returns:
-        Keys (count,) of the samples `first`, ..., `first` + `count` - 1.
-    """
-    return each_key(key, first + jnp.arange(count, dtype=jnp.int32))
 
 
 class AbstractSampler(eqx.Module):

@@ -67,6 +67,20 @@ def each_key(key: PRNGKeyArray, labels: Labels) -> Array:
     return jax.vmap(lambda label: jr.fold_in(key, label))(labels)
 
 
+def sample_keys(key: PRNGKeyArray, count: int, first=0) -> Array:
+    """Keys of samples, each a function of the sample's number alone.
+
+    Args:
+        key: Random key of the request.
+        count: Number of keys.
+        first: Number of the first sample.
+
+    Returns:
+        Keys (count,) of the samples `first`, ..., `first` + `count` - 1.
+    """
+    return each_key(key, first + jnp.arange(count, dtype=jnp.int32))
+
+
 def normals(shapes: Shapes, dtype, *, key: PRNGKeyArray) -> Noise:
     """White noise of several shapes.
 
@@ -144,20 +158,6 @@ class Program(NamedTuple):
     def steps(self) -> int:
         """Number of outer steps."""
         return len(jax.tree.leaves(self.inputs)[0])
-
-
-class Info(NamedTuple):
-    """Diagnostics of a draw.
-
-    Attributes:
-        times: Diffusion time after every outer step.
-        rms: Root mean square of the values after every outer step, over all samples.
-        evaluations: Score evaluations of every sample; None where a sampler does not count them.
-    """
-
-    times: Float[Array, " steps"]
-    rms: Float[Array, " steps"]
-    evaluations: Int[Array, " s"] | None = None
 
 
 def begin(program: Program, dtype, *, key: PRNGKeyArray) -> State:

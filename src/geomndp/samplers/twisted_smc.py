@@ -18,7 +18,7 @@ from jax.scipy.special import ndtr
 from geomndp import _validation
 from geomndp._deprecated import renamed_arguments
 from geomndp._types import Array, Float, PRNGKeyArray, Scalar
-from geomndp.samplers.base import AbstractProgramSampler, require_flat, sample_keys
+from geomndp.samplers.base import AbstractProgramSampler, require_flat
 from geomndp.samplers.guidance import guided_dynamics
 from geomndp.samplers.particles import (
     Particle,
@@ -28,7 +28,14 @@ from geomndp.samplers.particles import (
     resample,
 )
 from geomndp.samplers.problem import Problem
-from geomndp.samplers.program import Phase, Program, begin, outer_step, root_mean_square
+from geomndp.samplers.program import (
+    Phase,
+    Program,
+    begin,
+    outer_step,
+    root_mean_square,
+    sample_keys,
+)
 from geomndp.solve import (
     AbstractTimeGrid,
     PowerTimeGrid,

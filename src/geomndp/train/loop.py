@@ -6,18 +6,22 @@ import dataclasses
 import time
 from collections.abc import Sequence
 
+import equinox as eqx
+import jax.numpy as jnp
 import numpy as np
 import optax
+from jax.flatten_util import ravel_pytree
 
 from geomndp import _validation
 from geomndp._training_log import History, Log, progress
+from geomndp._types import PRNGKeyArray
 from geomndp.data import AbstractGenerator
 from geomndp.nets import AbstractNet, with_capacity
 from geomndp.noising import AbstractNoising
 from geomndp.score import NetworkScore
 from geomndp.train.checkpoint import Checkpoints
 from geomndp.train.loss import DenoisingLoss
-from geomndp.train.step import StepInfo, Trainer, TrainState, init, train_steps
+from geomndp.train.step import StepInfo, Trainer, TrainState, batch_mesh, replicate, train_steps
 
 STEPS_PER_GENERATOR = 10  # before the next one's: what the device is given at once
 
@@ -43,6 +47,48 @@ class TrainingDiverged(RuntimeError):
             f"training diverged at step {step}: loss {float(info.loss)}, gradient norm "
             f"{float(info.gradient_norm)}, largest loss at diffusion time {self.time:.6g}; {saved}"
         )
+
+
+def init(
+    score: NetworkScore,
+    noising: AbstractNoising,
+    generator: AbstractGenerator,
+    loss: DenoisingLoss,
+    optimiser: optax.GradientTransformation,
+    *,
+    key: PRNGKeyArray,
+    ema_decay: float = 0.999,
+    devices=None,
+) -> tuple[Trainer, TrainState]:
+    """Start a run: split the score into parameters and the rest, on all devices.
+
+    Args:
+        score: Score with the initial parameters, which are copied.
+        noising: Forward process.
+        generator: Source of training batches.
+        loss: Loss of a batch.
+        optimiser: An optax transformation of gradients.
+        key: Random key of the run.
+        ema_decay: Decay of the moving average of the parameters, 0 <= ema_decay < 1.
+        devices: Devices over which the batch is spread, by default all of all processes.
+
+    Returns:
+        Trainer and initial state.
+
+    Raises:
+        ValueError: If the score has no parameters, the decay is out of range or the batch cannot be
+            divided by the number of devices.
+    """
+    mesh = batch_mesh(generator.batch_size, devices)
+    if not 0 <= ema_decay < 1:
+        raise ValueError(f"expected 0 <= ema_decay < 1, got {ema_decay}")
+    tree, static_score = eqx.partition(score, eqx.is_inexact_array)
+    params, unravel = ravel_pytree(tree)
+    if not params.size:
+        raise ValueError("expected a score with parameters, got none")
+    trainer = Trainer(static_score, noising, generator, loss, optimiser, ema_decay, unravel, mesh)
+    state = TrainState(params, params, optimiser.init(params), jnp.zeros((), jnp.int32), key)
+    return replicate(trainer, mesh), replicate(state, mesh)
 
 
 def init_interleaved(

@@ -1,25 +1,32 @@
-"""One training step over explicit state, and many of them in one dispatch."""
+"""One training step over explicit state, and many of them in one dispatch, on any devices.
+
+The functions of a batch are spread over devices, parameters are copied. Every device and process
+derives the same batch from the same key, so that a run gives the same losses, to rounding, on any
+number of devices. For several processes call `jax.distributed.initialize` first (on CPU with
+`jax_cpu_collectives_implementation` "gloo").
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
+import numpy as np
 import optax
 from jax.flatten_util import ravel_pytree
-from jax.sharding import Mesh
+from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
-from geomndp._devices import batch_mesh, replicate, spread_batch
 from geomndp._types import Array, Batch, Float, Int, PRNGKeyArray, Scalar
 from geomndp.data import AbstractGenerator
 from geomndp.noising import AbstractNoising
 from geomndp.score import NetworkScore
 from geomndp.train.loss import DenoisingLoss, LossInfo
 
+Tree = TypeVar("Tree")
 AHEAD = 10  # steps whose data are drawn at once: small factorisations fill a GPU only together
 
 
@@ -139,48 +146,6 @@ def _worst_time(info: LossInfo) -> Scalar:
     return info.times[jnp.argmax(losses)]
 
 
-def init(
-    score: NetworkScore,
-    noising: AbstractNoising,
-    generator: AbstractGenerator,
-    loss: DenoisingLoss,
-    optimiser: optax.GradientTransformation,
-    *,
-    key: PRNGKeyArray,
-    ema_decay: float = 0.999,
-    devices=None,
-) -> tuple[Trainer, TrainState]:
-    """Start a run: split the score into parameters and the rest, on all devices.
-
-    Args:
-        score: Score with the initial parameters, which are copied.
-        noising: Forward process.
-        generator: Source of training batches.
-        loss: Loss of a batch.
-        optimiser: An optax transformation of gradients.
-        key: Random key of the run.
-        ema_decay: Decay of the moving average of the parameters, 0 <= ema_decay < 1.
-        devices: Devices over which the batch is spread, by default all of all processes.
-
-    Returns:
-        Trainer and initial state.
-
-    Raises:
-        ValueError: If the score has no parameters, the decay is out of range or the batch cannot be
-            divided by the number of devices.
-    """
-    mesh = batch_mesh(generator.batch_size, devices)
-    if not 0 <= ema_decay < 1:
-        raise ValueError(f"expected 0 <= ema_decay < 1, got {ema_decay}")
-    tree, static_score = eqx.partition(score, eqx.is_inexact_array)
-    params, unravel = ravel_pytree(tree)
-    if not params.size:
-        raise ValueError("expected a score with parameters, got none")
-    trainer = Trainer(static_score, noising, generator, loss, optimiser, ema_decay, unravel, mesh)
-    state = TrainState(params, params, optimiser.init(params), jnp.zeros((), jnp.int32), key)
-    return replicate(trainer, mesh), replicate(state, mesh)
-
-
 def divisor(number: int, most: int) -> int:
     """Largest divisor of `number` that is at most `most`.
 
@@ -216,3 +181,62 @@ def train_steps(trainer: Trainer, state: TrainState, length: int) -> tuple[Train
 
     state, info = jax.lax.scan(group, state, None, length=length // ahead)
     return state, jax.tree.map(lambda leaf: leaf.reshape(length), info)
+
+
+def batch_mesh(batch_size: int, devices=None) -> Mesh:
+    """Mesh with one axis over devices, along which a batch is spread.
+
+    Args:
+        batch_size: Functions per batch.
+        devices: Devices, by default all of all processes.
+
+    Returns:
+        The mesh, its axis named "batch".
+
+    Raises:
+        ValueError: If the batch size is not divisible by the number of devices.
+    """
+    devices = jax.devices() if devices is None else list(devices)
+    if batch_size % len(devices):
+        raise ValueError(
+            f"expected a batch size divisible by {len(devices)} devices, got {batch_size}"
+        )
+    return Mesh(np.array(devices), ("batch",), axis_types=(AxisType.Auto,))
+
+
+def replicate(tree: Tree, mesh: Mesh) -> Tree:
+    """Put a new copy of every array on every device.
+
+    Args:
+        tree: Any pytree; all processes must hold the same values.
+        mesh: The devices.
+
+    Returns:
+        The same tree with replicated arrays.
+    """
+    sharding = NamedSharding(mesh, PartitionSpec())
+
+    def put(leaf):
+        if not eqx.is_array(leaf):
+            return leaf
+        if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+            return jr.wrap_key_data(put(jr.key_data(leaf)), impl=jr.key_impl(leaf))
+        values = np.array(leaf)
+        return jax.make_array_from_callback(values.shape, sharding, lambda index: values[index])
+
+    return jax.tree.map(put, tree)
+
+
+def spread_batch(batches: Tree, mesh: Mesh) -> Tree:
+    """Spread the second axis, that of the functions, over the devices.
+
+    Args:
+        batches: Arrays whose first axis is that of the steps.
+        mesh: The devices.
+
+    Returns:
+        The same arrays, constrained to that layout.
+    """
+    return jax.lax.with_sharding_constraint(
+        batches, NamedSharding(mesh, PartitionSpec(None, "batch"))
+    )

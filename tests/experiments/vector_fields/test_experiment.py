@@ -13,7 +13,7 @@ from geomndp.experiments.vector_fields.experiment import MODELS
 from geomndp.likelihood import Flow, Hutchinson
 from geomndp.model import fit
 from geomndp.solve import Heun
-from geomndp.train.denoising import squared_errors
+from geomndp.train.loss import squared_errors
 
 from ...nets.helper import quick
 

@@ -19,8 +19,8 @@ from geomndp.model import Model
 from geomndp.plot import save_figure, training_curve
 from geomndp.score import GaussianScore, NetworkScore
 from geomndp.train import History, Log
-from geomndp.train.loop import run
-from geomndp.train.step import divisor, init
+from geomndp.train.loop import init, run
+from geomndp.train.step import divisor
 
 EXPERIMENT = "regression1d/se"
 SMALL: dict[str, Any] = {"width": 32, "num_layers": 2, "num_heads": 4}

@@ -1,4 +1,4 @@
-"""Where to predict: `--targets` as a table of locations; no JAX."""
+"""Tables that a command reads: observations, and `--targets` as a file or as ranges; no JAX."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from geomndp.cli.table_files import is_file, is_frame, read_table
+from geomndp import _pretrained, _validation
+from geomndp.cli.predict_args import Condition, Predict
+from geomndp.cli.table_files import check_output, is_file, is_frame, read_table
+from geomndp.cli.usage_errors import UsageError
 
 if TYPE_CHECKING:
     from geomndp.tables import Variables
@@ -22,6 +25,75 @@ class Names(NamedTuple):
 
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+
+
+class Tables(NamedTuple):
+    """Tables of a command, under the model's names."""
+
+    observations: Any
+    """DataFrame or Dataset; None where nothing is observed."""
+    targets: Any
+    """Dataset of the target locations."""
+
+
+def read_tables(command: Predict) -> Tables:
+    """Check the arguments of a command and read its tables."""
+    _validation.at_least(2 if command.summary else 1, num_samples=command.num_samples)
+    _validation.one_of("dtype", command.dtype, ("float32", "float64"))
+    if not all(0 < level < 1 for level in command.quantiles):
+        raise ValueError(f"expected quantiles between 0 and 1, got {command.quantiles}")
+    if command.steps is not None:
+        _validation.at_least(1, steps=command.steps)
+    conditioned = isinstance(command, Condition)
+    table = _observations(command) if conditioned else None
+    names = _names(command.name)
+    renamed = parse_columns(command.columns, names)
+    if conditioned:
+        table = rename(table, renamed)
+        _check_columns(table, (*names.inputs, *names.outputs))
+    targets = read_targets(command.targets, names, renamed)
+    if command.out is not None:
+        check_output(command.out)
+    return Tables(table, targets)
+
+
+def _observations(command: Condition) -> Any:
+    path = command.observations
+    if not is_file(path) and (not command.targets or ":" in path or "=" in path):
+        # An option that takes any number of values leaves its last one to a missing argument.
+        raise UsageError("expected OBSERVATIONS, a file, before --targets, got none")
+    table = read_table(path)
+    if is_frame(table) and not len(table):
+        raise ValueError(
+            f"expected at least one row in {path}, got none; geomndp sample needs no observations"
+        )
+    return table
+
+
+def _names(model: str) -> Names:
+    """Names of a model's columns, from its document alone."""
+    variables = _pretrained.document(_pretrained.find(model)).get("variables")
+    if variables is None:
+        raise ValueError(
+            f"expected a model that names its inputs and outputs, got {model}; "
+            "save model.with_variables(inputs=..., outputs=...)"
+        )
+    try:
+        names = [[str(v["name"]) for v in variables[part]] for part in ("inputs", "outputs")]
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"expected names of inputs and outputs in {model}, got none") from error
+    return Names(tuple(names[0]), tuple(names[1]))
+
+
+def _check_columns(table: Any, names: tuple[str, ...]) -> None:
+    """Refuse a table that lacks a column, or a level of its index."""
+    if is_frame(table):
+        names_present, what = [*table.columns, *table.index.names], "column"
+    else:
+        names_present, what = list(table.variables), "variable or coordinate"
+    if missing := [name for name in names if name not in names_present]:
+        listed = ", ".join(repr(name) for name in names_present if name is not None) or "none"
+        raise ValueError(f"expected a {what} {missing[0]!r}, got {listed}")
 
 
 def read_targets(ranges: tuple[str, ...], columns: Names, renamed: dict[str, str]) -> Any:
