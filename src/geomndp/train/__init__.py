@@ -1,6 +1,7 @@
 """Training of a score: loss, steps, checkpoints, and the loop around them."""
 
 from geomndp._deprecated import deprecated_names
+from geomndp._devices import batch_mesh
 from geomndp._training_log import History, Log
 from geomndp.train.checkpoint import CheckpointError, Checkpoints
 from geomndp.train.context_noise import ContextNoiseLevels
@@ -8,7 +9,7 @@ from geomndp.train.fit import adam, fit_score
 from geomndp.train.lock import FolderInUse
 from geomndp.train.loop import TrainingDiverged, init, run
 from geomndp.train.loss import DenoisingLoss, LikelihoodWeighting, LossInfo, default_loss
-from geomndp.train.step import StepInfo, Trainer, TrainState, batch_mesh, train_steps
+from geomndp.train.step import StepInfo, Trainer, TrainState, train_steps
 
 __all__ = [
     "CheckpointError",
