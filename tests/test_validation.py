@@ -58,7 +58,7 @@ BAD_ROWS = X.at[jnp.arange(1, 11)].set(NAN)
         ),
         (
             lambda: _validation.function(X, Y, dim=3, mask=X),
-            r"expected mask of shape \(12,\), got shape \(12, 2\)",
+            r"expected mask of shape \(12,\) or \(12, 3\), got shape \(12, 2\)",
         ),
         (lambda: _validation.function(1.0, dim=3), r"expected x of shape \(n, d\), got shape \(\)"),
     ],

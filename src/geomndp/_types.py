@@ -13,22 +13,25 @@ Inputs = Float[Array, "n d"]
 """Input locations of one function, shape (n, d)."""
 Outputs = Float[Array, "n p"]
 """Values of the function there, shape (n, p)."""
-Mask = Float[Array, " n"]
-"""1 for a real point, 0 for padding."""
-Times = Float[Array, " n"] | Float[Array, ""]
-"""Diffusion times, one per point; a scalar is broadcast to all points."""
+PerPoint = Float[Array, " n"] | Float[Array, "n g"]
+"""One number per point, or one per point and group of outputs, each of p / g of them."""
+Mask = PerPoint
+"""1 for a real point, 0 for padding; per group, 0 also where its outputs are missing."""
+Times = Float[Array, " n"] | Float[Array, "n g"] | Float[Array, ""]
+"""Diffusion times, one per point, or per point and group; a scalar is broadcast to all points."""
 
 
 class Batch(NamedTuple):
     """Several functions, padded to one length.
 
-    `context` is 1 where a point is an observation to condition on, 0 where it is a target.
+    `mask` is 1 for a real point, `context` where it is an observation to condition on and not a
+    target. Where outputs are missing apart both have a last axis over the g groups of outputs.
     """
 
     x: Float[Array, "b n d"]
     y: Float[Array, "b n p"]
-    mask: Float[Array, "b n"]
-    context: Float[Array, "b n"]
+    mask: Float[Array, "b n"] | Float[Array, "b n g"]
+    context: Float[Array, "b n"] | Float[Array, "b n g"]
 
 
 __all__ = [
@@ -41,6 +44,7 @@ __all__ = [
     "Mask",
     "Outputs",
     "PRNGKeyArray",
+    "PerPoint",
     "Scalar",
     "ScalarLike",
     "Times",

@@ -120,19 +120,38 @@ def shape(name: str, value, expected: tuple[int, ...]) -> None:
 
 
 def shapes(x, y=None, *, dim: int, mask=None, name: str = "") -> None:
-    """Raise ValueError unless x is (n, d), y is (n, `dim`) and the mask is (n,)."""
+    """Raise ValueError unless x is (n, d), y is (n, `dim`) and the mask is (n,) or (n, g)."""
     no_masked(**{f"x{name}": x, f"y{name}": y, "mask": mask})
     if np.ndim(x) != 2:
         raise ValueError(f"expected x{name} of shape (n, d), got shape {np.shape(x)}")
     if y is not None:
         shape(f"y{name}", y, (len(x), dim))
-    if mask is not None:
+    if mask is not None and np.ndim(mask) == 2:
+        check_groups(mask, len(x), dim)
+    elif mask is not None:
         shape("mask", mask, (len(x),))
+
+
+def check_groups(mask, n: int, dim: int) -> None:
+    """Raise ValueError unless a mask (n, g) splits `dim` outputs into g groups of one size."""
+    rows, groups = np.shape(mask)
+    if rows != n or not groups or dim % groups:
+        raise ValueError(f"expected mask of shape {(n,)} or {(n, dim)}, got shape {(rows, groups)}")
 
 
 def function(x, y=None, *, dim: int, mask=None, name: str = "") -> None:
     """Raise ValueError as `shapes` does, and where x or y is not finite."""
     shapes(x, y, dim=dim, mask=mask, name=name)
+    if np.ndim(mask) == 2 and concrete(mask):
+        y = _without_masked(y, np.asarray(mask) > 0)
+        mask = np.asarray(mask).any(axis=1)
     finite_rows(f"x{name}", x, mask)
     if y is not None:
         finite_rows(f"y{name}", y, mask)
+
+
+def _without_masked(y, real: np.ndarray):
+    """Values (n, p) with zeros where the group of an output is masked, (n, g)."""
+    if y is None or not concrete(y):
+        return y
+    return np.where(np.repeat(real, np.shape(y)[1] // real.shape[1], axis=1), np.asarray(y), 0.0)

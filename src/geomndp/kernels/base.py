@@ -170,8 +170,7 @@ class Diagonal(AbstractKernel):
         return self.kernel.cross(x1, x2)
 
     def gram(self, x, mask=None):
-        gram = self.kernel.gram(x, mask)
-        return dataclasses.replace(gram, dim=self.dim)
+        return dataclasses.replace(self.kernel.gram(x), dim=self.dim).masked(mask)
 
 
 Mean = Callable[[Inputs], Outputs]

@@ -1,4 +1,4 @@
-"""Gram operators: their interface, that of white noise, and the array helpers they share."""
+"""Gram operators: their interface, and that of white noise."""
 
 import abc
 from typing import TYPE_CHECKING
@@ -7,7 +7,8 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from geomndp._types import Mask, Outputs, Scalar, Times
+from geomndp._types import Mask, Outputs, PerPoint, Scalar
+from geomndp.linalg.masks import columns, zero_masked
 
 if TYPE_CHECKING:  # to pyright an AbstractVar is a field, the first of every subclass
     from typing import ClassVar as AbstractVar
@@ -25,55 +26,6 @@ def matmul(a: Array, b: Array) -> Array:
         b: Shape (..., m, k).
     """
     return jnp.matmul(a, b, precision="highest")
-
-
-def zero_masked(v: Float[Array, "n p"], mask: Mask | None) -> Float[Array, "n p"]:
-    """Put zero in masked rows, whatever they hold, so that gradients are not NaN either.
-
-    Args:
-        v: Values, shape (n, p).
-        mask: 1 for real rows, 0 for padding, shape (n,).
-    """
-    return v if mask is None else jnp.where(mask[:, None] > 0, v, 0.0)
-
-
-def per_point(t: Times, n: int) -> Float[Array, " n"]:
-    """One time per point; a scalar stands for all.
-
-    Args:
-        t: Times, a scalar or (n,).
-        n: Number of points.
-
-    Raises:
-        ValueError: If t has another shape.
-    """
-    if jnp.shape(t) not in ((), (n,)):
-        raise ValueError(f"expected t of shape () or ({n},), got shape {jnp.shape(t)}")
-    return jnp.broadcast_to(t, (n,))
-
-
-def join_masks(
-    first: Float[Array, " n"] | None, second: Float[Array, " m"] | None, n: int, m: int, dtype
-) -> Float[Array, " total"] | None:
-    """Mask of two sets of points together.
-
-    Args:
-        first: Mask of n points; None where all are real.
-        second: Mask of m points.
-        n: Number of the first.
-        m: Number of the second.
-        dtype: That of a mask that is made here.
-
-    Returns:
-        Shape (n + m,); None where all are real.
-    """
-    if first is None and second is None:
-        return None
-    masks = [
-        jnp.ones(size, dtype=dtype) if mask is None else mask
-        for mask, size in ((first, n), (second, m))
-    ]
-    return jnp.concatenate(masks)
 
 
 def safe_sqrt(square: Array) -> Array:
@@ -139,20 +91,20 @@ class AbstractGram(eqx.Module):
         """Matrix on flattened (point, output) indices."""
 
     @abc.abstractmethod
-    def scale(self, a: Float[Array, " n"]) -> "AbstractGram":
-        """Congruence diag(a) K diag(a), one factor per point."""
+    def scale(self, a: PerPoint) -> "AbstractGram":
+        """Congruence diag(a) K diag(a), one factor per point, or per point and group."""
 
     @abc.abstractmethod
     def masked(self, mask: Mask | None) -> "AbstractGram":
-        """Put the identity on masked points, cut off from the others."""
+        """Put the identity on masked values, cut off from the others."""
 
     @abc.abstractmethod
     def diagonal(self) -> Float[Array, "n p"]:
         """Variance of every coordinate."""
 
     @abc.abstractmethod
-    def add_diagonal(self, variance: Float[Array, " n"]) -> "AbstractGram":
-        """Add independent noise, one variance per point."""
+    def add_diagonal(self, variance: PerPoint) -> "AbstractGram":
+        """Add independent noise, one variance per point, or per point and group."""
 
     @abc.abstractmethod
     def hadamard(self, other: "AbstractGram") -> "AbstractGram":
@@ -167,59 +119,75 @@ class AbstractGram(eqx.Module):
 
 def gaussian_log_density(square: Scalar, logdet: Scalar, v: Outputs, mask: Mask | None) -> Scalar:
     """Log-density of a centred Gaussian from its quadratic form and log-determinant."""
-    points = len(v) if mask is None else jnp.sum(mask)
-    return -0.5 * (square + logdet + v.shape[1] * points * LOG_2PI)
+    outputs = v.shape[1] if mask is None or mask.ndim == 1 else v.shape[1] // mask.shape[1]
+    count = len(v) if mask is None else jnp.sum(mask)
+    return -0.5 * (square + logdet + outputs * count * LOG_2PI)
 
 
 class DiagonalGram(AbstractGram):
     """Covariance of white noise.
 
     Args:
-        variance: One per point, the same for all outputs, shape (n,).
+        variance: One per point, the same for all outputs, shape (n,), or one per value (n, p).
         dim: Number p of outputs.
     """
 
-    variance: Float[Array, " n"]
+    variance: Float[Array, " n"] | Float[Array, "n p"]
     dim: int = eqx.field(static=True)
 
+    def _with(self, other: PerPoint) -> tuple[Array, Array]:
+        """Variances and other numbers, both per point or both per value."""
+        if self.variance.ndim == other.ndim == 1:
+            return self.variance, other
+        shape = (len(other), self.dim)
+        variance, other = (
+            jnp.broadcast_to(columns(v, self.dim), shape) for v in (self.variance, other)
+        )
+        return variance, other
+
     def mv(self, v):
-        return self.variance[:, None] * v
+        return columns(self.variance, self.dim) * v
 
     def root(self):
         return DiagonalGram(jnp.sqrt(self.variance), self.dim)
 
     def root_solve(self, v):
-        return v / jnp.sqrt(self.variance)[:, None]
+        return v / columns(jnp.sqrt(self.variance), self.dim)
 
     def cholesky_mv(self, v):
         return self.root_mv(v)
 
     def solve(self, v):
-        return v / self.variance[:, None]
+        return v / columns(self.variance, self.dim)
 
     def logdet(self):
-        return self.dim * jnp.sum(jnp.log(self.variance))
+        copies = self.dim if self.variance.ndim == 1 else 1
+        return copies * jnp.sum(jnp.log(self.variance))
 
     def log_density(self, v, mask=None):
         gram, v = self.masked(mask), zero_masked(v, mask)
         return gaussian_log_density(jnp.sum(v * gram.solve(v)), gram.logdet(), v, mask)
 
     def dense(self):
-        return jnp.diag(jnp.repeat(self.variance, self.dim))
+        return jnp.diag(self.diagonal().reshape(-1))
 
     def scale(self, a):
-        return DiagonalGram(self.variance * a**2, self.dim)
+        variance, a = self._with(a)
+        return DiagonalGram(variance * a**2, self.dim)
 
     def masked(self, mask):
         if mask is None:
             return self
-        return DiagonalGram(jnp.where(mask > 0, self.variance, 1.0), self.dim)
+        variance, mask = self._with(mask)
+        return DiagonalGram(jnp.where(mask > 0, variance, 1.0), self.dim)
 
     def diagonal(self):
-        return jnp.broadcast_to(self.variance[:, None], (self.variance.shape[0], self.dim))
+        shape = (len(self.variance), self.dim)
+        return jnp.broadcast_to(columns(self.variance, self.dim), shape)
 
     def add_diagonal(self, variance):
-        return DiagonalGram(self.variance + variance, self.dim)
+        own, variance = self._with(variance)
+        return DiagonalGram(own + variance, self.dim)
 
     def hadamard(self, other):
         return DiagonalGram(self.variance * other.diagonal()[:, 0], self.dim)

@@ -7,14 +7,14 @@ import jax.numpy as jnp
 from jax.scipy.linalg import cho_solve, solve_triangular
 from jaxtyping import Array, Float
 
-from geomndp._types import Outputs, Scalar
+from geomndp._types import Outputs, PerPoint, Scalar
 from geomndp.linalg.gram import (
     AbstractGram,
     DiagonalGram,
     gaussian_log_density,
     matmul,
-    zero_masked,
 )
+from geomndp.linalg.masks import columns, zero_masked
 
 
 def jitter(dtype: jnp.dtype, n: int | Scalar) -> float | Scalar:
@@ -127,27 +127,38 @@ class MatrixGram(AbstractGram):
     def log_density(self, v, mask=None):
         gram, v = self.masked(mask), zero_masked(v, mask)
         factor = gram.cholesky()
-        white = solve_triangular(factor, self._columns(v), lower=True)
-        logdet = 2 * self._copies * jnp.sum(jnp.log(jnp.diag(factor)))
+        white = solve_triangular(factor, gram._columns(v), lower=True)
+        logdet = 2 * gram._copies * jnp.sum(jnp.log(jnp.diag(factor)))
         return gaussian_log_density(jnp.sum(white**2), logdet, v, mask)
 
     def dense(self):
         return per_output(self.matrix, self.dim) if self.shared else self.matrix
 
-    def _spread(self, a: Float[Array, " n"]) -> Float[Array, " m"]:
+    def _for(self, a: PerPoint) -> "MatrixGram":
+        """One matrix for all outputs, as long as numbers `a` are the same for all of them."""
+        if a.ndim == 1 or not self.shared:
+            return self
+        real = None if self.real is None else jnp.repeat(self.real, self.dim)
+        return MatrixGram(self.dense(), self.dim, False, real)
+
+    def _spread(self, a: PerPoint) -> Float[Array, " m"]:
+        if a.ndim == 2:
+            return columns(a, self.dim).reshape(-1)
         return a if self.shared else jnp.repeat(a, self.dim)
 
     def scale(self, a):
-        a = self._spread(a)
-        return self._with(a[:, None] * self.matrix * a[None, :])
+        gram = self._for(a)
+        a = gram._spread(a)
+        return gram._with(a[:, None] * gram.matrix * a[None, :])
 
     def masked(self, mask):
         if mask is None:
             return self
-        keep = self._spread(mask) > 0
-        eye = jnp.eye(len(self.matrix), dtype=self.matrix.dtype)
-        matrix = jnp.where(keep[:, None] & keep[None, :], self.matrix, eye)
-        return MatrixGram(matrix, self.dim, self.shared, keep.astype(self.matrix.dtype))
+        gram = self._for(mask)
+        keep = gram._spread(mask) > 0
+        eye = jnp.eye(len(gram.matrix), dtype=gram.matrix.dtype)
+        matrix = jnp.where(keep[:, None] & keep[None, :], gram.matrix, eye)
+        return MatrixGram(matrix, self.dim, gram.shared, keep.astype(gram.matrix.dtype))
 
     def diagonal(self):
         diagonal = jnp.diag(self.matrix)
@@ -156,7 +167,8 @@ class MatrixGram(AbstractGram):
         return diagonal.reshape(-1, self.dim)
 
     def add_diagonal(self, variance):
-        return self._with(self.matrix + jnp.diag(self._spread(variance)))
+        gram = self._for(variance)
+        return gram._with(gram.matrix + jnp.diag(gram._spread(variance)))
 
     def hadamard(self, other):
         if isinstance(other, DiagonalGram):
