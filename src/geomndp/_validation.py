@@ -142,7 +142,7 @@ def check_groups(mask, n: int, dim: int) -> None:
 def function(x, y=None, *, dim: int, mask=None, name: str = "") -> None:
     """Raise ValueError as `shapes` does, and where x or y is not finite."""
     shapes(x, y, dim=dim, mask=mask, name=name)
-    if np.ndim(mask) == 2 and concrete(mask):
+    if mask is not None and np.ndim(mask) == 2 and concrete(mask):
         y = _without_masked(y, np.asarray(mask) > 0)
         mask = np.asarray(mask).any(axis=1)
     finite_rows(f"x{name}", x, mask)
