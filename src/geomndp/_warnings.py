@@ -5,3 +5,7 @@ from __future__ import annotations
 
 class OutsideTrainingWarning(UserWarning):
     """A request leaves what the model saw in training, where its answers are not reliable."""
+
+
+class FirstOrderNoiseWarning(UserWarning):
+    """Known noise went through a transform of the outputs to first order only."""

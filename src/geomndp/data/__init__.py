@@ -4,6 +4,7 @@ from geomndp._deprecated import deprecated_names
 from geomndp._types import Batch
 from geomndp.data.context_sampling import ContextSampler, context_mask
 from geomndp.data.fields import FIELDS, FieldProblem, field_problem
+from geomndp.data.fit_transforms import fit_transforms
 from geomndp.data.fixed_inputs import FixedInputsGenerator
 from geomndp.data.generators import (
     SEPARATE,
@@ -20,6 +21,7 @@ from geomndp.data.sequences import SequenceGenerator
 from geomndp.data.suites import NAMES, REGIONS, SUITES, Regression1D, regression1d
 from geomndp.data.synthetic import Gaussian, Mixture, Sawtooth, SyntheticProcess
 from geomndp.data.tasks import tasks
+from geomndp.data.transforms import AbstractTransform, BoxCox, Identity, Logit, LogTransform
 
 __all__ = [
     "FIELDS",
@@ -28,14 +30,19 @@ __all__ = [
     "SEPARATE",
     "SUITES",
     "AbstractGenerator",
+    "AbstractTransform",
     "Batch",
     "Batching",
+    "BoxCox",
     "CholeskyGenerator",
     "ContextSampler",
     "FieldProblem",
     "FixedInputsGenerator",
     "Gaussian",
     "GridGenerator",
+    "Identity",
+    "LogTransform",
+    "Logit",
     "Mixture",
     "MultiDesignGenerator",
     "Normaliser",
@@ -50,6 +57,7 @@ __all__ = [
     "designs",
     "disc",
     "field_problem",
+    "fit_transforms",
     "grid_tasks",
     "regression1d",
     "stacked_generators",

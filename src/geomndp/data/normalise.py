@@ -1,4 +1,4 @@
-"""Affine change of units between a user's data and a model."""
+"""Change of units between a user's data and a model: a transform of outputs, then an affine one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from geomndp import _validation
-from geomndp._types import Array, Batch, Float, Mask, Outputs, Scalar
+from geomndp._types import Array, Batch, Float, Outputs, Scalar
+from geomndp.data.transformed_outputs import apply, check_outputs, first_order_variance
+from geomndp.data.transforms import AbstractTransform
 
 RowArray = Float[Array, "*n k"]
 """Points of one function or of several, JAX arrays."""
@@ -27,8 +29,15 @@ def _floats(value) -> tuple[float, ...]:
     return tuple(float(v) for v in array.reshape(-1))
 
 
+def _transforms(value) -> tuple[AbstractTransform, ...]:
+    transforms = (value,) if isinstance(value, AbstractTransform) else tuple(value)
+    if wrong := [part for part in transforms if not isinstance(part, AbstractTransform)]:
+        raise ValueError(f"expected transforms of outputs, got {_validation.brief(wrong[0])}")
+    return transforms
+
+
 class Normaliser(eqx.Module):
-    """Affine change of units, (x - x_shift) / x_scale and (y - y_shift) / y_scale.
+    """Change of units, (x - x_shift) / x_scale and (T(y) - y_shift) / y_scale.
 
     Every shift and scale is one number per coordinate, or one for all. One `x_scale` and one
     `y_scale` for all coordinates keep the symmetries of space.
@@ -36,8 +45,10 @@ class Normaliser(eqx.Module):
     Attributes:
         x_shift: Origin of the inputs, in the data's units.
         x_scale: Unit of the inputs.
-        y_shift: Origin of the outputs, in the data's units.
+        y_shift: Origin of the outputs, in the data's units (after the transform).
         y_scale: Unit of the outputs.
+        transform: T, elementwise (see `geomndp.data.transforms`): one per output, one for all, or
+            `()` for none.
 
     Raises:
         ValueError: If a scale is not positive or a shift not finite.
@@ -52,6 +63,7 @@ class Normaliser(eqx.Module):
     x_scale: tuple[float, ...] = eqx.field(default=1.0, converter=_floats, static=True)
     y_shift: tuple[float, ...] = eqx.field(default=0.0, converter=_floats, static=True)
     y_scale: tuple[float, ...] = eqx.field(default=1.0, converter=_floats, static=True)
+    transform: tuple[AbstractTransform, ...] = eqx.field(default=(), converter=_transforms)
 
     def __check_init__(self):
         _validation.positive(x_scale=self.x_scale, y_scale=self.y_scale)
@@ -60,19 +72,21 @@ class Normaliser(eqx.Module):
                 raise ValueError(f"expected finite {name}, got {shift}")
 
     @classmethod
-    def fit(cls, batch: Batch) -> Normaliser:
+    def fit(cls, batch: Batch, transform: Any = ()) -> Normaliser:
         """Units in which the real points have zero mean and unit variance.
 
         Means are per coordinate, the variance is that of all coordinates together.
 
         Args:
             batch: Functions in the data's units.
+            transform: Transform or transforms of the outputs, before the affine change.
 
         Returns:
             The normaliser.
 
         Raises:
-            ValueError: If there is no real point, or one is NaN or infinite.
+            ValueError: If there is no real point, or one is NaN, infinite or outside the domain of
+                its transform.
         """
         _validation.no_masked(x=batch.x, y=batch.y, mask=batch.mask)
         real = np.asarray(batch.mask) > 0
@@ -81,8 +95,11 @@ class Normaliser(eqx.Module):
         x, y = np.asarray(batch.x)[real], np.asarray(batch.y)[real]
         _validation.finite_rows("x", x)
         _validation.finite_rows("y", y)
+        transforms = _transforms(transform)
+        check_outputs(transforms, y)
+        y = apply("forward", transforms, y)
         scales = [math.sqrt(np.mean((v - v.mean(0)) ** 2)) or 1.0 for v in (x, y)]
-        return cls(x.mean(0), scales[0], y.mean(0), scales[1])
+        return cls(x.mean(0), scales[0], y.mean(0), scales[1], transforms)
 
     def forward_x(self, x: AnyRowArray) -> AnyRowArray:
         """Convert inputs to the model's units.
@@ -115,6 +132,7 @@ class Normaliser(eqx.Module):
         Returns:
             Outputs (..., p) in the model's units.
         """
+        y = apply("forward", self.transform, y)
         return (y - _row("y", self.y_shift, y)) / _row("y", self.y_scale, y)
 
     def inverse_y(self, y: Values) -> Values:
@@ -126,37 +144,56 @@ class Normaliser(eqx.Module):
         Returns:
             Outputs (..., p) in the data's units.
         """
-        return _row("y", self.y_shift, y) + _row("y", self.y_scale, y) * y
+        y = _row("y", self.y_shift, y) + _row("y", self.y_scale, y) * y
+        return apply("inverse", self.transform, y)
 
-    def forward_noise(self, noise):
-        """Convert a noise variance to the model's units.
+    def forward_noise(self, noise: Any, y: Any = None) -> Any:
+        r"""Convert a noise variance to the model's units, to first order through a transform.
+
+        $\sigma^2 T'(y)^2 / y_{scale}^2$, exact where nothing is transformed.
 
         Args:
-            noise: Variance in the data's units.
+            noise: Variance in the data's units: one, or one per row (n,).
+            y: The noisy outputs (n, 1) in the data's units, needed for a transform.
 
         Returns:
-            Variance in the model's units.
+            Variance in the model's units, with a transform of shape (n,).
 
         Raises:
-            ValueError: If the outputs have several scales.
+            ValueError: If the outputs have several scales or transforms, or the derivative of the
+                transform changes more than twofold within one standard deviation to either side.
         """
         if len(set(self.y_scale)) > 1:
             raise ValueError(f"expected one y_scale for noisy data, got {self.y_scale}")
-        return noise / self.y_scale[0] ** 2
+        if not self.transform:
+            return noise / self.y_scale[0] ** 2
+        if y is None or y.shape[1] != 1:
+            raise ValueError("expected one output for noise through a transform, got others")
+        return first_order_variance(self.transform[0], noise, y[:, 0]) / self.y_scale[0] ** 2
 
-    def log_jacobian(self, y: Outputs, mask: Mask | None = None) -> Scalar:
+    def log_jacobian(self, y: Outputs, mask: Array | None = None) -> Scalar:
         r"""$\log |d y_{model} / d y|$ over the real points, to be added to the model's log-density.
 
         Args:
-            y: Outputs (n, p), of which only the shape is read.
-            mask: 1 for real points, shape (n,); by default all are.
+            y: Outputs (n, p) in the data's units; without transform only their shape is read.
+            mask: 1 for real points, shape (n,), or for groups of outputs, (n, g); by default all.
 
         Returns:
             Nats, a scalar.
         """
-        points = jnp.asarray(len(y), y.dtype) if mask is None else jnp.sum(mask)
         scales = self.y_scale if len(self.y_scale) > 1 else self.y_scale * y.shape[1]
-        return -sum(math.log(scale) for scale in scales) * points
+        terms = apply("log_derivative", self.transform, y) if self.transform else None
+        if mask is None or mask.ndim == 1:
+            points = jnp.asarray(len(y), y.dtype) if mask is None else jnp.sum(mask)
+            affine = -sum(math.log(scale) for scale in scales) * points
+        else:
+            mask = jnp.repeat(mask, y.shape[1] // mask.shape[1], axis=1)
+            logs = jnp.asarray([math.log(scale) for scale in scales], y.dtype)
+            affine = -jnp.sum(logs * jnp.sum(mask, axis=0))
+        if terms is None:
+            return affine
+        keep = True if mask is None else (mask if mask.ndim == 2 else mask[:, None]) > 0
+        return affine + jnp.sum(jnp.where(keep, terms, 0.0))
 
 
 def _row(name: str, values: tuple[float, ...], like: Any) -> Any:

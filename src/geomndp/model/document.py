@@ -126,6 +126,8 @@ def _check_fit(model: Model, net: nets.AbstractNet) -> None:
         for field in ("x_shift", "x_scale", "y_shift", "y_scale"):
             if len(getattr(model.normaliser, field)) not in (1, counts[field[0]]):
                 raise ValueError(f"expected one {field} or {counts[field[0]]}, got others")
+        if len(model.normaliser.transform) not in (0, 1, net.output_dim):
+            raise ValueError(f"expected one transform or {net.output_dim}, got others")
 
 
 def _check_calls(model: Model, input_dim: int) -> None:

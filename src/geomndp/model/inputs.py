@@ -213,7 +213,8 @@ def check_scales(normaliser: Normaliser | None, manifold: AbstractManifold) -> N
     if not isinstance(normaliser, Normaliser | None):
         raise ValueError(f"expected a Normaliser or none, got {_validation.brief(normaliser)}")
     if not manifold.flat and normaliser is not None:
-        if any(normaliser.y_shift) or any(scale != 1 for scale in normaliser.y_scale):
+        stretched = any(normaliser.y_shift) or any(scale != 1 for scale in normaliser.y_scale)
+        if stretched or normaliser.transform:
             raise ValueError("expected a normaliser that leaves y on its manifold")
 
 

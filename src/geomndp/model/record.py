@@ -58,7 +58,7 @@ def with_support(
     spacings = [spacing(row) for row in functions[:: max(1, len(functions) // MAX_FUNCTIONS)]]
     support = TrainingSupport(
         _ranges(in_data_units(normaliser.x_shift, normaliser.x_scale, x)),
-        _ranges(in_data_units(normaliser.y_shift, normaliser.y_scale, y)),
+        _ranges(normaliser.inverse_y(np.asarray(y, np.float64))),
         tuple(_brief(extent) for extent in extents),
         _brief(min((value for value in spacings if value > 0), default=0.0)),
         max(len(row) for row in functions),
@@ -114,8 +114,8 @@ def _noise(
 ) -> Range | None:
     r"""Variances of the context's noise: ratios $\sigma^2 / a^2 = e^B - 1$ to those of K."""
     times = (DenoisingLoss() if loss is None else loss).context_noise_levels
-    if len(set(normaliser.y_scale)) > 1:
-        return None  # such a model refuses noise
+    if len(set(normaliser.y_scale)) > 1 or normaliser.transform:
+        return None  # such a model refuses noise, or its variance depends on the value
     low = 0.0 if times.clean_share > 0 and times.low <= NEAR_ZERO else times.low
     ratios = np.asarray([low, float(times.highest(noising.schedule))])
     if isinstance(noising, OrnsteinUhlenbeck):

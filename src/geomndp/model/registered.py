@@ -7,7 +7,7 @@ from typing import Any
 import equinox as eqx
 
 from geomndp import _registry, geometry, kernels, nets, noising, score
-from geomndp.data import Normaliser
+from geomndp.data import AbstractTransform, Normaliser
 from geomndp.model.support import TrainingSupport
 from geomndp.tables import Variable, Variables
 
@@ -21,6 +21,7 @@ ROLES: dict[str, Any] = {
     "parametrisation": score.AbstractParametrisation,
     "schedule": noising.AbstractSchedule,
     "support": TrainingSupport,
+    "transform": AbstractTransform,
     "variable": Variable,
     "variables": Variables,
 }
@@ -51,7 +52,7 @@ def register(tag: str, cls: type | None = None) -> Any:
 
     Args:
         tag: `role/name`, such as "net/windows". The roles are kernel, manifold, mean, net, noising,
-            parametrisation and schedule.
+            parametrisation, schedule and transform.
         cls: The class, whose fields are plain (numbers, strings, tuples, other registered classes)
             and are the arguments of its constructor. Without it, a class decorator is returned.
 

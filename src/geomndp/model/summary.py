@@ -19,7 +19,7 @@ SIZES = ("width", "channels", "num_layers", "num_heads", "radius", "max_neighbou
 def describe_model(model: Any) -> str:
     """What a model is, and what it was trained on."""
     net = getattr(model.score, "net", None)
-    lines = {"noising": _noising(model.noising), "values": _values(model)}
+    lines = {"noising": _one_line(model.noising), "values": _values(model)}
     if isinstance(net, AbstractNet):
         lines |= {"network": _network(net), "parametrisation": _name(model.score.parametrisation)}
         lines["inputs"] = _inputs(net, model.variables)
@@ -48,8 +48,8 @@ def _joined(title: str, lines: dict[str, str]) -> str:
     return "\n".join([title, *(f"  {what:<{margin}}{text}" for what, text in lines.items())])
 
 
-def _noising(noising: Any) -> str:
-    text = " ".join(repr(noising).split())
+def _one_line(part: Any) -> str:
+    text = " ".join(repr(part).split())
     return text.replace("( ", "(").replace(" )", ")")
 
 
@@ -86,9 +86,9 @@ def _name(part: Any) -> str:
 
 
 def _scaling(normaliser: Any) -> str:
-    fields = (f.name for f in dataclasses.fields(normaliser))
-    parts = (f"{name} {_numbers(getattr(normaliser, name))}" for name in fields)
-    return ", ".join(parts)
+    numbers = (f.name for f in dataclasses.fields(normaliser) if f.name != "transform")
+    parts = [f"{name} {_numbers(getattr(normaliser, name))}" for name in numbers]
+    return ", ".join([*map(_one_line, normaliser.transform), *parts])
 
 
 def _numbers(values: tuple[float, ...]) -> str:

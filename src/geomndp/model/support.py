@@ -147,8 +147,9 @@ def _units(normaliser: Normaliser | None) -> Normaliser:
 def _values(
     support: TrainingSupport, units: Normaliser, y: np.ndarray, noise: np.ndarray | float = 0.0
 ) -> list[str]:
-    values = in_data_units(units.y_shift, units.y_scale, y)
-    slack = DEVIATIONS * np.sqrt(np.reshape(noise, (-1, 1))) * np.asarray(units.y_scale)
+    y, slack = np.asarray(y, np.float64), DEVIATIONS * np.sqrt(np.reshape(noise, (-1, 1)))
+    values = units.inverse_y(y)
+    slack = np.maximum(units.inverse_y(y + slack) - values, values - units.inverse_y(y - slack))
     return _beyond("y", values, support.outputs, OUTPUT_MARGIN, slack)
 
 
@@ -191,7 +192,7 @@ def _sparsity(support: TrainingSupport, x: np.ndarray) -> list[str]:
 
 def _noise(support: TrainingSupport, units: Normaliser, noise: np.ndarray) -> list[str]:
     """Noise-free observations were always seen."""
-    if support.noise is None or not np.any(noise > 0):
+    if support.noise is None or units.transform or not np.any(noise > 0):
         return []
     variances = noise[noise > 0] * units.y_scale[0] ** 2
     low, high = support.noise

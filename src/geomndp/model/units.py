@@ -20,6 +20,7 @@ from geomndp import _validation
 from geomndp._arrays import put
 from geomndp._types import Array, Inputs, Mask, Outputs, Scalar
 from geomndp.data import Normaliser
+from geomndp.data.transformed_outputs import check_outputs
 from geomndp.model.inputs import as_float, as_rows, check_columns, names_of, target_rows
 from geomndp.model.support import spacing
 from geomndp.samplers import Observations
@@ -106,6 +107,7 @@ def read_targets(
     model.noising.manifold.check("y", y, mask)
     jacobian = 0.0
     if model.normaliser is not None:
+        check_outputs(model.normaliser.transform, y, mask)
         jacobian = model.normaliser.log_jacobian(y, mask)
         y = rescale(model.normaliser.forward_y, raw_y, y)
     return target_inputs(posterior, raw_x, x.dtype, mask), y, mask, jacobian
@@ -211,10 +213,21 @@ def in_model_units(
     normaliser: Normaliser | None = model.normaliser
     if normaliser is None:
         return dataclasses.replace(observations, x=inputs)
+    check_outputs(normaliser.transform, observations.y, observations.mask)
     noise = observations.noise
     return dataclasses.replace(
         observations,
         x=inputs,
         y=rescale(normaliser.forward_y, y, observations.y),
-        noise=in_units(normaliser.forward_noise, noise) if observations.noisy else noise,
+        noise=_noise(normaliser, observations) if observations.noisy else noise,
     )
+
+
+def _noise(normaliser: Normaliser, observations: Observations) -> Array:
+    """Variances of observations in the model's units."""
+    if not normaliser.transform:
+        return in_units(normaliser.forward_noise, observations.noise)
+    noise, y = observations.noise, observations.y
+    if not (_validation.concrete(noise) and _validation.concrete(y)):
+        return normaliser.forward_noise(noise, y)
+    return put(normaliser.forward_noise(np.asarray(noise), np.asarray(y)))
