@@ -54,6 +54,41 @@ def _step(exponent: int) -> int:
     return power // (4 if power >= MANY else 2)
 
 
+def pad_rows(values: Any, size: int) -> jax.Array:
+    """Repeat the last row, so that values on a manifold stay on it.
+
+    Args:
+        values: Concrete array (n, ...).
+        size: Number of rows, at least n.
+
+    Returns:
+        Array (size, ...).
+    """
+    if len(values) == size:
+        return values
+    rows = np.minimum(np.arange(size), len(values) - 1)
+    return put(np.asarray(values)[rows])
+
+
+def pad_mask(mask: Any, n: int, size: int, dtype: Any) -> jax.Array:
+    """Mask of n points and padding.
+
+    There is one also where nothing is padded: a full bucket takes the program of the others.
+
+    Args:
+        mask: Mask (n,) of the points, or None.
+        n: Number of points.
+        size: Number of rows, at least n.
+        dtype: Floating-point type.
+
+    Returns:
+        Mask (size,).
+    """
+    padded = np.zeros(size, dtype=dtype)
+    padded[:n] = 1.0 if mask is None else np.asarray(mask)
+    return put(padded)
+
+
 SHARE = 0.5
 """Share of the free memory that one program may take."""
 UNKNOWN = 4 * 2**30

@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from importlib.util import find_spec
 from itertools import islice
 from typing import TypeVar
 
@@ -17,13 +16,7 @@ QUIET_SECONDS = 2.0  # seconds before the first line; every further one takes tw
 
 @contextmanager
 def quiet_at_first(what: str, total: int) -> Iterator[Callable[[float], None]]:
-    """Yield update(done): a bar on a terminal if it takes more than `QUIET_SECONDS` seconds.
-
-    Nothing is shown elsewhere, nor without the package rich.
-    """
-    if find_spec("rich") is None or not sys.stderr.isatty():
-        yield lambda done: None
-        return
+    """Yield update(done): a bar if it takes more than `QUIET_SECONDS` seconds."""
     start, shown = time.monotonic(), ExitStack()
 
     def update(done: float | int) -> None:

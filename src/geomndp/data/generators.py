@@ -173,7 +173,8 @@ class ProcessGenerator(AbstractGenerator):
         dtype = jnp.dtype(self.dtype or jnp.result_type(float))
         b, n = self.batch_size, self.max_points
         x = jr.uniform(x_key, (b, n, 1), dtype, self.low, self.high)
-        y = jax.vmap(lambda x, key: self.process.sample(x, key=key))(x, jr.split(y_key, b))
+        law = self.process if self.process.gp is None else self.process.gp
+        y = jax.vmap(lambda x, key: law.sample(x, key=key))(x, jr.split(y_key, b))
         points = self._points(points_key)
         mask, context = context_mask(points, n, self.contexts, dtype, key=context_key)
         return Batch(x, y, mask, context)

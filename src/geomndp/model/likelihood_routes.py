@@ -11,12 +11,8 @@ import jax.random as jr
 from geomndp import _validation
 from geomndp._types import Array, Mask, Outputs
 from geomndp.likelihood import Exact, Flow, Hutchinson, LogProb, Solution
-from geomndp.samplers import (
-    Problem,
-    check_amortised,
-    conditional_dynamics,
-)
-from geomndp.samplers.amortised import amortises
+from geomndp.samplers import Problem, check_amortised, conditional_dynamics
+from geomndp.samplers.problem import amortises
 from geomndp.solve import AbstractDynamics, ConditionalDynamics
 
 ROUTES = ("conditional", "joint")

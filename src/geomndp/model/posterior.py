@@ -33,7 +33,7 @@ from geomndp.samplers import (
     Problem,
     Samples,
 )
-from geomndp.samplers.amortised import amortises
+from geomndp.samplers.problem import amortises
 from geomndp.tables import is_table, write_samples
 
 if TYPE_CHECKING:  # a model makes posteriors, and so imports this module

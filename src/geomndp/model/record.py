@@ -15,7 +15,7 @@ from geomndp.data import AbstractGenerator, FixedInputsGenerator, Normaliser, Re
 from geomndp.data.sequences import SequenceGenerator
 from geomndp.linalg import DiagonalGram
 from geomndp.model.model import Model
-from geomndp.model.support import Range, TrainingSupport, in_data_units, spacing
+from geomndp.model.support import SAME_UNITS, Range, TrainingSupport, in_data_units, spacing
 from geomndp.noising import AbstractNoising, OrnsteinUhlenbeck
 from geomndp.train import DenoisingLoss
 from geomndp.train.fit import as_generators
@@ -50,7 +50,7 @@ def with_support(
     drawn = [_draw(one, k) for one in generators for k in jr.split(key, batches)]
     batches_seen = [*drawn, *(batch for one in generators for batch in _whole_set(one))]
     conditional = all(one.conditional for one in generators)
-    normaliser = Normaliser() if model.normaliser is None else model.normaliser
+    normaliser = model.normaliser or SAME_UNITS
     x, y = (_real(batches_seen, field) for field in ("x", "y"))
     functions = [row for batch in drawn for row in _functions(batch)]
     scales = np.broadcast_to(normaliser.x_scale, x.shape[1:])

@@ -6,9 +6,11 @@ The number of steps of a stretch, and which they are, are data: one program serv
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any
 
 import jax
@@ -68,7 +70,7 @@ def reporting(what: str, total: int, progress: Progress) -> Iterator[Callable[[f
     """Yield report(done), which passes on the amount done: to a function, a bar, or nowhere."""
     if callable(progress):
         yield progress
-    elif progress:
+    elif progress and sys.stderr.isatty() and find_spec("rich") is not None:
         with quiet_at_first(what, total) as update:
             yield update
     else:

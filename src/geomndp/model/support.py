@@ -23,6 +23,7 @@ from geomndp.nets import AbstractNet
 from geomndp.samplers import Observations
 
 Range = tuple[float, float]
+SAME_UNITS = Normaliser()
 
 
 class TrainingSupport(eqx.Module):
@@ -92,7 +93,7 @@ def warn_about_context(model: Any, observations: Observations) -> None:
     x, y, noise = observations.x, observations.y, observations.noise
     if model.support is None or len(x) == 0 or not _all_concrete(x, y, noise, observations.mask):
         return
-    units, net = _units(model.normaliser), getattr(model.score, "net", None)
+    units, net = model.normaliser or SAME_UNITS, getattr(model.score, "net", None)
     rows, variances = np.asarray(x), np.asarray(noise)
     reasons = _values(model.support, units, np.asarray(y), variances)
     reasons += _noise(model.support, units, variances)
@@ -105,7 +106,7 @@ def warn_about_targets(posterior: Any, x: Any, y: Any = None, mask: Any = None) 
     model, others = posterior.model, posterior.observations.x
     if model.support is None or len(x) == 0 or not _all_concrete(x, y, mask, others):
         return
-    units, net = _units(model.normaliser), getattr(model.score, "net", None)
+    units, net = model.normaliser or SAME_UNITS, getattr(model.score, "net", None)
     keep = slice(None) if mask is None else np.asarray(mask) > 0
     rows = np.asarray(x)[keep]
     if len(rows) == 0:
@@ -138,10 +139,6 @@ def _inside(frame: FrameType) -> bool:
 def _all_concrete(*values: Any) -> bool:
     """Whether JAX is tracing none of them."""
     return all(_validation.concrete(value) for value in values)
-
-
-def _units(normaliser: Normaliser | None) -> Normaliser:
-    return Normaliser() if normaliser is None else normaliser
 
 
 def _values(

@@ -47,8 +47,8 @@ def clean(net: AbstractNet, t: Times, x: Inputs, y: Outputs, mask: Mask | None) 
     Raises:
         ValueError: If a shape does not fit.
     """
-    _validation.shapes(x, y, dim=net.output_dim, mask=mask)
-    _validation.shape("x", x, (len(x), net.input_dim))
+    _validation.shapes(x, y, dim=net.config.output_dim, mask=mask)
+    _validation.shape("x", x, (len(x), net.config.input_dim))
     mask = jnp.ones(len(x), dtype=y.dtype) if mask is None else mask
     t = jnp.where(mask > 0, per_point(t, len(x)), 0.0)
     return Points(t, zero_masked(x, mask), zero_masked(y, mask), mask)

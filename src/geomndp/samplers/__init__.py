@@ -1,17 +1,19 @@
 """Samplers: draw functions given observations or none, behind one interface."""
 
+from geomndp._arrays import pad_mask, pad_rows
 from geomndp._deprecated import deprecated_names
 from geomndp.samplers.adaptive_flow import AdaptiveFlow
-from geomndp.samplers.amortised import (
-    Amortised,
-    check_amortised,
-    conditional_dynamics,
-    flow,
-)
+from geomndp.samplers.amortised import Amortised, flow
 from geomndp.samplers.base import AbstractProgramSampler, AbstractSampler, Info, Samples
 from geomndp.samplers.langevin import KineticLangevin, Langevin
 from geomndp.samplers.moment_matching import MomentMatching
-from geomndp.samplers.problem import Observations, Problem, pad_mask, pad_problem, pad_rows
+from geomndp.samplers.problem import (
+    Observations,
+    Problem,
+    check_amortised,
+    conditional_dynamics,
+    pad_problem,
+)
 from geomndp.samplers.program import Phase, PointNoise, Program, run, sample_keys
 from geomndp.samplers.registry import by_name, from_text, sampler_names, sampler_options
 from geomndp.samplers.repaint import RePaint, Replacement

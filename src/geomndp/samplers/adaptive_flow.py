@@ -4,13 +4,9 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from geomndp._deprecated import renamed_arguments
-from geomndp.samplers.amortised import (
-    check_amortised,
-    conditional_dynamics,
-    start,
-    start_evaluations,
-)
+from geomndp.samplers.amortised import start, start_evaluations
 from geomndp.samplers.base import AbstractProgramSampler
+from geomndp.samplers.problem import check_amortised, conditional_dynamics
 from geomndp.samplers.program import Phase, Program
 from geomndp.solve import AbstractTimeGrid, Adaptive, PowerTimeGrid
 

@@ -4,23 +4,20 @@ With no observations this draws from the model itself, whatever its score.
 """
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 
 from geomndp import _validation
-from geomndp._arrays import bucket
 from geomndp._deprecated import renamed_arguments
 from geomndp._types import Outputs
 from geomndp.linalg import AbstractGram
 from geomndp.samplers.base import AbstractProgramSampler
-from geomndp.samplers.problem import Problem, pad_observations
+from geomndp.samplers.problem import Problem, check_amortised, conditional_dynamics
 from geomndp.samplers.program import Phase, Program
 from geomndp.solve import (
     AbstractDynamics,
     AbstractFixedStepSolver,
     AbstractReverseStep,
     AbstractTimeGrid,
-    ConditionalDynamics,
     Multistep,
     Ode,
     PowerTimeGrid,
@@ -78,71 +75,6 @@ def flow(
     """
     step = Ode() if solver is None else Ode(solver)
     return Amortised(steps, step, PowerTimeGrid(7.0) if time_grid is None else time_grid)
-
-
-def conditional_dynamics(problem: Problem) -> ConditionalDynamics:
-    """Dynamics of the targets given the observations.
-
-    Args:
-        problem: Model, targets (n, d) and observations.
-
-    Returns:
-        Dynamics of the n targets, with the observations as context at their own diffusion times.
-    """
-    context = None
-    if problem.num_observed:
-        context = problem.observations.as_context(problem.noising)
-    return ConditionalDynamics(problem.noising, problem.score, problem.x, problem.mask, context)
-
-
-def amortises(problem: Problem) -> bool:
-    """Whether one reverse pass, or one solve, with observations at time zero will do."""
-    try:
-        check_amortised(problem)
-    except ValueError:
-        return False
-    return True
-
-
-def check_amortised(problem: Problem) -> None:
-    """Check that a score can be conditioned by one pass.
-
-    Args:
-        problem: Model, targets and observations.
-
-    Raises:
-        ValueError: If the score was not trained with contexts; if observations are noisy and the
-            limiting kernel is not white, or there is more noise than the noising process has.
-    """
-    if not problem.num_observed:
-        return
-    if not problem.score.conditional:
-        raise ValueError(
-            "expected a score trained with contexts (score.conditional), got one that knows "
-            "equal times only; use Langevin or MomentMatching"
-        )
-    observations, noising = problem.observations, problem.noising
-    if not observations.noisy:
-        return
-    if not noising.kernel.white:
-        raise ValueError(
-            "expected a white limiting kernel for observation noise in amortised conditioning, "
-            f"got {type(noising.kernel).__name__}; use Langevin or MomentMatching"
-        )
-    if all(map(_validation.concrete, jax.tree.leaves(observations))):
-        observations = pad_observations(observations, bucket(problem.num_observed))
-        total = noising.schedule.integral(jnp.ones((), dtype=observations.noise.dtype))
-        level = jnp.max(noising.integrated_time_of_noise(observations.x, observations.noise))
-        # Inside jit even what is concrete is staged.
-        if _validation.concrete(level) and level > total:
-            most, got = (
-                (noising.transition_std(b) / jnp.exp(noising.log_mean_coefficient(b))) ** 2
-                for b in (total, level)
-            )
-            raise ValueError(
-                f"expected noise at most {float(most):.3g} times the limiting "
-                f"variance, got {float(got):.3g} times"
-            )
 
 
 def start(dynamics: AbstractDynamics, root: AbstractGram, z: Outputs) -> Outputs:

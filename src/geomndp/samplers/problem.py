@@ -1,17 +1,17 @@
-"""What samplers are asked for: values at target points given observations, and its padding.
+"""What samplers are asked for: values at target points given observations.
 
-Problems are padded to one of few sizes. Padding repeats the last real row, so that values on a
-manifold stay on it, with a mask of zero. The arrays are made by NumPy and put on the device as they
-are: no new size compiles anything.
+Problems are padded to one of few sizes; one reverse pass, or one solve, serves those that pass
+`check_amortised`.
 """
 
 import dataclasses
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
-import numpy as np
 
-from geomndp._arrays import put
+from geomndp import _validation
+from geomndp._arrays import bucket, pad_mask, pad_rows
 from geomndp._deprecated import renamed_arguments, renamed_attribute
 from geomndp._types import Array, Float, Inputs, Mask, Outputs
 from geomndp.linalg import join_masks
@@ -136,41 +136,6 @@ class Problem(eqx.Module):
         return before, t[:-1], t[1:]
 
 
-def pad_rows(values: Array, size: int) -> Array:
-    """Repeat the last row.
-
-    Args:
-        values: Concrete array (n, ...).
-        size: Number of rows, at least n.
-
-    Returns:
-        Array (size, ...).
-    """
-    if len(values) == size:
-        return values
-    rows = np.minimum(np.arange(size), len(values) - 1)
-    return put(np.asarray(values)[rows])
-
-
-def pad_mask(mask: Mask | None, n: int, size: int, dtype) -> Array:
-    """Mask of n points and padding.
-
-    There is one also where nothing is padded: a full bucket takes the program of the others.
-
-    Args:
-        mask: Mask (n,) of the points, or None.
-        n: Number of points.
-        size: Number of rows, at least n.
-        dtype: Floating-point type.
-
-    Returns:
-        Mask (size,).
-    """
-    padded = np.zeros(size, dtype=dtype)
-    padded[:n] = 1.0 if mask is None else np.asarray(mask)
-    return put(padded)
-
-
 def pad_observations(observations: Observations, size: int) -> Observations:
     """Pad observations.
 
@@ -211,3 +176,68 @@ def pad_problem(problem: Problem, contexts: int, targets: int) -> Problem:
         observations=pad_observations(problem.observations, contexts),
         mask=pad_mask(problem.mask, n, targets, problem.x.dtype),
     )
+
+
+def conditional_dynamics(problem: Problem) -> ConditionalDynamics:
+    """Dynamics of the targets given the observations.
+
+    Args:
+        problem: Model, targets (n, d) and observations.
+
+    Returns:
+        Dynamics of the n targets, with the observations as context at their own diffusion times.
+    """
+    context = None
+    if problem.num_observed:
+        context = problem.observations.as_context(problem.noising)
+    return ConditionalDynamics(problem.noising, problem.score, problem.x, problem.mask, context)
+
+
+def amortises(problem: Problem) -> bool:
+    """Whether one reverse pass, or one solve, with observations at time zero will do."""
+    try:
+        check_amortised(problem)
+    except ValueError:
+        return False
+    return True
+
+
+def check_amortised(problem: Problem) -> None:
+    """Check that a score can be conditioned by one pass.
+
+    Args:
+        problem: Model, targets and observations.
+
+    Raises:
+        ValueError: If the score was not trained with contexts; if observations are noisy and the
+            limiting kernel is not white, or there is more noise than the noising process has.
+    """
+    if not problem.num_observed:
+        return
+    if not problem.score.conditional:
+        raise ValueError(
+            "expected a score trained with contexts (score.conditional), got one that knows "
+            "equal times only; use Langevin or MomentMatching"
+        )
+    observations, noising = problem.observations, problem.noising
+    if not observations.noisy:
+        return
+    if not noising.kernel.white:
+        raise ValueError(
+            "expected a white limiting kernel for observation noise in amortised conditioning, "
+            f"got {type(noising.kernel).__name__}; use Langevin or MomentMatching"
+        )
+    if all(map(_validation.concrete, jax.tree.leaves(observations))):
+        observations = pad_observations(observations, bucket(problem.num_observed))
+        total = noising.schedule.integral(jnp.ones((), dtype=observations.noise.dtype))
+        level = jnp.max(noising.integrated_time_of_noise(observations.x, observations.noise))
+        # Inside jit even what is concrete is staged.
+        if _validation.concrete(level) and level > total:
+            most, got = (
+                (noising.transition_std(b) / jnp.exp(noising.log_mean_coefficient(b))) ** 2
+                for b in (total, level)
+            )
+            raise ValueError(
+                f"expected noise at most {float(most):.3g} times the limiting "
+                f"variance, got {float(got):.3g} times"
+            )

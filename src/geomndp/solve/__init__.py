@@ -1,6 +1,14 @@
 """Time grids, integrators, reverse steps, and the dynamics that they follow."""
 
 from geomndp._deprecated import deprecated_names
+from geomndp.noising.schedule import (
+    AbstractTimeGrid,
+    LogSnrTimeGrid,
+    PowerTimeGrid,
+    UniformTimeGrid,
+    stratified_uniform,
+    times_from_uniform,
+)
 from geomndp.solve.dynamics import AbstractDynamics, ConditionalDynamics, Context
 from geomndp.solve.integrators import (
     RK4,
@@ -20,14 +28,6 @@ from geomndp.solve.reverse_steps import (
     ReverseState,
     ancestral,
     geodesic_step,
-)
-from geomndp.solve.time_grids import (
-    AbstractTimeGrid,
-    LogSnrTimeGrid,
-    PowerTimeGrid,
-    UniformTimeGrid,
-    stratified_uniform,
-    times_from_uniform,
 )
 
 __all__ = [
@@ -69,5 +69,6 @@ deprecated_names(
         "LogSnr": "LogSnrTimeGrid",
         "Uniform": "UniformTimeGrid",
         "moved": "geodesic_step",
+        "time_grids": "geomndp.noising.schedule",
     },
 )

@@ -3,8 +3,8 @@
 from geomndp._deprecated import deprecated_names
 from geomndp._devices import batch_mesh
 from geomndp._training_log import History, Log
+from geomndp.data.context_sampling import ContextNoiseLevels
 from geomndp.train.checkpoint import CheckpointError, Checkpoints
-from geomndp.train.context_noise import ContextNoiseLevels
 from geomndp.train.fit import adam, fit_score
 from geomndp.train.lock import FolderInUse
 from geomndp.train.loop import TrainingDiverged, init, run
@@ -40,5 +40,6 @@ deprecated_names(
         "ContextTimes": "ContextNoiseLevels",
         "Likelihood": "LikelihoodWeighting",
         "advance": "train_steps",
+        "context_noise": "geomndp.data.context_sampling",
     },
 )

@@ -20,6 +20,7 @@ from geomndp import _validation
 from geomndp._deprecated import renamed_arguments
 from geomndp._types import Array, Batch, Float, PRNGKeyArray, Scalar
 from geomndp.data import SEPARATE, Batching
+from geomndp.data.context_sampling import ContextNoiseLevels
 from geomndp.geometry import AbstractDivergence
 from geomndp.linalg import zero_masked
 from geomndp.noising import AbstractNoising
@@ -31,7 +32,6 @@ from geomndp.solve import (
     stratified_uniform,
     times_from_uniform,
 )
-from geomndp.train.context_noise import ContextNoiseLevels
 from geomndp.train.implicit import implicit_errors
 from geomndp.train.packing import apply_packed
 
