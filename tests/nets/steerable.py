@@ -33,6 +33,14 @@ STEERABLE = {
         nets.Steerable2,
         {**PLANE, "representations": ("pseudovector",), "num_invariant_inputs": 1},
     ),
+    "plane-periodic-side": (
+        nets.Steerable2,
+        {**PLANE, "num_invariant_inputs": 2, "periods": (0.0, 0.0, 0.0, 1.5)},
+    ),
+    "space-side": (
+        nets.Steerable3,
+        {**SPACE, "num_invariant_inputs": 2, "periods": (0.0, 0.0, 0.0, 0.0, 1.5)},
+    ),
     "space-vector": (nets.Steerable3, {**SPACE}),
     "space-tensor": (nets.Steerable3, {**SPACE, "representations": ("pseudoscalar", "symmetric")}),
     "embedded-plane": (

@@ -65,7 +65,8 @@ def _inputs(net: AbstractNet, variables: Any) -> str:
     names = f"{net.input_dim} inputs"
     if variables is not None:
         names = ", ".join(_variable(variable) for variable in variables.inputs)
-    relative = net.num_relative_inputs == net.input_dim
+    covariates = getattr(net.config, "num_invariant_inputs", 0)
+    relative = 0 < net.num_relative_inputs == net.input_dim - covariates
     return f"{names}; {'only differences' if relative else 'absolute positions'} matter"
 
 

@@ -107,8 +107,26 @@ def relative_inputs(x: Inputs) -> Float[Array, "d n n"]:
     return x.T[:, :, None] - x.T[:, None, :]
 
 
+def chords(offsets: Float[Array, "d n n"], periods: tuple[float, ...]) -> Float[Array, "d n n"]:
+    r"""Offsets of periodic coordinates as chords of their circles, $P/\pi \sin(\pi d / P)$.
+
+    Args:
+        offsets: Differences x_i - x_j, coordinates first.
+        periods: Period P of every coordinate, zero where it has none; empty where none has one.
+    """
+    if not any(periods):
+        return offsets
+    rows = zip(offsets, periods, strict=True)
+    bent = [p / np.pi * jnp.sin(np.pi / p * row) if p else row for row, p in rows]
+    return jnp.stack(bent)
+
+
 def distance_decay(
-    x: Inputs, num_heads: int, min_length: float, max_length: float
+    x: Inputs,
+    num_heads: int,
+    min_length: float,
+    max_length: float,
+    periods: tuple[float, ...] = (),
 ) -> Float[Array, "h n n"]:
     """Distances times one slope per head: each rises by 1 over a length of its own.
 
@@ -117,8 +135,9 @@ def distance_decay(
         num_heads: Number of slopes, in geometric progression.
         min_length: Length of the steepest, in units of the inputs.
         max_length: Length of the flattest.
+        periods: As those of `chords`.
     """
-    square = jnp.sum(relative_inputs(x) ** 2, axis=0)
+    square = jnp.sum(chords(relative_inputs(x), periods) ** 2, axis=0)
     distance = jnp.sqrt(square + (0.1 * min_length) ** 2)
     slopes = jnp.asarray(1 / np.geomspace(max_length, min_length, num_heads), x.dtype)
     return slopes[:, None, None] * distance[None]
@@ -158,7 +177,7 @@ class RelativeBias(eqx.Module):
         _validation.at_least(1, bias_width=hidden)
         inner_key, outer_key = jr.split(key)
         options = {"use_bias": False, "dtype": dtype}
-        self.inner = eqx.nn.Linear(2 * features.num * dim, hidden, **options, key=inner_key)
+        self.inner = eqx.nn.Linear(2 * features.count(dim), hidden, **options, key=inner_key)
         self.outer = eqx.nn.Linear(hidden, layers * heads, **options, key=outer_key)
         self.features = features
         self.num_layers = layers
@@ -170,5 +189,5 @@ class RelativeBias(eqx.Module):
         hidden = jax.nn.relu(linear_first(self.inner, features))
         learnt = jnp.split(linear_first(self.outer, hidden), self.num_layers)
         lengths = (self.features.min_wavelength, self.features.max_wavelength)
-        decay = distance_decay(x, len(learnt[0]), *lengths).astype(dtype)
+        decay = distance_decay(x, len(learnt[0]), *lengths, self.features.periods).astype(dtype)
         return [bias - decay for bias in learnt]

@@ -16,7 +16,8 @@ from geomndp._deprecated import renamed_arguments
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray, Times
 from geomndp.linalg import zero_masked
 from geomndp.nets.attention import SelfAttention
-from geomndp.nets.base import AbstractNet, NetConfig, check_compute, check_heads
+from geomndp.nets.base import AbstractNet, check_compute, check_heads
+from geomndp.nets.covariates import CovariateConfig, CovariateEmbedding, covariate_embedding
 from geomndp.nets.layers import (
     FourierFeatures,
     TimeEmbedding,
@@ -30,12 +31,15 @@ from geomndp.nets.layers import (
 
 @renamed_arguments(tokens="token_axis", normalised="pre_norm", implementation="attention_backend")
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class BiDimensionalAttentionConfig(NetConfig):
+class BiDimensionalAttentionConfig(CovariateConfig):
     """Hyperparameters of `BiDimensionalAttention`.
 
     Args:
-        input_dim: Number of input coordinates d.
+        input_dim: Number of columns of x, covariates included.
         output_dim: Number of output components p.
+        num_invariant_inputs: How many columns of x, the last ones, are covariates.
+        periods: Period of every column of x, zero where it has none; empty where none has one.
+            Periodic inputs need Fourier features, absolute inputs and one token per point.
         inputs: "absolute" (NDP*), or "centred": relative to the centre of mass of the real points,
             so that translations change nothing.
         token_axis: "dims" for one token (x_ia, y_i) per point and input dimension; "points" for one
@@ -77,13 +81,25 @@ class BiDimensionalAttentionConfig(NetConfig):
         check_heads(self.width, self.num_heads)
         check_compute(self.compute_dtype, self.attention_backend)
         _ = self.features  # refuses wavelengths that are none
+        plain = self.inputs == "centred" or self.token_axis == "dims" or not self.num_frequencies
+        if any(self.input_periods) and plain:
+            needed = "inputs='absolute', token_axis='points' and num_frequencies >= 1"
+            got = f"{self.inputs!r}, {self.token_axis!r} and {self.num_frequencies}"
+            raise ValueError(f"expected {needed} for periodic inputs, got {got}")
 
     @property
     def features(self) -> FourierFeatures | None:
         """Fourier features of the inputs, None where tokens hold the coordinates themselves."""
         if not self.num_frequencies:
             return None
-        return FourierFeatures(self.num_frequencies, self.min_wavelength, self.max_wavelength)
+        wavelengths = (self.min_wavelength, self.max_wavelength)
+        return FourierFeatures(self.num_frequencies, *wavelengths, self.input_periods)
+
+    @property
+    def token_inputs(self) -> int:
+        """Numbers in a token that describe the inputs."""
+        per_token = 1 if self.token_axis == "dims" else self.num_inputs
+        return per_token if self.features is None else 2 * self.features.count(per_token)
 
 
 class BiDimensionalBlock(eqx.Module):
@@ -156,12 +172,13 @@ class BiDimensionalAttention(
     blocks: list[BiDimensionalBlock]
     gather: eqx.nn.Linear
     head: eqx.nn.Linear
+    covariates: CovariateEmbedding | None
 
     def __init__(self, *args: Any, key: PRNGKeyArray, **options: Any):
         self.config = c = BiDimensionalAttentionConfig(*args, **options)
         embed_key, time_key, block_key, gather_key, head_key = jr.split(key, 5)
-        dims, per_token = (c.input_dim, 1) if c.token_axis == "dims" else (1, c.input_dim)
-        token_size = per_token * (2 * c.num_frequencies or 1) + c.output_dim
+        dims = c.num_inputs if c.token_axis == "dims" else 1
+        token_size = c.token_inputs + c.output_dim
         self.embed = eqx.nn.Linear(token_size, c.width, dtype=c.dtype, key=embed_key)
         self.time = TimeEmbedding(c.width, dtype=c.dtype, key=time_key)
         self.blocks = [
@@ -170,20 +187,23 @@ class BiDimensionalAttention(
         ]
         self.gather = eqx.nn.Linear(c.width, c.width, dtype=c.dtype, key=gather_key)
         self.head = zeroed(eqx.nn.Linear(c.width, c.output_dim, dtype=c.dtype, key=head_key))
+        self.covariates = covariate_embedding(c, c.width, key=key)
 
     @property
     def num_relative_inputs(self) -> int:
         """All inputs where they are centred, none where they are absolute."""
-        return self.input_dim if self.config.inputs == "centred" else 0
+        return self.config.num_inputs if self.config.inputs == "centred" else 0
 
     def __call__(self, t: Times, x: Inputs, y: Outputs, mask: Mask | None = None) -> Outputs:
         c, masked = self.config, mask is not None
         t, x, y, mask = clean(self, t, x, y, mask)
+        x, covariates = jnp.split(x, [c.num_inputs], axis=1)
         if c.inputs == "centred":
             x = centred(x, mask)
         inputs = self._input_features(x)
         values = jnp.broadcast_to(y[:, None, :], (*inputs.shape[:2], self.output_dim))
         s = jax.nn.gelu(linear(self.embed, jnp.concatenate([inputs, values], axis=2)))
+        s = s if self.covariates is None else s + self.covariates(covariates)[:, None, :]
         time, dtype = self.time(t), jnp.dtype(c.compute_dtype or y.dtype)
         total = jnp.zeros_like(s)
         for block in self.blocks:
@@ -194,9 +214,13 @@ class BiDimensionalAttention(
 
     def _input_features(self, x: Inputs) -> Float[Array, "n m f"]:
         """What each of the m tokens of a point holds of its input."""
+        fourier = self.config.features
+        if any(self.config.input_periods) and fourier is not None:
+            angles = fourier.angles(x.T)
+            return jnp.concatenate([jnp.sin(angles), jnp.cos(angles)]).T[:, None, :]
         features = x[None]
-        if self.config.features is not None:
-            angles = self.config.features.angles(features)
+        if fourier is not None:
+            angles = fourier.angles(features)
             features = jnp.concatenate([jnp.sin(angles), jnp.cos(angles)])
         features = jnp.moveaxis(features, 0, 2)
         return features if self.config.token_axis == "dims" else features.reshape(len(x), 1, -1)

@@ -23,6 +23,7 @@ from geomndp.equivariance import FieldType
 from geomndp.linalg import zero_masked
 from geomndp.nets.base import AbstractNet, NetConfig, with_config
 from geomndp.nets.cell_list import MARGIN
+from geomndp.nets.covariates import check_covariates
 from geomndp.nets.graph import CANDIDATES, Graph, radius_graph
 
 MOST_TRACED = 1024
@@ -37,6 +38,10 @@ class GraphNetConfig(NetConfig, abc.ABC):
     Args:
         representations: What the values are, such as ("scalar", "vector"): see
             `equivariance.FieldType`.
+        num_invariant_inputs: Further columns of x, after those of the location, that do not rotate
+            with it: covariates.
+        periods: Period of every column of x, zero where it has none, as those of the location must;
+            empty where none has one.
         width: Width of the MLPs.
         num_layers: Number of message-passing layers.
         radius: Points nearer than this are neighbours, in units of the inputs.
@@ -48,6 +53,8 @@ class GraphNetConfig(NetConfig, abc.ABC):
     input_dim: int = dataclasses.field(init=False)
     output_dim: int = dataclasses.field(init=False)
     representations: tuple[str, ...] = dataclasses.field(default=("vector",), kw_only=False)
+    num_invariant_inputs: int = 0
+    periods: tuple[float, ...] = ()
     width: int = 64
     num_layers: int = 5
     radius: float = 2.0
@@ -55,9 +62,14 @@ class GraphNetConfig(NetConfig, abc.ABC):
     num_radial: int = 12
 
     def __post_init__(self):
-        self._set("input_dim", self.field_type.dim + self.num_other_inputs)
+        _validation.at_least(0, num_invariant_inputs=self.num_invariant_inputs)
+        self._set("input_dim", self.field_type.dim + self.num_invariant_inputs)
         self._set("output_dim", self.field_type.size)
         super().__post_init__()
+        check_covariates(self)
+        if any(self.periods[: self.field_type.dim]):
+            got = self.periods
+            raise ValueError(f"expected periods of covariates only, not of a location, got {got}")
         _validation.at_least(1, width=self.width, num_layers=self.num_layers)
         _validation.at_least(1, max_neighbours=self.max_neighbours)
         _validation.at_least(2, num_radial=self.num_radial)
@@ -69,9 +81,9 @@ class GraphNetConfig(NetConfig, abc.ABC):
         """Space of the inputs, and how values transform with it."""
 
     @property
-    def num_other_inputs(self) -> int:
-        """Columns of x after those of the location."""
-        return 0
+    def covariate_periods(self) -> tuple[float, ...]:
+        """Periods of the covariates, zero where there is none."""
+        return self.periods[self.field_type.dim :] or (0.0,) * self.num_invariant_inputs
 
 
 GraphConfig = TypeVar("GraphConfig", bound=GraphNetConfig)

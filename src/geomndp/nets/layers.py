@@ -125,10 +125,14 @@ class TimeEmbedding(eqx.Module):
 class FourierFeatures(eqx.Module):
     r"""Angles $2 \pi x_a / \lambda_k$, whose sines and cosines are features of the inputs.
 
+    A periodic coordinate has wavelengths that divide its period, so that x and x + period have the
+    same features.
+
     Args:
         num: Number of wavelengths, in geometric progression.
         min_wavelength: The shortest, in units of the inputs.
-        max_wavelength: The longest.
+        max_wavelength: The longest; of a periodic coordinate, its period instead.
+        periods: Period of every coordinate, zero where it has none; empty where none has one.
 
     Raises:
         ValueError: Unless 0 < min_wavelength < max_wavelength.
@@ -137,6 +141,7 @@ class FourierFeatures(eqx.Module):
     num: int = eqx.field(static=True)
     min_wavelength: float = eqx.field(static=True)
     max_wavelength: float = eqx.field(static=True)
+    periods: tuple[float, ...] = eqx.field(default=(), static=True)
 
     def __check_init__(self):
         _validation.at_least(1, num_frequencies=self.num)
@@ -144,10 +149,27 @@ class FourierFeatures(eqx.Module):
             got = f"{self.min_wavelength}, {self.max_wavelength}"
             raise ValueError(f"expected 0 < min_wavelength < max_wavelength, got {got}")
 
+    def wavelengths(self, period: float = 0.0) -> np.ndarray:
+        """Wavelengths of a coordinate, longest first; whole parts of its period if it has one."""
+        if not period:
+            return np.geomspace(self.max_wavelength, self.min_wavelength, self.num)
+        most = max(period / self.min_wavelength, 1.0)
+        return period / np.unique(np.round(np.geomspace(1.0, most, self.num)))
+
+    def count(self, dim: int) -> int:
+        """Number k of angles of `dim` coordinates."""
+        periods = self.periods if any(self.periods) else (0.0,) * dim
+        return sum(len(self.wavelengths(period)) for period in periods)
+
     def angles(self, x: Float[Array, "d *m"]) -> Float[Array, "k *m"]:
-        """Angles of each coordinate at each wavelength, the k = d num of them first."""
-        wavelengths = np.geomspace(self.max_wavelength, self.min_wavelength, self.num)
-        w = jnp.asarray(2 * np.pi / wavelengths, dtype=x.dtype)
+        """Angles of each coordinate at each wavelength, all k of the first coordinate first."""
+        if any(self.periods):
+            rows = zip(x, self.periods, strict=True)
+            return jnp.concatenate([self._angles(row[None], period) for row, period in rows])
+        return self._angles(x)
+
+    def _angles(self, x: Float[Array, "d *m"], period: float = 0.0) -> Float[Array, "k *m"]:
+        w = jnp.asarray(2 * np.pi / self.wavelengths(period), dtype=x.dtype)
         angles = jnp.expand_dims(x, 1) * jnp.expand_dims(w, (0, *range(2, x.ndim + 1)))
         return angles.reshape(-1, *x.shape[1:])
 

@@ -15,18 +15,22 @@ from geomndp._deprecated import renamed_arguments
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray, Times
 from geomndp.linalg import zero_masked
 from geomndp.nets.attention import RelativeBias, SelfAttention
-from geomndp.nets.base import AbstractNet, NetConfig, check_compute, check_heads
+from geomndp.nets.base import AbstractNet, check_compute, check_heads
+from geomndp.nets.covariates import CovariateConfig, CovariateEmbedding, covariate_embedding
 from geomndp.nets.layers import FourierFeatures, TimeEmbedding, clean, linear, rms_norm, zeroed
 
 
 @renamed_arguments(implementation="attention_backend")
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class RelativeAttentionConfig(NetConfig):
+class RelativeAttentionConfig(CovariateConfig):
     """Hyperparameters of `RelativeAttention`.
 
     Args:
-        input_dim: Number of input coordinates d.
+        input_dim: Number of columns of x, covariates included.
         output_dim: Number of output components p.
+        num_invariant_inputs: How many columns of x, the last ones, are covariates: features of
+            their point, not relative.
+        periods: Period of every column of x, zero where it has none; empty where none has one.
         width: Channels of a token, divisible by `num_heads`.
         num_layers: Number of transformer blocks.
         num_heads: Number of attention heads.
@@ -105,6 +109,7 @@ class RelativeAttention(AbstractNet[RelativeAttentionConfig], tag="net/relative-
     bias: RelativeBias
     blocks: list[TransformerBlock]
     head: eqx.nn.Linear
+    covariates: CovariateEmbedding | None
 
     def __init__(self, *args: Any, key: PRNGKeyArray, **options: Any):
         self.config = c = RelativeAttentionConfig(*args, **options)
@@ -115,21 +120,25 @@ class RelativeAttention(AbstractNet[RelativeAttentionConfig], tag="net/relative-
             TransformerBlock(c.width, c.num_heads, c.expansion, dtype=c.dtype, key=key)
             for key in jr.split(block_key, c.num_layers)
         ]
-        features = FourierFeatures(c.num_frequencies, c.min_wavelength, c.max_wavelength)
-        sizes = (c.input_dim, c.num_layers, c.num_heads, c.bias_width)
+        wavelengths = (c.min_wavelength, c.max_wavelength)
+        features = FourierFeatures(c.num_frequencies, *wavelengths, c.input_periods)
+        sizes = (c.num_inputs, c.num_layers, c.num_heads, c.bias_width)
         self.bias = RelativeBias(*sizes, features, dtype=c.dtype, key=bias_key)
         self.head = zeroed(eqx.nn.Linear(c.width, c.output_dim, dtype=c.dtype, key=head_key))
+        self.covariates = covariate_embedding(c, c.width, key=key)
 
     @property
     def num_relative_inputs(self) -> int:
-        """All inputs are relative."""
-        return self.input_dim
+        """All inputs are relative, covariates are not."""
+        return self.config.num_inputs
 
     def __call__(self, t: Times, x: Inputs, y: Outputs, mask: Mask | None = None) -> Outputs:
         t, x, y, mask = clean(self, t, x, y, mask)
         dtype = jnp.dtype(self.config.compute_dtype or y.dtype)
+        inputs, covariates = jnp.split(x, [self.config.num_inputs], axis=1)
         h = linear(self.embed, y) + self.time(t)
-        biases = self.bias(x, dtype)
+        h = h if self.covariates is None else h + self.covariates(covariates)
+        biases = self.bias(inputs, dtype)
         for block, bias in zip(self.blocks, biases, strict=True):
             h = block(h, bias, mask, dtype, self.config.attention_backend)
         return zero_masked(linear(self.head, rms_norm(h)), mask)

@@ -23,7 +23,8 @@ from geomndp._deprecated import renamed_arguments
 from geomndp._types import Array, Bool, Float, Inputs, Mask, Outputs, PRNGKeyArray, Times
 from geomndp.linalg import zero_masked
 from geomndp.nets.attention import RelativeBias
-from geomndp.nets.base import AbstractNet, NetConfig, check_compute, check_heads
+from geomndp.nets.base import AbstractNet, check_compute, check_heads
+from geomndp.nets.covariates import CovariateConfig, CovariateEmbedding, covariate_embedding
 from geomndp.nets.layers import (
     FourierFeatures,
     TimeEmbedding,
@@ -39,12 +40,14 @@ NUM_POSITION_FREQUENCIES = 6
 
 @renamed_arguments(absolute="absolute_min_wavelength")
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SphericalAttentionConfig(NetConfig):
+class SphericalAttentionConfig(CovariateConfig):
     """Hyperparameters of `SphericalAttention`.
 
     Args:
-        input_dim: Number of input coordinates d.
+        input_dim: Number of columns of x, covariates included.
         output_dim: 3, the coordinates of R^3.
+        num_invariant_inputs: How many columns of x, the last ones, are covariates.
+        periods: Period of every column of x, zero where it has none; empty where none has one.
         width: Channels of a token, divisible by `num_heads`.
         num_layers: Number of transformer blocks.
         num_heads: Number of attention heads.
@@ -93,6 +96,12 @@ class SphericalAttentionConfig(NetConfig):
     def position_features(min_wavelength: float) -> FourierFeatures:
         """Fourier features of a coordinate on the unit sphere."""
         return FourierFeatures(NUM_POSITION_FREQUENCIES, min_wavelength, 4.0)
+
+    @property
+    def input_features(self) -> FourierFeatures:
+        """Absolute Fourier features of the inputs."""
+        wavelengths = (self.min_wavelength, self.max_wavelength)
+        return FourierFeatures(NUM_POSITION_FREQUENCIES, *wavelengths, self.input_periods)
 
 
 class LocalFrames(eqx.Module):
@@ -174,22 +183,26 @@ class SphericalAttention(AbstractNet[SphericalAttentionConfig], tag="net/track-a
     bias: RelativeBias
     blocks: list[SphericalBlock]
     head: eqx.nn.Linear
+    covariates: CovariateEmbedding | None
 
     def __init__(self, *args: Any, key: PRNGKeyArray, **options: Any):
         self.config = c = SphericalAttentionConfig(*args, **options)
         embed_key, time_key, bias_key, block_key, head_key = jr.split(key, 5)
-        absolute = c.absolute_min_wavelength > 0
-        size = 2 * NUM_POSITION_FREQUENCIES * (4 + c.input_dim if absolute else 1)
+        size = 2 * NUM_POSITION_FREQUENCIES
+        if c.absolute_min_wavelength:
+            size += 2 * (3 * NUM_POSITION_FREQUENCIES + c.input_features.count(c.num_inputs))
         self.embed = eqx.nn.Linear(size, c.width, dtype=c.dtype, key=embed_key)
         self.time = TimeEmbedding(c.width, dtype=c.dtype, key=time_key)
-        features = FourierFeatures(c.num_frequencies, c.min_wavelength, c.max_wavelength)
-        sizes = (c.input_dim, c.num_layers, c.num_heads, c.bias_width)
+        wavelengths = (c.min_wavelength, c.max_wavelength)
+        features = FourierFeatures(c.num_frequencies, *wavelengths, c.input_periods)
+        sizes = (c.num_inputs, c.num_layers, c.num_heads, c.bias_width)
         self.bias = RelativeBias(*sizes, features, dtype=c.dtype, key=bias_key)
         self.blocks = [
             SphericalBlock(c.width, c.num_heads, c.expansion, dtype=c.dtype, key=key)
             for key in jr.split(block_key, c.num_layers)
         ]
         self.head = zeroed(eqx.nn.Linear(c.width, 2, dtype=c.dtype, key=head_key))
+        self.covariates = covariate_embedding(c, c.width, key=key)
 
     def _position_features(self, x: Inputs, y: Outputs) -> Float[Array, "n f"]:
         """Fourier features of the height above the equator, with absolute ones if asked for."""
@@ -197,22 +210,22 @@ class SphericalAttention(AbstractNet[SphericalAttentionConfig], tag="net/track-a
         angles = c.position_features(0.25).angles(y[:, 2:].T)
         if c.absolute_min_wavelength:
             position = c.position_features(c.absolute_min_wavelength).angles(y.T)
-            wavelengths = (c.min_wavelength, c.max_wavelength)
-            inputs = FourierFeatures(NUM_POSITION_FREQUENCIES, *wavelengths).angles(x.T)
-            angles = jnp.concatenate([angles, position, inputs])
+            angles = jnp.concatenate([angles, position, c.input_features.angles(x.T)])
         return jnp.concatenate([jnp.cos(angles), jnp.sin(angles)]).T
 
     @property
     def num_relative_inputs(self) -> int:
-        """All inputs unless absolute features are asked for."""
-        return 0 if self.config.absolute_min_wavelength else self.input_dim
+        """All inputs unless absolute features are asked for; covariates are not relative."""
+        return 0 if self.config.absolute_min_wavelength else self.config.num_inputs
 
     def __call__(self, t: Times, x: Inputs, y: Outputs, mask: Mask | None = None) -> Outputs:
         c = self.config
         t, x, y, mask = clean(self, t, x, y, mask)
         dtype = jnp.dtype(c.compute_dtype or y.dtype)
         frames = LocalFrames(y, jnp.hypot(c.noise_rate * t, c.resolution))
+        x, covariates = jnp.split(x, [c.num_inputs], axis=1)
         h = linear(self.embed, self._position_features(x, y)) + self.time(t)
+        h = h if self.covariates is None else h + self.covariates(covariates)
         keep = same_function(mask)
         for block, bias in zip(self.blocks, self.bias(x, dtype), strict=True):
             h = block(h, frames, bias, keep, dtype)

@@ -17,6 +17,7 @@ from geomndp._types import Inputs, Mask, Outputs, PRNGKeyArray, Times
 from geomndp.equivariance import FieldType, circular_basis
 from geomndp.linalg import zero_masked
 from geomndp.nets.base import check_compute
+from geomndp.nets.covariates import covariate_features, num_covariate_features
 from geomndp.nets.graph_network import AbstractGraphNet, GraphNetConfig
 from geomndp.nets.layers import TimeEmbedding, clean, linear, rms_norm, zeroed
 from geomndp.nets.steerable_2d.global_pooling import GlobalPooling, gaussian_pooling
@@ -45,7 +46,10 @@ class Steerable2Config(GraphNetConfig):
         representations: What the values are, such as ("scalar", "vector"): see
             `equivariance.FieldType`.
         num_invariant_inputs: Further columns of x, after the two of the plane, that do not rotate
-            with it (height, land or sea, or the location itself); they break the symmetry softly.
+            with it: covariates (height, land or sea, or the location itself, which breaks the
+            symmetry softly).
+        periods: Period of every column of x, zero where it has none, as the first two must; empty
+            where none has one.
         channels: Channels of every angular order, divisible by `num_heads` and
             `num_pooling_widths` where these are not zero.
         width: Width of the MLPs of times and non-linearities.
@@ -66,7 +70,6 @@ class Steerable2Config(GraphNetConfig):
         dtype: Dtype of the parameters.
     """
 
-    num_invariant_inputs: int = 0
     channels: int = 24
     num_heads: int = 0
     num_pooling_widths: int = 0
@@ -75,7 +78,6 @@ class Steerable2Config(GraphNetConfig):
     attention_backend: str | None = None
 
     def __post_init__(self):
-        _validation.at_least(0, num_invariant_inputs=self.num_invariant_inputs)
         _validation.at_least(1, channels=self.channels)
         super().__post_init__()
         for name in ("num_heads", "num_pooling_widths"):
@@ -90,11 +92,6 @@ class Steerable2Config(GraphNetConfig):
     def field_type(self) -> FieldType:
         """Values over the plane."""
         return FieldType(2, *self.representations)
-
-    @property
-    def num_other_inputs(self) -> int:
-        """Those that are invariant."""
-        return self.num_invariant_inputs
 
 
 class Steerable2(AbstractGraphNet[Steerable2Config], tag="net/steerable-2d"):
@@ -125,7 +122,8 @@ class Steerable2(AbstractGraphNet[Steerable2Config], tag="net/steerable-2d"):
         keys, dtype = jr.split(key, 8), config.dtype
         input_channels = circular_basis(self.field_type).shape[2]
         self.embed = EquivariantLinear(input_channels, c, dtype=dtype, key=keys[0])
-        self.side = eqx.nn.Linear(1 + config.num_invariant_inputs + w, c, dtype=dtype, key=keys[1])
+        side_size = 1 + num_covariate_features(config.covariate_periods) + w
+        self.side = eqx.nn.Linear(side_size, c, dtype=dtype, key=keys[1])
         self.time = TimeEmbedding(w, dtype=dtype, key=keys[2])
         self.gate = eqx.nn.Linear(w, NUM_TYPES * c, dtype=dtype, key=keys[3])
         self.edge = EdgeEmbedding(config.radius, config.num_radial, half, dtype=dtype, key=keys[4])
@@ -164,7 +162,8 @@ class Steerable2(AbstractGraphNet[Steerable2Config], tag="net/steerable-2d"):
         basis = jnp.asarray(circular_basis(self.field_type).reshape(-1, self.output_dim), y.dtype)
         time = self.time(t)
         h = self.embed(jnp.matmul(y, basis.T)) * (1 + per_part(linear(self.gate, time)))
-        h = add_scalars(h, linear(self.side, jnp.concatenate([share, x[:, 2:], time], axis=1)))
+        covariates = covariate_features(x[:, 2:], config.covariate_periods)
+        h = add_scalars(h, linear(self.side, jnp.concatenate([share, covariates, time], axis=1)))
         time = time.astype(dtype)
         pool = None
         if self.smoothings:

@@ -20,6 +20,7 @@ from geomndp._deprecated import renamed_arguments
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray, Times
 from geomndp.equivariance import FieldType, irreps_of, spherical_basis
 from geomndp.linalg import zero_masked
+from geomndp.nets.covariates import covariate_features, num_covariate_features
 from geomndp.nets.graph_network import AbstractGraphNet, GraphNetConfig
 from geomndp.nets.layers import TimeEmbedding, clean, zeroed
 from geomndp.nets.steerable_3d.layer import (
@@ -42,6 +43,10 @@ class Steerable3Config(GraphNetConfig):
     Args:
         representations: What the values are, such as ("scalar", "vector"): see
             `equivariance.FieldType`.
+        num_invariant_inputs: Further columns of x, after those of the location, that do not rotate
+            with it: covariates.
+        periods: Period of every column of x, zero where it has none, as those of the location must;
+            empty where none has one.
         space: Dimension of the inputs, 3, or 2 for a plane embedded in space.
         hidden: Irreps of the features, as e3nn writes them.
         width: Width of the MLPs of edges and times.
@@ -96,7 +101,8 @@ class Steerable3(AbstractGraphNet[Steerable3Config], tag="net/steerable-3d"):
         e3nn, keys = require_e3nn(), jr.split(key, 4)
         values = irreps_of(self._embedded_type)
         self.time = TimeEmbedding(c.width, dtype=c.dtype, key=keys[0])
-        first = e3nn.Irreps(f"{c.width}x0e") + e3nn.Irreps(values)
+        scalars = c.width + num_covariate_features(c.covariate_periods)
+        first = e3nn.Irreps(f"{scalars}x0e") + e3nn.Irreps(values)
         self.embed = IrrepsLinear(first, c.hidden, dtype=c.dtype, key=keys[1])
         self.layers = [
             SteerableLayer3D(c.hidden, c.width, c.num_radial, dtype=c.dtype, key=k)
@@ -134,7 +140,9 @@ class Steerable3(AbstractGraphNet[Steerable3Config], tag="net/steerable-3d"):
             describe = partial(edge_features, radius=c.radius, num=c.num_radial)
             basis, time = self._basis(y.dtype), self.time(t)
             values = e3nn.IrrepsArray(irreps_of(self._embedded_type), y @ basis.T)
-            scalars = e3nn.IrrepsArray(f"{c.width}x0e", time)
+            covariates = covariate_features(x[:, c.space :], c.covariate_periods)
+            features = jnp.concatenate([time, covariates], axis=1)
+            scalars = e3nn.IrrepsArray(f"{features.shape[1]}x0e", features)
             h = self.embed(e3nn.concatenate([scalars, values]))
             for layer in self.layers:
                 h = h + layer(h, time, describe, graph)
