@@ -22,9 +22,12 @@ from geomndp.evaluate.log_likelihood import (
     summarise,
 )
 from geomndp.evaluate.metrics import metrics
+from geomndp.evaluate.on_tasks import on_tasks
 from geomndp.evaluate.physics import field_physics
 from geomndp.evaluate.resumable import AbstractMeasurement, run_resumable
 from geomndp.evaluate.score_error import ScoreError, score_error
+from geomndp.evaluate.table_tasks import random_tasks, read_function_rows
+from geomndp.evaluate.task_metrics import TaskMetrics, compare, paired_differences
 
 __all__ = [
     "AbstractMeasurement",
@@ -35,9 +38,11 @@ __all__ = [
     "PerTarget",
     "ScoreError",
     "Summary",
+    "TaskMetrics",
     "ball_coverage",
     "ball_pit",
     "calibration",
+    "compare",
     "crps",
     "energy_score",
     "field_physics",
@@ -47,8 +52,12 @@ __all__ = [
     "mean_error",
     "metrics",
     "moment_matched_kl",
+    "on_tasks",
+    "paired_differences",
     "path_metrics",
     "pit",
+    "random_tasks",
+    "read_function_rows",
     "run_resumable",
     "sample_distance",
     "score_error",

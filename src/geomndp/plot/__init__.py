@@ -5,6 +5,7 @@ from geomndp.plot.field import arrow_scale, vector_field
 from geomndp.plot.files import save_figure
 from geomndp.plot.line import functions_1d
 from geomndp.plot.map import fan_map, land_map, track_map
+from geomndp.plot.tasks import task_comparison
 
 __all__ = [
     "arrow_scale",
@@ -14,6 +15,7 @@ __all__ = [
     "functions_1d",
     "land_map",
     "save_figure",
+    "task_comparison",
     "track_map",
     "training_curve",
     "vector_field",

@@ -1,0 +1,186 @@
+"""Tasks on the functions of a table: which rows are context, which are targets.
+
+A task is a dictionary `{"kind", "function", "context": [rows], "target": [rows]}`, as in a file
+`tasks.json`. Rows count from 0 within the function, in the order of the table.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from geomndp import _validation
+from geomndp.tables import Variables, read_inputs
+from geomndp.tables.pandas_adapter import is_frame, series
+from geomndp.tables.to_arrays import numeric, read_columns
+from geomndp.tables.units import check_same
+from geomndp.tables.variables import check_degrees
+from geomndp.tables.xarray_adapter import as_dataset
+
+FORECAST_SHARE = 0.4  # of the points of a function, first by the first input
+
+
+class FunctionRows(NamedTuple):
+    """One function: inputs (n, d) and values (n, p), NaN where a value is missing."""
+
+    x: np.ndarray
+    y: np.ndarray
+
+
+class TableTask(NamedTuple):
+    """One task: its kind, the name of its function, and the rows of context and targets."""
+
+    kind: str
+    function: str
+    context: FunctionRows
+    target: FunctionRows
+
+
+def read_function_rows(table: Any, variables: Variables, function: str) -> dict[str, FunctionRows]:
+    """Read the functions of a table by name, in the order of their first rows.
+
+    Args:
+        table: A DataFrame with a column, or a Dataset with a dimension, that names functions.
+        variables: Names and units of inputs and outputs.
+        function: Name of the column or dimension.
+
+    Returns:
+        Rows by the text of the function's label. Datetimes count from the earliest of their
+        function where the variables state no date. Rows without inputs are padding and left out.
+
+    Raises:
+        ValueError: If columns are missing, or hold no numbers.
+    """
+    frame = table if is_frame(table) else _as_frame(table)
+    labels = series(frame, function).astype(str).to_numpy()
+    for name in (*variables.input_names, *variables.output_names):
+        series(frame, name)  # refused here where it is missing
+    real = np.all([series(frame, name).notna() for name in variables.input_names], axis=0)
+    order = {label: [] for label in dict.fromkeys(labels[real])}
+    for row in np.flatnonzero(real):
+        order[labels[row]].append(row)
+    return {label: _rows(frame.iloc[rows], variables) for label, rows in order.items()}
+
+
+def _as_frame(table: Any) -> Any:
+    frame = as_dataset(table).to_dataframe().reset_index()
+    units = {str(name): str(a.attrs["units"]) for name, a in table.items() if "units" in a.attrs}
+    frame.attrs["units"] = units
+    return frame
+
+
+def _rows(frame: Any, variables: Variables) -> FunctionRows:
+    """Inputs and values of one function."""
+    x = read_inputs(variables, frame).x
+    columns, values = read_columns(frame, (), variables.output_names), []
+    for variable in variables.outputs:
+        check_same(variable.name, columns.units[variable.name], variable.units)
+        values.append(numeric(variable.name, columns.values[variable.name]))
+    y = np.stack(values, axis=1)
+    if variables.codomain == "sphere":
+        complete = np.all(np.isfinite(y), axis=1, keepdims=True)
+        units = [variable.units for variable in variables.outputs]
+        check_degrees(variables, y[complete[:, 0]], units)
+        y = np.where(complete, variables.to_values(np.where(complete, y, 0.0)), np.nan)
+    return FunctionRows(x, y)
+
+
+def read_tasks(tasks: Any, functions: Mapping[str, FunctionRows]) -> list[TableTask]:
+    """Tasks with their rows; rows of which every value is missing are left out.
+
+    Args:
+        tasks: Tasks as dictionaries, or the path of a JSON file that holds them under "tasks".
+        functions: Functions by name.
+
+    Returns:
+        The tasks in their order.
+
+    Raises:
+        ValueError: If a task names no function, no rows of it or no observed target.
+    """
+    return [_task(number, task, functions) for number, task in enumerate(load_tasks(tasks))]
+
+
+def load_tasks(tasks: Any) -> Sequence[Mapping[str, Any]]:
+    """Tasks of a file, or those that are given, as dictionaries."""
+    if not isinstance(tasks, str | os.PathLike):
+        return tasks
+    try:
+        content = json.loads(Path(tasks).read_bytes())
+        return content["tasks"] if isinstance(content, dict) else content
+    except (OSError, ValueError, KeyError) as error:
+        raise ValueError(f"expected tasks in {tasks}, got {type(error).__name__}") from error
+
+
+def _task(number: int, task: Mapping, functions: Mapping[str, FunctionRows]) -> TableTask:
+    try:
+        kind, name = str(task["kind"]), str(task["function"])
+        rows = [np.asarray(task[part], dtype=int).reshape(-1) for part in ("context", "target")]
+    except (KeyError, TypeError, ValueError) as error:
+        wanted = "kind, function, context and target"
+        raise ValueError(f"expected {wanted} in task {number}, got {task!r:.80}") from error
+    if name not in functions:
+        raise ValueError(f"expected a function of the table in task {number}, got {name!r}")
+    count = len(functions[name].x)
+    if any(part.size and not 0 <= part.min() <= part.max() < count for part in rows):
+        raise ValueError(f"expected rows 0 to {count - 1} of {name!r} in task {number}, got others")
+    context, target = (_observed(functions[name], part) for part in rows)
+    if not len(target.x):
+        raise ValueError(f"expected targets with values in task {number}, got none")
+    return TableTask(kind, name, context, target)
+
+
+def _observed(rows: FunctionRows, chosen: np.ndarray) -> FunctionRows:
+    chosen = chosen[np.isfinite(rows.y[chosen]).any(axis=1)]
+    return FunctionRows(rows.x[chosen], rows.y[chosen])
+
+
+def random_tasks(
+    functions: Mapping[str, FunctionRows],
+    *,
+    contexts: Sequence[int] = (3, 10),
+    forecast: bool = False,
+    max_targets: int = 60,
+    repeats: int = 1,
+    seed: int = 0,
+) -> list[dict[str, Any]]:
+    """Draw tasks: random context points, and forecasts from the first points of a function.
+
+    Args:
+        functions: Functions by name, as `read_function_rows` gives them.
+        contexts: Numbers of random context points: tasks of the kinds "ctx3", "ctx10", ...
+        forecast: Whether the first 40 % of the points, by the first input, predict the others too.
+        max_targets: Most target points of a task.
+        repeats: Tasks of every kind per function.
+        seed: Seed of all draws.
+
+    Returns:
+        Tasks, those of one kind together; functions with too few points have none.
+
+    Raises:
+        ValueError: If no function has points enough.
+    """
+    _validation.at_least(1, max_targets=max_targets, repeats=repeats)
+    _validation.at_least(0, **{f"context {number}": c for number, c in enumerate(contexts)})
+    rng = np.random.default_rng(seed)
+    tasks = []
+    for kind in (*contexts, *(["forecast"] if forecast else [])):
+        for name, rows in (item for _ in range(repeats) for item in functions.items()):
+            order = np.argsort(rows.x[:, 0], kind="stable")
+            count = max(2, int(np.ceil(FORECAST_SHARE * len(order))))
+            if kind != "forecast":
+                order, count = rng.permutation(len(order)), int(kind)
+            target = rng.permutation(order[count:])[:max_targets]
+            if not len(target):
+                continue
+            label = kind if kind == "forecast" else f"ctx{kind}"
+            parts = {"context": sorted(order[:count].tolist()), "target": sorted(target.tolist())}
+            tasks.append({"kind": label, "function": name, **parts})
+    if not tasks:
+        raise ValueError(f"expected functions of more than {min(contexts)} points, got none")
+    return tasks

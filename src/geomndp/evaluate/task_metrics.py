@@ -1,0 +1,176 @@
+"""Metrics of tasks: means per kind, standard errors over functions, paired differences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+ROOTS = {"squared_error": "rmse"}
+"""Metrics whose root is shown, and its name."""
+
+
+class TaskMetrics(NamedTuple):
+    """Metrics of a process on tasks.
+
+    Attributes:
+        kind: Kind of every task.
+        function: Name of the function of every task; tasks of one function are dependent.
+        values: One value per task by metric, each the mean over the task's target values: `joint`
+            and `marginal` in nats per target value, `joint_error` (of solver and probes), `crps`
+            and `squared_error` in units of the training standard deviation, `coverage` of the
+            central 90 % interval. For tracks per target point and km2, with `error_km` and
+            `energy_km`.
+        pit: Probability integral transforms, shape (tasks, values), NaN where there is none.
+    """
+
+    kind: tuple[str, ...]
+    function: tuple[str, ...]
+    values: dict[str, np.ndarray]
+    pit: np.ndarray
+
+    def kinds(self) -> tuple[str, ...]:
+        """Kinds of tasks in the order of their first."""
+        return tuple(dict.fromkeys(self.kind))
+
+    def of_kind(self, kind: str) -> TaskMetrics:
+        """The tasks of one kind."""
+        rows = np.flatnonzero(np.asarray(self.kind) == kind)
+        names = tuple(self.function[row] for row in rows)
+        values = {name: column[rows] for name, column in self.values.items()}
+        return TaskMetrics((kind,) * len(rows), names, values, self.pit[rows])
+
+    def summary(self) -> dict[str, dict[str, Any]]:
+        """Means over the tasks of a kind with standard errors over functions.
+
+        Returns:
+            Kind -> {"tasks": number, metric: [mean, standard error or None]}, JSON-serialisable.
+        """
+        return {kind: _summary(self.of_kind(kind)) for kind in self.kinds()}
+
+    def frame(self) -> Any:
+        """One row per task: its kind, its function and its metrics, a DataFrame."""
+        import pandas as pd
+
+        return pd.DataFrame({"kind": self.kind, "function": self.function, **self.values})
+
+
+def over_functions(values: np.ndarray, functions: Iterable[str]) -> tuple[float, float | None]:
+    """Mean over tasks, and its standard error from the means of the functions.
+
+    Args:
+        values: One value per task.
+        functions: Name of the function of every task.
+
+    Returns:
+        The mean, and the standard deviation of the functions' means over the root of their
+        number; None for one function.
+    """
+    labels = np.asarray(list(functions))
+    means = [np.mean(values[labels == label]) for label in dict.fromkeys(labels)]
+    error = float(np.std(means, ddof=1) / np.sqrt(len(means))) if len(means) > 1 else None
+    return float(np.mean(values)), error
+
+
+def _summary(part: TaskMetrics) -> dict[str, Any]:
+    result: dict[str, Any] = {"tasks": len(part.kind)}
+    for name, column in part.values.items():
+        mean, error = over_functions(column, part.function)
+        if name in ROOTS:
+            root = float(np.sqrt(mean))
+            mean, error = root, None if error is None or root == 0 else error / (2 * root)
+        result[ROOTS.get(name, name)] = [mean, error]
+    return result
+
+
+class Difference(NamedTuple):
+    """Paired difference of two processes on the same tasks.
+
+    Attributes:
+        kind: Kind of the tasks; "all" is the mean over the kinds.
+        metric: What is compared.
+        mean: First minus second.
+        standard_error: Over functions; None for one function.
+    """
+
+    kind: str
+    metric: str
+    mean: float
+    standard_error: float | None
+
+
+def paired_differences(
+    first: TaskMetrics, second: TaskMetrics, metrics: Iterable[str] = ("joint", "marginal", "crps")
+) -> list[Difference]:
+    """Differences of two processes, kind by kind and over all kinds.
+
+    Args:
+        first: Metrics of one process.
+        second: Those of another on the same tasks.
+        metrics: Names of the metrics to compare, of those that both have.
+
+    Returns:
+        One difference per metric and kind, then that of the mean over kinds, with its standard
+        error from the functions' means over kinds.
+
+    Raises:
+        ValueError: If the tasks are not the same.
+    """
+    if first.kind != second.kind or first.function != second.function:
+        raise ValueError("expected metrics of the same tasks, got others")
+    differences = []
+    for metric in (name for name in metrics if name in first.values and name in second.values):
+        gap = first.values[metric] - second.values[metric]
+        for kind in first.kinds():
+            rows = np.asarray(first.kind) == kind
+            labels = np.asarray(first.function)[rows]
+            differences.append(Difference(kind, metric, *over_functions(gap[rows], labels)))
+        differences.append(Difference("all", metric, *_over_kinds(first, gap)))
+    return differences
+
+
+def _over_kinds(tasks: TaskMetrics, values: np.ndarray) -> tuple[float, float | None]:
+    """Mean over kinds of the means over tasks, with a standard error over functions.
+
+    Every task weighs as in that mean: 1 / (kinds x tasks of its kind). A function's share is its
+    tasks' weighted sum, and the error that of the sum of independent shares.
+    """
+    kinds, functions = np.asarray(tasks.kind), np.asarray(tasks.function)
+    counts = {kind: np.sum(kinds == kind) for kind in tasks.kinds()}
+    weights = np.array([1 / (len(counts) * counts[kind]) for kind in kinds])
+    mean = float(np.sum(weights * values))
+    labels = dict.fromkeys(functions)
+    if len(labels) < 2:
+        return mean, None
+    share = np.array([np.sum((weights * (values - mean))[functions == name]) for name in labels])
+    return mean, float(np.sqrt(np.sum(share**2) * len(share) / (len(share) - 1)))
+
+
+def compare(metrics: Mapping[str, TaskMetrics]) -> Any:
+    """Processes side by side, with paired differences to the first.
+
+    Args:
+        metrics: Metrics by name of the process, all on the same tasks.
+
+    Returns:
+        A DataFrame, one row per kind and process: the mean of every metric, `joint_se`, and
+        `joint_gain` (the first minus this one, nats per target value) with `joint_gain_se`.
+
+    Raises:
+        ValueError: If the tasks are not the same.
+    """
+    import pandas as pd
+
+    reference, rows = next(iter(metrics.values())), []
+    for name, each in metrics.items():
+        gains = {d.kind: d for d in paired_differences(reference, each, ("joint",))}
+        for kind, summary in each.summary().items():
+            means = {key: pair[0] for key, pair in summary.items() if key != "tasks"}
+            row = {"kind": kind, "process": name, "tasks": summary["tasks"], **means}
+            if "joint" in summary:
+                row["joint_se"] = summary["joint"][1]
+                row["joint_gain"], row["joint_gain_se"] = gains[kind][2:]
+            rows.append(row)
+    order = {kind: number for number, kind in enumerate(reference.kinds())}
+    return pd.DataFrame(sorted(rows, key=lambda row: order[row["kind"]]))

@@ -1,0 +1,93 @@
+"""Tasks of a table: rows as the file has them, missing values, and what is refused."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from geomndp.evaluate.table_tasks import random_tasks, read_function_rows, read_tasks
+from geomndp.tables import name_variables
+
+LEVELS = name_variables("t", "level", "real")
+
+
+@pytest.fixture
+def frame():
+    columns = {"function": [7, 3, 7, 3, 7], "t": [2.0, 0.0, 1.0, 1.0, 0.0]}
+    return pd.DataFrame(columns | {"level": [1.0, 2.0, np.nan, 4.0, 5.0]})
+
+
+def test_rows_are_in_the_order_of_the_table(frame):
+    functions = read_function_rows(frame, LEVELS, "function")
+    assert list(functions) == ["7", "3"]
+    assert_array_equal(functions["7"].x[:, 0], [2.0, 1.0, 0.0])
+    assert_array_equal(functions["7"].y[:, 0], [1.0, np.nan, 5.0])
+
+
+def test_a_dataset_and_its_padding(frame):
+    wide = frame.assign(point=frame.groupby("function").cumcount())
+    dataset = wide.set_index(["function", "point"]).to_xarray()
+    functions = read_function_rows(dataset, LEVELS, "function")
+    assert len(functions["7"].x) == 3 and len(functions["3"].x) == 2
+
+
+def test_datetimes_count_from_the_first_of_their_function():
+    times = pd.to_datetime(["2020-01-01", "2020-01-03", "2021-05-01", "2021-05-02"])
+    table = pd.DataFrame({"function": list("aabb"), "t": times, "level": range(4)})
+    named = name_variables("t", "level", "real", {"t": "days"})
+    functions = read_function_rows(table, named, "function")
+    assert_allclose([rows.x[1, 0] for rows in functions.values()], [2.0, 1.0])
+
+
+def test_tracks_are_unit_vectors():
+    table = pd.DataFrame({"function": "a", "t": [0.0, 1], "lat": [0, 90.0], "lon": [90.0, 0]})
+    named = name_variables("t", ("lat", "lon"), "sphere")
+    rows = read_function_rows(table, named, "function")["a"]
+    assert_allclose(rows.y, [[0, 1, 0], [0, 0, 1]], atol=1e-12)
+
+
+def test_rows_without_values_are_left_out(frame, tmp_path):
+    functions = read_function_rows(frame, LEVELS, "function")
+    task = {"kind": "k", "function": 7, "context": [0, 1], "target": [2, 1]}
+    path = tmp_path / "tasks.json"
+    path.write_text(json.dumps({"tasks": [task]}))
+    for tasks in ([task], path):
+        (read,) = read_tasks(tasks, functions)
+        assert read.function == "7" and len(read.context.x) == len(read.target.x) == 1
+
+
+WRONG = {
+    "no such function": ({"function": "8"}, "expected a function of the table in task 0, got '8'"),
+    "rows beyond the end": ({"target": [3]}, "expected rows 0 to 2 of '7' in task 0"),
+    "nothing to predict": ({"target": [1]}, "expected targets with values in task 0, got none"),
+    "no kind": ({"kind": None, "context": None}, "expected kind, function, context and target"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_tasks_are_refused(case, frame):
+    change, message = WRONG[case]
+    task = {"kind": "k", "function": "7", "context": [0], "target": [2], **change}
+    with pytest.raises(ValueError, match=message):
+        read_tasks([task], read_function_rows(frame, LEVELS, "function"))
+
+
+def test_a_file_that_holds_no_tasks_is_refused(tmp_path):
+    (tmp_path / "tasks.json").write_text("{}")
+    with pytest.raises(ValueError, match="expected tasks in"):
+        read_tasks(tmp_path / "tasks.json", {})
+
+
+def test_random_tasks_part_the_rows(frame):
+    table = pd.DataFrame({"function": np.repeat([1, 2], 10), "t": np.tile(range(10, 0, -1), 2)})
+    functions = read_function_rows(table.assign(level=0.5), LEVELS, "function")
+    tasks = random_tasks(functions, contexts=(3, 12), forecast=True, max_targets=4, repeats=2)
+    assert [task["kind"] for task in tasks] == ["ctx3"] * 4 + ["forecast"] * 4
+    for task in tasks:
+        assert len(task["target"]) == 4 and not set(task["target"]) & set(task["context"])
+    assert tasks[-1]["context"] == [6, 7, 8, 9]  # the earliest 40 %, which stand last
+    assert tasks[0] != tasks[2]
+    with pytest.raises(ValueError, match="expected functions of more than 12 points, got none"):
+        random_tasks(functions, contexts=(12,))

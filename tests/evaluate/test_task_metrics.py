@@ -1,0 +1,50 @@
+"""Means per kind and standard errors over functions, against formulas."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from geomndp.evaluate.task_metrics import TaskMetrics, compare, paired_differences
+
+
+def metrics(joint, kinds="aaaabb", functions="uvuvuv"):
+    """Six tasks of two kinds and two functions."""
+    values = {"joint": np.asarray(joint, float), "squared_error": np.full(6, 4.0)}
+    return TaskMetrics(tuple(kinds), tuple(functions), values, np.zeros((6, 1)))
+
+
+def test_standard_errors_are_over_functions():
+    summary = metrics([1, 2, 3, 6, 0, 0]).summary()
+    mean, error = summary["a"]["joint"]
+    assert mean == 3 and summary["a"]["tasks"] == 4
+    assert_allclose(error, np.std([2, 4], ddof=1) / np.sqrt(2))
+    assert summary["a"]["rmse"] == [2.0, 0.0]
+
+
+def test_one_function_has_no_standard_error():
+    assert metrics(range(6), functions="uuuuuu").summary()["b"]["joint"][1] is None
+
+
+def test_differences_are_paired():
+    first, second = metrics([1, 2, 3, 6, 7, 9]), metrics([0, 1, 2, 5, 5, 7])
+    by_kind = {d.kind: d for d in paired_differences(first, second)}
+    assert by_kind["a"][2:] == (1, 0) and by_kind["b"][2:] == (2, 0)
+    assert by_kind["all"].mean == 1.5
+    assert_allclose(by_kind["all"].standard_error, 0, atol=1e-12)
+    with pytest.raises(ValueError, match="expected metrics of the same tasks"):
+        paired_differences(first, metrics(range(6), functions="uvuvuw"))
+
+
+def test_the_error_of_the_mean_over_kinds_is_that_of_function_means():
+    """Where all functions have the same tasks, it is the plain one of their means over kinds."""
+    joint = np.array([1.0, 5, 2, 3, 4, 9])
+    (difference,) = [d for d in paired_differences(metrics(joint), metrics(np.zeros(6)))][2:]
+    means = [np.mean([np.mean(joint[[i, i + 2]]), joint[i + 4]]) for i in (0, 1)]
+    assert_allclose(difference.mean, np.mean(means))
+    assert_allclose(difference.standard_error, np.std(means, ddof=1) / np.sqrt(2))
+
+
+def test_a_table_has_the_first_as_reference():
+    rows = compare({"ours": metrics([2, 2, 2, 2, 2, 2]), "theirs": metrics([1, 2, 1, 2, 1, 1])})
+    assert list(rows.kind) == ["a", "a", "b", "b"]
+    assert list(rows.joint_gain) == [0, 0.5, 0, 1] and set(rows.rmse) == {2.0}
