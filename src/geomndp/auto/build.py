@@ -31,7 +31,7 @@ from geomndp.data import (
 )
 from geomndp.model import Model, TrainingPlan
 from geomndp.model.inputs import Seed, as_key
-from geomndp.tables import CODOMAINS, Functions, read_functions
+from geomndp.tables import CODOMAINS, Functions, read_functions, read_groups
 from geomndp.train import default_loss
 
 MAX_POINTS = 256  # points of a function in a batch
@@ -47,6 +47,8 @@ def build(
     inputs: Any = None,
     outputs: Any = None,
     representations: Any = None,
+    groups: Any = None,
+    ordered: bool = False,
     batch_size: int = 64,
     key: Seed | None = None,
     **options: Any,
@@ -69,12 +71,16 @@ def build(
             the longitude.
         representations: "scalar", "vector", ... of the outputs under E(2) or E(3), components in
             the order of the inputs.
+        groups: Name of a column or variable with one label per function, or the labels: functions
+            of one label (scans of a person) are held out for validation together.
+        ordered: Whether functions follow each other in time, in the order of their labels: then
+            the last ones are held out.
         batch_size: Functions per training step.
         key: Random key or seed of the network's parameters.
         **options: Options of the network, such as `width`, instead of the chosen ones.
 
     Returns:
-        A plan: `print` it to see what was chosen, `gn.fit(plan, steps=..., key=...)` trains it.
+        A plan: `print` it to see what was chosen, `gn.fit(plan, key=...)` fits it.
 
     Raises:
         ValueError: If the table, the symmetry and the options do not fit together.
@@ -84,6 +90,9 @@ def build(
     """
     _validation.one_of("symmetry", symmetry, SYMMETRIES)
     _validation.one_of("codomain", codomain, CODOMAINS)
+    labels = None
+    if groups is not None:
+        dataset, labels = read_groups(dataset, groups, function)
     functions = read_functions(
         dataset,
         function=function,
@@ -104,7 +113,10 @@ def build(
     peak = PEAKS.get(type(net), 1e-3)
     weights = sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(net, eqx.is_array)))
     words = choices(functions, model, net, data, symmetry, weights, peak)
-    return TrainingPlan(model, data, default_loss(codomain), peak, words)
+    if labels is not None and len(labels) != len(functions.x):
+        raise ValueError(f"expected {len(functions.x)} groups, one per function, got {len(labels)}")
+    loss = default_loss(codomain)
+    return TrainingPlan(model, data, loss, peak, words, functions, labels, ordered)
 
 
 def _stream(

@@ -27,6 +27,8 @@ class ResampledGenerator(AbstractGenerator):
         forecast_share: Share of the functions whose context is what comes first in the order of the
             first input, so that a model learns to forecast.
         max_points: Most points of a function in a batch, a random subset; by default all.
+        num_functions: Only the first so many functions are drawn, by default all. Generators that
+            differ in this number and in values alone share their compiled programs.
     """
 
     functions: Batch
@@ -35,6 +37,7 @@ class ResampledGenerator(AbstractGenerator):
     thinned_share: float = eqx.field(default=0.0, static=True)
     forecast_share: float = eqx.field(default=0.0, static=True)
     max_points: int | None = eqx.field(default=None, static=True)
+    num_functions: Int[Array, ""] | None = None
 
     def __check_init__(self):
         _validation.at_least(1, batch_size=self.batch_size)
@@ -47,7 +50,8 @@ class ResampledGenerator(AbstractGenerator):
     def draw(self, key):
         """Make a batch of functions from the data set, with replacement."""
         row_key, order_key, context_key = jr.split(key, 3)
-        rows = jr.randint(row_key, (self.batch_size,), 0, len(self.functions.x), jnp.int32)
+        count = len(self.functions.x) if self.num_functions is None else self.num_functions
+        rows = jr.randint(row_key, (self.batch_size,), 0, count, jnp.int32)
         x, y, mask = (values[rows] for values in self.functions[:3])
         # Real points first, in random order; padding last.
         ranks = jr.uniform(order_key, mask.shape, mask.dtype) - mask

@@ -24,6 +24,7 @@ from geomndp.model.model import Model, in_full_precision
 from geomndp.model.record import with_support
 from geomndp.model.units import common_centre, to_model_units
 from geomndp.score import NetworkScore
+from geomndp.tables import Functions
 from geomndp.train import DenoisingLoss, History, adam, fit_score
 
 WIDTH = 100
@@ -34,8 +35,9 @@ WIDTH = 100
 class TrainingPlan:
     """An untrained model, its training functions and how to train it.
 
-    `print` shows the description; `gn.fit(plan, steps=..., key=...)` trains the model, and any
-    option of `fit` given there comes first.
+    `print` shows the description; `gn.fit(plan, key=...)` chooses between this model and simple
+    ones, `gn.fit(plan, steps=..., key=...)` trains it alone, and any option of `fit` given there
+    comes first.
 
     Attributes:
         model: The untrained model.
@@ -43,6 +45,10 @@ class TrainingPlan:
         loss: The loss.
         peak_learning_rate: Highest learning rate.
         description: Pairs of what was chosen and how.
+        functions: The training functions in the data's units, from which validation tasks are
+            drawn; None where there are none to choose by.
+        groups: One label per function: functions of one label are held out together.
+        ordered: Whether the functions follow each other in time: the last ones are held out.
     """
 
     model: Model
@@ -50,6 +56,9 @@ class TrainingPlan:
     loss: DenoisingLoss
     peak_learning_rate: float
     description: tuple[tuple[str, str], ...]
+    functions: Functions | None = None
+    groups: tuple[str, ...] | None = None
+    ordered: bool = False
 
     peak = renamed_attribute("peak_learning_rate")
     choices = renamed_attribute("description")

@@ -2,6 +2,7 @@
 
 from geomndp._deprecated import deprecated_names
 from geomndp.tables.functions import Functions, read_functions
+from geomndp.tables.groups import read_groups
 from geomndp.tables.infer_columns import latlon_names
 from geomndp.tables.to_arrays import (
     Rows,
@@ -26,6 +27,7 @@ __all__ = [
     "name_variables",
     "noise_from_km",
     "read_functions",
+    "read_groups",
     "read_inputs",
     "read_observations",
     "read_rows",

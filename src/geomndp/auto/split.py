@@ -1,0 +1,74 @@
+"""Which functions are held out for validation: at random, by group, or the last in time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from geomndp import _validation
+
+HELD_OUT = 0.2
+"""Share of the functions that validate."""
+FEW_FUNCTIONS = 40
+"""Fewer functions than this are cross-validated."""
+NUM_FOLDS = 5
+
+
+class ValidationSplit(NamedTuple):
+    """Rows of the functions that a candidate is fitted to, and of those that validate it."""
+
+    train: np.ndarray
+    held_out: np.ndarray
+
+
+def split_functions(
+    count: int,
+    *,
+    seed: int,
+    groups: Sequence[str] | None = None,
+    ordered: bool = False,
+) -> tuple[ValidationSplit, ...]:
+    """Hold out a fifth of the functions; of few functions, each fifth in turn.
+
+    Functions of a group stay together. Functions in the order of time are held out in one piece:
+    the last ones, or, in cross-validation, one stretch after the other.
+
+    Args:
+        count: Number of functions.
+        seed: Seed of the choice.
+        groups: One label per function; functions of one label are never divided.
+        ordered: Whether functions follow each other in time.
+
+    Returns:
+        One split, or `NUM_FOLDS` of them for fewer than `FEW_FUNCTIONS` functions.
+
+    Raises:
+        ValueError: If there are fewer than two groups to divide.
+    """
+    labels = np.arange(count) if groups is None else _numbered(groups, count)
+    num_groups = len(np.unique(labels))
+    if num_groups < 2:
+        raise ValueError(f"expected at least 2 functions or groups to hold out, got {num_groups}")
+    pieces = min(NUM_FOLDS, num_groups)
+    position = np.arange(num_groups)
+    if not ordered:
+        position = np.random.default_rng(seed).permutation(num_groups)
+    fold = (position * pieces) // num_groups
+    if count >= FEW_FUNCTIONS:
+        return (_split(fold[labels] == pieces - 1),)
+    return tuple(_split(fold[labels] == number) for number in range(pieces))
+
+
+def _split(held_out: np.ndarray) -> ValidationSplit:
+    return ValidationSplit(np.flatnonzero(~held_out), np.flatnonzero(held_out))
+
+
+def _numbered(groups: Sequence[str], count: int) -> np.ndarray:
+    """Labels as numbers, in the order of their first function."""
+    if len(groups) != count:
+        raise ValueError(f"expected one group per function, {count}, got {len(groups)}")
+    first = {label: number for number, label in enumerate(dict.fromkeys(groups))}
+    _validation.at_least(1, groups=len(first))
+    return np.array([first[label] for label in groups])

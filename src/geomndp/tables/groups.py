@@ -1,0 +1,47 @@
+"""Groups of functions that belong together: scans of a person, years of a station."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from geomndp.tables.infer_columns import FUNCTION
+from geomndp.tables.pandas_adapter import is_frame, series
+from geomndp.tables.variables import as_names
+
+
+def read_groups(table: Any, groups: Any, function: Any = None) -> tuple[Any, tuple[str, ...]]:
+    """Read one group label per function, in the order in which `read_functions` has them.
+
+    Args:
+        table: The DataFrame or Dataset of the functions.
+        groups: Name of a column, which has one value per function, or of a variable over the
+            dimension(s) of the functions; or one label per function.
+        function: Name of the DataFrame's column that names functions.
+
+    Returns:
+        The table without the column or variable, and the labels.
+
+    Raises:
+        ValueError: If a function has several groups, or the name is not in the table.
+    """
+    if not isinstance(groups, str):
+        return table, tuple(str(label) for label in groups)
+    if not is_frame(table):
+        if groups not in table.variables:
+            raise ValueError(f"expected groups to be a variable of the Dataset, got {groups!r}")
+        labels = np.asarray(table[groups].values).reshape(-1)
+        return table.drop_vars(groups), tuple(map(str, labels))
+    (name,) = as_names("function", FUNCTION if function is None else function, 1)
+    columns = (series(table, column).to_numpy() for column in (name, groups))
+    functions, labels = ([str(value) for value in column] for column in columns)
+    by_function: dict[str, str] = {}
+    for label, group in zip(functions, labels, strict=True):
+        if by_function.setdefault(label, group) != group:
+            raise ValueError(
+                f"expected one value of {groups!r} per function, got several in {label!r}"
+            )
+    # Functions are numbered in the order of their labels, whatever these are.
+    order = np.unique(series(table, name).to_numpy())
+    return table.drop(columns=groups), tuple(by_function[str(label)] for label in order)

@@ -1,0 +1,85 @@
+"""Held-out functions: how many, whole groups, the last in time."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+from geomndp import build
+from geomndp.auto.split import FEW_FUNCTIONS, NUM_FOLDS, split_functions
+from geomndp.tables import read_groups
+
+from .helper import TINY
+
+
+@pytest.mark.parametrize("count", [2, 3, 7, 39, 40, 41, 200])
+@pytest.mark.parametrize("ordered", [True, False])
+def test_every_function_is_either_fitted_or_held_out(count, ordered):
+    splits = split_functions(count, seed=count, ordered=ordered)
+    for train, held_out in splits:
+        assert sorted([*train, *held_out]) == list(range(count))
+        assert len(train) and len(held_out)
+    if count < FEW_FUNCTIONS:
+        together = np.concatenate([split.held_out for split in splits])
+        assert sorted(together) == list(range(count))
+    else:
+        (split,) = splits
+        assert abs(len(split.held_out) - count / NUM_FOLDS) <= 1
+
+
+def test_the_last_functions_in_time_are_held_out():
+    ((train, held_out),) = split_functions(100, seed=0, ordered=True)
+    assert train.max() < held_out.min() == 80
+
+
+@pytest.mark.parametrize("count", [30, 90])
+def test_groups_are_never_divided(count):
+    groups = [f"person {i // 3}" for i in range(count)]
+    for train, held_out in split_functions(count, seed=1, groups=groups):
+        assert not {groups[i] for i in train} & {groups[i] for i in held_out}
+
+
+def test_another_seed_holds_out_others():
+    first, second = (split_functions(60, seed=seed)[0].held_out for seed in (0, 1))
+    assert set(first) != set(second)
+    assert set(first) == set(split_functions(60, seed=0)[0].held_out)
+
+
+def test_one_group_cannot_be_divided():
+    with pytest.raises(ValueError, match="at least 2 functions or groups"):
+        split_functions(5, seed=0, groups=["a"] * 5)
+
+
+@pytest.fixture
+def scans():
+    """Functions "10", "9", ... whose labels do not come in the order of the rows."""
+    labels = np.repeat([f"scan {i}" for i in (10, 9, 2, 1)], 3)
+    person = np.repeat([1, 1, 2, 2], 3)
+    x = np.tile(np.arange(3.0), 4)
+    return pd.DataFrame({"scan": labels, "person": person, "x": x, "y": np.sin(x + person)})
+
+
+def test_groups_of_a_column_follow_the_functions(scans):
+    plan = build(scans, function="scan", inputs="x", groups="person", **TINY)
+    assert plan.groups == ("2", "1", "2", "1")  # scan 1, scan 10, scan 2, scan 9
+    assert plan.functions.variables.output_names == ("y",)
+    assert not plan.ordered
+
+
+def test_a_function_has_one_group(scans):
+    scans.loc[0, "person"] = 7
+    with pytest.raises(ValueError, match=r"one value of 'person' per function, got .*scan 10"):
+        read_groups(scans, "person", "scan")
+
+
+def test_groups_of_a_dataset_and_labels():
+    table = xr.Dataset(
+        {"y": (("function", "x"), np.random.default_rng(0).normal(size=(4, 3)))},
+        {"x": np.arange(3.0), "site": ("function", ["a", "b", "a", "b"])},
+    )
+    assert build(table, groups="site", **TINY).groups == ("a", "b", "a", "b")
+    assert build(table.drop_vars("site"), groups=[1, 1, 2, 2], **TINY).groups == tuple("1122")
+    with pytest.raises(ValueError, match="expected 4 groups, one per function, got 3"):
+        build(table.drop_vars("site"), groups=[1, 2, 3], **TINY)
+    with pytest.raises(ValueError, match="groups to be a variable"):
+        build(table, groups="place", **TINY)
