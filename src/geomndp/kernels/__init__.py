@@ -2,7 +2,13 @@
 
 from geomndp.kernels.algebra import Product, Scaled, Sum
 from geomndp.kernels.base import AbstractKernel, Diagonal, White
+from geomndp.kernels.coregionalised import Coregionalised
+from geomndp.kernels.modulated import Modulated
+from geomndp.kernels.periodic_inputs import PeriodicInputs
+from geomndp.kernels.regression import KernelRegression
+from geomndp.kernels.shrunk import ShrunkCovariance
 from geomndp.kernels.stationary import (
+    Bias,
     Matern12,
     Matern32,
     Matern52,
@@ -14,16 +20,22 @@ from geomndp.kernels.vector import CurlFree, DivergenceFree
 
 __all__ = [
     "AbstractKernel",
+    "Bias",
+    "Coregionalised",
     "CurlFree",
     "Diagonal",
     "DivergenceFree",
     "Hessian",
+    "KernelRegression",
     "Matern12",
     "Matern32",
     "Matern52",
+    "Modulated",
     "Periodic",
+    "PeriodicInputs",
     "Product",
     "Scaled",
+    "ShrunkCovariance",
     "SquaredExponential",
     "Sum",
     "White",

@@ -112,6 +112,28 @@ class Matern52(AbstractStationary):
         return (1 + s + s**2 / 3) * jnp.exp(-s)
 
 
+@_registry.tagged("kernel/bias")
+class Bias(AbstractKernel):
+    """Constant functions of random height.
+
+    Args:
+        variance: Variance of the height.
+    """
+
+    variance: float = 1.0
+    shared = True
+
+    def __check_init__(self):
+        _validation.positive(variance=self.variance)
+
+    @property
+    def dim(self) -> int:
+        return 1
+
+    def __call__(self, x1, x2):
+        return jnp.asarray(self.variance, dtype=x1.dtype).reshape(1, 1)
+
+
 @_registry.tagged("kernel/periodic")
 class Periodic(AbstractKernel):
     r"""$v \exp(-\sum \sin^2(\pi (x_1 - x_2) / \rho) / 2 \ell^2)$ (MacKay 1998): periodic functions.

@@ -1,0 +1,57 @@
+"""Kernels whose standard deviation varies with the input."""
+
+import jax
+import jax.numpy as jnp
+
+from geomndp import _registry
+from geomndp.kernels.base import AbstractKernel, Mean, mean_values
+
+
+@_registry.tagged("kernel/modulated")
+class Modulated(AbstractKernel):
+    r"""$s(x_1) \, k(x_1, x_2) \, s(x_2)$: the law of s(x) f(x), one factor per output.
+
+    Args:
+        kernel: Covariance k of f, with p outputs.
+        scale: The function s, from inputs (n, d) to (n, p).
+
+    Example:
+        White noise whose variance depends on the input: `Modulated(White(), scale)`.
+    """
+
+    kernel: AbstractKernel
+    scale: Mean
+
+    @property
+    def dim(self) -> int:
+        return self.kernel.dim
+
+    @property
+    def shared(self) -> bool:
+        return self.kernel.shared and self.dim == 1
+
+    @property
+    def white(self) -> bool:
+        return self.kernel.white
+
+    def _scale(self, x):
+        return mean_values(self.scale, x, self.dim)
+
+    def __call__(self, x1, x2):
+        s1, s2 = self._scale(x1[None])[0], self._scale(x2[None])[0]
+        return s1[:, None] * self.kernel(x1, x2) * s2[None, :]
+
+    def cross(self, x1, x2):
+        s1, s2 = self._scale(x1), self._scale(x2)
+        matrix = self.kernel.cross(x1, x2)
+        if self.kernel.shared and not self.shared:
+            matrix = jnp.kron(matrix, jnp.eye(self.dim, dtype=x1.dtype))
+        return s1.reshape(-1, 1) * matrix * s2.reshape(1, -1)
+
+    def gram(self, x, mask=None):
+        return self.kernel.gram(x).scale(self._scale(x)).masked(mask)
+
+    def diagonal(self, x):
+        return jax.vmap(lambda row: self.kernel.gram(row[None]).diagonal()[0])(x) * (
+            self._scale(x) ** 2
+        )
