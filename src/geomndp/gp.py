@@ -12,27 +12,14 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 
-from geomndp import _validation
-from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray, Scalar
+from geomndp import _validation, linalg
+from geomndp._types import Array, Float, Inputs, Mask, Outputs, PerPoint, PRNGKeyArray, Scalar
 from geomndp.kernels import AbstractKernel
 from geomndp.kernels.base import Constant, Mean, mean_values
-from geomndp.linalg import AbstractGram, Conditioning, MatrixGram, join_masks, zero_masked
+from geomndp.linalg import AbstractGram, Conditioning, MatrixGram, variances, zero_masked
 from geomndp.predictive import AbstractPredictive, AbstractProcess, LogProb, exact_log_prob
 
 __all__ = ["GP", "AbstractGP", "ConditionedGP", "Constant", "Mean", "mean_values", "variances"]
-
-
-def variances(noise, x: Inputs) -> Float[Array, " n"]:
-    """Noise variances, one per point.
-
-    Args:
-        noise: One variance for all points, or one per point (n,).
-        x: Inputs, shape (n, d).
-
-    Returns:
-        Shape (n,).
-    """
-    return jnp.broadcast_to(jnp.asarray(noise, dtype=x.dtype), (len(x),))
 
 
 class AbstractGP(AbstractProcess, AbstractPredictive):
@@ -60,7 +47,7 @@ class AbstractGP(AbstractProcess, AbstractPredictive):
 
         Args:
             x: Inputs, shape (n, d).
-            mask: 1 for real rows, 0 for padding, shape (n,).
+            mask: 1 for real rows, 0 for padding, shape (n,); or per value, (n, p).
 
         Returns:
             Operator on (n, p) arrays.
@@ -98,14 +85,14 @@ class AbstractGP(AbstractProcess, AbstractPredictive):
         Args:
             x: Inputs, shape (n, d).
             y: Values, shape (n, p).
-            mask: 1 for real rows, 0 for padding, shape (n,).
+            mask: 1 for real rows, 0 for padding, shape (n,); or per value, (n, p).
             key: Not needed.
 
         Returns:
-            Nats over the unmasked rows.
+            Nats over the unmasked values.
         """
         _validation.function(x, y, dim=self.dim, mask=mask)
-        x = zero_masked(x, mask)
+        x = zero_masked(x, linalg.row_mask(mask))
         return self.gram(x, mask).log_density(y - self.mean_at(x), mask)
 
     def log_prob_info(
@@ -137,7 +124,10 @@ class GP(AbstractGP):
     Args:
         kernel: Covariance of the function.
         mean: Mean function, from inputs (n, d) to (n, p); None is zero.
-        noise: Variance of independent noise on every value.
+        noise: Variance of independent noise, one for all values or one per output.
+
+    Raises:
+        ValueError: If a variance is negative, or there are not as many as outputs.
 
     Example:
         ```python
@@ -150,10 +140,12 @@ class GP(AbstractGP):
 
     kernel: AbstractKernel
     mean: Mean | None = None
-    noise: float = 0.0
+    noise: float | tuple[float, ...] = 0.0
 
     def __check_init__(self):
         _validation.not_negative(noise=self.noise)
+        if isinstance(self.noise, tuple) and len(self.noise) != self.dim:
+            raise ValueError(f"expected {self.dim} noise variances, got {len(self.noise)}")
 
     @property
     def dim(self) -> int:
@@ -163,7 +155,10 @@ class GP(AbstractGP):
         return mean_values(self.mean, x, self.dim)
 
     def gram(self, x, mask=None):
-        return self.kernel.gram(x).add_diagonal(variances(self.noise, x)).masked(mask)
+        noise = self.noise
+        if isinstance(noise, tuple):
+            noise = jnp.broadcast_to(jnp.asarray([noise], dtype=x.dtype), (len(x), self.dim))
+        return self.kernel.gram(x).add_diagonal(variances(noise, x)).masked(mask)
 
     def condition(
         self, x: Inputs, y: Outputs, noise=0.0, mask: Mask | None = None
@@ -173,8 +168,9 @@ class GP(AbstractGP):
         Args:
             x: Context inputs, shape (n, d); n = 0 gives the prior.
             y: Observed values, shape (n, p).
-            noise: Variance of further errors of y, one for all or one per point (n,).
-            mask: 1 for real rows, 0 for padding, shape (n,).
+            noise: Variance of further errors of y, one for all, one per point (n,), or per value
+                (n, p).
+            mask: 1 for real rows, 0 for padding, shape (n,); or per value, (n, p).
 
         Returns:
             The posterior, itself a Gaussian process.
@@ -184,7 +180,8 @@ class GP(AbstractGP):
         """
         _validation.function(x, y, dim=self.dim, mask=mask)
         _validation.not_negative(noise=noise)
-        return ConditionedGP(self, zero_masked(x, mask), y, variances(noise, x), mask)
+        x = zero_masked(x, linalg.row_mask(mask))
+        return ConditionedGP(self, x, y, variances(noise, x), mask)
 
 
 class ConditionedGP(AbstractGP):
@@ -196,7 +193,7 @@ class ConditionedGP(AbstractGP):
     prior: GP
     x: Inputs
     y: Outputs
-    noise: Float[Array, " n"]
+    noise: PerPoint
     mask: Mask | None
 
     @property
@@ -208,9 +205,12 @@ class ConditionedGP(AbstractGP):
 
     def _conditioning(self, observed: MatrixGram, x: Inputs) -> Conditioning:
         cross = self.prior.kernel.cross(x, self.x)
+        if self.prior.kernel.shared and not observed.shared:
+            cross = linalg.per_output(cross, self.dim)
         if self.mask is not None:
-            keep = jnp.repeat(self.mask, cross.shape[1] // len(self.x)) > 0
-            cross = jnp.where(keep[None, :], cross, 0.0)
+            copies = cross.shape[1] // len(self.x)
+            keep = jnp.broadcast_to(linalg.columns(self.mask, self.dim), (len(self.x), copies)) > 0
+            cross = jnp.where(keep.reshape(1, -1), cross, 0.0)
         return Conditioning(observed.cholesky(), cross.T)
 
     def mean_at(self, x):
@@ -240,8 +240,8 @@ class ConditionedGP(AbstractGP):
         _validation.not_negative(noise=noise)
         return ConditionedGP(
             self.prior,
-            jnp.concatenate([self.x, zero_masked(x, mask)]),
+            jnp.concatenate([self.x, zero_masked(x, linalg.row_mask(mask))]),
             jnp.concatenate([self.y, y]),
-            jnp.concatenate([self.noise, variances(noise, x)]),
-            join_masks(self.mask, mask, len(self.x), len(x), x.dtype),
+            linalg.join_per_point(self.noise, variances(noise, x)),
+            linalg.join_masks(self.mask, mask, len(self.x), len(x), x.dtype),
         )

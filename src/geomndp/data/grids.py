@@ -105,6 +105,8 @@ def noisy_covariance(gp: GP, x: Inputs) -> Float[Array, "m m"]:
         Covariance of the noisy values, as of `covariance`, in the type of x.
     """
     matrix = gp.kernel.cross(x, x)
+    if isinstance(gp.noise, tuple):
+        raise ValueError(f"expected one noise variance for all outputs, got {gp.noise}")
     return matrix + gp.noise * jnp.eye(len(matrix), dtype=x.dtype)
 
 

@@ -66,10 +66,13 @@ class Gaussian(SyntheticProcess):
         _validation.positive(power=power)
         if gp.mean is not None:
             raise ValueError("expected a Gaussian process without a mean function")
+        if isinstance(gp.noise, tuple):
+            raise ValueError(f"expected one noise variance for all outputs, got {gp.noise}")
         self.gp, self.power = gp, power
 
     @property
     def noise(self) -> float:
+        assert not isinstance(self.gp.noise, tuple)
         return self.gp.noise
 
     @property

@@ -77,6 +77,7 @@ class ShrunkCovariance(AbstractKernel):
             gram = np.asarray(kernel.gram(jnp.asarray(x)).dense())
         gram = gram + np.diag(np.tile(noise, len(x)) + 1e-9 * gram.diagonal().mean())
         covariance = np.asarray(covariance, np.float64)
+        _validation.shape("covariance", covariance, gram.shape)
         variances = tuple(float(value) for value in noise)
         return cls(kernel, x, covariance, np.linalg.inv(gram), float(weight), variances)
 
@@ -88,7 +89,7 @@ class ShrunkCovariance(AbstractKernel):
     def shared(self) -> bool:
         return self.dim == 1
 
-    def _dense(self, x1: Inputs, x2: Inputs) -> Float[Array, "a b"]:
+    def _dense(self, x1: Inputs, x2: Float[Array, "m d"]) -> Float[Array, "a b"]:
         """Covariances of the kernel k on flattened indices."""
         cross = self.kernel.cross(x1, x2)
         return per_output(cross, self.dim) if self.kernel.shared else cross

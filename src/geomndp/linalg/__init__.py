@@ -21,6 +21,7 @@ from geomndp.linalg.masks import (
     of_one_rank,
     per_point,
     row_mask,
+    variances,
     zero_masked,
 )
 from geomndp.linalg.matrix import MatrixGram, apply, jitter, per_output
@@ -45,5 +46,6 @@ __all__ = [
     "row_mask",
     "safe_sqrt",
     "solve_lower",
+    "variances",
     "zero_masked",
 ]

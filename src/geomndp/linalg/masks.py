@@ -115,3 +115,17 @@ def of_one_rank(*values: Float[Array, "_ ..."]) -> tuple[Array, ...]:
     return tuple(
         v if v.ndim == 2 else jnp.broadcast_to(v[:, None], (len(v), max(groups))) for v in values
     )
+
+
+def variances(noise, x: Float[Array, "n d"]) -> PerPoint:
+    """Noise variances, one per point, or per point and output.
+
+    Args:
+        noise: One variance for all values, or one per point (n,), or per value (n, p).
+        x: Float[Array, "n d"], shape (n, d).
+
+    Returns:
+        Shape (n,) or (n, p).
+    """
+    noise = jnp.asarray(noise, dtype=x.dtype)
+    return noise if noise.ndim == 2 else jnp.broadcast_to(noise, (len(x),))
