@@ -22,6 +22,7 @@ PACKAGES = (
     "law",
     "likelihood",
     "linalg",
+    "marginals",
     "model",
     "noising",
     "plot",

@@ -32,7 +32,7 @@ LAYERS = (
     ("_validation",),
     ("_arrays",),
     ("linalg",),
-    ("geometry", "equivariance"),
+    ("geometry", "equivariance", "marginals"),
     ("kernels", "predictive"),
     ("gp",),
     ("noising",),

@@ -17,6 +17,7 @@ from geomndp._types import Array, Float, Inputs, Mask, Outputs, PerPoint, PRNGKe
 from geomndp.kernels import AbstractKernel
 from geomndp.kernels.base import Constant, Mean, mean_values
 from geomndp.linalg import AbstractGram, Conditioning, MatrixGram, variances, zero_masked
+from geomndp.marginals import NormalMarginals
 from geomndp.predictive import AbstractPredictive, AbstractProcess, LogProb, exact_log_prob
 
 __all__ = ["GP", "AbstractGP", "ConditionedGP", "Constant", "Mean", "mean_values", "variances"]
@@ -106,12 +107,16 @@ class AbstractGP(AbstractProcess, AbstractPredictive):
         """Joint log-density of values as by `log_prob`, with its errors, which are zero."""
         return exact_log_prob(self.log_prob(x, y, mask, key=key))
 
-    def mean_and_std(
-        self, x: Inputs, *, key: PRNGKeyArray | None = None
-    ) -> tuple[Outputs, Outputs]:
-        """Mean and standard deviation (n, p) of y at inputs (n, d), noise included; exact."""
+    @property
+    def exact_marginals(self) -> bool:
+        return True
+
+    def marginals(
+        self, x: Inputs, *, key: PRNGKeyArray | None = None, num_samples: int = 0
+    ) -> NormalMarginals:
+        """Normal laws of y at inputs (n, d), noise included; exact."""
         _validation.function(x, dim=self.dim)
-        return self.mean_at(x), jnp.sqrt(self.gram(x).diagonal())
+        return NormalMarginals(self.mean_at(x), jnp.sqrt(self.gram(x).diagonal()))
 
     def mean_and_covariance(self, x: Inputs) -> tuple[Outputs, Float[Array, "np np"]]:
         """Mean (n, p), and covariance (n p, n p) on flattened (point, output) indices."""

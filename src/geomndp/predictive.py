@@ -13,6 +13,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from geomndp._types import Array, Inputs, Int, Mask, Outputs, PRNGKeyArray, Scalar
+from geomndp.marginals import AbstractMarginals, SampleMarginals
 
 MOMENT_SAMPLES = 256
 """Samples from which mean and standard deviation are estimated where they are not known."""
@@ -126,11 +127,70 @@ class AbstractPredictive(eqx.Module):
         Raises:
             ValueError: If the moments are not known exactly and there is no key.
         """
+        marginals = self.marginals(x, key=key)
+        return marginals.mean(), marginals.std()
+
+    @property
+    def exact_marginals(self) -> bool:
+        """Whether `marginals` has a closed form, and needs no key."""
+        return False
+
+    def marginals(
+        self, x: Inputs, *, key: PRNGKeyArray | None = None, num_samples: int = MOMENT_SAMPLES
+    ) -> AbstractMarginals:
+        """Law of every value by itself, noise included: mean, std, quantiles, cdf.
+
+        Args:
+            x: Inputs, shape (n, d).
+            key: Random key, needed where there is no closed form.
+            num_samples: Number of samples that stand for the law then.
+
+        Returns:
+            Laws of the n p values.
+
+        Raises:
+            ValueError: If there is no closed form and no key.
+        """
         if key is None:
             name = type(self).__name__
             raise ValueError(f"expected a key to estimate the moments of {name}, got None")
-        samples = self.sample(x, key=key, num_samples=MOMENT_SAMPLES)
-        return jnp.mean(samples, axis=0), jnp.std(samples, axis=0, ddof=1)
+        return SampleMarginals(self.sample(x, key=key, num_samples=num_samples))
+
+    def mean(self, x: Any, *, key: Any = None) -> Any:
+        """Mean of every value, noise included.
+
+        Args:
+            x: Inputs, shape (n, d); a table where `sample` takes tables.
+            key: Random key, needed where there is no closed form.
+
+        Returns:
+            Shape (n, p), or a table at the locations of a table.
+        """
+        return self.marginals(x, key=key).mean()
+
+    def std(self, x: Any, *, key: Any = None) -> Any:
+        """Standard deviation of every value, noise included; arguments as those of `mean`."""
+        return self.marginals(x, key=key).std()
+
+    def quantile(
+        self, q: Any, x: Any, *, key: Any = None, num_samples: int = MOMENT_SAMPLES
+    ) -> Any:
+        """Quantiles of every value, noise included.
+
+        Args:
+            q: Probability level, or several.
+            x: Inputs, shape (n, d); a table where `sample` takes tables.
+            key: Random key, needed where there is no closed form.
+            num_samples: Number of samples that stand for the law then.
+
+        Returns:
+            Shape (n, p) for one level, (levels, n, p) for several, or a table at the locations of
+            a table.
+
+        Example:
+            `low, high = law.quantile([0.05, 0.95], x)`
+        """
+        return self.marginals(x, key=key, num_samples=num_samples).quantile(q)
 
 
 class AbstractProcess(eqx.Module):

@@ -140,7 +140,8 @@ class BoxCox(AbstractTransform):
 
     def inverse(self, z):
         xp = array_module(z)
-        tiny = float(np.finfo(np.dtype(getattr(z, "dtype", float))).eps)
+        dtype: Any = getattr(z, "dtype", np.float64)
+        tiny = float(np.finfo(dtype).eps)
         power = xp.maximum(self.exponent * z, tiny - 1)  # clipped at the end of the range
         return xp.exp(xp.log1p(power) / self.exponent) - self.shift
 
