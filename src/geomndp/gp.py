@@ -111,9 +111,7 @@ class AbstractGP(AbstractProcess, AbstractPredictive):
     def exact_marginals(self) -> bool:
         return True
 
-    def marginals(
-        self, x: Inputs, *, key: PRNGKeyArray | None = None, num_samples: int = 0
-    ) -> NormalMarginals:
+    def marginals(self, x: Inputs, *, key=None, num_samples: int = 0) -> NormalMarginals:
         """Normal laws of y at inputs (n, d), noise included; exact."""
         _validation.function(x, dim=self.dim)
         return NormalMarginals(self.mean_at(x), jnp.sqrt(self.gram(x).diagonal()))
