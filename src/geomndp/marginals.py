@@ -178,7 +178,7 @@ class MixtureMarginals(AbstractMarginals):
             return jnp.where(below, middle, low), jnp.where(below, high, middle)
 
         interval = jnp.min(ends, axis=0), jnp.max(ends, axis=0)
-        low, high = jax.lax.fori_loop(0, BISECTIONS, halve, interval)
+        _, high = jax.lax.fori_loop(0, BISECTIONS, halve, interval)
         # A level of 0 or 1 has its end itself, which may be infinite.
         value = jnp.where((interval[0] == interval[1]) | (level <= 0), interval[0], high)
         value = jnp.where(level >= 1, interval[1], value)
