@@ -38,22 +38,55 @@ class List:
 
 @dataclass(frozen=True)
 class Train:
-    """Train a model of an experiment from scratch, or resume a run that was stopped.
+    """Train a model of an experiment, or on the functions of a table, or resume a stopped run.
 
     Example: geomndp train regression1d/se --steps 19200 --out runs/se
+
+    Example: geomndp train days.csv --function day --inputs hour --outputs temp --out runs/mine
     """
 
-    name: Annotated[Positional[str], arg(metavar="EXPERIMENT")]
-    """Experiment: "regression1d/se", "vector-fields/div-free", "cyclones/ibtracs", ..."""
+    name: Annotated[Positional[str], arg(metavar="EXPERIMENT-OR-TABLE")]
+    """Experiment: "regression1d/se", "vector-fields/div-free", "cyclones/ibtracs", ...; or a file
+    of many functions: .csv, .parquet or .nc."""
     out: Annotated[str, arg(help="Folder for log, checkpoints and the model.")] = "run"
     steps: int | None = None
-    """Training steps; the experiment's own number by default."""
+    """Training steps; the experiment's own number by default. On a table: train one network for so
+    many steps instead of choosing among models within --minutes."""
+    minutes: float | None = None
+    """On a table: time for the whole choice; by default until validation stops improving, at most
+    5 minutes on a CPU."""
+    function: str | None = None
+    """On a table: column (.nc: dimension) that names the function of a row; "function" without."""
+    inputs: tuple[str, ...] = ()
+    """On a table: columns of the inputs."""
+    outputs: tuple[str, ...] = ()
+    """On a table: columns of the outputs; all other columns of numbers without. On the sphere the
+    latitude and the longitude."""
+    symmetry: str | None = None
+    """On a table: "translation" (default), "E(2)", "E(3)" or "none"."""
+    codomain: str | None = None
+    """On a table: "real" (default), or "sphere" for a latitude and a longitude."""
+    representations: tuple[str, ...] = ()
+    """On a table: "scalar", "vector", ... of the outputs under E(2) or E(3)."""
+    covariates: tuple[str, ...] = ()
+    """On a table: columns that are known everywhere, such as elevation."""
+    period: tuple[str, ...] = ()
+    """On a table: periodic inputs with their period, as day=365."""
+    noise: tuple[str, ...] = ()
+    """On a table: variance of the noise of its values: a number, a column, or temp=temp_var."""
+    groups: str | None = None
+    """On a table: column whose values stay together when functions are held out."""
+    ordered: bool = False
+    """On a table: functions stand in order of time, and the last are held out."""
+    drop_missing: bool = False
+    """On a table: drop rows that lack an output; without, only what is missing is left out."""
     batch_size: int | None = None
     """Functions per step; the experiment's own number by default."""
     seed: int = 1
     """Seed of parameters and data."""
     start: str | None = None
-    """Model (shipped name, path or folder) whose parameters training starts from."""
+    """Model (shipped name, path or folder) whose parameters training starts from; on a table its
+    units are kept."""
     peak_rate: float | None = None
     """Highest learning rate; the experiment's own by default."""
     compute_dtype: str | None = None
@@ -74,24 +107,42 @@ class Train:
 
 @dataclass(frozen=True)
 class Evaluate:
-    """Evaluate a model on the fixed test functions of its experiment.
+    """Evaluate a model on the fixed test functions of its experiment, or on those of a table.
 
     Example: geomndp evaluate regression1d/se --num 256
+
+    Example: geomndp evaluate runs/mine test.csv --context 3 10
     """
 
     name: Annotated[Positional[str], arg(metavar="MODEL")]
     """Shipped model, a path to one, or the folder of a training."""
+    table: Annotated[Positional[str], arg(metavar="TABLE")] = ""
+    """File of test functions (.csv, .parquet, .nc) with the model's columns."""
+    function: str | None = None
+    """On a table: column that names the function of a row; that of the training by default."""
+    context: tuple[int, ...] = (10,)
+    """On a table: numbers of random context points; all others, at most 60, are targets."""
+    forecast: bool = False
+    """On a table: also predict from the first 40 % of the points of a function."""
+    tasks: str | None = None
+    """On a table: JSON file of tasks: kind, function, context rows, target rows."""
+    against: tuple[str, ...] = ()
+    """On a table: further models, on the same tasks, with paired differences."""
+    figure: str | None = None
+    """On a table with --against: file for a figure of the comparison."""
+    num_samples: int = 256
+    """On a table: samples per task, where a law has no closed form."""
     experiment: str | None = None
     """Experiment whose test functions are used, if the model is not named like one."""
-    num: int = 64
-    """Test functions."""
+    num: int | None = None
+    """Test functions; 64 by default, of a table all."""
     region: str | None = None
     """1D: "in-range" (default) or "out-of-range" (inputs on [2, 6]); fields: "interpolation";
     cyclones: "interpolation" (default), "extrapolation" or "joint"."""
     route: str = "conditional"
     """"conditional" (one solve) or "joint" (two)."""
     probes: int | None = None
-    """Random probes of the divergence; exact without (fields: eight)."""
+    """Random probes of the divergence; exact without (fields and tables: eight)."""
     seed: int = 1234
     """Seed of the test functions."""
     data: str | None = None

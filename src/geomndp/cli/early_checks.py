@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from geomndp import _atomic_io, _pretrained, _validation
 from geomndp.cli.commands import Demo, Evaluate, Reproduce, Train
+from geomndp.cli.function_tables import read_test_table, read_training_table
+from geomndp.cli.table_files import is_file
 from geomndp.experiments.registry import experiment, find
 
 
@@ -16,24 +19,39 @@ def check_demo(command: Demo) -> None:
     _atomic_io.check_writable(Path(command.out) / "demo.html")
 
 
-def check_train(command: Train) -> None:
-    """Check numbers and the archive."""
+def check_train(command: Train) -> Any:
+    """Check numbers, and the archive of an experiment or the table, which is returned."""
     counts = {"steps": command.steps, "batch_size": command.batch_size}
     counts |= {"checkpoint_every": command.checkpoint_every, "functions": command.functions}
     _validation.at_least(1, **{name: value for name, value in counts.items() if value is not None})
+    if is_file(command.name):
+        return read_training_table(command)
+    _refuse(command, ON_TABLES[Train], "an experiment")
     experiment = find(command.name)
     experiment.options(data=command.data, functions=command.functions, split=command.split)
     _check_there("data", command.data)
+    return None
 
 
-def check_evaluate(command: Evaluate) -> None:
-    """Check the model, the archive and numbers."""
-    _validation.at_least(1, num=command.num)
+def check_evaluate(command: Evaluate) -> Any:
+    """Check the model, numbers, and the archive of an experiment or the table, returned if any."""
+    counts = {"num": command.num, "probes": command.probes}
+    _validation.at_least(1, **{name: value for name, value in counts.items() if value is not None})
     _validation.one_of("route", command.route, ("conditional", "joint"))
-    if command.probes is not None:
-        _validation.at_least(1, probes=command.probes)
-    _pretrained.document(_pretrained.find(command.name))
+    document = _pretrained.document(_pretrained.find(command.name))
+    if command.table:
+        return read_test_table(command, document)
+    _refuse(command, ON_TABLES[Evaluate], "test functions of an experiment")
     _check_there("data", command.data)
+    return None
+
+
+def _refuse(command: Any, options: tuple[str, ...], what: str) -> None:
+    """Refuse options that only a table has."""
+    for name in options:
+        if getattr(command, name) != getattr(type(command), name):
+            option = f"--{name.replace('_', '-')}"
+            raise ValueError(f"expected {option} with a table of functions only, got it with {what}")
 
 
 def check_reproduce(command: Reproduce) -> None:
@@ -49,6 +67,15 @@ def _check_there(option: str, path: str | None) -> None:
     if path is not None and not Path(path).exists():
         raise ValueError(f"expected a file or folder {path} for --{option}, got none")
 
+
+ON_TABLES = {
+    Train: (
+        *("minutes", "function", "inputs", "outputs", "symmetry", "codomain", "representations"),
+        *("covariates", "period", "noise", "groups", "ordered", "drop_missing"),
+    ),
+    Evaluate: ("function", "context", "forecast", "tasks", "against", "figure", "num_samples"),
+}
+"""Options of a command for tables alone."""
 
 CHECKS = {
     Demo: check_demo,

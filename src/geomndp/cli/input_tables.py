@@ -46,11 +46,11 @@ def read_tables(command: Predict) -> Tables:
         _validation.at_least(1, steps=command.steps)
     conditioned = isinstance(command, Condition)
     table = _observations(command) if conditioned else None
-    names = _names(command.name)
+    names = model_names(command.name)
     renamed = parse_columns(command.columns, names)
     if conditioned:
         table = rename(table, renamed)
-        _check_columns(table, (*names.inputs, *names.outputs))
+        check_columns(table, (*names.inputs, *names.outputs))
     targets = read_targets(command.targets, names, renamed)
     if command.out is not None:
         check_output(command.out)
@@ -70,7 +70,7 @@ def _observations(command: Condition) -> Any:
     return table
 
 
-def _names(model: str) -> Names:
+def model_names(model: str) -> Names:
     """Names of a model's columns, from its document alone."""
     variables = _pretrained.document(_pretrained.find(model)).get("variables")
     if variables is None:
@@ -85,7 +85,7 @@ def _names(model: str) -> Names:
     return Names(tuple(names[0]), tuple(names[1]))
 
 
-def _check_columns(table: Any, names: tuple[str, ...]) -> None:
+def check_columns(table: Any, names: tuple[str, ...]) -> None:
     """Refuse a table that lacks a column, or a level of its index."""
     if is_frame(table):
         names_present, what = [*table.columns, *table.index.names], "column"

@@ -111,11 +111,12 @@ def run(command: Any) -> None:
     for variable in THREADS:
         os.environ.setdefault(variable, "1")
     module, name = _RUN[type(command)]
-    read: tuple[input_tables.Tables, ...] = ()
+    read: tuple[Any, ...] = ()
     if isinstance(command, Predict):
         read = (input_tables.read_tables(command),)
     elif type(command) in early_checks.CHECKS:
-        early_checks.CHECKS[type(command)](command)
+        table = early_checks.CHECKS[type(command)](command)
+        read = () if table is None else (table,)
     getattr(importlib.import_module(f"geomndp.cli.{module}"), name)(command, *read)
 
 

@@ -14,8 +14,12 @@ from geomndp.cli.commands import Evaluate, Train
 from geomndp.experiments.registry import Experiment, find
 
 
-def train(command: Train) -> None:
-    """Train an experiment; the same command resumes a stopped run."""
+def train(command: Train, table: Any = None) -> None:
+    """Train an experiment, or on a table; the same command resumes a stopped run."""
+    if table is not None:
+        from geomndp.cli.own_data import train_on_table
+
+        return train_on_table(command, table, _network_options(command.net))
     import jax.random as jr
 
     from geomndp.model import fit
@@ -94,19 +98,24 @@ def _network_options(text: str) -> dict[str, Any]:
     return options
 
 
-def evaluate(command: Evaluate) -> None:
-    """Evaluate a model on the test functions of an experiment."""
+def evaluate(command: Evaluate, table: Any = None) -> None:
+    """Evaluate a model on the test functions of an experiment, or on those of a table."""
+    if table is not None:
+        from geomndp.cli.own_data import evaluate_on_table
+
+        return evaluate_on_table(command, table)
     from geomndp.model import load
 
     model, notes = load(command.name), _pretrained.metadata(command.name)
     name = command.experiment or notes.get("experiment", command.name)
     experiment = find(name)
     data = experiment.options(data=command.data, split=notes.get("split"))
-    with busy(f"evaluating {command.num} functions"):
+    num = 64 if command.num is None else command.num
+    with busy(f"evaluating {num} functions"):
         metrics = experiment.evaluate(
             model,
             name,
-            num=command.num,
+            num=num,
             region=command.region or experiment.regions[0],
             route=command.route,
             probes=command.probes,

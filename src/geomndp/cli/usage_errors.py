@@ -66,9 +66,11 @@ def _mistakes(command: type, rest: list[str]) -> Iterator[str]:
         if field.default is MISSING and field.name not in {*positional, *named.values()}
     ]
     free = [token for token in rest if not token.startswith("--")]
-    if len(free) >= len(positional):  # they may all be there, though not where they belong
+    optional = {field.name for field in fields(command) if field.default is not MISSING}
+    fewest = len(set(positional) - optional)
+    if len(free) >= fewest:  # they may all be there, though not where they belong
         yield from lacking
-    if first != len(positional):
+    if not fewest <= first <= len(positional):
         wanted = " and ".join(positional.values()) or "no argument"
         yield f"expected {wanted} before the options, got {' '.join(rest[:first]) or 'none'}"
 

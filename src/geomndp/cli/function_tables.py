@@ -1,0 +1,97 @@
+"""Tables of many functions, to train on or to evaluate on: read and checked without JAX."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from geomndp import _atomic_io, _pretrained, _validation
+from geomndp.cli.commands import Evaluate, Train
+from geomndp.cli.input_tables import check_columns, model_names
+from geomndp.cli.table_files import is_file, is_frame, read_table
+
+FUNCTION = "function"
+OF_EXPERIMENTS = ("data", "split", "functions")
+NOTED_FUNCTION = "function"
+"""Key of a model's metadata that holds the name of the column of functions."""
+
+
+def read_training_table(command: Train) -> Any:
+    """Check the options of a training on a table, and read it."""
+    for name in OF_EXPERIMENTS:
+        if getattr(command, name) is not None:
+            raise ValueError(f"expected --{name} with an experiment only, got it with a table")
+    if command.minutes is not None:
+        _validation.positive(minutes=command.minutes)
+        if command.steps is not None:
+            raise ValueError("expected --steps or --minutes, got both")
+    periods(command.period)
+    noise_columns(command.noise)
+    if command.start is not None:
+        _pretrained.document(_pretrained.find(command.start))
+    table = read_table(command.name)
+    function = command.function or FUNCTION
+    if is_frame(table):
+        if not command.inputs and command.start is None:
+            listed = ", ".join(map(repr, table.columns))
+            raise ValueError(f"expected --inputs, columns of {command.name} ({listed}), got none")
+        if not len(table):
+            raise ValueError(f"expected at least one row in {command.name}, got none")
+        check_columns(table, (function,))
+    columns = (*command.inputs, *command.outputs, *command.covariates)
+    check_columns(table, (*columns, *([command.groups] if command.groups else [])))
+    return table
+
+
+def read_test_table(command: Evaluate, document: dict[str, Any]) -> Any:
+    """Check the options of an evaluation on a table, and read it."""
+    _validation.at_least(2, num_samples=command.num_samples)
+    _validation.at_least(0, **{f"context {number}": c for number, c in enumerate(command.context)})
+    if not is_file(command.table):
+        raise ValueError(f"expected a table (.csv, .parquet, .nc), got {command.table!r}")
+    if command.experiment is not None or command.region is not None or command.data is not None:
+        raise ValueError("expected --experiment, --region and --data without a table, got both")
+    if command.figure is not None:
+        if not command.against:
+            raise ValueError("expected --against MODEL for a --figure, got none")
+        _atomic_io.check_writable(command.figure)
+    table, names = read_table(command.table), model_names(command.name)
+    for other in command.against:
+        if model_names(other) != names:
+            raise ValueError(f"expected --against models of the same columns, got {other}")
+    check_columns(table, (*names.inputs, *names.outputs))
+    if is_frame(table):
+        check_columns(table, (function_column(command, document["metadata"]),))
+    return table
+
+
+def function_column(command: Evaluate, notes: dict[str, Any]) -> str:
+    """Column of functions: as the command says, or as the training noted it."""
+    return command.function or str(notes.get(NOTED_FUNCTION, FUNCTION))
+
+
+def periods(texts: tuple[str, ...]) -> dict[str, float]:
+    """Periods by input, from "day=365"."""
+    found = {}
+    for text in texts:
+        name, _, number = text.partition("=")
+        try:
+            found[name] = float(number)
+            _validation.positive(period=found[name])
+        except ValueError:
+            raise ValueError(f"expected --period INPUT=NUMBER, got {text!r}") from None
+    return found
+
+
+def noise_columns(texts: tuple[str, ...]) -> Any:
+    """Noise of training values: None, a number, a column, or columns by output."""
+    if not texts:
+        return None
+    pairs = [text.partition("=") for text in texts]
+    if all(equals for _, equals, _ in pairs):
+        return {name: column for name, _, column in pairs}
+    if len(texts) > 1:
+        raise ValueError(f"expected --noise OUTPUT=COLUMN for several, got {' '.join(texts)}")
+    try:
+        return float(texts[0])
+    except ValueError:
+        return texts[0]

@@ -1,0 +1,138 @@
+"""`geomndp train TABLE` and `geomndp evaluate MODEL TABLE`: from a file of functions to answers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jax
+from rich.console import Console
+
+from geomndp import _pretrained, auto, evaluate as evaluation
+from geomndp._progress import busy
+from geomndp.cli.commands import Evaluate, Train
+from geomndp.cli.function_tables import (
+    FUNCTION,
+    NOTED_FUNCTION,
+    function_column,
+    noise_columns,
+    periods,
+)
+from geomndp.cli.reproduce import console_of_tables, rich_table
+from geomndp.experiments.registry import Table
+from geomndp.likelihood import Flow, Hutchinson
+from geomndp.model import fit, load
+from geomndp.train import adam
+from geomndp.train.lock import hold
+
+SHOWN = {
+    "joint": "joint nats",
+    "marginal": "marginal nats",
+    "crps": "CRPS / sd",
+    "coverage": "cover 90 %",
+    "rmse": "RMSE / sd",
+    "error_km": "error, km",
+    "energy_km": "energy score, km",
+}
+"""Metrics of a table and their headings."""
+
+
+def train_on_table(command: Train, table: Any, network: dict[str, Any]) -> None:
+    """Train on the functions of a table; the same command resumes a stopped run."""
+    with hold(Path(command.out)):  # refused before anything is computed; `fit` holds it again
+        pass
+    plan = auto.build(table, **build_options(command, network))
+    Console().print(str(plan), highlight=False, soft_wrap=True)
+    notes = {NOTED_FUNCTION: command.function or FUNCTION, "seed": command.seed}
+    options: dict[str, Any] = {"directory": command.out, "notes": notes, "quiet": command.quiet}
+    if command.peak_rate is not None and command.steps is not None:
+        options["optimiser"] = adam(command.steps, peak=command.peak_rate)
+    options |= {"steps": command.steps, "checkpoint_every": command.checkpoint_every}
+    _, history = fit(plan, key=jax.random.key(command.seed), **options)
+    path = Path(command.out) / "model"
+    Console().print(f"loss {history.loss[-1]:.4f} after {command.steps} steps; model: {path}")
+
+
+def build_options(command: Train, network: dict[str, Any]) -> dict[str, Any]:
+    """Arguments of `gn.build`: those of the command that were given."""
+    given = {
+        "function": command.function,
+        "inputs": command.inputs,
+        "outputs": command.outputs,
+        "symmetry": command.symmetry,
+        "codomain": command.codomain,
+        "representations": command.representations,
+        "covariates": command.covariates,
+        "periodic": periods(command.period),
+        "noise": noise_columns(command.noise),
+        "groups": command.groups,
+        "ordered": command.ordered,
+        "drop_missing": command.drop_missing,
+        "batch_size": command.batch_size,
+        "compute_dtype": command.compute_dtype,
+    }
+    chosen = {name: value for name, value in given.items() if value not in (None, (), {}, False)}
+    return {**chosen, **network, "key": jax.random.key(command.seed)}
+
+
+def evaluate_on_table(command: Evaluate, table: Any) -> None:
+    """Evaluate a model, and those it is compared with, on the functions of a table."""
+    function = function_column(command, _pretrained.metadata(command.name))
+    names = (command.name, *command.against)
+    models: dict[str, Any] = {name: load(name) for name in names}
+    tasks: Any = command.tasks
+    if tasks is None:
+        tasks = _draw_tasks(command, table, models[command.name].variables, function)
+    metrics = {}
+    for number, (name, model) in enumerate(models.items()):
+        folder = None if command.out is None else Path(command.out) / f"model-{number}"
+        options: dict[str, Any] = {"density": _density(model, command)}
+        options |= {"num_samples": command.num_samples, "directory": folder, "key": command.seed}
+        with busy(f"evaluating {name}"):
+            metrics[name] = evaluation.on_tasks(model, table, tasks, function=function, **options)
+    if command.figure is not None:
+        from geomndp.plot import save_figure, task_comparison
+
+        save_figure(task_comparison(metrics)[0].figure, command.figure)
+    if command.json:
+        print(json.dumps({name: each.summary() for name, each in metrics.items()}))
+        return
+    console_of_tables().print(rich_table(as_table(metrics)))
+
+
+def _draw_tasks(command: Evaluate, table: Any, variables: Any, function: str) -> list[dict]:
+    functions = evaluation.read_function_rows(table, variables, function)
+    kept = dict(list(functions.items())[: command.num])
+    options = {"contexts": command.context, "forecast": command.forecast}
+    return evaluation.random_tasks(kept, **options, seed=command.seed)
+
+
+def _density(model: Any, command: Evaluate) -> dict[str, Any]:
+    """Options of the density of a diffusion model; other laws have none."""
+    if not hasattr(model, "noising") or (command.probes is None and command.route == "conditional"):
+        return {}
+    probes = {"flow": Flow(divergence=Hutchinson(probes=command.probes or 8))}
+    return {"route": command.route, **probes}
+
+
+def as_table(metrics: dict[str, evaluation.TaskMetrics]) -> Table:
+    """Means with their standard errors over functions, one row per kind and model."""
+    summaries = {name: each.summary() for name, each in metrics.items()}
+    columns = [key for key in next(iter(summaries[next(iter(metrics))].values())) if key in SHOWN]
+    header, rows = ["tasks", "model", *(SHOWN[key] for key in columns)], []
+    for row in evaluation.compare(metrics).to_dict("records"):
+        summary = summaries[row["process"]][row["kind"]]
+        cells = [cell(*summary[key]) for key in columns]
+        if len(metrics) > 1:
+            cells.append(cell(row["joint_gain"], row["joint_gain_se"]))
+        rows.append((f"{row['kind']}, {row['tasks']}", row["process"], *cells))
+    if len(metrics) > 1:
+        header.append("gain of the first, nats")
+    return Table("Evaluation on tasks", tuple(header), rows)
+
+
+def cell(mean: float, error: float | None) -> str:
+    """A mean with its standard error."""
+    digits = 1 if abs(mean) >= 100 else 3
+    return f"{mean:.{digits}f}" + ("" if error is None else f" ± {error:.{digits}f}")
