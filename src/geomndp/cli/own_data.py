@@ -49,6 +49,8 @@ def train_on_table(command: Train, table: Any, network: dict[str, Any]) -> None:
     if command.peak_rate is not None and command.steps is not None:
         options["optimiser"] = adam(command.steps, peak=command.peak_rate)
     options |= {"steps": command.steps, "checkpoint_every": command.checkpoint_every}
+    if command.steps is None:
+        raise ValueError("expected --steps with a table, got none")
     _, history = fit(plan, key=jax.random.key(command.seed), **options)
     path = Path(command.out) / "model"
     Console().print(f"loss {history.loss[-1]:.4f} after {command.steps} steps; model: {path}")

@@ -1,0 +1,140 @@
+"""From a file of functions to answers: train, evaluate, condition, all on the command line."""
+
+import json
+import subprocess
+import sys
+
+import jax
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+
+from geomndp import _pretrained
+from geomndp.cli import main
+from geomndp.model import load
+
+SMALL = json.dumps({"width": 4, "num_layers": 1, "num_heads": 1, "num_frequencies": 2})
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Twelve days of a temperature, a file to test on, and one of observations."""
+    path = tmp_path_factory.mktemp("own")
+    rng = np.random.default_rng(0)
+    day, hour = np.repeat(np.arange(12), 6), np.tile(np.arange(0.0, 24, 4), 12)
+    temp = 15 + np.sin(hour / 4) + np.repeat(rng.normal(size=12), 6) + 0.1 * rng.normal(size=72)
+    frame = pd.DataFrame({"day": day, "hour": hour, "temp": temp, "station": "A"})
+    frame[frame.day < 9].to_csv(path / "days.csv", index=False)
+    frame[frame.day >= 9].to_csv(path / "test.csv", index=False)
+    frame[frame.day == 9].iloc[:2].to_csv(path / "obs.csv", index=False)
+    return path
+
+
+def training(folder, *more):
+    columns = ["--function", "day", "--inputs", "hour", "--outputs", "temp"]
+    sizes = ["--steps", "2", "--batch-size", "4", "--net", SMALL, "--quiet"]
+    return ["train", str(folder / "days.csv"), *columns, *sizes, *more]
+
+
+@pytest.fixture(scope="module")
+def trained(folder):
+    out = folder / "mine"
+    with jax.enable_x64(False):
+        assert main(training(folder, "--out", str(out))) == 0
+    return out
+
+
+def test_the_model_keeps_the_names_of_its_columns(trained):
+    model, notes = load(trained), _pretrained.metadata(trained)
+    assert model.variables is not None and model.variables.output_names == ("temp",)
+    assert notes["function"] == "day" and notes["seed"] == 1 and notes["steps"] == 2
+    assert_allclose(model.normaliser.y_shift, 15, atol=2)
+
+
+def test_the_same_command_resumes_and_another_is_refused(trained, folder, capsys):
+    with jax.enable_x64(False):
+        assert main(training(folder, "--out", str(trained))) == 0
+        assert "after 2 steps" in " ".join(capsys.readouterr().out.split())
+        assert main(training(folder, "--out", str(trained), "--seed", "5")) == 1
+    assert "holds another run" in capsys.readouterr().err
+
+
+def test_evaluate_a_table_and_compare(trained, folder, capsys):
+    """The same model twice: no gain at all, and the numbers of the first by itself."""
+    line = ["evaluate", str(trained), str(folder / "test.csv"), "--context", "2", "--json"]
+    with jax.enable_x64(False):
+        assert main([*line, "--num-samples", "8"]) == 0
+        (alone,) = json.loads(capsys.readouterr().out).values()
+        figure = folder / "compared.png"
+        more = ["--against", str(trained / "model"), "--figure", str(figure), "--num-samples", "8"]
+        assert main([*line[:-1], *more]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert alone["ctx2"]["tasks"] == 3 and figure.exists()
+    assert f"{alone['ctx2']['joint'][0]:.3f}" in out and "0.000 ± 0.000" in out
+
+
+def test_condition_what_was_trained(trained, folder, capsys):
+    line = ["condition", str(trained), str(folder / "obs.csv"), "--targets", "0:20:5"]
+    assert main([*line, "--num-samples", "3", "--steps", "2", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert len(rows) == 15 and {"hour", "temp", "sample"} <= set(rows[0])
+
+
+WRONG = {
+    "no such file": (["train", "none.csv", "--inputs", "x"], "expected a file none.csv, got none"),
+    "no inputs": (["train", "days.csv"], "expected --inputs, columns of days.csv ('day', 'hour'"),
+    "no such column": (
+        ["train", "days.csv", "--function", "day", "--inputs", "hours"],
+        "expected a column 'hours', got 'day', 'hour', 'temp', 'station'",
+    ),
+    "no column of functions": (
+        ["train", "days.csv", "--inputs", "hour"],
+        "expected a column 'function', got 'day'",
+    ),
+    "a wrong period": (
+        ["train", "days.csv", "--inputs", "hour", "--period", "hour"],
+        "expected --period INPUT=NUMBER, got 'hour'",
+    ),
+    "several noises": (
+        ["train", "days.csv", "--inputs", "hour", "--noise", "a", "b"],
+        "expected --noise OUTPUT=COLUMN for several, got a b",
+    ),
+    "options of an experiment": (
+        ["train", "days.csv", "--inputs", "hour", "--split", "1"],
+        "expected --split with an experiment only, got it with a table",
+    ),
+    "options of a table": (
+        ["train", "regression1d/se", "--inputs", "hour"],
+        "expected --inputs with a table of functions only, got it with an experiment",
+    ),
+    "tasks of a table": (
+        ["evaluate", "regression1d/se", "--forecast"],
+        "expected --forecast with a table of functions only, got it with test functions",
+    ),
+    "no table": (["evaluate", "regression1d/se", "days"], "expected a table (.csv, .parquet, .nc)"),
+    "other columns": (["evaluate", "regression1d/se", "days.csv"], "expected a column 'x', got"),
+    "a figure of nothing": (
+        ["evaluate", "regression1d/se", "days.csv", "--figure", "x.png"],
+        "expected --against MODEL for a --figure, got none",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_mistakes_get_one_sentence(case, folder, monkeypatch, capsys):
+    line, message = WRONG[case]
+    monkeypatch.chdir(folder)
+    assert main(line) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("geomndp: ") and message in error
+
+
+def test_mistakes_in_files_need_no_jax(folder):
+    code = (
+        "import sys; from geomndp.cli import main; "
+        f"code = main(['train', {str(folder / 'days.csv')!r}, '--inputs', 'x', '--function', 'day']);"
+        "print(code, 'jax' in sys.modules)"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert result.stdout.split() == ["1", "False"], result.stderr
