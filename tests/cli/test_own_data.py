@@ -131,10 +131,7 @@ def test_mistakes_get_one_sentence(case, folder, monkeypatch, capsys):
 
 
 def test_mistakes_in_files_need_no_jax(folder):
-    code = (
-        "import sys; from geomndp.cli import main; "
-        f"code = main(['train', {str(folder / 'days.csv')!r}, '--inputs', 'x', '--function', 'day']);"
-        "print(code, 'jax' in sys.modules)"
-    )
+    line = ["train", str(folder / "days.csv"), "--inputs", "x", "--function", "day"]
+    code = f"import sys, geomndp.cli as c; print(c.main({line}), 'jax' in sys.modules)"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert result.stdout.split() == ["1", "False"], result.stderr

@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose
 from geomndp import _validation, fit, summaries
 from geomndp._types import Batch
 from geomndp.data import Normaliser
+from geomndp.samplers import Amortised
 from geomndp.train import History
 
 GARBAGE = 1e20  # what NumPy's readers leave in masked entries
@@ -151,3 +152,14 @@ def test_repeated_rows_count_as_often_as_they_come(exact, gp, function):
     assert_allclose(found, gp.condition(*context, noise=0.2).log_prob(*targets), atol=0.05)
     once = exact.condition(x[2:4], y[2:4], noise=0.2).log_prob(*targets)
     assert abs(float(found - once)) > 0.2
+
+
+def test_padded_targets_do_not_change_samples(learnt, function):
+    """Real targets have the samples that they have without padding."""
+    x, y = function
+    posterior = learnt.condition(x[:2], y[:2])
+    padded = jnp.concatenate([x[2:4], jnp.full((3, 1), 0.9)])
+    mask = jnp.asarray([1.0, 1.0, 0.0, 0.0, 0.0])
+    options = {"key": 0, "num_samples": 3, "sampler": Amortised(4)}
+    found = posterior.sample(padded, mask=mask, **options)[:, :2]
+    assert_allclose(found, posterior.sample(x[2:4], **options), rtol=1e-6)

@@ -116,7 +116,7 @@ class Evaluate:
 
     name: Annotated[Positional[str], arg(metavar="MODEL")]
     """Shipped model, a path to one, or the folder of a training."""
-    table: Annotated[Positional[str], arg(metavar="TABLE")] = ""
+    test_table: Annotated[Positional[str], arg(metavar="TABLE")] = ""
     """File of test functions (.csv, .parquet, .nc) with the model's columns."""
     function: str | None = None
     """On a table: column that names the function of a row; that of the training by default."""

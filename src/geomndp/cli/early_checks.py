@@ -39,7 +39,7 @@ def check_evaluate(command: Evaluate) -> Any:
     _validation.at_least(1, **{name: value for name, value in counts.items() if value is not None})
     _validation.one_of("route", command.route, ("conditional", "joint"))
     document = _pretrained.document(_pretrained.find(command.name))
-    if command.table:
+    if command.test_table:
         return read_test_table(command, document)
     _refuse(command, ON_TABLES[Evaluate], "test functions of an experiment")
     _check_there("data", command.data)
@@ -51,7 +51,9 @@ def _refuse(command: Any, options: tuple[str, ...], what: str) -> None:
     for name in options:
         if getattr(command, name) != getattr(type(command), name):
             option = f"--{name.replace('_', '-')}"
-            raise ValueError(f"expected {option} with a table of functions only, got it with {what}")
+            raise ValueError(
+                f"expected {option} with a table of functions only, got it with {what}"
+            )
 
 
 def check_reproduce(command: Reproduce) -> None:

@@ -46,15 +46,15 @@ def read_test_table(command: Evaluate, document: dict[str, Any]) -> Any:
     """Check the options of an evaluation on a table, and read it."""
     _validation.at_least(2, num_samples=command.num_samples)
     _validation.at_least(0, **{f"context {number}": c for number, c in enumerate(command.context)})
-    if not is_file(command.table):
-        raise ValueError(f"expected a table (.csv, .parquet, .nc), got {command.table!r}")
+    if not is_file(command.test_table):
+        raise ValueError(f"expected a table (.csv, .parquet, .nc), got {command.test_table!r}")
     if command.experiment is not None or command.region is not None or command.data is not None:
         raise ValueError("expected --experiment, --region and --data without a table, got both")
     if command.figure is not None:
         if not command.against:
             raise ValueError("expected --against MODEL for a --figure, got none")
         _atomic_io.check_writable(command.figure)
-    table, names = read_table(command.table), model_names(command.name)
+    table, names = read_table(command.test_table), model_names(command.name)
     for other in command.against:
         if model_names(other) != names:
             raise ValueError(f"expected --against models of the same columns, got {other}")
@@ -91,7 +91,8 @@ def noise_columns(texts: tuple[str, ...]) -> Any:
         return {name: column for name, _, column in pairs}
     if len(texts) > 1:
         raise ValueError(f"expected --noise OUTPUT=COLUMN for several, got {' '.join(texts)}")
+    text = "".join(texts)
     try:
-        return float(texts[0])
+        return float(text)
     except ValueError:
-        return texts[0]
+        return text

@@ -9,8 +9,9 @@ from typing import Any
 import jax
 from rich.console import Console
 
-from geomndp import _pretrained, auto, evaluate as evaluation
+from geomndp import _pretrained, evaluate as evaluation
 from geomndp._progress import busy
+from geomndp.auto import build
 from geomndp.cli.commands import Evaluate, Train
 from geomndp.cli.function_tables import (
     FUNCTION,
@@ -22,7 +23,8 @@ from geomndp.cli.function_tables import (
 from geomndp.cli.reproduce import console_of_tables, rich_table
 from geomndp.experiments.registry import Table
 from geomndp.likelihood import Flow, Hutchinson
-from geomndp.model import fit, load
+from geomndp.model import load
+from geomndp.model.fit import fit
 from geomndp.train import adam
 from geomndp.train.lock import hold
 
@@ -42,7 +44,7 @@ def train_on_table(command: Train, table: Any, network: dict[str, Any]) -> None:
     """Train on the functions of a table; the same command resumes a stopped run."""
     with hold(Path(command.out)):  # refused before anything is computed; `fit` holds it again
         pass
-    plan = auto.build(table, **build_options(command, network))
+    plan = build(table, **build_options(command, network))
     Console().print(str(plan), highlight=False, soft_wrap=True)
     notes = {NOTED_FUNCTION: command.function or FUNCTION, "seed": command.seed}
     options: dict[str, Any] = {"directory": command.out, "notes": notes, "quiet": command.quiet}

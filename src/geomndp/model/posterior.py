@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import equinox as eqx
@@ -71,7 +72,13 @@ class Posterior(AbstractPredictive):
         return describe_posterior(self)
 
     def sample(
-        self, x: Any, *, key: Seed, num_samples: int = 16, **options: Unpack[SampleOptions]
+        self,
+        x: Any,
+        *,
+        key: Seed,
+        num_samples: int = 16,
+        mask: Mask | None = None,
+        **options: Unpack[SampleOptions],
     ) -> Any:
         """Draw functions at x.
 
@@ -80,6 +87,7 @@ class Posterior(AbstractPredictive):
             key: Random key or seed. The i-th sample depends on the key and i alone, but for
                 rounding.
             num_samples: Number s of draws.
+            mask: 1 for real targets, 0 for padding, whose values mean nothing, shape (n,).
             **options: `sampler`, any of `geomndp.samplers`, by default `default_sampler()`.
                 `max_memory`, the bytes that a block of samples may take, by default half of what is
                 free. `progress`: what takes more than two seconds shows a bar on a terminal unless
@@ -98,7 +106,8 @@ class Posterior(AbstractPredictive):
         Example:
             `model.condition(xc, yc).sample(x, key=0, num_samples=64, sampler=Amortised(50))`
         """
-        y = finite_samples(self.sample_info(x, key=key, num_samples=num_samples, **options))
+        request = {"key": key, "num_samples": num_samples, "mask": mask}
+        y = finite_samples(self.sample_info(x, **request, **options))
         return write_samples(names_of(self.model), x, y) if is_table(x) else y
 
     def sample_info(
@@ -107,6 +116,7 @@ class Posterior(AbstractPredictive):
         *,
         key: Seed,
         num_samples: int = 16,
+        mask: Mask | None = None,
         sampler: AbstractSampler | None = None,
         max_memory: int | None = None,
         progress: Progress = True,
@@ -114,7 +124,8 @@ class Posterior(AbstractPredictive):
         """Draws with diagnostics, not checked to be finite; arguments as those of `sample`."""
         sampler, key = self.default_sampler() if sampler is None else sampler, as_key(key)
         check_request(num_samples, sampler, key)
-        problem = self.problem(read_target_inputs(self, x))
+        problem = self.problem(read_target_inputs(self, x), mask)
+        problem = problem if mask is None else dataclasses.replace(problem, mask=mask)
         sampler.check(problem)
         warn_about_targets(self, problem.x)
         settings = execute.Settings(max_memory, progress)
