@@ -28,7 +28,7 @@ LAYERS = (
         "_warnings",
     ),
     ("_pretrained",),
-    ("_devices", "_training_log"),
+    ("_training_log",),
     ("_validation",),
     ("_arrays",),
     ("linalg",),

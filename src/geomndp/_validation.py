@@ -155,3 +155,13 @@ def _without_masked(y, real: np.ndarray):
     if y is None or not concrete(y):
         return y
     return np.where(np.repeat(real, np.shape(y)[1] // real.shape[1], axis=1), np.asarray(y), 0.0)
+
+
+def is_table(value: Any) -> bool:
+    """Whether a value is an object of pandas or xarray.
+
+    Args:
+        value: Anything.
+    """
+    modules = {cls.__module__.partition(".")[0] for cls in type(value).__mro__}
+    return not modules.isdisjoint(("pandas", "xarray"))

@@ -7,6 +7,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
+import numpy as np
+from jax.sharding import AxisType, Mesh
 
 from geomndp import _validation
 from geomndp._deprecated import renamed_arguments
@@ -40,6 +42,27 @@ class Batching:
 
 SEPARATE = Batching()
 """Functions with nothing in common, one per row."""
+
+
+def batch_mesh(batch_size: int, devices=None) -> Mesh:
+    """Mesh with one axis over devices, along which a batch is spread.
+
+    Args:
+        batch_size: Functions per batch.
+        devices: Devices, by default all of all processes.
+
+    Returns:
+        The mesh, its axis named "batch".
+
+    Raises:
+        ValueError: If the batch size is not divisible by the number of devices.
+    """
+    devices = jax.devices() if devices is None else list(devices)
+    if batch_size % len(devices):
+        raise ValueError(
+            f"expected a batch size divisible by {len(devices)} devices, got {batch_size}"
+        )
+    return Mesh(np.array(devices), ("batch",), axis_types=(AxisType.Auto,))
 
 
 class AbstractGenerator(eqx.Module):

@@ -22,8 +22,8 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from geomndp import _atomic_io, _validation
-from geomndp._devices import batch_mesh
 from geomndp._types import Array
+from geomndp.data.generators import batch_mesh
 
 AXIS = "batch"
 

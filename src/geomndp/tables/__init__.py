@@ -1,20 +1,25 @@
 """Tables in, tables out: pandas and xarray at the edges, arrays inside."""
 
 from geomndp._deprecated import deprecated_names
+from geomndp._validation import is_table
 from geomndp.tables.functions import Functions, read_functions
 from geomndp.tables.groups import read_groups
 from geomndp.tables.infer_columns import latlon_names
 from geomndp.tables.to_arrays import (
     Rows,
-    is_table,
     read_inputs,
     read_observations,
     read_rows,
-    read_time_origin,
     write_samples,
 )
 from geomndp.tables.units import noise_from_km
-from geomndp.tables.variables import CODOMAINS, Variable, Variables, name_variables
+from geomndp.tables.variables import (
+    CODOMAINS,
+    Variable,
+    Variables,
+    name_variables,
+    read_time_origin,
+)
 
 __all__ = [
     "CODOMAINS",

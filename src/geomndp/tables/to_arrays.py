@@ -15,7 +15,6 @@ from geomndp._deprecated import renamed_arguments
 from geomndp.tables import pandas_adapter, xarray_adapter
 from geomndp.tables.units import (
     SECONDS,
-    as_moment,
     check_same,
     check_variance,
     duration,
@@ -46,16 +45,6 @@ class Rows(NamedTuple):
     y: np.ndarray | None
     noise: Any
     time_origin: str | None
-
-
-def is_table(value: Any) -> bool:
-    """Whether a value is an object of pandas or xarray.
-
-    Args:
-        value: Anything.
-    """
-    modules = {cls.__module__.partition(".")[0] for cls in type(value).__mro__}
-    return not modules.isdisjoint(("pandas", "xarray"))
 
 
 def adapter_of(table: Any) -> ModuleType:
@@ -146,24 +135,6 @@ def read_observations(
             "observations"
         )
     return rows
-
-
-def read_time_origin(variables: Variables | None, time_origin: Any) -> str | None:
-    """Date from which the datetimes of a model's inputs count; None is left open.
-
-    Args:
-        variables: The model's.
-        time_origin: A datetime, or its text in ISO 8601.
-    """
-    if time_origin is None:
-        return None
-    times = [split_time(part.units) for part in ([] if variables is None else variables.inputs)]
-    if not any(unit and date is None for unit, date in times):
-        raise ValueError(
-            "expected an input in days, hours, ... that count from no date of their own, to count "
-            f"from time_origin={time_origin!r}, got none"
-        )
-    return as_moment(time_origin)
 
 
 def write_samples(variables: Variables, table: Any, y: Any) -> Any:

@@ -6,12 +6,14 @@ columns and written with the same names.
 
 from __future__ import annotations
 
+from typing import Any
+
 import equinox as eqx
 import numpy as np
 
 from geomndp import _validation
 from geomndp.geometry.geodesy import to_latlon, to_unit
-from geomndp.tables.units import LATITUDE, LONGITUDE, canonical, check_same
+from geomndp.tables.units import LATITUDE, LONGITUDE, as_moment, canonical, check_same, split_time
 
 CODOMAINS = ("real", "sphere")
 LATLON = (("latitude", LATITUDE), ("longitude", LONGITUDE))
@@ -122,6 +124,24 @@ def name_variables(inputs, outputs, codomain: str, units=None) -> Variables:
     if codomain == "sphere":
         variables[1] = [as_latlon(variable, i) for i, variable in enumerate(variables[1])]
     return Variables(tuple(variables[0]), tuple(variables[1]), codomain)
+
+
+def read_time_origin(variables: Variables | None, time_origin: Any) -> str | None:
+    """Date from which the datetimes of a model's inputs count; None is left open.
+
+    Args:
+        variables: The model's.
+        time_origin: A datetime, or its text in ISO 8601.
+    """
+    if time_origin is None:
+        return None
+    times = [split_time(part.units) for part in ([] if variables is None else variables.inputs)]
+    if not any(unit and date is None for unit, date in times):
+        raise ValueError(
+            "expected an input in days, hours, ... that count from no date of their own, to count "
+            f"from time_origin={time_origin!r}, got none"
+        )
+    return as_moment(time_origin)
 
 
 def as_latlon(output: Variable, index: int) -> Variable:

@@ -1,9 +1,9 @@
 """Training of a score: loss, steps, checkpoints, and the loop around them."""
 
 from geomndp._deprecated import deprecated_names
-from geomndp._devices import batch_mesh
 from geomndp._training_log import History, Log
 from geomndp.data.context_sampling import ContextNoiseLevels
+from geomndp.data.generators import batch_mesh
 from geomndp.train.checkpoint import CheckpointError, Checkpoints
 from geomndp.train.fit import adam, fit_score
 from geomndp.train.lock import FolderInUse

@@ -13,16 +13,16 @@ import optax
 from jax.flatten_util import ravel_pytree
 
 from geomndp import _validation
-from geomndp._devices import batch_mesh, replicate
 from geomndp._training_log import History, Log, progress
 from geomndp._types import PRNGKeyArray
 from geomndp.data import AbstractGenerator
+from geomndp.data.generators import batch_mesh
 from geomndp.nets import AbstractNet, with_capacity
 from geomndp.noising import AbstractNoising
 from geomndp.score import NetworkScore
 from geomndp.train.checkpoint import Checkpoints
 from geomndp.train.loss import DenoisingLoss
-from geomndp.train.step import StepInfo, Trainer, TrainState, train_steps
+from geomndp.train.step import StepInfo, Trainer, TrainState, replicate, train_steps
 
 STEPS_PER_GENERATOR = 10  # before the next one's: what the device is given at once
 

@@ -1,25 +1,32 @@
-"""One training step over explicit state, and many of them in one dispatch."""
+"""One training step over explicit state, and many of them in one dispatch.
+
+The functions of a batch are spread over devices, parameters are copied. Every device and process
+derives the same batch from the same key, so that a run gives the same losses, to rounding, on any
+number of devices. For several processes call `jax.distributed.initialize` first (on CPU with
+`jax_cpu_collectives_implementation` "gloo").
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
+import numpy as np
 import optax
 from jax.flatten_util import ravel_pytree
-from jax.sharding import Mesh
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from geomndp._devices import spread_batch
 from geomndp._types import Array, Batch, Float, Int, PRNGKeyArray, Scalar
 from geomndp.data import AbstractGenerator
 from geomndp.noising import AbstractNoising
 from geomndp.score import NetworkScore
 from geomndp.train.loss import DenoisingLoss, LossInfo
 
+Tree = TypeVar("Tree")
 AHEAD = 10  # steps whose data are drawn at once: small factorisations fill a GPU only together
 
 
@@ -150,6 +157,44 @@ def divisor(number: int, most: int) -> int:
         The divisor.
     """
     return max(d for d in range(1, most + 1) if number % d == 0)
+
+
+def replicate(tree: Tree, mesh: Mesh) -> Tree:
+    """Put a new copy of every array on every device.
+
+    Args:
+        tree: Any pytree; all processes must hold the same values.
+        mesh: The devices.
+
+    Returns:
+        The same tree with replicated arrays.
+    """
+    sharding = NamedSharding(mesh, PartitionSpec())
+
+    def put(leaf):
+        if not eqx.is_array(leaf):
+            return leaf
+        if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+            return jr.wrap_key_data(put(jr.key_data(leaf)), impl=jr.key_impl(leaf))
+        values = np.array(leaf)
+        return jax.make_array_from_callback(values.shape, sharding, lambda index: values[index])
+
+    return jax.tree.map(put, tree)
+
+
+def spread_batch(batches: Tree, mesh: Mesh) -> Tree:
+    """Spread the second axis, that of the functions, over the devices.
+
+    Args:
+        batches: Arrays whose first axis is that of the steps.
+        mesh: The devices.
+
+    Returns:
+        The same arrays, constrained to that layout.
+    """
+    return jax.lax.with_sharding_constraint(
+        batches, NamedSharding(mesh, PartitionSpec(None, "batch"))
+    )
 
 
 @eqx.filter_jit(donate="all-except-first")
