@@ -15,7 +15,14 @@ from geomndp.data import AbstractGenerator, FixedInputsGenerator, Normaliser, Re
 from geomndp.data.sequences import SequenceGenerator
 from geomndp.linalg import DiagonalGram
 from geomndp.model.model import Model
-from geomndp.model.support import SAME_UNITS, Range, TrainingSupport, in_data_units, spacing
+from geomndp.model.support import (
+    SAME_UNITS,
+    Range,
+    TrainingSupport,
+    in_data_units,
+    outputs_in_data_units,
+    spacing,
+)
 from geomndp.noising import AbstractNoising, OrnsteinUhlenbeck
 from geomndp.train import DenoisingLoss
 from geomndp.train.fit import as_generators
@@ -58,7 +65,7 @@ def with_support(
     spacings = [spacing(row) for row in functions[:: max(1, len(functions) // MAX_FUNCTIONS)]]
     support = TrainingSupport(
         _ranges(in_data_units(normaliser.x_shift, normaliser.x_scale, x)),
-        _ranges(normaliser.inverse_y(np.asarray(y, np.float64))),
+        _ranges(outputs_in_data_units(normaliser, np.asarray(y, np.float64))),
         tuple(_brief(extent) for extent in extents),
         _brief(min((value for value in spacings if value > 0), default=0.0)),
         max(len(row) for row in functions),

@@ -80,6 +80,11 @@ def in_data_units(shift: tuple[float, ...], scale: tuple[float, ...], values: np
     return np.asarray(shift) + np.asarray(scale) * np.asarray(values, np.float64)
 
 
+def outputs_in_data_units(units: Normaliser, y: np.ndarray) -> np.ndarray:
+    """Undo a normaliser, with its transforms; a model without one has the data's own units."""
+    return y if units is SAME_UNITS else units.inverse_y(y)
+
+
 OUTPUT_MARGIN, INPUT_MARGIN = 0.5, 0.1  # of the range, to each side
 # Factors beyond the record at which a warning begins.
 EXTENT_FACTOR, CLOSER_FACTOR, SPARSER_FACTOR = 2.0, 4.0, 4.0
@@ -145,8 +150,8 @@ def _values(
     support: TrainingSupport, units: Normaliser, y: np.ndarray, noise: np.ndarray | float = 0.0
 ) -> list[str]:
     y, slack = np.asarray(y, np.float64), DEVIATIONS * np.sqrt(np.reshape(noise, (-1, 1)))
-    values = units.inverse_y(y)
-    slack = np.maximum(units.inverse_y(y + slack) - values, values - units.inverse_y(y - slack))
+    values, above, below = (outputs_in_data_units(units, v) for v in (y, y + slack, y - slack))
+    slack = np.maximum(above - values, values - below)
     return _beyond("y", values, support.outputs, OUTPUT_MARGIN, slack)
 
 
