@@ -58,12 +58,17 @@ class ValidationTasks(NamedTuple):
 
         Every kind counts the same for a function, whatever its number of tasks.
         """
-        means = []
-        for row in np.unique(self.function):
-            own = self.function == row
-            kinds = np.unique(self.kind[own])
-            means.append(np.mean([values[own & (self.kind == kind)].mean() for kind in kinds]))
-        return np.asarray(means)
+        index, weights = self.weights()
+        return np.bincount(index, weights * values)
+
+    def weights(self) -> tuple[np.ndarray, np.ndarray]:
+        """Index of every task's function, and the task's weight in its function's mean."""
+        index = np.unique(self.function, return_inverse=True)[1].reshape(-1)
+        kinds, kind = np.unique(self.kind, return_inverse=True)
+        cell = index * len(kinds) + kind.reshape(-1)
+        counts = np.bincount(cell, minlength=(index.max() + 1) * len(kinds))
+        num_kinds = np.sum(counts.reshape(-1, len(kinds)) > 0, axis=1)
+        return index, 1.0 / (counts[cell] * num_kinds[index])
 
 
 def validation_tasks(

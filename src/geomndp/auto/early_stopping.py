@@ -1,0 +1,147 @@
+"""Training with validation on the way: every stop is measured, and none of it is lost by a kill."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from geomndp import _atomic_io
+from geomndp.train.checkpoint import Checkpoints
+from geomndp.train.step import Trainer, TrainState, train_steps
+
+CHUNK = 10
+"""Steps per call of the compiled program; all numbers of steps are multiples of it."""
+
+
+class ValidationPoint(NamedTuple):
+    """A stop on the way of a training.
+
+    Attributes:
+        step: Steps done.
+        params: Averaged parameters.
+        values: Nats per target value of every validation task.
+    """
+
+    step: int
+    params: np.ndarray
+    values: np.ndarray
+
+
+class ValidatedRun(NamedTuple):
+    """A training with its validation points; without any if it diverged before the first."""
+
+    state: TrainState
+    points: tuple[ValidationPoint, ...]
+
+
+def train_validated(
+    trainer: Trainer,
+    state: TrainState,
+    *,
+    steps: int,
+    every: int,
+    validate: Callable[[Any], np.ndarray],
+    mean: Callable[[np.ndarray], float],
+    patience: int | None = None,
+    folder: Path | None = None,
+    settings: dict[str, Any] | None = None,
+    log: Callable[[int, float], None] = lambda step, value: None,
+) -> ValidatedRun:
+    """Train, and validate the averaged parameters every so many steps.
+
+    With a folder the state is kept at every validation point: the same call resumes there, and ends
+    with the same bits.
+
+    Args:
+        trainer: The fixed part of the run.
+        state: Initial state; its buffers are donated.
+        steps: Number of steps, a multiple of `CHUNK`.
+        every: Steps between validations, a multiple of `CHUNK`.
+        validate: Nats per target value of every task, from a score.
+        mean: Mean of these, by which points are compared.
+        patience: Stop after so many points in a row without a better one.
+        folder: Keeps checkpoints and validation points.
+        settings: What the run is made of (JSON): another run in the folder is refused.
+        log: Called with the step and the mean of every point.
+
+    Returns:
+        The state at the end, and all validation points; training that diverges ends there.
+    """
+    points: list[ValidationPoint] = []
+    checkpoints = None
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        checkpoints = Checkpoints(folder / "checkpoints", settings or {}, keep=1)
+        state = checkpoints.restore(state) or state
+        points = _read(folder, int(state.step))
+    while int(state.step) < steps and not _exhausted(points, mean, patience):
+        state, finite = _advance(trainer, state, min(every, steps - int(state.step)))
+        if not finite:
+            break
+        params = np.asarray(state.ema_params)
+        point = ValidationPoint(int(state.step), params, validate(trainer.score(state.ema_params)))
+        points.append(point)
+        log(point.step, mean(point.values))
+        if checkpoints is not None and folder is not None:
+            _write(folder, point)
+            checkpoints.save(state)
+    if checkpoints is not None:
+        checkpoints.close()
+    return ValidatedRun(state, tuple(points))
+
+
+def _advance(trainer: Trainer, state: TrainState, steps: int) -> tuple[TrainState, bool]:
+    """Some steps, and whether all their losses were finite."""
+    for _ in range(steps // CHUNK):
+        state, info = train_steps(trainer, state, CHUNK)
+        if not np.all(np.isfinite(np.asarray(info.loss))):
+            return state, False
+    return state, True
+
+
+def _exhausted(points, mean, patience: int | None) -> bool:
+    if patience is None or len(points) <= patience:
+        return False
+    values = [mean(point.values) for point in points]
+    return int(np.argmax(values)) < len(values) - patience
+
+
+def _read(folder: Path, upto: int) -> list[ValidationPoint]:
+    """Validation points that the restored state has behind it."""
+    points = []
+    for path in sorted(folder.glob("point-*.npz")):
+        with np.load(path) as content:
+            point = ValidationPoint(int(content["step"]), content["params"], content["values"])
+        if point.step <= upto:
+            points.append(point)
+    return points
+
+
+def _write(folder: Path, point: ValidationPoint) -> None:
+    with _atomic_io.replacing(folder / f"point-{point.step:08d}.npz") as temporary:
+        np.savez(temporary, **point._asdict())  # pyright: ignore
+
+
+def rewound(state: TrainState, step: int) -> TrainState:
+    """The state as it would be at another step of its learning rates, with the same parameters.
+
+    Args:
+        state: A state.
+        step: The step.
+
+    Returns:
+        Same parameters, average and moments; all counts of steps are `step`.
+    """
+
+    def count(leaf: Any) -> Any:
+        counts = jax.numpy.issubdtype(leaf.dtype, jax.numpy.integer) and leaf.ndim == 0
+        return jax.numpy.full_like(leaf, step) if counts else leaf
+
+    optimiser = jax.tree.map(count, state.optimiser)
+    return TrainState(
+        state.params, state.ema_params, optimiser, count(state.step), state.key
+    )

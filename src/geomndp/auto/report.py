@@ -1,0 +1,123 @@
+"""What was compared, what was chosen and why, for people and as JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+
+@dataclasses.dataclass(frozen=True)
+class CandidateResult:
+    """One candidate on the validation tasks.
+
+    Attributes:
+        name: Its name.
+        nats: Mean joint log-density per target value, over kinds and functions.
+        standard_error: Standard error of the difference to the chosen law, over functions.
+        by_kind: Mean by kind of task.
+        note: What it is, or why it is missing.
+    """
+
+    name: str
+    nats: float
+    standard_error: float
+    by_kind: dict[str, float]
+    note: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class SelectionReport:
+    """Result of a fit that chose between candidates; `print` shows it.
+
+    Attributes:
+        candidates: All candidates, best first.
+        chosen: Members of the chosen law with their weights before any context.
+        nats: Held-out joint log-density of the chosen law per target value.
+        coverage: Share of held-out target values in their central 90% interval, by kind and for
+            "all".
+        pit: Histogram of the probability integral transform of held-out target values: shares of
+            ten equal intervals.
+        num_held_out: Number of functions that validated.
+        seed: Seed of the split and of everything else.
+        held_out: Rows of the held-out functions, fold by fold.
+        seconds: Seconds by part of the fit.
+        notes: Further sentences.
+    """
+
+    candidates: tuple[CandidateResult, ...]
+    chosen: tuple[tuple[str, float], ...]
+    nats: float
+    coverage: dict[str, float]
+    pit: tuple[float, ...]
+    num_held_out: int
+    seed: int
+    held_out: tuple[tuple[int, ...], ...]
+    seconds: dict[str, float]
+    notes: tuple[str, ...] = ()
+
+    def sentence(self) -> str:
+        """The result in one sentence."""
+        listed = ", ".join(f"{result.name} {result.nats:.2f}" for result in self.candidates)
+        weights = ", ".join(f"{name} ({weight:.2f})" for name, weight in self.chosen)
+        chosen = self.chosen[0][0] if len(self.chosen) == 1 else f"mixture of {weights}"
+        coverage = self.coverage.get("all", float("nan"))
+        return (
+            f"held-out: {listed} nats per target; chosen: {chosen}, {self.nats:.2f} nats, "
+            f"90% coverage {coverage:.2f}"
+        )
+
+    def __str__(self) -> str:
+        kinds = list(dict.fromkeys(kind for result in self.candidates for kind in result.by_kind))
+        width = max([9, *(len(result.name) for result in self.candidates)]) + 2
+        lines = ["candidate".ljust(width) + "nats per target value, held out"]
+        for result in self.candidates:
+            values = [f"{kind} {result.by_kind[kind]:.3f}" for kind in kinds]
+            error = f" (difference +- {result.standard_error:.3f})"
+            note = f"  {result.note}" if result.note else ""
+            lines.append(
+                f"{result.name.ljust(width)}{result.nats:.3f}{error}  {', '.join(values)}{note}"
+            )
+        covered = ", ".join(f"{kind} {value:.2f}" for kind, value in self.coverage.items())
+        lines += [f"coverage of 90% intervals: {covered}", f"PIT histogram: {_row(self.pit)}"]
+        spent = ", ".join(f"{part} {seconds:.0f}" for part, seconds in self.seconds.items())
+        lines += [f"{self.num_held_out} held-out functions, seed {self.seed}; seconds: {spent}"]
+        return "\n".join([*lines, *self.notes, self.sentence()])
+
+    def as_json(self) -> dict[str, Any]:
+        """All fields as JSON."""
+        return dataclasses.asdict(self)
+
+
+def _row(values: tuple[float, ...]) -> str:
+    return " ".join(f"{value:.2f}" for value in values)
+
+
+def coverage_by_kind(pit: np.ndarray, kind: np.ndarray, level: float = 0.9) -> dict[str, float]:
+    """Share of values in the central interval, by kind of task and for all.
+
+    Args:
+        pit: Probability integral transforms (tasks, values); NaN for padding.
+        kind: Kind of each task.
+        level: Probability of the interval.
+
+    Returns:
+        Shares by kind, and "all": the mean over kinds.
+    """
+    inside = np.where(np.isnan(pit), np.nan, np.abs(pit - 0.5) <= level / 2)
+    shares = {str(name): float(np.nanmean(inside[kind == name])) for name in dict.fromkeys(kind)}
+    return shares | {"all": float(np.mean(list(shares.values())))}
+
+
+def pit_histogram(pit: np.ndarray) -> tuple[float, ...]:
+    """Shares of ten equal intervals of [0, 1]; all are 0.1 for the right law.
+
+    Args:
+        pit: Probability integral transforms, any shape; NaN for padding.
+
+    Returns:
+        Ten shares.
+    """
+    counts, _ = np.histogram(pit[np.isfinite(pit)], bins=10, range=(0.0, 1.0))
+    return tuple(float(share) for share in counts / max(1, counts.sum()))
