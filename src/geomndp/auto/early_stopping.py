@@ -142,6 +142,4 @@ def rewound(state: TrainState, step: int) -> TrainState:
         return jax.numpy.full_like(leaf, step) if counts else leaf
 
     optimiser = jax.tree.map(count, state.optimiser)
-    return TrainState(
-        state.params, state.ema_params, optimiser, count(state.step), state.key
-    )
+    return TrainState(state.params, state.ema_params, optimiser, count(state.step), state.key)
