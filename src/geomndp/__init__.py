@@ -42,7 +42,7 @@ _NAMES = {
     "Model": "model",
     "Posterior": "model",
     "LogProb": "predictive",
-    "fit": "model",
+    "fit": "auto",
     "load": "model",
     "register": "model",
     "OutsideTrainingWarning": "_warnings",
@@ -74,11 +74,10 @@ if TYPE_CHECKING:
         train as train,
     )
     from ._warnings import OutsideTrainingWarning as OutsideTrainingWarning
-    from .auto import build as build
+    from .auto import build as build, fit as fit
     from .model import (
         Model as Model,
         Posterior as Posterior,
-        fit as fit,
         load as load,
         register as register,
     )

@@ -122,7 +122,7 @@ def test_a_kill_changes_nothing(candidate, tmp_path):
 def test_a_rewound_state_keeps_its_parameters(candidate):
     state = _run(candidate, np.arange(20)).state
     back = rewound(state, 7)
-    assert int(back.step) == 7 and int(back.optimiser[-1].count) == 7
+    assert int(back.step) == 7 and int(back.optimiser[-1].step) == 7
     assert_array_equal(back.params, state.params)
     assert float(back.optimiser[-1].total) == 4 * CHUNK
 

@@ -21,6 +21,7 @@ from geomndp.auto.defaults import (
     network,
     noising_and_score,
 )
+from geomndp.auto.plan import TrainingPlan
 from geomndp.auto.summary import choices
 from geomndp.data import (
     AbstractGenerator,
@@ -29,7 +30,7 @@ from geomndp.data import (
     Normaliser,
     ResampledGenerator,
 )
-from geomndp.model import Model, TrainingPlan
+from geomndp.model import Model
 from geomndp.model.inputs import Seed, as_key
 from geomndp.tables import CODOMAINS, Functions, read_functions, read_groups
 from geomndp.train import default_loss

@@ -2,7 +2,7 @@ r"""Mixtures of candidates, chosen by the held-out log-density of targets given 
 
 $\log p(y \mid C) = \log \sum_k w_k p_k(C) p_k(y \mid C) - \log \sum_k w_k p_k(C)$: a mixture's
 weights follow the context, so both log-densities of every member are needed, and nothing else.
-Values of mixtures are cross-validated over functions: their weights never saw what they are judged
+Values of mixtures are cross-validated over functions: their weights never saw what they are evaluated
 by.
 """
 
@@ -26,7 +26,7 @@ PRIOR_STRENGTH = 1.0
 NUM_PARTS = 5
 
 
-class Mixture(NamedTuple):
+class WeightedCandidates(NamedTuple):
     """Names of members, their log-weights, and cross-validated nats per target value by task."""
 
     names: tuple[str, ...]
@@ -82,7 +82,7 @@ def fit_weights(members: Sequence[HeldOut], tasks: ValidationTasks) -> np.ndarra
 
 def cross_validated(
     names: tuple[str, ...], candidates: Mapping[str, HeldOut], tasks: ValidationTasks
-) -> Mixture:
+) -> WeightedCandidates:
     """Fit a mixture's weights, and measure it with weights fitted to other functions.
 
     Args:
@@ -96,21 +96,23 @@ def cross_validated(
     members = [candidates[name] for name in names]
     weights, per_value = fit_weights(members, tasks), np.empty(len(tasks.function))
     if len(names) == 1:
-        return Mixture(names, weights, mixture_per_value(weights, members, tasks))
+        return WeightedCandidates(names, weights, mixture_per_value(weights, members, tasks))
     part = np.unique(tasks.function, return_inverse=True)[1].reshape(-1) % NUM_PARTS
     for number in np.unique(part):
-        judged = np.flatnonzero(part == number)
+        evaluated = np.flatnonzero(part == number)
         fitted = np.flatnonzero(part != number)
         own = fit_weights(_subset(members, fitted), tasks.take(fitted)) if len(fitted) else weights
-        per_value[judged] = mixture_per_value(own, _subset(members, judged), tasks.take(judged))
-    return Mixture(names, weights, per_value)
+        per_value[evaluated] = mixture_per_value(
+            own, _subset(members, evaluated), tasks.take(evaluated)
+        )
+    return WeightedCandidates(names, weights, per_value)
 
 
 def _subset(members: Sequence[HeldOut], rows: np.ndarray) -> list[HeldOut]:
     return [HeldOut(*(values[rows] for values in member)) for member in members]
 
 
-def best_mixture(candidates: Mapping[str, HeldOut], tasks: ValidationTasks) -> Mixture:
+def best_mixture(candidates: Mapping[str, HeldOut], tasks: ValidationTasks) -> WeightedCandidates:
     """Add members to the best candidate as long as each brings more than it costs.
 
     Args:
@@ -132,7 +134,7 @@ def best_mixture(candidates: Mapping[str, HeldOut], tasks: ValidationTasks) -> M
     return best
 
 
-def _mean(mixture: Mixture, tasks: ValidationTasks) -> float:
+def _mean(mixture: WeightedCandidates, tasks: ValidationTasks) -> float:
     return float(tasks.by_function(mixture.per_value).mean())
 
 

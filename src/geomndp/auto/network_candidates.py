@@ -19,9 +19,10 @@ import optax
 from geomndp._types import Array, PRNGKeyArray
 from geomndp.auto.early_stopping import CHUNK
 from geomndp.auto.held_out import target_log_likelihood
+from geomndp.auto.plan import TrainingPlan
 from geomndp.auto.validation import ValidationTasks
 from geomndp.data import AbstractGenerator, FixedInputsGenerator, ResampledGenerator
-from geomndp.model import Model, TrainingPlan
+from geomndp.model import Model
 from geomndp.score import NetworkScore
 from geomndp.train.loop import init_interleaved
 from geomndp.train.step import Trainer, TrainState, train_steps
@@ -33,7 +34,7 @@ START_RATE, END_RATE, WARMUP = 1e-4, 1e-5, 1 / 30
 class CosineState(NamedTuple):
     """Steps done, and the length of the schedule in steps."""
 
-    count: Array
+    step: Array
     total: Array
 
 
@@ -51,13 +52,13 @@ def cosine_adam(peak: float) -> optax.GradientTransformation:
         return CosineState(jnp.zeros((), jnp.int32), jnp.ones((), jnp.float32))
 
     def update(updates: Any, state: CosineState, params: Any = None):
-        share = state.count.astype(jnp.float32) / state.total
+        share = state.step.astype(jnp.float32) / state.total
         rising = START_RATE + (peak - START_RATE) * share / WARMUP
         angle = jnp.pi * jnp.clip((share - WARMUP) / (1 - WARMUP), 0.0, 1.0)
         falling = END_RATE + 0.5 * (peak - END_RATE) * (1 + jnp.cos(angle))
         rate = jnp.where(share < WARMUP, rising, falling)
         scaled = jax.tree.map(lambda leaf: -rate.astype(leaf.dtype) * leaf, updates)
-        return scaled, CosineState(state.count + 1, state.total)
+        return scaled, CosineState(state.step + 1, state.total)
 
     schedule = optax.GradientTransformation(init, update)  # pyright: ignore[reportArgumentType]
     return optax.chain(optax.clip_by_global_norm(1.0), optax.scale_by_adam(), schedule)
@@ -75,7 +76,7 @@ def with_length(state: TrainState, steps: int) -> TrainState:
     """
     *others, schedule = state.optimiser
     total = jnp.full_like(schedule.total, steps)
-    optimiser = (*others, CosineState(schedule.count, total))
+    optimiser = (*others, CosineState(schedule.step, total))
     return dataclasses.replace(state, optimiser=optimiser)
 
 

@@ -2,7 +2,7 @@
 
 from geomndp._deprecated import deprecated_names
 from geomndp.likelihood import LogProb
-from geomndp.model.fit import TrainingPlan, fit
+from geomndp.model.fit import fit
 from geomndp.model.likelihood_routes import log_prob
 from geomndp.model.model import Model
 from geomndp.model.posterior import Posterior
@@ -15,7 +15,6 @@ __all__ = [
     "LogProb",
     "Model",
     "Posterior",
-    "TrainingPlan",
     "TrainingSupport",
     "fit",
     "load",
@@ -25,4 +24,5 @@ __all__ = [
     "with_support",
 ]
 
-deprecated_names(__name__, {"Recipe": "TrainingPlan"})
+moved = "geomndp.auto:TrainingPlan"
+deprecated_names(__name__, {"Recipe": moved, "TrainingPlan": moved})

@@ -1,10 +1,9 @@
-"""Train a model's score on functions, by a plan or by hand."""
+"""Train a model's score on functions."""
 
 from __future__ import annotations
 
 import dataclasses
 import tempfile
-import textwrap
 import warnings
 from collections.abc import Sequence
 from os import PathLike
@@ -16,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from geomndp import _validation
-from geomndp._deprecated import renamed_arguments, renamed_attribute, translate
+from geomndp._deprecated import translate
 from geomndp._types import Batch
 from geomndp.data import AbstractGenerator, ResampledGenerator
 from geomndp.model.inputs import Seed, as_key, as_mask
@@ -24,62 +23,11 @@ from geomndp.model.model import Model, in_full_precision
 from geomndp.model.record import with_support
 from geomndp.model.units import common_centre, to_model_units
 from geomndp.score import NetworkScore
-from geomndp.tables import Functions
-from geomndp.train import DenoisingLoss, History, adam, fit_score
-
-WIDTH = 100
-
-
-@renamed_arguments(peak="peak_learning_rate", choices="description")
-@dataclasses.dataclass(frozen=True)
-class TrainingPlan:
-    """An untrained model, its training functions and how to train it.
-
-    `print` shows the description; `gn.fit(plan, key=...)` chooses between this model and simple
-    ones, `gn.fit(plan, steps=..., key=...)` trains it alone, and any option of `fit` given there
-    comes first.
-
-    Attributes:
-        model: The untrained model.
-        data: Generator of training functions, in the model's units.
-        loss: The loss.
-        peak_learning_rate: Highest learning rate.
-        description: Pairs of what was chosen and how.
-        functions: The training functions in the data's units, from which validation tasks are
-            drawn; None where there are none to choose by.
-        groups: One label per function: functions of one label are held out together.
-        ordered: Whether the functions follow each other in time: the last ones are held out.
-    """
-
-    model: Model
-    data: AbstractGenerator
-    loss: DenoisingLoss
-    peak_learning_rate: float
-    description: tuple[tuple[str, str], ...]
-    functions: Functions | None = None
-    groups: tuple[str, ...] | None = None
-    ordered: bool = False
-
-    peak = renamed_attribute("peak_learning_rate")
-    choices = renamed_attribute("description")
-
-    def options(self, steps: int) -> dict[str, Any]:
-        """Options of `fit_score` for so many steps: the average spans the last twentieth."""
-        ema_decay = min(0.999, max(0.5, 1 - 20 / steps))
-        return {"optimiser": adam(steps, peak=self.peak_learning_rate), "ema_decay": ema_decay}
-
-    def __str__(self) -> str:
-        margin = max(len(what) for what, _ in self.description) + 2
-        lines = []
-        for what, chosen in self.description:
-            first, *more = textwrap.wrap(chosen, WIDTH - margin)
-            lines.append(what.ljust(margin) + first)
-            lines += [" " * margin + line for line in more]
-        return "\n".join(lines)
+from geomndp.train import DenoisingLoss, History, fit_score
 
 
 def fit(
-    model: Model | TrainingPlan,
+    model: Model,
     data: AbstractGenerator | Sequence[AbstractGenerator] | Batch | None = None,
     *,
     steps: int,
@@ -92,8 +40,7 @@ def fit(
     """Train a model.
 
     Args:
-        model: A model with a `NetworkScore`, or a plan of `gn.build`, which has its own data, loss
-            and options.
+        model: A model with a `NetworkScore`.
         data: A generator of fresh functions, several that are interleaved, or a batch of functions
             in the data's units.
         steps: Number of training steps.
@@ -112,13 +59,9 @@ def fit(
         ValueError: If there is nothing to train or to learn from, or the folder holds another run.
 
     Example:
-        `model, history = gn.fit(plan, steps=3000, key=0, directory="run")`
+        `model, history = gn.fit(model, generator, steps=3000, key=0, directory="run")`
     """
     options = translate("geomndp.train.fit.fit_score", options)
-    if isinstance(model, TrainingPlan):
-        options = {**model.options(steps), **options}
-        loss = model.loss if loss is None else loss
-        model, data = model.model, model.data if data is None else data
     if data is None:
         raise ValueError("expected functions to learn from, got none")
     if not isinstance(model.score, NetworkScore):

@@ -1,0 +1,63 @@
+"""A plan of `gn.build`: an untrained model, its training functions and how to train it."""
+
+from __future__ import annotations
+
+import dataclasses
+import textwrap
+from typing import Any
+
+from geomndp._deprecated import renamed_arguments, renamed_attribute
+from geomndp.data import AbstractGenerator
+from geomndp.model import Model
+from geomndp.tables import Functions
+from geomndp.train import DenoisingLoss, adam
+
+WIDTH = 100
+
+
+@renamed_arguments(peak="peak_learning_rate", choices="description")
+@dataclasses.dataclass(frozen=True)
+class TrainingPlan:
+    """An untrained model, its training functions and how to train it.
+
+    `print` shows the description; `gn.fit(plan, key=...)` chooses between this model and simple
+    ones, `gn.fit(plan, steps=..., key=...)` trains it alone, and any option of `fit` given there
+    comes first.
+
+    Attributes:
+        model: The untrained model.
+        data: Generator of training functions, in the model's units.
+        loss: The loss.
+        peak_learning_rate: Highest learning rate.
+        description: Pairs of what was chosen and how.
+        functions: The training functions in the data's units, from which validation tasks are
+            drawn; None where there are none to choose by.
+        groups: One label per function: functions of one label are held out together.
+        ordered: Whether the functions follow each other in time: the last ones are held out.
+    """
+
+    model: Model
+    data: AbstractGenerator
+    loss: DenoisingLoss
+    peak_learning_rate: float
+    description: tuple[tuple[str, str], ...]
+    functions: Functions | None = None
+    groups: tuple[str, ...] | None = None
+    ordered: bool = False
+
+    peak = renamed_attribute("peak_learning_rate")
+    choices = renamed_attribute("description")
+
+    def options(self, steps: int) -> dict[str, Any]:
+        """Options of `fit_score` for so many steps: the average spans the last twentieth."""
+        ema_decay = min(0.999, max(0.5, 1 - 20 / steps))
+        return {"optimiser": adam(steps, peak=self.peak_learning_rate), "ema_decay": ema_decay}
+
+    def __str__(self) -> str:
+        margin = max(len(what) for what, _ in self.description) + 2
+        lines = []
+        for what, chosen in self.description:
+            first, *more = textwrap.wrap(chosen, WIDTH - margin)
+            lines.append(what.ljust(margin) + first)
+            lines += [" " * margin + line for line in more]
+        return "\n".join(lines)

@@ -1,0 +1,54 @@
+"""Budgets: a schedule takes the time it is given; what was decided once stays decided."""
+
+import json
+
+import pytest
+
+from geomndp.auto.budget import (
+    MIN_STEPS,
+    NUM_POINTS,
+    VALIDATION_SHARE,
+    RunPlan,
+    network_schedule,
+)
+from geomndp.auto.early_stopping import CHUNK
+from geomndp.auto.network_candidates import NetworkTiming
+
+
+@pytest.mark.parametrize("seconds", [60.0, 200.0, 1000.0])
+@pytest.mark.parametrize("step", [0.005, 0.05])
+@pytest.mark.parametrize("validation", [0.1, 5.0])
+@pytest.mark.parametrize("num_folds", [1, 5])
+def test_a_schedule_fits_its_time(seconds, step, validation, num_folds):
+    timing = NetworkTiming(step, validation)
+    plan = network_schedule(seconds, timing, num_functions=40, num_folds=num_folds)
+    assert plan.steps % plan.every == 0 == plan.every % CHUNK
+    validating = NUM_POINTS * validation * plan.num_functions / 40 * plan.num_folds
+    assert validating <= VALIDATION_SHARE * seconds + NUM_POINTS * validation * 4 / 40 * 5
+    training = plan.num_folds * plan.steps * step
+    assert training + plan.refit_steps * step <= seconds
+    if plan.steps:
+        assert MIN_STEPS * 0.6 <= plan.steps and 1 <= plan.num_folds <= num_folds
+    else:
+        assert seconds / step < 2 * MIN_STEPS + validating / step
+
+
+def test_too_little_time_leaves_a_network_out():
+    timing = NetworkTiming(1.0, 1.0)
+    assert network_schedule(60.0, timing, num_functions=10, num_folds=5).steps == 0
+
+
+def test_decisions_are_read_from_the_folder(tmp_path):
+    plan = RunPlan(tmp_path, {"seed": 0, "minutes": 3.0})
+    assert plan.decide("steps", lambda: {"network": 300}) == {"network": 300}
+    again = RunPlan(tmp_path, {"seed": 0, "minutes": 3.0})
+    assert again.decide("steps", lambda: {"network": 900}) == {"network": 300}
+    text = json.loads((tmp_path / "plan.json").read_text())
+    assert text == {"settings": {"seed": 0, "minutes": 3.0}, "steps": {"network": 300}}
+    assert RunPlan(None, {}).decide("steps", lambda: 5) == 5
+
+
+def test_another_call_is_refused(tmp_path):
+    RunPlan(tmp_path, {"seed": 0, "minutes": 3.0})
+    with pytest.raises(ValueError, match=r"plan.json with minutes 3.0, got 5.0; choose another"):
+        RunPlan(tmp_path, {"seed": 0, "minutes": 5.0})

@@ -1,0 +1,59 @@
+"""The report: one sentence, one table, JSON."""
+
+import json
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from geomndp.auto.report import (
+    CandidateResult,
+    SelectionReport,
+    coverage_by_kind,
+    pit_histogram,
+)
+
+
+def _report(chosen):
+    rows = (
+        CandidateResult("corrected", -0.42, 0.0, {"few": -0.5, "many": -0.34}),
+        CandidateResult("GP", -0.49, 0.02, {"few": -0.6, "many": -0.38}, "SE+M32"),
+        CandidateResult("network", -1.71, 0.3, {"few": -2.0, "many": -1.42}),
+    )
+    coverage = {"few": 0.88, "many": 0.9, "all": 0.89}
+    seconds = {"Gaussian": 5.0, "networks": 100.0}
+    return SelectionReport(rows, chosen, -0.42, coverage, (0.1,) * 10, 12, 0, ((1, 2),), seconds)
+
+
+def test_the_sentence_names_all_and_the_choice():
+    assert _report((("corrected", 1.0),)).sentence() == (
+        "held-out: corrected -0.42, GP -0.49, network -1.71 nats per target; chosen: corrected, "
+        "-0.42 nats, 90% coverage 0.89"
+    )
+    mixture = _report((("corrected", 0.7), ("GP", 0.3))).sentence()
+    assert "chosen: mixture of corrected (0.70), GP (0.30), -0.42 nats" in mixture
+
+
+def test_the_table_and_the_json_hold_everything():
+    report = _report((("corrected", 1.0),))
+    text = str(report)
+    for words in ("SE+M32", "few -0.600", "12 held-out functions, seed 0", "networks 100"):
+        assert words in text
+    assert text.endswith(report.sentence())
+    content = json.loads(json.dumps(report.as_json()))
+    assert content["candidates"][1]["by_kind"] == {"few": -0.6, "many": -0.38}
+
+
+@pytest.mark.parametrize("spread", [1.0, 0.5])
+def test_coverage_of_laws_that_are_right_and_too_narrow(spread):
+    """PIT of standard normal values under normal laws of another spread."""
+    from scipy.stats import norm
+
+    pit = norm(scale=spread).cdf(np.random.default_rng(0).normal(size=(400, 50)))
+    pit[::2, 30:] = np.nan
+    kind = np.array(["few", "many"] * 200)
+    coverage = coverage_by_kind(pit, kind)
+    assert_allclose(list(coverage.values()), 1 - 2 * norm.cdf(-1.645 * spread), atol=0.02)
+    histogram = pit_histogram(pit)
+    assert_allclose(sum(histogram), 1.0)
+    assert (max(histogram) < 0.11) == (spread == 1.0)
