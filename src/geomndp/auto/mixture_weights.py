@@ -2,8 +2,7 @@ r"""Mixtures of candidates, chosen by the held-out log-density of targets given 
 
 $\log p(y \mid C) = \log \sum_k w_k p_k(C) p_k(y \mid C) - \log \sum_k w_k p_k(C)$: a mixture's
 weights follow the context, so both log-densities of every member are needed, and nothing else.
-Values of mixtures are cross-validated over functions: their weights never saw what they are evaluated
-by.
+Values of mixtures are cross-validated over functions: their weights never saw what evaluates them.
 """
 
 from __future__ import annotations
@@ -99,7 +98,7 @@ def cross_validated(
         return WeightedCandidates(names, weights, mixture_per_value(weights, members, tasks))
     part = np.unique(tasks.function, return_inverse=True)[1].reshape(-1) % NUM_PARTS
     for number in np.unique(part):
-        evaluated = np.flatnonzero(part == number)
+        rest = np.flatnonzero(part == number)
         fitted = np.flatnonzero(part != number)
         own = fit_weights(_subset(members, fitted), tasks.take(fitted)) if len(fitted) else weights
         per_value[evaluated] = mixture_per_value(
