@@ -101,9 +101,7 @@ def cross_validated(
         rest = np.flatnonzero(part == number)
         fitted = np.flatnonzero(part != number)
         own = fit_weights(_subset(members, fitted), tasks.take(fitted)) if len(fitted) else weights
-        per_value[evaluated] = mixture_per_value(
-            own, _subset(members, evaluated), tasks.take(evaluated)
-        )
+        per_value[rest] = mixture_per_value(own, _subset(members, rest), tasks.take(rest))
     return WeightedCandidates(names, weights, per_value)
 
 
