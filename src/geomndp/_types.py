@@ -26,12 +26,14 @@ class Batch(NamedTuple):
 
     `mask` is 1 for a real point, `context` where it is an observation to condition on and not a
     target. Where outputs are missing apart both have a last axis over the g groups of outputs.
+    `noise` is the variance of the known noise of the values, None where none is known.
     """
 
     x: Float[Array, "b n d"]
     y: Float[Array, "b n p"]
     mask: Float[Array, "b n"] | Float[Array, "b n g"]
     context: Float[Array, "b n"] | Float[Array, "b n g"]
+    noise: Float[Array, "b n"] | None = None
 
 
 __all__ = [

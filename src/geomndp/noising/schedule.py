@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import jax.random as jr
 
 from geomndp import _validation
-from geomndp._types import Array, Float, PRNGKeyArray
+from geomndp._types import Array, Float, PRNGKeyArray, ScalarLike
 
 CELLS = 1024  # of the grid whose linear interpolation maps uniform numbers to times
 
@@ -116,7 +116,7 @@ class AbstractTimeGrid(eqx.Module):
 
     @abc.abstractmethod
     def __call__(
-        self, schedule: AbstractSchedule, steps: int, t_min: float, dtype
+        self, schedule: AbstractSchedule, steps: int, t_min: ScalarLike, dtype
     ) -> Float[Array, " m"]:
         """Times of the discretisation.
 
@@ -134,14 +134,14 @@ class AbstractTimeGrid(eqx.Module):
         """
 
 
-def _unit(steps: int, t_min: float, dtype) -> Array:
+def _unit(steps: int, t_min: ScalarLike, dtype) -> Array:
     _validation.at_least(1, steps=steps)
     if _validation.concrete(t_min) and not 0 <= t_min < 1:
         raise ValueError(f"expected 0 <= t_min < 1, got {t_min}")
     return jnp.arange(steps + 1, dtype=dtype) / steps
 
 
-def _pinned(times: Array, t_min: float) -> Array:
+def _pinned(times: Array, t_min: ScalarLike) -> Array:
     """Set the ends exactly, whatever rounding did."""
     return times.at[0].set(t_min).at[-1].set(1.0)
 
@@ -218,7 +218,10 @@ def stratified_uniform(num: int, dtype, *, key: PRNGKeyArray) -> Float[Array, " 
 
 
 def times_from_uniform(
-    u: Float[Array, " b"], time_grid: AbstractTimeGrid, schedule: AbstractSchedule, t_min: float
+    u: Float[Array, " b"],
+    time_grid: AbstractTimeGrid,
+    schedule: AbstractSchedule,
+    t_min: ScalarLike,
 ) -> Float[Array, " b"]:
     """Map uniform numbers to times on [t_min, 1] as dense as the points of a time grid.
 

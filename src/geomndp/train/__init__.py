@@ -6,6 +6,7 @@ from geomndp.data.context_sampling import ContextNoiseLevels
 from geomndp.data.generators import batch_mesh
 from geomndp.train.checkpoint import CheckpointError, Checkpoints
 from geomndp.train.fit import adam, fit_score
+from geomndp.train.known_noise import KnownNoise
 from geomndp.train.lock import FolderInUse
 from geomndp.train.loop import TrainingDiverged, init, run
 from geomndp.train.loss import DenoisingLoss, LikelihoodWeighting, LossInfo, default_loss
@@ -18,6 +19,7 @@ __all__ = [
     "DenoisingLoss",
     "FolderInUse",
     "History",
+    "KnownNoise",
     "LikelihoodWeighting",
     "Log",
     "LossInfo",

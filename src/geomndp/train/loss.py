@@ -33,6 +33,8 @@ from geomndp.solve import (
     times_from_uniform,
 )
 from geomndp.train.implicit import implicit_errors
+from geomndp.train.known_noise import KnownNoise
+from geomndp.train.known_noise_loss import noisy_errors
 from geomndp.train.packing import apply_packed
 
 Weight = Callable[[AbstractNoising, Float[Array, " b"]], Float[Array, " b"]]
@@ -70,6 +72,7 @@ class DenoisingLoss(eqx.Module):
         reduction: "function" gives every function of a batch the same weight, "point" every target.
         implicit: Divergence with which the score is matched without the noise's own density, as on
             manifolds where that is not known (see `geomndp.train.implicit`).
+        known_noise: How values with known noise are used (see `geomndp.train.known_noise`).
 
     Raises:
         ValueError: If not 0 < t_min < 1, or the reduction is none of the two.
@@ -84,6 +87,7 @@ class DenoisingLoss(eqx.Module):
     weight: Weight | None = None
     reduction: str = eqx.field(default="function", static=True)
     implicit: AbstractDivergence | None = None
+    known_noise: KnownNoise = KnownNoise()
 
     def __check_init__(self):
         if not 0 < self.t_min < 1:
@@ -132,6 +136,8 @@ class DenoisingLoss(eqx.Module):
         Returns:
             The loss, and that of each function with its time.
         """
+        if batch.noise is not None:
+            return self._of_noisy_values(score, noising, batch, key)
         time_key, noise_key = jr.split(key)
         t, point_t = self.draw_times(noising, batch, key=time_key)
         # Where one point's error stands for all of them, leaving the context out moves the minimum.
@@ -144,18 +150,28 @@ class DenoisingLoss(eqx.Module):
         else:
             rule = self.implicit
             squares = implicit_errors(score, noising, point_t, batch, counted, rule, key=noise_key)
+        targets = batch.mask * (1.0 - batch.context)
+        return self._reduce(noising, t, squares, counted, targets)
+
+    def _of_noisy_values(self, score, noising, batch, key) -> tuple[Scalar, LossInfo]:
+        """Loss of functions whose values have known noise."""
+        if self.implicit is not None or not score.parametrisation.separable:
+            raise ValueError("expected a loss per point for values with known noise, got another")
+        times = (self.context_noise_levels, self.times, self.t_min)
+        errors = noisy_errors(self.known_noise, score, noising, batch, *times, key=key)
+        return self._reduce(noising, errors.t, errors.squares, errors.counted, errors.counted)
+
+    def _reduce(self, noising, t, squares, counted, targets) -> tuple[Scalar, LossInfo]:
+        """Mean over the points that count, then over functions or over all targets of the batch."""
         sums, counts = jnp.sum(counted * squares, axis=1), jnp.sum(counted, axis=1)
         losses = sums / jnp.maximum(counts, 1.0)
         if self.weight is not None:
             losses = losses * self.weight(noising, t)
-        return self._reduce(losses, batch), LossInfo(losses, t)
-
-    def _reduce(self, losses: Float[Array, " b"], batch: Batch) -> Scalar:
-        """Mean over functions, or over all targets of the batch."""
+        info = LossInfo(losses, t)
         if self.reduction == "function":
-            return jnp.mean(losses)
-        targets = jnp.sum(batch.mask * (1.0 - batch.context), axis=1)
-        return jnp.sum(losses * targets) / jnp.sum(targets)
+            return jnp.mean(losses), info
+        targets = jnp.sum(targets, axis=1)
+        return jnp.sum(losses * targets) / jnp.sum(targets), info
 
 
 def default_loss(codomain: str) -> DenoisingLoss:
