@@ -1,5 +1,7 @@
 """Training batches: numbers of points, contexts, the order of points."""
 
+import dataclasses
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -152,3 +154,23 @@ def test_shared_places(getkey):
     rows = {tuple(row) for row in np.asarray(functions.y[..., 0])}
     assert {tuple(row) for row in np.asarray(batch.y[..., 0])} <= rows
     assert np.all(np.sum(batch.context, axis=1) < 9)
+
+
+def test_noise_goes_with_its_value(getkey):
+    key = getkey()
+    plain = resampled_set(key)
+    functions = plain.functions._replace(noise=plain.functions.y[:, :, 0])
+    noisy = dataclasses.replace(plain, functions=functions)
+    same, batch = jax.jit(plain.draw)(key), jax.jit(noisy.draw)(key)
+    for got, expected in zip(batch[:4], same[:4], strict=True):
+        assert_array_equal(got, expected)
+    assert_array_equal(batch.noise, batch.y[:, :, 0])
+    assert same.noise is None
+
+
+def resampled_set(key):
+    x = jr.uniform(key, (5, 7, 1))
+    mask = (jnp.arange(7)[None] < jnp.asarray([7, 6, 3, 7, 5])[:, None]).astype(x.dtype)
+    functions = Batch(x, 2 * x, mask, jnp.zeros_like(mask))
+    options = {"thinned_share": 0.5, "forecast_share": 0.5}
+    return data.ResampledGenerator(functions=functions, batch_size=16, **options)

@@ -18,8 +18,8 @@ class ResampledGenerator(AbstractGenerator):
     """Functions drawn at random from a finite data set, points in random order.
 
     Attributes:
-        functions: The data set, x (s, n, d), y (s, n, p) and mask (s, n). Its `context` is not
-            read: every batch has new ones.
+        functions: The data set, x (s, n, d), y (s, n, p), mask (s, n) and, where it is known, the
+            noise (s, n) of the values. Its `context` is not read: every batch has new ones.
         batch_size: Functions per batch.
         contexts: How many points are context points; None for no contexts.
         thinned_share: Share of the functions of which only a random number of points is kept, so
@@ -53,6 +53,9 @@ class ResampledGenerator(AbstractGenerator):
         count = len(self.functions.x) if self.num_functions is None else self.num_functions
         rows = jr.randint(row_key, (self.batch_size,), 0, count, jnp.int32)
         x, y, mask = (values[rows] for values in self.functions[:3])
+        dim, noise = y.shape[2], self.functions.noise
+        if noise is not None:  # goes with its value wherever that goes
+            y = jnp.concatenate([y, noise[rows][:, :, None]], axis=2)
         # Real points first, in random order; padding last.
         ranks = jr.uniform(order_key, mask.shape, mask.dtype) - mask
         order = jnp.argsort(ranks, axis=1)[:, : self.max_points]
@@ -66,6 +69,8 @@ class ResampledGenerator(AbstractGenerator):
         )
         if self.forecast_share:
             x, y = self._in_order(x, y, mask, key=jr.fold_in(order_key, 2))
+        if noise is not None:
+            return Batch(x, y[:, :, :dim], mask, context, y[:, :, dim])
         return Batch(x, y, mask, context)
 
     def _thin(self, points: Int[Array, " b"], *, key: PRNGKeyArray) -> Int[Array, " b"]:

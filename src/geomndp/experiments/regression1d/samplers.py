@@ -161,7 +161,7 @@ def exact_posteriors(gp: GP, batch: Batch, contexts: int) -> list[tuple[np.ndarr
 
 
 def _task(batch: Batch, index: int) -> Batch:
-    return Batch(*(values[index] for values in batch))
+    return jax.tree.map(lambda values: values[index], batch)
 
 
 def _problem(model: Model, task: Batch, contexts: int) -> Problem:
