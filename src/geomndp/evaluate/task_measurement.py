@@ -15,9 +15,9 @@ import numpy as np
 from geomndp._types import Array
 from geomndp.evaluate.calibration import interval_coverage
 from geomndp.evaluate.geodesic import path_metrics
-from geomndp.evaluate.marginals import draw, marginals
 from geomndp.evaluate.resumable import AbstractMeasurement
 from geomndp.evaluate.table_tasks import FunctionRows, TableTask
+from geomndp.evaluate.value_metrics import draw, value_metrics
 from geomndp.geometry import Sphere
 from geomndp.geometry.geodesy import EARTH_RADIUS_KM
 from geomndp.predictive import AbstractPredictive, AbstractProcess
@@ -129,6 +129,8 @@ class TaskMeasurement(AbstractMeasurement):
     def marginal_nats(self, law: AbstractPredictive, task: PaddedTasks, real: Array) -> Array:
         """Log-densities of single values (n, p), or of single rows (n,); zero for padding."""
         n, p = task.y.shape
+        if law.exact_marginals:
+            return jnp.where(real > 0, law.marginals(task.x).log_prob(task.y), 0.0)
 
         def one_row(x, y, mask):
             return law.log_prob_info(x[None], y[None], mask=mask, **self.density).value
@@ -148,7 +150,7 @@ class TaskMeasurement(AbstractMeasurement):
         """CRPS, coverage, squared error and PIT of real values."""
         mask = None if task.mask is None else jnp.max(real, axis=1)
         options = {"key": key, "num_samples": self.num_samples, "mask": mask, **self.sampling}
-        found = marginals(law, task.x, task.y, **options)
+        found = value_metrics(law, task.x, task.y, **options)
         scale = jnp.asarray(self.scale, task.y.dtype)[None]
         errors = ((found.mean - task.y) / scale) ** 2
         columns = {"crps": found.crps / scale, "squared_error": errors}

@@ -11,14 +11,14 @@ from jax.scipy.stats import norm
 
 from geomndp._types import Array, Inputs, Mask, Outputs, PRNGKeyArray
 from geomndp.evaluate.ensemble import crps, pit
-from geomndp.gp import AbstractGP
+from geomndp.marginals import NormalMarginals
 from geomndp.predictive import AbstractPredictive
 
 NUM_LEVELS = 100
-"""Quantiles from which the CRPS of a transformed Gaussian law is computed."""
+"""Quantiles from which mean and CRPS of a law without closed forms are computed."""
 
 
-class Marginals(NamedTuple):
+class ValueMetrics(NamedTuple):
     """Of every value, shape (n, p).
 
     Attributes:
@@ -32,7 +32,7 @@ class Marginals(NamedTuple):
     crps: Outputs
 
 
-def gaussian_crps(z: Outputs) -> Outputs:
+def gaussian_crps(z: Array) -> Array:
     r"""CRPS of N(0, 1): $z (2 \Phi(z) - 1) + 2 \phi(z) - \pi^{-1/2}$ (Gneiting et al. 2005).
 
     Args:
@@ -44,7 +44,7 @@ def gaussian_crps(z: Outputs) -> Outputs:
     return z * (2 * norm.cdf(z) - 1) + 2 * norm.pdf(z) - 1 / jnp.sqrt(jnp.pi).astype(z.dtype)
 
 
-def quantile_crps(quantiles: Outputs, levels: Outputs, y: Outputs) -> Outputs:
+def quantile_crps(quantiles: Array, levels: Array, y: Array) -> Array:
     r"""CRPS as twice the mean quantile loss, $2 \int_0^1 \rho_a(y - q_a) da$.
 
     Args:
@@ -59,7 +59,7 @@ def quantile_crps(quantiles: Outputs, levels: Outputs, y: Outputs) -> Outputs:
     return 2 * jnp.mean(jnp.maximum(a * d, (a - 1) * d), axis=0)
 
 
-def marginals(
+def value_metrics(
     law: AbstractPredictive,
     x: Inputs,
     y: Outputs,
@@ -68,11 +68,11 @@ def marginals(
     num_samples: int,
     mask: Mask | None = None,
     **sampling: Any,
-) -> Marginals:
+) -> ValueMetrics:
     """Mean, PIT and CRPS of every target value.
 
-    Closed forms for Gaussian laws; quantiles for laws that say `exact_marginals` (a Gaussian law
-    seen through a transform); else the samples of the law.
+    Closed forms for Gaussian laws; 100 quantiles for other laws with exact marginals (a Gaussian
+    law seen through a transform, a mixture); else the samples of the law.
 
     Args:
         law: Predictive law.
@@ -86,20 +86,19 @@ def marginals(
     Returns:
         Three arrays of shape (n, p).
     """
-    if isinstance(law, AbstractGP):
-        mean, std = law.mean_and_std(x)
-        z = (y - mean) / std
-        return Marginals(mean, norm.cdf(z), std * gaussian_crps(z))
-    if getattr(law, "exact_marginals", False):
-        exact: Any = law
-        levels = (jnp.arange(NUM_LEVELS, dtype=y.dtype) + 0.5) / NUM_LEVELS
-        quantiles = exact.quantile(levels, x)
-        return Marginals(
-            jnp.mean(quantiles, axis=0), exact.cdf(x, y), quantile_crps(quantiles, levels, y)
-        )
-    sample_key, rank_key = jr.split(key)
-    samples = draw(law, x, mask, key=sample_key, num_samples=num_samples, **sampling)
-    return Marginals(jnp.mean(samples, axis=0), pit(samples, y, key=rank_key), crps(samples, y))
+    if not law.exact_marginals:
+        sample_key, rank_key = jr.split(key)
+        samples = draw(law, x, mask, key=sample_key, num_samples=num_samples, **sampling)
+        ranks = pit(samples, y, key=rank_key)
+        return ValueMetrics(jnp.mean(samples, axis=0), ranks, crps(samples, y))
+    exact = law.marginals(x)
+    if isinstance(exact, NormalMarginals):
+        z = (y - exact.location) / exact.scale
+        return ValueMetrics(exact.location, norm.cdf(z), exact.scale * gaussian_crps(z))
+    levels = (jnp.arange(NUM_LEVELS, dtype=y.dtype) + 0.5) / NUM_LEVELS
+    quantiles = exact.quantile(levels)
+    scores = quantile_crps(quantiles, levels, y)
+    return ValueMetrics(jnp.mean(quantiles, axis=0), exact.cdf(y), scores)
 
 
 def draw(law: AbstractPredictive, x: Inputs, mask: Mask | None, **options: Any) -> Array:

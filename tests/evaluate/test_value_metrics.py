@@ -1,0 +1,54 @@
+"""Closed forms of the CRPS against each other and against samples."""
+
+import jax.numpy as jnp
+import jax.random as jr
+from jax.scipy.stats import norm
+from numpy.testing import assert_allclose
+
+import geomndp as gn
+from geomndp.evaluate.ensemble import crps
+from geomndp.evaluate.value_metrics import gaussian_crps, quantile_crps, value_metrics
+from geomndp.marginals import MixtureMarginals
+from geomndp.predictive import AbstractPredictive
+
+GP = gn.gp.GP(gn.kernels.SquaredExponential(0.5), noise=0.1)
+Z = jnp.linspace(-3.0, 3.0, 7)
+
+
+class OfOne(AbstractPredictive):
+    """A mixture of one law: exact, without a closed form of its CRPS."""
+
+    law: AbstractPredictive
+
+    @property
+    def exact_marginals(self):
+        return True
+
+    def marginals(self, x, *, key=None, num_samples=0):
+        return MixtureMarginals((self.law.marginals(x),), jnp.zeros(1))
+
+    def sample(self, x, *, key, num_samples):
+        raise AssertionError("no samples are needed")
+
+    def log_prob_info(self, x, y, *, key=None, mask=None):
+        return self.law.log_prob_info(x, y, key=key, mask=mask)
+
+
+def test_crps_of_a_normal_law_by_samples_and_by_quantiles():
+    exact = gaussian_crps(Z)
+    samples = jr.normal(jr.key(0), (100_000, 1))
+    assert_allclose(exact, crps(jnp.broadcast_to(samples, (100_000, 7)), Z), atol=0.01)
+    levels = (jnp.arange(20_000.0) + 0.5) / 20_000
+    quantiles = jnp.broadcast_to(norm.ppf(levels)[:, None], (20_000, 7))
+    assert_allclose(exact, quantile_crps(quantiles, levels, Z), atol=2e-4)
+
+
+def test_quantiles_stand_for_the_closed_form():
+    x = jnp.linspace(-1.0, 1.0, 4)[:, None]
+    y = GP.sample(x, key=jr.key(1))
+    law = GP.condition(x[:1], y[:1])
+    options = {"key": jr.key(0), "num_samples": 2}
+    exact, mixed = (value_metrics(each, x, y, **options) for each in (law, OfOne(law)))
+    assert_allclose(exact.mean, mixed.mean, atol=1e-6)
+    assert_allclose(exact.pit, mixed.pit, atol=1e-9)
+    assert_allclose(exact.crps, mixed.crps, rtol=5e-3)
