@@ -99,7 +99,7 @@ def test_samples_agree_with_closed_forms(table):
     exact = on_tasks(GP, table, TASKS[:2], **NAMES, scale=1.0)
     sampled = on_tasks(SampledProcess(GP), table, TASKS[:2], **NAMES, scale=1.0, num_samples=4000)
     for name in ("joint", "marginal"):
-        assert_allclose(exact.values[name], sampled.values[name], rtol=1e-12)
+        assert_allclose(exact.values[name], sampled.values[name], rtol=1e-6)
     assert_allclose(exact.values["crps"], sampled.values["crps"], atol=0.03)
     assert_allclose(exact.pit, sampled.pit, atol=0.05)
 

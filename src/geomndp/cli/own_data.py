@@ -11,7 +11,7 @@ from rich.console import Console
 
 from geomndp import _pretrained, evaluate as evaluation
 from geomndp._progress import busy
-from geomndp.auto import build
+from geomndp.auto import build, fit
 from geomndp.cli.commands import Evaluate, Train
 from geomndp.cli.function_tables import (
     FUNCTION,
@@ -24,7 +24,6 @@ from geomndp.cli.reproduce import console_of_tables, rich_table
 from geomndp.experiments.registry import Table
 from geomndp.likelihood import Flow, Hutchinson
 from geomndp.model import load
-from geomndp.model.fit import fit
 from geomndp.train import adam
 from geomndp.train.lock import hold
 
