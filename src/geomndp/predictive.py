@@ -99,17 +99,7 @@ class AbstractPredictive(eqx.Module):
         key: PRNGKeyArray | None = None,
         mask: Mask | None = None,
     ) -> Scalar:
-        """Joint log-density of values; arguments as those of `log_prob_info`.
-
-        Args:
-            x: Inputs, shape (n, d).
-            y: Values, shape (n, p).
-            key: Random key of a stochastic estimate; None asks for the exact one.
-            mask: 1 for real rows, 0 for padding, shape (n,).
-
-        Returns:
-            Nats, in the units of y, over the unmasked rows.
-        """
+        """Joint log-density of values in nats; arguments as those of `log_prob_info`."""
         return self.log_prob_info(x, y, key=key, mask=mask).value
 
     def mean_and_std(

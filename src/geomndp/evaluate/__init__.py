@@ -24,7 +24,7 @@ from geomndp.evaluate.log_likelihood import (
 from geomndp.evaluate.metrics import metrics
 from geomndp.evaluate.on_tasks import on_tasks
 from geomndp.evaluate.physics import field_physics
-from geomndp.evaluate.resumable import AbstractMeasurement, run_resumable
+from geomndp.evaluate.resumable import AbstractMeasurement, RunOptions, run_resumable
 from geomndp.evaluate.score_error import ScoreError, score_error
 from geomndp.evaluate.table_tasks import random_tasks, read_function_rows
 from geomndp.evaluate.task_metrics import TaskMetrics, compare, paired_differences
@@ -36,6 +36,7 @@ __all__ = [
     "LogLikelihoods",
     "PathMetrics",
     "PerTarget",
+    "RunOptions",
     "ScoreError",
     "Summary",
     "TaskMetrics",

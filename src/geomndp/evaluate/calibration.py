@@ -11,7 +11,7 @@ import jax.random as jr
 
 from geomndp._types import Array, Batch, Float, PRNGKeyArray
 from geomndp.evaluate.ensemble import crps, pit
-from geomndp.evaluate.resumable import AbstractMeasurement, run_resumable
+from geomndp.evaluate.resumable import AbstractMeasurement, RunOptions
 from geomndp.evaluate.tasks import TaskLayout, arrange
 from geomndp.predictive import AbstractProcess
 
@@ -74,10 +74,6 @@ def calibration(
     key: PRNGKeyArray,
     num_samples: int = 128,
     num_context: int | None = None,
-    batch_size: int = 16,
-    block_size: int = 256,
-    directory: Any = None,
-    devices: Any = None,
     **options: Any,
 ) -> Calibration:
     """PIT and CRPS of the targets of every task among samples given its context.
@@ -89,25 +85,18 @@ def calibration(
         num_samples: Samples per task, at least 2.
         num_context: The first so many rows of every task are its (padded) context; None: the rows
             that `tasks.context` marks.
-        batch_size: Tasks side by side on a device.
-        block_size: Tasks per block, as in `run_resumable`.
-        directory: Keeps finished blocks: the same call resumes after a stop.
-        devices: Devices to use; all local ones by default.
-        **options: Further arguments of the law's own `sample`, such as the `sampler` of a model.
+        **options: Fields of `RunOptions`: `batch_size` (16), `block_size` (256), `directory`, which
+            keeps finished blocks, and `devices`. All others are arguments of the law's own
+            `sample`, such as the `sampler` of a model.
 
     Returns:
         Ranks, and totals of scores per task.
     """
+    run, options = RunOptions.take(options)
     layout, arrays = arrange(tasks, num_context)
-    values_by_name = run_resumable(
-        CalibrationOf(layout, num_samples, options, batch_size),
-        process,
-        (arrays, jr.split(key, len(tasks.y))),
-        block_size=block_size,
-        directory=directory,
-        devices=devices,
-    )
-    return Calibration(**{name: jnp.asarray(values) for name, values in values_by_name.items()})
+    measurement = CalibrationOf(layout, num_samples, options, run.batch_size)
+    items = (arrays, jr.split(key, len(tasks.y)))
+    return Calibration(**run.measure(measurement, process, items))
 
 
 def interval_coverage(pit: Array, level: float) -> Array:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import jax.random as jr
 
 from geomndp._types import Array, Batch, Float, PRNGKeyArray
-from geomndp.evaluate.resumable import AbstractMeasurement, run_resumable
+from geomndp.evaluate.resumable import AbstractMeasurement, RunOptions
 from geomndp.evaluate.tasks import TaskLayout, arrange
 from geomndp.predictive import AbstractProcess
 
@@ -76,10 +76,6 @@ def log_likelihood(
     *,
     num_context: int | None = None,
     key: PRNGKeyArray | None = None,
-    batch_size: int = 64,
-    block_size: int = 256,
-    directory: Any = None,
-    devices: Any = None,
     **options: Any,
 ) -> LogLikelihoods:
     """Joint log-density of the targets of every task given its context.
@@ -90,12 +86,9 @@ def log_likelihood(
         num_context: The first so many rows of every task are its (padded) context; None: the rows
             that `tasks.context` marks.
         key: For laws with random probes; None: exact.
-        batch_size: Tasks side by side on a device.
-        block_size: Tasks per block, as in `run_resumable`.
-        directory: Keeps finished blocks: the same call resumes after a stop.
-        devices: Devices to use; all local ones by default.
-        **options: Further arguments of the law's own `log_prob_info`, such as `flow` and `route` of
-            a model.
+        **options: Fields of `RunOptions`: `batch_size` (64), `block_size` (256), `directory`, which
+            keeps finished blocks, and `devices`. All others are arguments of the law's own
+            `log_prob_info`, such as `flow` and `route` of a model.
 
     Returns:
         Totals per task, with the number of targets.
@@ -106,17 +99,11 @@ def log_likelihood(
         print(summarise(totals.per_target().value))
         ```
     """
+    run, options = RunOptions.take(options, batch_size=64)
     layout, arrays = arrange(tasks, num_context)
     keys = None if key is None else jr.split(key, len(tasks.y))
-    log_probs = run_resumable(
-        LogLikelihoodOf(layout, options, batch_size),
-        process,
-        (arrays, keys),
-        block_size=block_size,
-        directory=directory,
-        devices=devices,
-    )
-    return LogLikelihoods(**{name: jnp.asarray(values) for name, values in log_probs.items()})
+    measurement = LogLikelihoodOf(layout, options, run.batch_size)
+    return LogLikelihoods(**run.measure(measurement, process, (arrays, keys)))
 
 
 class Summary(NamedTuple):

@@ -11,7 +11,7 @@ import jax.random as jr
 
 from geomndp._types import Batch, PRNGKeyArray
 from geomndp.evaluate.geodesic import PathMetrics, path_metrics
-from geomndp.evaluate.resumable import AbstractMeasurement, run_resumable
+from geomndp.evaluate.resumable import AbstractMeasurement, RunOptions
 from geomndp.evaluate.tasks import TaskLayout, arrange
 from geomndp.geometry import AbstractManifold
 from geomndp.predictive import AbstractProcess
@@ -61,10 +61,6 @@ def metrics(
     key: PRNGKeyArray,
     num_samples: int = 50,
     num_context: int | None = None,
-    batch_size: int = 16,
-    block_size: int = 256,
-    directory: Any = None,
-    devices: Any = None,
     **options: Any,
 ) -> PathMetrics:
     """Metrics of samples of the targets of every task given its context.
@@ -77,24 +73,16 @@ def metrics(
         num_samples: Samples per task, at least 2.
         num_context: The first so many rows of every task are its (padded) context; None: the rows
             that `tasks.context` marks.
-        batch_size: Tasks side by side on a device.
-        block_size: Tasks per block, as in `run_resumable`.
-        directory: Keeps finished blocks: the same call resumes after a stop.
-        devices: Devices to use; all local ones by default.
-        **options: Further arguments of the law's own `sample`, such as the `sampler` of a model.
+        **options: Fields of `RunOptions`: `batch_size` (16), `block_size` (256), `directory`, which
+            keeps finished blocks, and `devices`. All others are arguments of the law's own
+            `sample`, such as the `sampler` of a model.
 
     Returns:
         One value per task and target, shape (tasks, n); NaN for padding.
     """
+    run, options = RunOptions.take(options)
     layout, arrays = arrange(tasks, num_context)
     draw_key, rank_key = jr.split(key)
     keys = (jr.split(each, len(tasks.y)) for each in (draw_key, rank_key))
-    values_by_name = run_resumable(
-        MetricsOf(layout, manifold, num_samples, options, batch_size),
-        process,
-        (arrays, *keys),
-        block_size=block_size,
-        directory=directory,
-        devices=devices,
-    )
-    return PathMetrics(**{name: jnp.asarray(values) for name, values in values_by_name.items()})
+    measurement = MetricsOf(layout, manifold, num_samples, options, run.batch_size)
+    return PathMetrics(**run.measure(measurement, process, (arrays, *keys)))

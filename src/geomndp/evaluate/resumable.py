@@ -8,6 +8,7 @@ atomically, with a hash of all that it depends on; re-running the call resumes a
 from __future__ import annotations
 
 import abc
+import dataclasses
 import hashlib
 import os
 import zipfile
@@ -97,6 +98,47 @@ def run_resumable(
                 _write(path, digest, results)
         blocks.append(results)
     return {name: np.concatenate([block[name] for block in blocks])[:count] for name in blocks[0]}
+
+
+@dataclasses.dataclass(frozen=True)
+class RunOptions:
+    """How the tasks of a measurement are run; every measurement takes these as keywords.
+
+    Args:
+        batch_size: Tasks side by side on a device.
+        block_size: Tasks per block, rounded up to a multiple of the number of devices.
+        directory: Keeps finished blocks: the same call resumes after a stop.
+        devices: Devices to use; all local ones by default.
+    """
+
+    batch_size: int = 16
+    block_size: int = 256
+    directory: str | os.PathLike | None = None
+    devices: Any = None
+
+    @classmethod
+    def take(cls, options: dict[str, Any], **defaults: Any) -> tuple[RunOptions, dict[str, Any]]:
+        """Tell keywords that are fields of this class from those of the law that is measured.
+
+        Args:
+            options: Keywords of a call.
+            **defaults: Fields with a default of their own.
+
+        Returns:
+            The options, and all other keywords.
+        """
+        names = {field.name for field in dataclasses.fields(cls)}
+        own = {name: value for name, value in options.items() if name in names}
+        others = {name: value for name, value in options.items() if name not in names}
+        return cls(**{**defaults, **own}), others
+
+    def measure(self, measurement: AbstractMeasurement, process: Any, items: Any) -> dict:
+        """Run a measurement: named arrays (JAX), as those of `run_resumable`."""
+        options = {"directory": self.directory, "devices": self.devices}
+        values_by_name = run_resumable(
+            measurement, process, items, block_size=self.block_size, **options
+        )
+        return {name: jnp.asarray(values) for name, values in values_by_name.items()}
 
 
 def _measure(measurement, process, items, mesh: Mesh) -> dict[str, np.ndarray]:

@@ -38,6 +38,18 @@ class Deferred(NamedTuple):
         return self.resolve()(*args, **kwargs)
 
 
+PARTS = {
+    "model": ("training", "make_model"),
+    "generator": ("training", "make_generator"),
+    "loss": ("training", "make_loss"),
+    "optimiser": ("training", "make_optimiser"),
+    "evaluate": ("evaluate", "evaluate"),
+    "report": ("report", "report"),
+    "figures": ("figures", "figures"),
+}
+"""Part of an experiment -> its module and function in the experiment's package."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
     """One table of results: the models it trains, their evaluation, its report and figures.
@@ -82,6 +94,22 @@ class Experiment:
     regions: tuple[str, ...] = ("interpolation",)
     data_options: Mapping[str, Any] = field(default_factory=dict)
     quick_options: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def in_folder_of(cls, module: str, **fields: Any) -> Experiment:
+        """An experiment whose parts and results have their usual names beside a module.
+
+        Args:
+            module: The module's `__name__`; beside it are those of `PARTS` and `results.json`.
+            **fields: All other fields.
+
+        Returns:
+            The experiment; no part is imported before it is called.
+        """
+        package = module.rpartition(".")[0]
+        parts = {part: Deferred(f"{package}.{file}", f) for part, (file, f) in PARTS.items()}
+        folder = Path(import_module(package).__path__[0])
+        return cls(**{**parts, "results": folder / "results.json", **fields})
 
     def read_results(self, path: str | Path | None = None) -> dict:
         """Results of a file; those that come with the package without a path."""

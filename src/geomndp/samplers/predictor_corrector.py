@@ -8,11 +8,12 @@ from geomndp._types import Outputs
 from geomndp.samplers.base import AbstractProgramSampler
 from geomndp.samplers.conditional_langevin import (
     ContextTargetState,
+    LangevinForce,
     conditional_force,
     replacement,
     with_latent_context,
 )
-from geomndp.samplers.context_noising import SCHEMES, context_noising
+from geomndp.samplers.context_noising import SCHEMES, ContextNoising, context_noising
 from geomndp.samplers.problem import Problem
 from geomndp.samplers.program import Phase, Program
 from geomndp.solve import AbstractReverseStep
@@ -93,15 +94,7 @@ def predictor_corrector(
     def predicted(state, times, noise):
         return LangevinState(predict(state.values, times, noise), state.velocity)
 
-    def corrected(state, times, noise):
-        s = times[2]
-        observed = context.again(s, state.values.observed, context.xi(noise[0]))
-        xi = force.noise(noise[1])
-        y, velocity = move(
-            times, lambda y: force.drift(s, observed, y), state.values.y, state.velocity, xi
-        )
-        return LangevinState(ContextTargetState(observed, y), velocity)
-
+    corrected = _corrector_step(move, context, force)
     moves = Phase(corrected, (problem.context_noise(), target_noise), sampler.num_corrector_steps)
     phases = (Phase(predicted, predict_noise), moves)
     per_step = sampler.step.evaluations + sampler.num_corrector_steps
@@ -115,3 +108,18 @@ def predictor_corrector(
         last=(moves._replace(repeats=final),) if final else (),
         mask=mask,
     )
+
+
+def _corrector_step(move: LangevinMove, context: ContextNoising, force: LangevinForce):
+    """One corrector step of a program, on a context that is noised anew."""
+
+    def corrected(state, times, noise):
+        s = times[2]
+        observed = context.again(s, state.values.observed, context.xi(noise[0]))
+        xi = force.noise(noise[1])
+        y, velocity = move(
+            times, lambda y: force.drift(s, observed, y), state.values.y, state.velocity, xi
+        )
+        return LangevinState(ContextTargetState(observed, y), velocity)
+
+    return corrected

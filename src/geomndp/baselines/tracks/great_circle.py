@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -70,12 +70,30 @@ def sort_context(context: TrackContext, at: Float[Array, " k"]) -> SortedContext
     return SortedContext(times[order], order, last, before.astype(jnp.int32))
 
 
-def _check_two(context: np.ndarray) -> None:
-    if len(context) < 2:
-        raise ValueError(f"expected at least 2 context points, got {len(context)}")
+class AbstractCurve(AbstractPointBaseline):
+    """A curve through the context points; nothing is learnt from tracks."""
+
+    @classmethod
+    def fit(cls, x, y, **options: Any):
+        """Make the baseline.
+
+        Args:
+            x: Not used.
+            y: Not used.
+            **options: Its attributes.
+
+        Returns:
+            The baseline.
+        """
+        return cls(**options)
+
+    def check_times(self, context, targets):
+        """Raise ValueError for fewer than two context points."""
+        if len(context) < 2:
+            raise ValueError(f"expected at least 2 context points, got {len(context)}")
 
 
-class Persistence(AbstractPointBaseline):
+class Persistence(AbstractCurve):
     """The storm keeps its last velocity, along a great circle.
 
     Targets before the first context point go backwards; those between context points start from the
@@ -87,24 +105,6 @@ class Persistence(AbstractPointBaseline):
 
     steps: int = eqx.field(default=1, static=True)
 
-    @classmethod
-    def fit(cls, x, y, *, steps: int = 1):
-        """Nothing is learnt from tracks.
-
-        Args:
-            x: Not used.
-            y: Not used.
-            steps: As the attribute.
-
-        Returns:
-            The baseline.
-        """
-        return cls(steps)
-
-    def check_times(self, context, targets):
-        """Raise ValueError for fewer than two context points."""
-        _check_two(context)
-
     def predict_mean(self, context, x, mask):
         """Great circles from the last context point before each target."""
         ordered = sort_context(context, x[:, 0])
@@ -113,25 +113,8 @@ class Persistence(AbstractPointBaseline):
         return ordered.extrapolation(start, through, x[:, 0]).points(context.y)
 
 
-class GreatCircle(AbstractPointBaseline):
+class GreatCircle(AbstractCurve):
     """Constant speed along the great circle between the neighbouring context points."""
-
-    @classmethod
-    def fit(cls, x, y):
-        """Nothing is learnt from tracks.
-
-        Args:
-            x: Not used.
-            y: Not used.
-
-        Returns:
-            The baseline.
-        """
-        return cls()
-
-    def check_times(self, context, targets):
-        """Raise ValueError for fewer than two context points."""
-        _check_two(context)
 
     def predict_mean(self, context, x, mask):
         """Beyond the context points: the velocity of the last two, as in `Persistence`."""
@@ -140,7 +123,7 @@ class GreatCircle(AbstractPointBaseline):
         return ordered.extrapolation(right - 1, right, x[:, 0]).points(context.y)
 
 
-class Hermite(AbstractPointBaseline):
+class Hermite(AbstractCurve):
     """Cubic curve with the given positions and velocities at both ends of a gap.
 
     A cubic Bezier curve on the sphere: lines of de Casteljau's scheme become great circles, and
@@ -152,23 +135,9 @@ class Hermite(AbstractPointBaseline):
 
     steps: int = eqx.field(default=1, static=True)
 
-    @classmethod
-    def fit(cls, x, y, *, steps: int = 1):
-        """Nothing is learnt from tracks.
-
-        Args:
-            x: Not used.
-            y: Not used.
-            steps: As the attribute.
-
-        Returns:
-            The baseline.
-        """
-        return cls(steps)
-
     def check_times(self, context, targets):
         """Raise ValueError for targets that are not between context points."""
-        _check_two(context)
+        super().check_times(context, targets)
         if np.any((targets < context.min()) | (targets >= context.max())):
             raise ValueError("expected every target between context points, got some beyond them")
 

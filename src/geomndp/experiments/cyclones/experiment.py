@@ -9,10 +9,9 @@ and longitude in flat space.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import NamedTuple
 
-from geomndp.experiments.base import Deferred, Experiment
+from geomndp.experiments.base import Experiment
 from geomndp.experiments.metric_columns import MetricColumns
 
 
@@ -47,22 +46,11 @@ def _region(metrics: dict | None) -> tuple[str, str, str]:
     return error, coverage, "" if nats is None else f"{nats[0]:.0f}"
 
 
-def _part(module: str, name: str) -> Deferred:
-    return Deferred(f"geomndp.experiments.cyclones.{module}", name)
-
-
-EXPERIMENT = Experiment(
+EXPERIMENT = Experiment.in_folder_of(
+    __name__,
     name="cyclones",
     title="Cyclones\n\nDistances in km, log-densities in nats by area.",
     models=tuple(MODELS),
-    model=_part("training", "make_model"),
-    generator=_part("training", "make_generator"),
-    loss=_part("training", "make_loss"),
-    optimiser=_part("training", "make_optimiser"),
-    evaluate=_part("evaluate", "evaluate"),
-    report=_part("report", "report"),
-    figures=_part("figures", "figures"),
-    results=Path(__file__).with_name("results.json"),
     columns=MetricColumns(
         "error of the mean, coverage of 90 % regions and nats per track, "
         "interpolation and extrapolation",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import jax.numpy as jnp
 import jax.random as jr
@@ -30,28 +31,21 @@ def calibration(
     sampler: AbstractSampler | None = None,
     seed: int = 1234,
     bins: int = 20,
-    batch_size: int = 16,
     directory: str | PathLike | None = None,
-    devices=None,
+    **run: Any,
 ) -> dict:
     """PIT histogram, CRPS and coverage of `num_samples` posterior samples on the test functions.
 
     Where the truth is Gaussian, the same of its own posterior samples, and the CRPS lost to it.
-    Pairs are mean and standard error over the functions; everything is JSON-serialisable.
+    Pairs are mean and standard error over the functions; everything is JSON-serialisable. `run`
+    are `geomndp.evaluate.RunOptions`.
     """
     contexts = problem.contexts[1]
     tasks = problem.tasks(num, region=region, seed=seed, dtype="float32")
     sampler = Amortised() if sampler is None else sampler
-    options = {"num_context": contexts, "num_samples": num_samples, "devices": devices}
-    measured = evaluate.calibration(
-        model,
-        tasks,
-        key=jr.key(SAMPLES_KEY),
-        batch_size=batch_size,
-        directory=directory,
-        sampler=sampler,
-        **options,
-    )
+    options = {"num_context": contexts, "num_samples": num_samples, **run}
+    own = {"directory": directory, "sampler": sampler}
+    measured = evaluate.calibration(model, tasks, key=jr.key(SAMPLES_KEY), **options, **own)
     result: dict = {
         "model": _summary(measured, bins),
         "num": num,

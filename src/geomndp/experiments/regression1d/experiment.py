@@ -7,10 +7,9 @@ same without symmetry (NDP*), `regression1d-gnp2020/se` that of the suite `gnp20
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
-from geomndp.experiments.base import Deferred, Experiment
+from geomndp.experiments.base import Experiment
 from geomndp.experiments.metric_columns import likelihood_columns
 from geomndp.experiments.regression1d.paper import DATASETS
 
@@ -38,22 +37,11 @@ NAMES = {spec: name for name, spec in MODELS.items()}
 SUITES = tuple(dict.fromkeys(spec.suite for spec in NAMES))
 
 
-def _part(module: str, name: str) -> Deferred:
-    return Deferred(f"geomndp.experiments.regression1d.{module}", name)
-
-
-EXPERIMENT = Experiment(
+EXPERIMENT = Experiment.in_folder_of(
+    __name__,
     name="regression1d",
     title="1D regression",
     models=tuple(MODELS),
-    model=_part("training", "make_model"),
-    generator=_part("training", "make_generator"),
-    loss=_part("training", "make_loss"),
-    optimiser=_part("training", "make_optimiser"),
-    evaluate=_part("evaluate", "evaluate"),
-    report=_part("report", "report"),
-    figures=_part("figures", "figures"),
-    results=Path(__file__).with_name("results.json"),
     columns=likelihood_columns(
         "nats per target and regret to the exact GP, in and out of the training range",
         {region: region for region in REGIONS},

@@ -7,10 +7,9 @@ symmetry (NDP*).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
-from geomndp.experiments.base import Deferred, Experiment
+from geomndp.experiments.base import Experiment
 from geomndp.experiments.metric_columns import likelihood_columns
 from geomndp.experiments.vector_fields.paper import DATASETS
 
@@ -37,22 +36,11 @@ MODELS = dict(_models())
 NAMES = {spec: name for name, spec in MODELS.items()}
 
 
-def _part(module: str, name: str) -> Deferred:
-    return Deferred(f"geomndp.experiments.vector_fields.{module}", name)
-
-
-EXPERIMENT = Experiment(
+EXPERIMENT = Experiment.in_folder_of(
+    __name__,
     name="vector-fields",
     title="Vector fields",
     models=tuple(MODELS),
-    model=_part("training", "make_model"),
-    generator=_part("training", "make_generator"),
-    loss=_part("training", "make_loss"),
-    optimiser=_part("training", "make_optimiser"),
-    evaluate=_part("evaluate", "evaluate"),
-    report=_part("report", "report"),
-    figures=_part("figures", "figures"),
-    results=Path(__file__).with_name("results.json"),
     columns=likelihood_columns(
         "nats per point given 25 others, and regret to the exact GP", {"interpolation": "nats"}
     ),
