@@ -43,6 +43,9 @@ NDP = {
 }
 NUM_POOLING_WIDTHS = 4  # Gaussian pooling over all points
 SETS = 64
+# Divergence-free fields are curl-free ones rotated by 90 degrees, pseudo-vectors with an odd score:
+# with these the parameters of a curl-free model are those of its rotation, from which to train on.
+ROTATED = {"representations": ("pseudovector",), "odd": True}
 
 
 class TrainingDesign(NamedTuple):
@@ -90,13 +93,14 @@ def make_model(
     net: AbstractNet
     if MODELS[name].equivariant:
         sizes = {
+            "representations": problem.codomain.representations,
             "radius": RADIUS,
             "max_neighbours": NEIGHBOURS,
             "num_pooling_widths": NUM_POOLING_WIDTHS,
         }
-        net = Steerable2(
-            problem.codomain.representations, **sizes | options, dtype="float32", key=key
-        )
+        if MODELS[name].field == "div-free":
+            sizes |= ROTATED
+        net = Steerable2(**sizes | options, dtype="float32", key=key)
         missed = int(num_dropped_edges(net, jnp.asarray(problem.grid, jnp.float32)))
         if missed:
             raise ValueError(f"expected room for all neighbours on the grid, got {missed} too many")
