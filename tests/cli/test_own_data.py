@@ -135,3 +135,19 @@ def test_mistakes_in_files_need_no_jax(folder):
     code = f"import sys, geomndp.cli as c; print(c.main({line}), 'jax' in sys.modules)"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert result.stdout.split() == ["1", "False"], result.stderr
+
+
+def test_a_start_keeps_its_units(trained, folder, capsys):
+    """Other days train it further; its scales stay, its parameters move."""
+    out = folder / "further"
+    line = ["train", str(folder / "test.csv"), "--function", "day", "--start", str(trained)]
+    line += ["--batch-size", "2", "--quiet"]
+    with jax.enable_x64(False):
+        assert main([*line, "--steps", "1", "--out", str(out)]) == 0
+    old, new = load(trained), load(out)
+    assert old.normaliser == new.normaliser and old.variables == new.variables
+    assert not np.array_equal(*(jax.tree.leaves(each.score)[0] for each in (old, new)))
+    assert main([*line, "--steps", "1", "--outputs", "station", "--out", str(out)]) == 1
+    assert "expected --outputs as the start has it, got ('station',)" in capsys.readouterr().err
+    assert main([*line, "--out", str(out)]) == 1
+    assert "expected --steps with --start, got none" in capsys.readouterr().err

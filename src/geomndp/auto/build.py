@@ -110,7 +110,7 @@ def build(
     net = network(functions, symmetry, rigid, spaced, options, key=seed)
     noising, score = noising_and_score(net, codomain)
     model = Model(noising, score, normaliser=units, variables=functions.variables)
-    data = _stream(functions, units, batch_size, rigid is not None)
+    data = training_stream(functions, units, batch_size, rigid is not None)
     peak = PEAKS.get(type(net), 1e-3)
     weights = sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(net, eqx.is_array)))
     words = choices(functions, model, net, data, symmetry, weights, peak)
@@ -120,12 +120,20 @@ def build(
     return TrainingPlan(model, data, loss, peak, words, functions, labels, ordered)
 
 
-def _stream(
+def training_stream(
     functions: Functions, units: Normaliser, batch_size: int, graph: bool
 ) -> AbstractGenerator:
     """Functions in the model's units, whole and in part, with contexts of all patterns.
 
-    Networks on a `graph` compute it once where all functions are observed at the same locations.
+    Args:
+        functions: Functions in the data's units.
+        units: The model's units.
+        batch_size: Functions per batch.
+        graph: Whether the network works on a graph of neighbours: it is computed once where all
+            functions are observed at the same locations.
+
+    Returns:
+        Generator of training batches.
     """
     # In NumPy's float64, rounded after: hours since 1900 keep their minutes.
     scaled = units.forward_x(functions.x), units.forward_y(functions.y), functions.mask

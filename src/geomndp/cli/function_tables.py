@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from geomndp import _atomic_io, _pretrained, _validation
+from geomndp import _atomic_io, _validation
 from geomndp.cli.commands import Evaluate, Train
 from geomndp.cli.input_tables import check_columns, model_names
 from geomndp.cli.table_files import is_file, is_frame, read_table
@@ -27,7 +27,7 @@ def read_training_table(command: Train) -> Any:
     periods(command.period)
     noise_columns(command.noise)
     if command.start is not None:
-        _pretrained.document(_pretrained.find(command.start))
+        _check_start(command)
     table = read_table(command.name)
     function = command.function or FUNCTION
     if is_frame(table):
@@ -40,6 +40,23 @@ def read_training_table(command: Train) -> Any:
     columns = (*command.inputs, *command.outputs, *command.covariates)
     check_columns(table, (*columns, *([command.groups] if command.groups else [])))
     return table
+
+
+FIXED_BY_START = ("inputs", "outputs", "symmetry", "codomain", "representations", "covariates")
+FIXED_BY_START += ("period", "noise", "compute_dtype", "minutes")
+
+
+def _check_start(command: Train) -> None:
+    """Refuse a start without names, and options that the start has decided."""
+    names = model_names(command.start or "")
+    for option in FIXED_BY_START:
+        given = getattr(command, option)
+        known = getattr(names, option, None)
+        if given not in (None, (), known):
+            said = f"--{option.replace('_', '-')}"
+            raise ValueError(f"expected {said} as the start has it, got {given!r}")
+    if command.steps is None:
+        raise ValueError("expected --steps with --start, got none")
 
 
 def read_test_table(command: Evaluate, document: dict[str, Any]) -> Any:

@@ -11,7 +11,8 @@ from rich.console import Console
 
 from geomndp import _pretrained, evaluate as evaluation
 from geomndp._progress import busy
-from geomndp.auto import build, fit
+from geomndp.auto import TrainingPlan, build, fit
+from geomndp.auto.fine_tuning import fine_tuning_plan
 from geomndp.cli.commands import Evaluate, Train
 from geomndp.cli.function_tables import (
     FUNCTION,
@@ -43,7 +44,7 @@ def train_on_table(command: Train, table: Any, network: dict[str, Any]) -> None:
     """Train on the functions of a table; the same command resumes a stopped run."""
     with hold(Path(command.out)):  # refused before anything is computed; `fit` holds it again
         pass
-    plan = build(table, **build_options(command, network))
+    plan = _plan(command, table, network)
     Console().print(str(plan), highlight=False, soft_wrap=True)
     notes = {NOTED_FUNCTION: command.function or FUNCTION, "seed": command.seed}
     options: dict[str, Any] = {"directory": command.out, "notes": notes, "quiet": command.quiet}
@@ -55,6 +56,14 @@ def train_on_table(command: Train, table: Any, network: dict[str, Any]) -> None:
     _, history = fit(plan, key=jax.random.key(command.seed), **options)
     path = Path(command.out) / "model"
     Console().print(f"loss {history.loss[-1]:.4f} after {command.steps} steps; model: {path}")
+
+
+def _plan(command: Train, table: Any, network: dict[str, Any]) -> TrainingPlan:
+    """What is trained: a new model, or that of --start in its own units."""
+    if command.start is None:
+        return build(table, **build_options(command, network))
+    options = {"batch_size": 64 if command.batch_size is None else command.batch_size}
+    return fine_tuning_plan(load(command.start), table, function=command.function, **options)
 
 
 def build_options(command: Train, network: dict[str, Any]) -> dict[str, Any]:
