@@ -142,7 +142,7 @@ class GP(AbstractGP):
     """
 
     kernel: AbstractKernel
-    mean: Mean | None = None
+    mean: Mean | None = None  # pyright: ignore[reportIncompatibleMethodOverride]
     noise: float | tuple[float, ...] = 0.0
 
     def __check_init__(self):

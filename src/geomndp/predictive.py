@@ -126,7 +126,7 @@ class AbstractPredictive(eqx.Module):
         return False
 
     def marginals(
-        self, x: Inputs, *, key: PRNGKeyArray | None = None, num_samples: int = MOMENT_SAMPLES
+        self, x: Any, *, key: Any = None, num_samples: int = MOMENT_SAMPLES
     ) -> AbstractMarginals:
         """Law of every value by itself, noise included: mean, std, quantiles, cdf.
 

@@ -9,9 +9,9 @@ import pytest
 from safetensors.numpy import save
 
 from geomndp import _pretrained, _registry, load
-from geomndp.model.document import parameters
 from geomndp.model.legacy import DOCUMENT, FIELD_RENAMES, upgrade
 from geomndp.model.parts import arguments
+from geomndp.model.tensors import parameters
 
 VERSION_1 = """
 {"format": "geomndp", "version": 1, "eps": 0.002, "noising": {"kind": "OrnsteinUhlenbeck",

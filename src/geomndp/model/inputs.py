@@ -19,10 +19,7 @@ from geomndp._arrays import put
 from geomndp._types import Array, Float, Mask, PRNGKeyArray
 from geomndp.data import Normaliser
 from geomndp.geometry import AbstractManifold, Sphere
-from geomndp.nets import AbstractNet
-from geomndp.noising import AbstractNoising
 from geomndp.samplers import AbstractSampler, Observations
-from geomndp.score import AbstractScore, NetworkScore
 from geomndp.tables import Variables
 
 Seed = PRNGKeyArray | int | np.integer
@@ -149,11 +146,10 @@ def as_float(name: str, value: Any, dtype: Any = None) -> Array:
     return array.astype(jnp.result_type(float) if dtype is None else dtype)
 
 
-def check_columns(score: AbstractScore, x: Array) -> None:
-    """Refuse inputs of other dimension than those of a network."""
-    net = score.net if isinstance(score, NetworkScore) else None
-    if isinstance(net, AbstractNet) and x.shape[1] != net.input_dim:
-        raise ValueError(f"expected x of {net.input_dim} columns, got {x.shape[1]}")
+def check_columns(input_dim: int | None, x: Array) -> None:
+    """Refuse inputs of other dimension than those of a model, where it has a fixed one."""
+    if input_dim is not None and x.shape[1] != input_dim:
+        raise ValueError(f"expected x of {input_dim} columns, got {x.shape[1]}")
 
 
 def check_like(x: Array, known: Array) -> None:
@@ -175,10 +171,10 @@ def check_request(num_samples: Any, sampler: Any, key: Any) -> None:
 
 
 def as_observations(
-    x: Any, y: Any, noise: Any, mask: Mask | None, manifold: AbstractManifold
+    x: Any, y: Any, noise: Any, mask: Mask | None, manifold: AbstractManifold, dtype: Any = None
 ) -> Observations:
     """Check observations; `noise` is one variance or one per point."""
-    x, y = as_float("x", x), as_float("y", y)
+    x, y = as_float("x", x, dtype), as_float("y", y, dtype)
     _validation.function(x, y, dim=manifold.ambient_dim, mask=mask, name=" of the context")
     _validation.not_negative(noise=noise)
     if np.ndim(noise) > 1 or (np.ndim(noise) == 1 and np.shape(noise) != (len(x),)):
@@ -194,18 +190,19 @@ def as_observations(
     return Observations(x, y, variances, noisy, mask)
 
 
-def check_names(variables: Variables | None, noising: AbstractNoising) -> None:
+def check_names(variables: Variables | None, manifold: AbstractManifold) -> None:
     """Refuse names that do not fit the values of a model."""
     if variables is None:
         return
-    manifold = noising.manifold
     codomain = "sphere" if manifold == Sphere(2) else "real"
     if variables.codomain != codomain or (codomain == "real" and not manifold.flat):
         kind = type(manifold).__name__
         raise ValueError(f"expected names of values on {kind}, got codomain {variables.codomain!r}")
-    if variables.dim != noising.dim:
+    if variables.dim != manifold.ambient_dim:
         names = ", ".join(map(repr, variables.output_names))
-        raise ValueError(f"expected {noising.dim} outputs, got {len(variables.outputs)}: {names}")
+        raise ValueError(
+            f"expected {manifold.ambient_dim} outputs, got {len(variables.outputs)}: {names}"
+        )
 
 
 def check_scales(normaliser: Normaliser | None, manifold: AbstractManifold) -> None:

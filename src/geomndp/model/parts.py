@@ -1,7 +1,8 @@
-"""Parts of a model as JSON and back: registered classes of plain fields, nothing else.
+"""Parts of a model as JSON and back: registered classes of plain fields and arrays, nothing else.
 
 The type of every field is read from the annotations of its class, so that a class of a user is
-checked as one of the package is. Loading never runs code that a file brings.
+checked as one of the package is. Arrays stand beside the JSON, as tensors under the path of their
+field. Loading never runs code that a file brings.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ import dataclasses
 import inspect
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, Union, get_args, get_origin
 
 import equinox as eqx
+import jax
+import numpy as np
 
 from geomndp import _registry
 from geomndp.model.registered import ROLES
@@ -26,8 +29,19 @@ MAX_INTEGER = 1_000_000
 MAX_NUMBER = 1e30
 
 
-def describe(part: eqx.Module) -> dict[str, Any]:
-    """A registered module of plain fields as JSON; code cannot be written."""
+Tensors = Mapping[str, np.ndarray]
+"""Arrays of parts by the paths of their fields, such as `process.kernel.covariance`."""
+_TENSOR = "tensor"
+
+
+def describe(
+    part: eqx.Module, tensors: dict[str, np.ndarray] | None = None, where: str = ""
+) -> dict[str, Any]:
+    """A registered module of plain fields as JSON; code cannot be written.
+
+    Arrays go into `tensors`, under the path of their field below `where`; without it they are
+    refused.
+    """
     tag = _registry.tag_of(type(part))
     if tag is None:
         name = type(part).__name__
@@ -36,16 +50,23 @@ def describe(part: eqx.Module) -> dict[str, Any]:
         )
     holder = part.config if isinstance(part, AbstractNet) else part
     fields = {name: getattr(holder, name) for name in arguments(type(part))}
-    return {"kind": tag, **{name: _plain(name, value) for name, value in fields.items()}}
+    return {
+        "kind": tag,
+        **{name: _plain(f"{where}.{name}", value, tensors) for name, value in fields.items()},
+    }
 
 
-def _plain(name: str, value: Any) -> Any:
+def _plain(where: str, value: Any, tensors: dict[str, np.ndarray] | None) -> Any:
     if isinstance(value, eqx.Module):
-        return describe(value)
+        return describe(value, tensors, where)
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, (tuple, list)):
-        return [_plain(name, item) for item in value]
+        return [_plain(f"{where}.{i}", item, tensors) for i, item in enumerate(value)]
+    if isinstance(value, (np.ndarray, jax.Array)) and tensors is not None:
+        tensors[where] = np.asarray(value)
+        return {_TENSOR: where}
+    name = where.rpartition(".")[2]
     raise ValueError(f"expected a plain value for {name} to save, got {type(value).__name__}")
 
 
@@ -89,7 +110,9 @@ def class_at(where: str, config: Any, role: str | None) -> type:
     return cls
 
 
-def options_of(where: str, config: Any, role: str | None, depth: int = 0) -> dict[str, Any]:
+def options_of(
+    where: str, config: Any, role: str | None, depth: int = 0, tensors: Tensors | None = None
+) -> dict[str, Any]:
     """Checked arguments of the part that a document describes."""
     cls = class_at(where, config, role)
     hints = arguments(cls)
@@ -100,21 +123,25 @@ def options_of(where: str, config: Any, role: str | None, depth: int = 0) -> dic
     if missing := [name for name in _required(cls) if name in hints and name not in options]:
         raise ValueError(f"expected {missing[0]} for {where}, got none")
     return {
-        name: value_of(f"{where}.{name}", value, hints[name], depth + 1)
+        name: value_of(f"{where}.{name}", value, hints[name], depth + 1, tensors)
         for name, value in options.items()
     }
 
 
-def rebuild(where: str, config: Any, role: str | None, depth: int = 0) -> Any:
-    """Part that a document describes."""
-    options = options_of(where, config, role, depth)
+def rebuild(
+    where: str, config: Any, role: str | None, depth: int = 0, tensors: Tensors | None = None
+) -> Any:
+    """Part that a document describes, with its arrays from `tensors`."""
+    options = options_of(where, config, role, depth, tensors)
     try:
         return class_at(where, config, role)(**options)
     except Exception as error:
         raise ValueError(f"expected a valid {where}, got: {sentence(error)}") from error
 
 
-def value_of(where: str, value: Any, hint: Any, depth: int = 0) -> Any:
+def value_of(
+    where: str, value: Any, hint: Any, depth: int = 0, tensors: Tensors | None = None
+) -> Any:
     """Value of a field, refused if it is not of the type `hint`."""
     if depth > MAX_DEPTH:
         raise ValueError(f"expected parts nested at most {MAX_DEPTH} deep, got deeper at {where}")
@@ -122,16 +149,39 @@ def value_of(where: str, value: Any, hint: Any, depth: int = 0) -> Any:
     if not fitting:
         words = " or ".join(_word(option) for option in _options(hint))
         raise ValueError(f"expected {words} for {where}, got {value!r:.80}")
+    if _is_array(fitting[0]):
+        return _tensor(where, value, tensors)
     if isinstance(value, dict):
-        return rebuild(where, value, _role(fitting[0]), depth)
+        return _part_of(where, value, fitting[0], depth, tensors)
     if isinstance(value, list):
         items = get_args(fitting[0]) or (Any, ...)
         if len(value) > MAX_ITEMS or (... not in items and len(items) != len(value)):
             raise ValueError(f"expected {_word(fitting[0])} for {where}, got {len(value)} items")
         each = items[:1] * len(value) if ... in items else items
-        return tuple(value_of(where, v, h, depth + 1) for v, h in zip(value, each, strict=True))
+        pairs = enumerate(zip(value, each, strict=True))
+        return tuple(value_of(f"{where}.{i}", v, h, depth + 1, tensors) for i, (v, h) in pairs)
     _check_size(where, value)
     return float(value) if fitting[0] is float else value
+
+
+def _part_of(where: str, value: dict, hint: Any, depth: int, tensors: Tensors | None) -> Any:
+    """A part of a part, of the class that the field wants."""
+    part = rebuild(where, value, _role(hint), depth, tensors)
+    if isinstance(hint, type) and not isinstance(part, hint):
+        raise ValueError(f"expected {hint.__name__} for {where}, got {value['kind']!r:.80}")
+    return part
+
+
+def _tensor(where: str, value: dict, tensors: Tensors | None) -> np.ndarray:
+    """The array of a field: that under its own path, and no other."""
+    if value != {_TENSOR: where} or tensors is None or where not in tensors:
+        raise ValueError(f"expected the tensor {where}, got {value!r:.80}")
+    return tensors[where]
+
+
+def _is_array(hint: Any) -> bool:
+    """Whether a type is one of arrays, plain or of jaxtyping."""
+    return hint in (jax.Array, np.ndarray) or hasattr(hint, "array_type")
 
 
 def sentence(error: Exception) -> str:
@@ -163,7 +213,7 @@ def _fits(value: Any, hint: Any) -> bool:
     if get_origin(hint) is Literal:
         return value in get_args(hint)
     if isinstance(value, dict):
-        return _role(hint) is not None
+        return _is_array(hint) if _TENSOR in value else _role(hint) is not None
     if isinstance(value, list):
         return hint is tuple or get_origin(hint) is tuple
     if isinstance(value, bool) or hint is bool:

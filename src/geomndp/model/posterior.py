@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 import equinox as eqx
 import jax.numpy as jnp
 
-from geomndp._types import Inputs, Mask, Outputs, Scalar
+from geomndp._types import Inputs, Mask, Scalar
 from geomndp.likelihood import Flow
+from geomndp.marginals import AbstractMarginals, SampleMarginals
 from geomndp.model import execute
 from geomndp.model.execute import finite_log_prob, finite_samples
 from geomndp.model.inputs import (
@@ -20,12 +21,13 @@ from geomndp.model.inputs import (
     names_of,
 )
 from geomndp.model.likelihood_routes import chosen_flow, chosen_route
+from geomndp.model.named_predictive import AbstractNamedPredictive, Key
 from geomndp.model.stepping import Progress
 from geomndp.model.summary import describe_posterior
 from geomndp.model.support import warn_about_targets
 from geomndp.model.units import in_units, read_target_inputs, read_targets
 from geomndp.nets import with_capacity
-from geomndp.predictive import AbstractPredictive, LogProb
+from geomndp.predictive import MOMENT_SAMPLES, LogProb
 from geomndp.samplers import (
     AbstractSampler,
     Amortised,
@@ -35,14 +37,12 @@ from geomndp.samplers import (
     Samples,
 )
 from geomndp.samplers.problem import amortises
-from geomndp.tables import is_table, write_samples
+from geomndp.tables import Variables, is_table, write_samples
 
 if TYPE_CHECKING:  # a model makes posteriors, and so imports this module
     from geomndp.model.model import Model
 else:
     Model = eqx.Module
-
-Key = Seed | None
 
 
 class SampleOptions(TypedDict, total=False):
@@ -53,7 +53,7 @@ class SampleOptions(TypedDict, total=False):
     progress: Progress
 
 
-class Posterior(AbstractPredictive):
+class Posterior(AbstractNamedPredictive):
     """Law of a model's functions given observations; the model's prior without any.
 
     Attributes:
@@ -70,6 +70,10 @@ class Posterior(AbstractPredictive):
 
     def __repr__(self) -> str:
         return describe_posterior(self)
+
+    @property
+    def variables(self) -> Variables | None:
+        return self.model.variables
 
     def sample(
         self,
@@ -187,26 +191,32 @@ class Posterior(AbstractPredictive):
         result = execute.log_prob(flow, self.problem(x, mask), y, mask, key, route, settings)
         return finite_log_prob(result._replace(value=result.value + jacobian))
 
-    def mean_and_std(self, x: Any, *, key: Key = None) -> tuple[Outputs, Outputs]:
-        """Mean and standard deviation of every value, estimated from samples.
+    def marginals(
+        self, x: Any, *, key: Key = None, num_samples: int = MOMENT_SAMPLES
+    ) -> AbstractMarginals:
+        """Law of every value by itself, estimated from samples.
 
         Args:
-            x: Inputs, shape (n, d).
+            x: Inputs, shape (n, d) or (n,), or a table.
             key: Random key or seed of the samples.
+            num_samples: Number of samples.
 
         Returns:
-            Two arrays of shape (n, p).
+            Laws of the n p values: means, standard deviations, quantiles.
 
         Raises:
-            ValueError: If there is no key, x is a table, or the values lie on a manifold: see
+            ValueError: If there is no key, or the values lie on a manifold: see
                 `geomndp.summaries` for these.
         """
-        if is_table(x) or not self.model.noising.manifold.flat:
+        if not self.model.manifold.flat:
             raise ValueError(
-                "expected inputs as arrays, of a model of real values, got others; "
-                "geomndp.summaries takes samples of all"
+                "expected a model of real values for moments, got one of values on a manifold; "
+                "geomndp.summaries takes samples of both"
             )
-        return super().mean_and_std(x, key=as_key(key))
+        if key is None:
+            raise ValueError("expected a key to estimate the moments of Posterior, got None")
+        samples = self.sample_info(x, key=key, num_samples=num_samples)
+        return SampleMarginals(finite_samples(samples))
 
     def problem(self, x: Inputs, mask: Mask | None = None) -> Problem:
         """What samplers and likelihoods work on, in the model's units less the `centre`.

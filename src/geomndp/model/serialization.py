@@ -17,16 +17,10 @@ from typing import Any
 
 from geomndp import _atomic_io, _pretrained
 from geomndp._safetensors import MAX_JSON, check_depth, read_contents
-from geomndp.model.document import (
-    float_dtype,
-    from_document,
-    learnt_score,
-    parameters,
-    round_to,
-    to_document,
-)
+from geomndp.model.document import from_document, learnt_score, to_document
 from geomndp.model.legacy import upgrade
 from geomndp.model.model import Model
+from geomndp.model.tensors import float_dtype, parameters, round_to
 
 
 def save(

@@ -29,7 +29,7 @@ def describe_model(model: Any) -> str:
     lines |= {"contexts": conditional, "smallest time": f"{model.t_min:g}"}
     lines["scaling"] = "none" if model.normaliser is None else _scaling(model.normaliser)
     lines |= {"trained on": "no record"} if model.support is None else _support(model.support)
-    return _joined("Model", lines)
+    return _joined("Model", lines) + _report(model)
 
 
 def describe_posterior(posterior: Any) -> str:
@@ -41,6 +41,10 @@ def describe_posterior(posterior: Any) -> str:
         about += f", times since {posterior.time_origin}"
     text = _joined("Posterior", {"given": about})
     return text + "\nof " + describe_model(posterior.model)
+
+
+def _report(model: Any) -> str:
+    return "" if model.report is None else f"\n{model.report}"
 
 
 def _joined(title: str, lines: dict[str, str]) -> str:

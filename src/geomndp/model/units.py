@@ -24,7 +24,6 @@ from geomndp.data.transformed_outputs import check_outputs
 from geomndp.model.inputs import as_float, as_rows, check_columns, names_of, target_rows
 from geomndp.model.support import spacing
 from geomndp.samplers import Observations
-from geomndp.score import NetworkScore
 from geomndp.tables import is_table, read_inputs, read_rows
 
 if TYPE_CHECKING:  # a posterior imports this module
@@ -36,19 +35,9 @@ FAR = 64.0  # times the range of the inputs: then float32 has lost six bits or m
 COARSE = 0.05  # share of the distance to the nearest other point by which rounding may move one
 
 
-def relative_columns(model: Any) -> int:
-    """How many leading inputs enter a model through their differences only."""
-    score, noising = model.score, model.noising
-    if not isinstance(score, NetworkScore) or not noising.kernel.white:
-        return 0
-    if getattr(noising, "mean", None) is not None:
-        return 0
-    return getattr(score.net, "num_relative_inputs", 0)
-
-
 def common_centre(model: Any, x: Any, mask: Any = None) -> tuple[float, ...]:
     """What to subtract from inputs of a model, in its units: zeros, or `()`, where all are near."""
-    columns = relative_columns(model)
+    columns = model.num_relative_inputs
     if not columns or not (_validation.concrete(x) and _validation.concrete(mask)):
         return ()
     rows = _real(_in_units(model.normaliser, np.asarray(x, np.float64)), mask)
@@ -82,8 +71,8 @@ def to_model_units(
 def read_target_inputs(posterior: Posterior, x: Any) -> Inputs:
     """Inputs of a posterior's targets, arrays or a table, in the model's units."""
     raw = _read(posterior, read_inputs, x)[0] if is_table(x) else as_rows(x)
-    x = as_float("x", raw, posterior.observations.x.dtype if is_table(x) else None)
-    _validation.function(x, dim=posterior.model.noising.dim)
+    x = as_float("x", raw, _dtype(posterior, x))
+    _validation.function(x, dim=posterior.model.manifold.ambient_dim)
     _check_columns(posterior, x)
     return target_inputs(posterior, raw, x.dtype)
 
@@ -95,22 +84,28 @@ def read_targets(
 
     The last is what the change of units adds to a log-density.
     """
-    model, dtype = posterior.model, posterior.observations.x.dtype if is_table(x) else None
+    model, dtype = posterior.model, _dtype(posterior, x)
     if is_table(x):
         names_of(model, y)
         x, y = _read(posterior, read_rows, x)
-    raw_x, raw_y, mask = target_rows(x, y, mask, model.noising.dim)
+    raw_x, raw_y, mask = target_rows(x, y, mask, model.manifold.ambient_dim)
     x, y = as_float("x", raw_x, dtype), as_float("y", raw_y, dtype)
     mask = None if mask is None else mask.astype(x.dtype)
-    _validation.function(x, y, dim=model.noising.dim, mask=mask)
+    _validation.function(x, y, dim=model.manifold.ambient_dim, mask=mask)
     _check_columns(posterior, x)
-    model.noising.manifold.check("y", y, mask)
+    model.manifold.check("y", y, mask)
     jacobian = 0.0
     if model.normaliser is not None:
         check_outputs(model.normaliser.transform, y, mask)
         jacobian = model.normaliser.log_jacobian(y, mask)
         y = rescale(model.normaliser.forward_y, raw_y, y)
     return target_inputs(posterior, raw_x, x.dtype, mask), y, mask, jacobian
+
+
+def _dtype(posterior: Any, x: Any) -> Any:
+    """Dtype of targets: the model's, that of the context beside tables, else None: as they come."""
+    own = posterior.model.dtype
+    return posterior.observations.x.dtype if own is None and is_table(x) else own
 
 
 def _read(posterior: Posterior, read: Callable, table: Any) -> tuple:
@@ -122,7 +117,7 @@ def _read(posterior: Posterior, read: Callable, table: Any) -> tuple:
 
 def _check_columns(posterior: Posterior, x: Array) -> None:
     if len(posterior.observations.x) == 0:  # otherwise x is compared with these
-        check_columns(posterior.model.score, x)
+        check_columns(posterior.model.input_dim, x)
 
 
 def target_inputs(posterior: Posterior, raw: Any, dtype: Any, mask: Any = None) -> Array:

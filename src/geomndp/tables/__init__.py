@@ -20,6 +20,7 @@ from geomndp.tables.variables import (
     name_variables,
     read_time_origin,
 )
+from geomndp.tables.write_values import write_quantiles, write_values
 
 __all__ = [
     "CODOMAINS",
@@ -37,7 +38,9 @@ __all__ = [
     "read_observations",
     "read_rows",
     "read_time_origin",
+    "write_quantiles",
     "write_samples",
+    "write_values",
 ]
 
 deprecated_names(__name__, {"place_names": "latlon_names", "read_origin": "read_time_origin"})

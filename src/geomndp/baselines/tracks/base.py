@@ -58,6 +58,7 @@ class AbstractBaseline(AbstractProcess):
         Args:
             context: Context points; masked rows hold some point of the sphere.
             x: Times in days, shape (k, 1).
+            key: Not needed.
             mask: 1 for real targets, shape (k,), or None.
 
         Returns:
@@ -155,7 +156,7 @@ class TrackPredictive(AbstractPredictive):
     process: AbstractBaseline
     context: TrackContext
 
-    def mean(self, x: TimeColumn) -> Targets:
+    def mean(self, x: TimeColumn, *, key: Any = None) -> Targets:
         """The best single track.
 
         Args:

@@ -1,0 +1,79 @@
+"""Predictive laws in the data's units: moments and quantiles as arrays, or as tables."""
+
+from typing import TYPE_CHECKING, Any
+
+from geomndp._types import Outputs
+from geomndp.model.inputs import Seed
+from geomndp.predictive import MOMENT_SAMPLES, AbstractPredictive
+from geomndp.tables import Variables, is_table, write_quantiles, write_values
+
+if TYPE_CHECKING:  # to pyright an AbstractVar is a field, the first of every subclass
+    from typing import ClassVar as AbstractVar
+else:
+    from equinox import AbstractVar
+
+Key = Seed | None
+
+
+class AbstractNamedPredictive(AbstractPredictive):
+    """A predictive law in the data's units that takes tables where its variables have names."""
+
+    variables: AbstractVar[Variables | None]
+    """Names and units of inputs and outputs, None where there are none."""
+
+    def mean_and_std(self, x: Any, *, key: Key = None) -> tuple[Any, Any]:
+        """Mean and standard deviation of every value; arguments as those of `mean`."""
+        marginals = self.marginals(x, key=key)
+        return self._written(x, marginals.mean()), self._written(x, marginals.std())
+
+    def mean(self, x: Any, *, key: Key = None) -> Any:
+        """Mean of every value, noise included.
+
+        Args:
+            x: Inputs, shape (n, d) or (n,), or a table.
+            key: Random key or seed, needed where there is no closed form.
+
+        Returns:
+            Shape (n, p), or a table at the locations of a table.
+
+        Raises:
+            ValueError: If a key is missing, or the values lie on a manifold: see
+                `geomndp.summaries` for these.
+        """
+        return self._written(x, self.marginals(x, key=key).mean())
+
+    def std(self, x: Any, *, key: Key = None) -> Any:
+        """Standard deviation of every value, noise included; arguments as those of `mean`."""
+        return self._written(x, self.marginals(x, key=key).std())
+
+    def quantile(
+        self, q: Any, x: Any, *, key: Key = None, num_samples: int = MOMENT_SAMPLES
+    ) -> Any:
+        """Quantiles of every value, noise included.
+
+        Args:
+            q: Probability level, or several.
+            x: Inputs, shape (n, d) or (n,), or a table.
+            key: Random key or seed, needed where there is no closed form.
+            num_samples: Number of samples that stand for the law then.
+
+        Returns:
+            Shape (n, p) for one level, (levels, n, p) for several; a table at the locations of a
+            table, for several levels with a dimension (a column) `quantile`.
+
+        Example:
+            `model.condition(table).quantile([0.05, 0.95], targets, key=0)`
+        """
+        values = self.marginals(x, key=key, num_samples=num_samples).quantile(q)
+        if not is_table(x):
+            return values
+        if values.ndim == 2:
+            return self._written(x, values)
+        return write_quantiles(self._names(), x, q, values)
+
+    def _written(self, x: Any, values: Outputs) -> Any:
+        return write_values(self._names(), x, values) if is_table(x) else values
+
+    def _names(self) -> Variables:
+        assert self.variables is not None  # or the table could not have been read
+        return self.variables
