@@ -58,7 +58,6 @@ class AbstractBaseline(AbstractProcess):
         Args:
             context: Context points; masked rows hold some point of the sphere.
             x: Times in days, shape (k, 1).
-            key: Not needed.
             mask: 1 for real targets, shape (k,), or None.
 
         Returns:
@@ -161,6 +160,7 @@ class TrackPredictive(AbstractPredictive):
 
         Args:
             x: Times in days, shape (k, 1).
+            key: Not needed.
 
         Returns:
             Unit vectors, shape (k, 3).
