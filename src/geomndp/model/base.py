@@ -28,7 +28,7 @@ else:
     from equinox import AbstractVar
 
 
-class Context(NamedTuple):
+class CheckedContext(NamedTuple):
     """Checked observations in the data's units: as they came, and as arrays with noise and mask."""
 
     x: Any
@@ -64,7 +64,7 @@ class AbstractModel(AbstractProcess, AbstractNamedPredictive):
         return None
 
     @abc.abstractmethod
-    def posterior(self, context: Context | None, time_origin: str | None) -> Any:
+    def posterior(self, context: CheckedContext | None, time_origin: str | None) -> Any:
         """Law given checked observations in the data's units, or none.
 
         Args:
@@ -118,7 +118,7 @@ class AbstractModel(AbstractProcess, AbstractNamedPredictive):
         observations = as_observations(x, y, noise, mask, manifold, self.dtype)
         check_columns(self.input_dim, observations.x)
         manifold.check("y of the context", observations.y, mask)
-        return self.posterior(Context(x, y, observations), time_origin)
+        return self.posterior(CheckedContext(x, y, observations), time_origin)
 
     @renamed_arguments(origin="time_origin")
     def sample(

@@ -11,7 +11,7 @@ from geomndp import _validation
 from geomndp._deprecated import renamed_arguments, renamed_attribute
 from geomndp.data import Normaliser
 from geomndp.geometry import AbstractManifold
-from geomndp.model.base import AbstractModel, Context
+from geomndp.model.base import AbstractModel, CheckedContext
 from geomndp.model.inputs import check_names, check_scales
 from geomndp.model.posterior import Posterior, no_observations
 from geomndp.model.summary import describe_model
@@ -75,7 +75,7 @@ class Model(AbstractModel):
             return 0
         return getattr(score.net, "num_relative_inputs", 0)
 
-    def posterior(self, context: Context | None, time_origin: str | None) -> Posterior:
+    def posterior(self, context: CheckedContext | None, time_origin: str | None) -> Posterior:
         if context is None:  # those of the targets' dtype and columns take their place
             nothing = no_observations(self.input_dim or 1, self.noising.dim, jnp.result_type(float))
             return Posterior(self, nothing, time_origin)
