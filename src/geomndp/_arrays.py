@@ -76,15 +76,15 @@ def pad_mask(mask: Any, n: int, size: int, dtype: Any) -> jax.Array:
     There is one also where nothing is padded: a full bucket takes the program of the others.
 
     Args:
-        mask: Mask (n,) of the points, or None.
+        mask: Mask (n,) or (n, g) of the points, or None.
         n: Number of points.
         size: Number of rows, at least n.
         dtype: Floating-point type.
 
     Returns:
-        Mask (size,).
+        Mask (size,) or (size, g).
     """
-    padded = np.zeros(size, dtype=dtype)
+    padded = np.zeros((size, *np.shape(mask)[1:]), dtype=dtype)
     padded[:n] = 1.0 if mask is None else np.asarray(mask)
     return put(padded)
 

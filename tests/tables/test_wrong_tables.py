@@ -26,9 +26,9 @@ STATIONS = {
         lambda m, t: m.condition(t[["temperature"]].to_xarray()),
         "expected a variable or coordinate 'time', got 'temperature', 'index'",
     ),
-    "missing value": (
+    "infinite value": (
         lambda m, t: m.condition(t.assign(temperature=[1.0, np.nan, 2.0, 3.0, np.inf])),
-        "expected finite 'temperature', got NaN or infinity in rows 1, 4",
+        "expected finite 'temperature', got NaN or infinity in rows 4",
     ),
     "missing time": (
         lambda m, t: m.condition(t.assign(time=t.time.where(t.index != 3))),

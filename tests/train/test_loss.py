@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from geomndp import data, kernels, noising, score, train
+from geomndp import data, kernels, nets, noising, score, train
 from geomndp._types import Batch
 from geomndp.score.parametrisations import noise_coefficients
 
@@ -155,3 +155,55 @@ def test_bad_settings_are_refused():
         train.DenoisingLoss(t_min=0.0)
     with pytest.raises(ValueError, match="'function', 'point', got 'batch'"):
         train.DenoisingLoss(reduction="batch")
+
+
+TWO_OUTPUTS = noising.OrnsteinUhlenbeck(kernels.Diagonal(kernels.White(), 2), SCHEDULE)
+
+
+def two_outputs(key, num=6, n=5):
+    """Functions of two outputs, half of whose values are missing."""
+    keys = jr.split(key, 4)
+    x, y = jr.uniform(keys[0], (num, n, 1)), jr.normal(keys[1], (num, n, 2))
+    mask = jr.bernoulli(keys[2], 0.5, y.shape).astype(x.dtype).at[:, 0].set(1.0)
+    context = mask * jr.bernoulli(keys[3], 0.3, y.shape).astype(x.dtype)
+    return Batch(x, y, mask, context.at[:, 0, 0].set(0.0))
+
+
+def two_groups(key):
+    net = nets.RelativeAttention(
+        1, 2, width=8, num_layers=1, num_heads=2, num_groups=2, dtype="float64", key=key
+    )
+    leaves, tree = jax.tree.flatten(net)
+    keys = jr.split(key, len(leaves))
+    drawn = [0.3 * jr.normal(k, leaf.shape) for k, leaf in zip(keys, leaves, strict=True)]
+    return score.NetworkScore(jax.tree.unflatten(tree, drawn), conditional=True)
+
+
+def test_missing_outputs_enter_neither_network_nor_loss(getkey):
+    batch, key, learner = two_outputs(getkey()), getkey(), two_groups(getkey())
+
+    @jax.jit
+    def value_and_gradient(y):
+        def loss(learner):
+            return train.DenoisingLoss()(learner, TWO_OUTPUTS, batch._replace(y=y), key=key)[0]
+
+        return eqx.filter_value_and_grad(loss)(learner)
+
+    expected = value_and_gradient(batch.y)
+    for wild in (1e3, jnp.nan):
+        got = value_and_gradient(jnp.where(batch.mask == 0, wild, batch.y))
+        for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(expected), strict=True):
+            assert_array_equal(a, b)
+
+
+def test_groups_that_are_observed_together_are_a_point(getkey):
+    batch, learner, key = two_outputs(getkey()), two_groups(getkey()), getkey()
+    rows, t = batch.mask[:, :, 0], jr.uniform(getkey(), batch.mask.shape[:2])
+    both = [jnp.stack([v, v], axis=2) for v in (rows, t)]
+    plain = train.loss.squared_errors(
+        learner, TWO_OUTPUTS, t, batch._replace(mask=rows, context=0 * rows), key=key
+    )
+    grouped = train.loss.squared_errors(
+        learner, TWO_OUTPUTS, both[1], batch._replace(mask=both[0], context=0 * both[0]), key=key
+    )
+    assert_allclose(jnp.mean(grouped, axis=2) * rows, plain * rows, rtol=1e-10)

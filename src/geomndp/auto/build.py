@@ -50,6 +50,7 @@ def build(
     representations: Any = None,
     groups: Any = None,
     ordered: bool = False,
+    drop_missing: bool = False,
     batch_size: int = 64,
     key: Seed | None = None,
     **options: Any,
@@ -59,7 +60,7 @@ def build(
     Args:
         dataset: A Dataset, whose dimension(s) `function` count functions and all other dimensions
             their points; or a DataFrame with a column `function`. NaN pads functions that have
-            fewer points.
+            fewer points; in some outputs of a point it means that these are missing.
         symmetry: "translation" of all inputs (for tracks on the sphere, of time, with rotations
             about the Earth's axis), "E(2)" or "E(3)" (rigid transforms of the inputs, under which
             outputs transform by their `representations`), or "none".
@@ -76,6 +77,8 @@ def build(
             of one label (scans of a person) are held out for validation together.
         ordered: Whether functions follow each other in time, in the order of their labels: then
             the last ones are held out.
+        drop_missing: Whether points of which some outputs are missing are left out; otherwise the
+            model learns from what is there, and every output is observed apart from the others.
         batch_size: Functions per training step.
         key: Random key or seed of the network's parameters.
         **options: Options of the network, such as `width`, instead of the chosen ones.
@@ -101,11 +104,12 @@ def build(
         outputs=outputs,
         codomain=codomain,
         elapsed=symmetry != "none",
+        drop_missing=drop_missing,
     )
     rigid = field_type_of(functions, symmetry, representations)
     check_order(rigid, inputs, functions)
     units = normaliser(functions, rigid)
-    spaced = density(np.asarray(units.forward_x(functions.x)), functions.mask)
+    spaced = density(np.asarray(units.forward_x(functions.x)), functions.rows)
     seed = as_key(0 if key is None else key)
     net = network(functions, symmetry, rigid, spaced, options, key=seed)
     noising, score = noising_and_score(net, codomain)

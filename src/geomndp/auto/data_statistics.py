@@ -71,19 +71,21 @@ def normaliser(functions: Functions, rigid: FieldType | None) -> Normaliser:
     One scale for inputs that turn together, or state the same units. Outputs of the same units do
     too; what turns is scaled as a whole and never shifted. The sphere is left as it is.
     """
-    x, y = functions.x[functions.mask], functions.y[functions.mask]
-    about = functions.variables
+    rows, about = functions.rows, functions.variables
+    x, y = functions.x[rows], functions.y[rows]
+    if functions.mask.ndim == 3:
+        y = np.where(functions.mask[rows], y, np.nan)
     same = rigid is not None or _same_units(about.inputs)
     x_shift, x_scale = x.mean(axis=0), _scales(x - x.mean(axis=0), [x.shape[1]] if same else None)
     if about.codomain == "sphere":
         return Normaliser(x_shift, x_scale)
     if rigid is None:
-        shift = y.mean(axis=0)
+        shift = _mean(y)
         sizes = [y.shape[1]] if _same_units(about.outputs) else None
     else:
         sizes = rigid.sizes
         representations = np.repeat(np.asarray(rigid.representations), sizes)
-        shift = np.where(representations == "scalar", y.mean(axis=0), 0.0)
+        shift = np.where(representations == "scalar", _mean(y), 0.0)
     return Normaliser(x_shift, x_scale, shift, _scales(y - shift, sizes))
 
 
@@ -93,9 +95,14 @@ def _same_units(variables: tuple[Variable, ...]) -> bool:
     return len(units) == 1 and "" not in units
 
 
+def _mean(values: np.ndarray) -> np.ndarray:
+    """Mean of every column, of the values that are there."""
+    return np.nanmean(values, axis=0) if np.isnan(values).any() else np.mean(values, axis=0)
+
+
 def _scales(centred: np.ndarray, sizes) -> np.ndarray:
     """Root mean square of each part, spread over its columns; one number if all are the same."""
     sizes = [1] * centred.shape[1] if sizes is None else list(sizes)
-    squares = np.split(np.mean(centred**2, axis=0), np.cumsum(sizes)[:-1])
+    squares = np.split(_mean(centred**2), np.cumsum(sizes)[:-1])
     scales = np.concatenate([np.full(len(s), np.sqrt(s.mean()) or 1.0) for s in squares])
     return scales[:1] if np.all(scales == scales[0]) else scales

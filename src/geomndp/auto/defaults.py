@@ -93,7 +93,7 @@ def network(
 ) -> AbstractNet:
     """Untrained network; `options` replace what would be chosen."""
     d, p = functions.x.shape[2], functions.variables.dim
-    points = int(functions.mask.sum())
+    points = int(functions.rows.sum())
     common = {"dtype": jnp.dtype(jnp.result_type(float)).name, "key": key}
     sizes: dict[str, Any] = {"width": 32 if points < FEW else 64}
     sizes["num_layers"] = 3 if points < FEW else 5
@@ -104,6 +104,13 @@ def network(
         sizes["noise_rate"] = math.sqrt(DEFAULT_SCHEDULE.beta1 / 2)
         sizes["resolution"] = _round(0.3 * step_length(*functions[:3]))
         return _make(SphericalAttention, (d,), sizes, options, common)
+    if functions.mask.ndim == 3:
+        if rigid is not None:
+            raise ValueError(
+                f"expected all outputs at a point or none for {symmetry}, got a part of them at "
+                "some; use symmetry 'translation' or 'none', or drop_missing=True"
+            )
+        sizes["num_groups"] = p
     if rigid is not None:
         sizes |= {"radius": _up(spaced.radius), "max_neighbours": spaced.most}
         net = Steerable2 if rigid.dim == 2 else Steerable3

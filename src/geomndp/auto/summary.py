@@ -36,7 +36,7 @@ def choices(
     peak: float,
 ) -> tuple[tuple[str, str], ...]:
     """Describe every choice in a few words."""
-    about, counts = functions.variables, functions.mask.sum(axis=1)
+    about, counts = functions.variables, functions.rows.sum(axis=1)
     sizes = f"{counts.min()}" if counts.min() == counts.max() else f"{counts.min()}-{counts.max()}"
     sphere = about.codomain == "sphere"
     config = net.config.to_dict()
@@ -57,6 +57,11 @@ def choices(
         "training": f"batches of {data.batch_size} functions{_most(data)}, half of them with "
         f"contexts; Adam up to {peak:g}, times dense near zero",
     }
+    if functions.mask.ndim == 3:
+        values = functions.mask.sum(axis=(0, 1)) / counts.sum()
+        shares = zip(about.output_names, values, strict=True)
+        listed = ", ".join(f"{1 - share:.0%} of {name}" for name, share in shares)
+        lines["missing"] = f"{listed}; every output has its own times and contexts"
     if len(counts) < 20:
         lines["beware"] = f"{len(counts)} functions are few: a Gaussian process may do better"
     return tuple(lines.items())

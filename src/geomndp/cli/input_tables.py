@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -143,6 +145,13 @@ def rename(table: Any, renamed: dict[str, str], *, strict: bool = True) -> Any:
     result = table.drop(columns=hidden).rename(columns=renamed)
     result.attrs = {**table.attrs, "units": units}
     return result
+
+
+def drop_missing(table: Any, outputs: tuple[str, ...]) -> Any:
+    """Make all outputs of a row missing where one is: such rows are no observations."""
+    columns = [table[name] for name in outputs if name in table]
+    known = functools.reduce(operator.and_, [column.notnull() for column in columns], True)
+    return table.assign(**{str(column.name): column.where(known) for column in columns})
 
 
 def numbers(text: str) -> np.ndarray:

@@ -18,7 +18,7 @@ import xarray as xr
 from geomndp import _validation
 from geomndp._progress import progress
 from geomndp.cli import geojson, table_files
-from geomndp.cli.input_tables import Tables, with_datetimes
+from geomndp.cli.input_tables import Tables, drop_missing, with_datetimes
 from geomndp.cli.predict_args import Condition, Predict
 from geomndp.model import Model, Posterior, load
 from geomndp.samplers import AbstractSampler, from_text
@@ -43,6 +43,8 @@ def predict(command: Predict, tables: Tables) -> None:
 def _posterior(command: Predict, model: Model, names: Variables, table: Any) -> Posterior:
     if not isinstance(command, Condition):
         return model.condition(time_origin=command.origin)
+    if command.drop_missing:
+        table = drop_missing(table, names.output_names)
     table, noise = _with_noise(table, command.obs_std, names)
     return model.condition(table, noise=noise, time_origin=command.origin)
 

@@ -68,6 +68,8 @@ class Condition(Predict):
 
     observations: Annotated[Positional[str], arg(metavar="OBSERVATIONS")]
     """File of observations: .csv, .parquet or .nc, with the model's columns."""
+    drop_missing: bool = False
+    """Leave out observations that lack an output; without, what there is of them counts."""
     obs_std: str = "0"
     """Standard deviation of the observation noise, in the outputs' units (km for locations on the
     Earth), or the column that has it."""

@@ -167,21 +167,21 @@ class ContextNoiseLevels(eqx.Module):
         return jnp.asarray(self.high, dtype)
 
     def __call__(
-        self, schedule: AbstractSchedule, shape: tuple[int, int], dtype, *, key: PRNGKeyArray
-    ) -> Float[Array, "b n"]:
+        self, schedule: AbstractSchedule, shape: tuple[int, ...], dtype, *, key: PRNGKeyArray
+    ) -> Float[Array, "b n *g"]:
         """Draw diffusion times of context points.
 
         Args:
             schedule: Schedule of the noising process.
-            shape: Functions and points, (b, n).
+            shape: Functions and points, (b, n), or with groups of outputs (b, n, g).
             dtype: Floating-point type.
             key: Random key.
 
         Returns:
-            Times of all points, shape (b, n).
+            Times of all points, of that shape.
         """
         choice_key, common_key, point_key = jr.split(key, 3)
-        functions = (shape[0], 1)
+        functions = (shape[0], *(1,) * (len(shape) - 1))
         choice = jr.uniform(choice_key, functions, dtype)
         per_point = jr.uniform(point_key, shape, dtype)
         common = jr.uniform(common_key, functions, dtype)

@@ -153,7 +153,7 @@ class Normaliser(eqx.Module):
         $\sigma^2 T'(y)^2 / y_{scale}^2$, exact where nothing is transformed.
 
         Args:
-            noise: Variance in the data's units: one, or one per row (n,).
+            noise: Variance in the data's units: one, one per row (n,), or one per value (n, p).
             y: The noisy outputs (n, 1) in the data's units, needed for a transform.
 
         Returns:
@@ -163,6 +163,8 @@ class Normaliser(eqx.Module):
             ValueError: If the outputs have several scales or transforms, or the derivative of the
                 transform changes more than twofold within one standard deviation to either side.
         """
+        if np.ndim(noise) == 2:
+            return noise / _row("y", self.y_scale, noise) ** 2
         if len(set(self.y_scale)) > 1:
             raise ValueError(f"expected one y_scale for noisy data, got {self.y_scale}")
         if not self.transform:

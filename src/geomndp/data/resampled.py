@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
@@ -11,6 +13,7 @@ from geomndp._deprecated import renamed_arguments
 from geomndp._types import Array, Batch, Int, PRNGKeyArray
 from geomndp.data.context_sampling import ContextSampler, context_mask
 from geomndp.data.generators import AbstractGenerator
+from geomndp.data.group_contexts import drop_values, group_contexts
 
 
 @renamed_arguments(thinned="thinned_share", ahead="forecast_share", most="max_points")
@@ -18,12 +21,14 @@ class ResampledGenerator(AbstractGenerator):
     """Functions drawn at random from a finite data set, points in random order.
 
     Attributes:
-        functions: The data set, x (s, n, d), y (s, n, p), mask (s, n) and, where it is known, the
-            noise (s, n) of the values. Its `context` is not read: every batch has new ones.
+        functions: The data set, x (s, n, d), y (s, n, p), mask (s, n), or (s, n, g) where outputs
+            are missing apart, and, where it is known, the noise (s, n) of the values. Its `context`
+            is not read: every batch has new ones.
         batch_size: Functions per batch.
         contexts: How many points are context points; None for no contexts.
         thinned_share: Share of the functions of which only a random number of points is kept, so
-            that a model also learns the law at few points.
+            that a model also learns the law at few points; where outputs are missing apart, also
+            share of those that lose further values of single groups.
         forecast_share: Share of the functions whose context is what comes first in the order of the
             first input, so that a model learns to forecast.
         max_points: Most points of a function in a batch, a random subset; by default all.
@@ -56,10 +61,12 @@ class ResampledGenerator(AbstractGenerator):
         dim, noise = y.shape[2], self.functions.noise
         if noise is not None:  # goes with its value wherever that goes
             y = jnp.concatenate([y, noise[rows][:, :, None]], axis=2)
+        values = None if mask.ndim == 2 else mask
+        mask = mask if values is None else jnp.max(mask, axis=2)
         # Real points first, in random order; padding last.
         ranks = jr.uniform(order_key, mask.shape, mask.dtype) - mask
         order = jnp.argsort(ranks, axis=1)[:, : self.max_points]
-        x, y = (jnp.take_along_axis(v, order[:, :, None], axis=1) for v in (x, y))
+        x, y, values = _reorder(order, x, y, values)
         mask = jnp.take_along_axis(mask, order, axis=1)
         points = jnp.sum(mask > 0, axis=1, dtype=jnp.int32)
         if self.thinned_share:
@@ -68,7 +75,12 @@ class ResampledGenerator(AbstractGenerator):
             points, mask.shape[1], self.contexts, mask.dtype, key=context_key
         )
         if self.forecast_share:
-            x, y = self._in_order(x, y, mask, key=jr.fold_in(order_key, 2))
+            order = self._in_order(x, mask, key=jr.fold_in(order_key, 2))
+            x, y, values = _reorder(order, x, y, values)
+        if values is not None:
+            drop_key, context_key = jr.split(context_key)
+            mask = drop_values(mask[:, :, None] * values, self.thinned_share, key=drop_key)
+            context = group_contexts(mask, points, self.contexts, key=context_key)
         if noise is not None:
             return Batch(x, y[:, :, :dim], mask, context, y[:, :, dim])
         return Batch(x, y, mask, context)
@@ -79,11 +91,16 @@ class ResampledGenerator(AbstractGenerator):
         fewer = jr.randint(number_key, points.shape, 1, points + 1, jnp.int32)
         return jnp.where(jr.bernoulli(which_key, self.thinned_share, points.shape), fewer, points)
 
-    def _in_order(self, x, y, mask, *, key: PRNGKeyArray):
-        """Sort the kept points of some functions by their first input."""
+    def _in_order(self, x, mask, *, key: PRNGKeyArray) -> Int[Array, "b n"]:
+        """Order in which the kept points of some functions are sorted by their first input."""
         sort = jr.bernoulli(key, self.forecast_share, (len(x), 1)) & (mask > 0)
         # Padding stays where it is, at the end.
         position = jnp.broadcast_to(jnp.arange(x.shape[1], dtype=x.dtype)[None], mask.shape)
         ranks = jnp.where(mask > 0, jnp.where(sort, x[:, :, 0], position), jnp.inf)
-        order = jnp.argsort(ranks, axis=1)
-        return tuple(jnp.take_along_axis(v, order[:, :, None], axis=1) for v in (x, y))
+        return jnp.argsort(ranks, axis=1)
+
+
+def _reorder(order: Int[Array, "b m"], *arrays: Array | None) -> tuple[Any, ...]:
+    """Rows of arrays (b, n, k) in another order."""
+    index = order[:, :, None]
+    return tuple(None if v is None else jnp.take_along_axis(v, index, axis=1) for v in arrays)

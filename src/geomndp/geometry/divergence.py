@@ -21,6 +21,7 @@ from geomndp import _validation
 from geomndp._deprecated import renamed_arguments, renamed_attribute
 from geomndp._types import Array, Float, Mask, Outputs, PRNGKeyArray, Scalar
 from geomndp.geometry.base import AbstractManifold, Euclidean
+from geomndp.linalg import columns
 
 VectorField = Callable[[Outputs], Outputs]
 Directions = Float[Array, "k n p"]
@@ -30,7 +31,7 @@ DISTRIBUTIONS = {"rademacher": jr.rademacher, "gaussian": jr.normal}
 
 def _kept(y: Outputs, mask: Mask | None) -> Outputs:
     """1 for the coordinates that count, 0 for masked ones."""
-    return jnp.ones_like(y) if mask is None else jnp.zeros_like(y) + mask[:, None]
+    return jnp.ones_like(y) if mask is None else jnp.zeros_like(y) + columns(mask, y.shape[1])
 
 
 def _each(fn: Callable, items: Array, chunk: int) -> Estimates:
@@ -49,7 +50,7 @@ class AbstractDivergence(eqx.Module):
 
         Args:
             y: Values, shape (n, p); only the shape counts.
-            mask: 1 for rows that count, shape (n,).
+            mask: 1 for values that count, shape (n,) or (n, g).
             key: Random key, for rules that draw.
 
         Returns:

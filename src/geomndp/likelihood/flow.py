@@ -32,7 +32,7 @@ from geomndp.likelihood.stepwise import (
     exact_log_density,
     prior_log_density,
 )
-from geomndp.linalg import zero_masked
+from geomndp.linalg import row_mask, zero_masked
 from geomndp.predictive import LogProb
 from geomndp.solve import (
     RK4,
@@ -223,4 +223,5 @@ class Flow(eqx.Module):
 def _zero_padding(dynamics: AnyDynamics, y: Outputs) -> tuple[AnyDynamics, Outputs]:
     """Zeros in masked rows: whatever stands there reaches neither values nor gradients."""
     mask = dynamics.mask
-    return dataclasses.replace(dynamics, x=zero_masked(dynamics.x, mask)), zero_masked(y, mask)
+    x = zero_masked(dynamics.x, row_mask(mask))
+    return dataclasses.replace(dynamics, x=x), zero_masked(y, mask)

@@ -13,7 +13,6 @@ import jax
 import jax.numpy as jnp
 
 from geomndp._types import Array, Float, Int, Outputs, Scalar
-from geomndp.linalg import join_masks
 from geomndp.solve import (
     AbstractDynamics,
     AbstractFixedStepSolver,
@@ -158,16 +157,13 @@ def exact_log_density(dynamics: AbstractDynamics) -> TerminalLogDensity:
     if log_prob is None:
         name = type(dynamics.score).__name__
         raise ValueError(f"expected a score with a log_prob for terminal 'exact', got {name}")
-    noising, x, mask, context = dynamics.noising, dynamics.x, dynamics.mask, dynamics.context
-    one = jnp.ones(len(x), dtype=x.dtype)
-    if context is None or len(context.x) == 0:
-        return lambda y: log_prob(noising, one, x, y, mask)
-    times = jnp.concatenate([context.t, one])
-    all_x = jnp.concatenate([context.x, x])
-    all_mask = join_masks(context.mask, mask, len(context.x), len(x), x.dtype)
+    noising, observed = dynamics.noising, dynamics.observed()
+    one = jnp.ones((), dtype=dynamics.x.dtype)
+    if observed is None or len(observed.x) == 0:
+        return lambda y: log_prob(noising, one, dynamics.x, y, dynamics.mask)
 
     def conditional(y):
-        joint = log_prob(noising, times, all_x, jnp.concatenate([context.y, y]), all_mask)
-        return joint - log_prob(noising, context.t, context.x, context.y, context.mask)
+        joint = log_prob(noising, *dynamics.points(one, y))
+        return joint - log_prob(noising, *observed)
 
     return conditional

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from geomndp._types import Mask, Outputs, PerPoint, Scalar
-from geomndp.linalg.masks import columns, zero_masked
+from geomndp.linalg.masks import columns, outputs_per_entry, zero_masked
 
 if TYPE_CHECKING:  # to pyright an AbstractVar is a field, the first of every subclass
     from typing import ClassVar as AbstractVar
@@ -119,7 +119,7 @@ class AbstractGram(eqx.Module):
 
 def gaussian_log_density(square: Scalar, logdet: Scalar, v: Outputs, mask: Mask | None) -> Scalar:
     """Log-density of a centred Gaussian from its quadratic form and log-determinant."""
-    outputs = v.shape[1] if mask is None or mask.ndim == 1 else v.shape[1] // mask.shape[1]
+    outputs = v.shape[1] if mask is None else outputs_per_entry(mask, v.shape[1])
     count = len(v) if mask is None else jnp.sum(mask)
     return -0.5 * (square + logdet + outputs * count * LOG_2PI)
 

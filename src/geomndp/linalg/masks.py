@@ -27,6 +27,16 @@ def columns(v: PerPoint, dim: int) -> Float[Array, "n c"]:
     return v if groups == dim else jnp.repeat(v, dim // groups, axis=1)
 
 
+def outputs_per_entry(mask: Mask, dim: int) -> int:
+    """Number of outputs for which an entry of a mask stands.
+
+    Args:
+        mask: Mask (n,) or (n, g).
+        dim: Number p of outputs.
+    """
+    return dim if mask.ndim == 1 else dim // mask.shape[1]
+
+
 def row_mask(mask: Mask | None) -> Float[Array, " n"] | None:
     """Mask (n,) of the rows with a real value: that of the inputs.
 

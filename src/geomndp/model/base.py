@@ -11,6 +11,7 @@ from geomndp.data import Normaliser
 from geomndp.geometry import AbstractManifold
 from geomndp.marginals import AbstractMarginals
 from geomndp.model.inputs import Seed, as_observations, check_columns, context_rows, names_of
+from geomndp.model.missing_outputs import check_whole_rows
 from geomndp.model.named_predictive import AbstractNamedPredictive, Key
 from geomndp.model.support import TrainingSupport
 from geomndp.predictive import MOMENT_SAMPLES, AbstractProcess, LogProb
@@ -59,6 +60,11 @@ class AbstractModel(AbstractProcess, AbstractNamedPredictive):
         """How many leading inputs enter through their differences only."""
 
     @property
+    def num_groups(self) -> int:
+        """Groups of outputs that may be observed apart, 1 where none may."""
+        return 1
+
+    @property
     def dtype(self) -> Any:
         """Dtype of the computation, None for that of the data."""
         return None
@@ -91,9 +97,10 @@ class AbstractModel(AbstractProcess, AbstractNamedPredictive):
                 holds inputs and values.
             y: Observed values, shape (n, p) or (n,).
             noise: Variance of the observation noise: one for all points, one per point, or the name
-                of a table's column. On a manifold it is the time of the heat kernel around the true
-                value.
-            mask: 1 for observations that count, 0 for padding, shape (n,).
+                of a table's column; (n, p) where outputs may be observed apart. On a manifold it is
+                the time of the heat kernel around the true value.
+            mask: 1 for observations that count, 0 for padding, shape (n,), or (n, p) where single
+                outputs are missing. NaN in a table's output is missing too.
             time_origin: Moment from which datetimes count, by default that of the first
                 observation: give a storm's first moment if its age matters.
 
@@ -113,9 +120,10 @@ class AbstractModel(AbstractProcess, AbstractNamedPredictive):
             return self.posterior(None, time_origin)
         if is_table(x):
             x, y, noise, time_origin = read_observations(names_of(self, y), x, noise, time_origin)
-        manifold = self.manifold
-        x, y, noise, mask = context_rows(x, y, noise, mask, manifold.ambient_dim)
-        observations = as_observations(x, y, noise, mask, manifold, self.dtype)
+            check_whole_rows(y, self.num_groups)
+        manifold, groups = self.manifold, self.num_groups
+        x, y, noise, mask = context_rows(x, y, noise, mask, manifold.ambient_dim, groups)
+        observations = as_observations(x, y, noise, mask, manifold, self.dtype, groups)
         check_columns(self.input_dim, observations.x)
         manifold.check("y of the context", observations.y, mask)
         return self.posterior(CheckedContext(x, y, observations), time_origin)
@@ -166,7 +174,7 @@ class AbstractModel(AbstractProcess, AbstractNamedPredictive):
             y: Values, shape (n, p) or (n,), in the data's units.
             key: Without it the density is exact; with one it is estimated from random probes where
                 it needs a solve.
-            mask: 1 for rows that count, 0 for others, shape (n,).
+            mask: 1 for values that count, 0 for others, shape (n,) or (n, p).
             time_origin: Moment from which datetimes count, by default the earliest of them.
             **options: Of the posterior: `flow`, `max_memory` and `progress` of a `Model`.
 

@@ -103,9 +103,14 @@ def _functions(model: Model, data: Batch) -> Batch:
     Far inputs count from a centre of each function where the model sees differences only.
     """
     mask, context = as_mask("mask", data.mask), as_mask("context", data.context)
+    if mask.ndim == 3 and mask.shape[2] != model.score.num_groups:
+        known = f"num_groups={model.score.num_groups}"
+        raise ValueError(f"expected mask (b, n, g) of a network's {known}, got {mask.shape[2]}")
     for values in (data.x, data.y):
         gone = _validation.missing(values, rank=2)
-        mask = mask if gone is None else mask * jnp.asarray(~gone, mask.dtype)
+        if gone is not None:
+            gone = gone if mask.ndim == 2 else gone[:, :, None]
+            mask = mask * jnp.asarray(~gone, mask.dtype)
     dtype, normaliser = jnp.result_type(float), model.normaliser
     x, y = (v if isinstance(v, jax.Array) else np.ma.getdata(v) for v in (data.x, data.y))
     y = y if normaliser is None else normaliser.forward_y(y)

@@ -19,6 +19,7 @@ from geomndp._arrays import put
 from geomndp._types import Array, Float, Mask, PRNGKeyArray
 from geomndp.data import Normaliser
 from geomndp.geometry import AbstractManifold, Sphere
+from geomndp.model.missing_outputs import as_counts, presence
 from geomndp.samplers import AbstractSampler, Observations
 from geomndp.tables import Variables
 
@@ -57,36 +58,44 @@ def as_rows(value: Any, dim: int = 1) -> Any:
 
 
 def context_rows(
-    x: Any, y: Any, noise: Any, mask: Any, dim: int
+    x: Any, y: Any, noise: Any, mask: Any, dim: int, num_groups: int = 1
 ) -> tuple[Any, Any, Any, Mask | None]:
     """Inputs, values and noise of a context without the rows in which any of them is masked.
 
-    The mask that is left is None, or what JAX traces: rows cannot be left out then.
+    Where a score knows groups of outputs, a row stays for those of them that are not masked. The
+    mask that is left is None, that of groups, or what JAX traces: rows cannot be left out then.
     """
     x, y = as_rows(x), as_rows(y, dim)
     noise = _validation.as_array("noise", noise) if isinstance(noise, (list, tuple)) else noise
     counts = None if mask is None else as_mask("mask", mask)
     if counts is not None and not all(map(_validation.concrete, (x, y, noise, counts))):
         return x, y, noise, counts
+    y, counted, groups = presence(y, counts, num_groups, " of the context")
     gone = [rows for value in (x, y, noise) if (rows := _validation.missing(value)) is not None]
-    gone += [] if counts is None else [np.asarray(counts) == 0]
+    gone += [] if counted is None else [~counted]
     if not any(rows.any() for rows in gone):
-        return *(_plain(value) for value in (x, y, noise)), None
+        return *(_plain(value) for value in (x, y, noise)), as_counts(None, groups)
     if np.ndim(noise) == 0:
         _validation.no_masked(noise=noise)
     if np.ndim(x) == 0:
         raise ValueError("expected x of the context of shape (n, d), got shape ()")
-    for name, value in (("y", y), ("noise", noise), ("mask", counts)):
+    for name, value in (("y", y), ("noise", noise), ("mask", counted)):
         if value is not None and np.ndim(value) and len(value) != len(x):
             raise ValueError(f"expected {name} of {len(x)} observations, got {len(value)}")
     keep = ~np.any(gone, axis=0)
-    return *(_plain(v)[keep] if np.ndim(v) else v for v in (x, y, noise)), None
+    left = as_counts(None, None if groups is None else groups[keep])
+    return *(_plain(v)[keep] if np.ndim(v) else v for v in (x, y, noise)), left
 
 
-def target_rows(x: Any, y: Any, mask: Any, dim: int) -> tuple[Any, Any, Mask | None]:
-    """Inputs and values, and which rows count: those of the mask, with nothing masked."""
+def target_rows(
+    x: Any, y: Any, mask: Any, dim: int, num_groups: int = 1
+) -> tuple[Any, Any, Mask | None]:
+    """Inputs and values, and what counts: rows of the mask, or groups, with nothing masked."""
     x, y = as_rows(x), as_rows(y, dim)
     counts = None if mask is None else as_mask("mask", mask)
+    if _validation.concrete(y) and _validation.concrete(counts):
+        y, rows, groups = presence(y, counts, num_groups, "")
+        counts = as_counts(rows, groups)
     for name, value in (("x", x), ("y", y)):
         gone = _validation.missing(value)
         if gone is None or not gone.any():
@@ -94,6 +103,7 @@ def target_rows(x: Any, y: Any, mask: Any, dim: int) -> tuple[Any, Any, Mask | N
         if counts is not None and len(counts) != len(gone):
             raise ValueError(f"expected mask of {len(gone)} rows like {name}, got {len(counts)}")
         present = put(~gone, jnp.result_type(float))
+        present = present[:, None] if np.ndim(counts) == 2 else present
         counts = present if counts is None else counts * present
     return _plain(x), _plain(y), counts
 
@@ -171,21 +181,30 @@ def check_request(num_samples: Any, sampler: Any, key: Any) -> None:
 
 
 def as_observations(
-    x: Any, y: Any, noise: Any, mask: Mask | None, manifold: AbstractManifold, dtype: Any = None
+    x: Any,
+    y: Any,
+    noise: Any,
+    mask: Mask | None,
+    manifold: AbstractManifold,
+    dtype: Any = None,
+    num_groups: int = 1,
 ) -> Observations:
-    """Check observations; `noise` is one variance or one per point."""
+    """Check observations; `noise` is one variance, one per point, or one per point and group."""
     x, y = as_float("x", x, dtype), as_float("y", y, dtype)
     _validation.function(x, y, dim=manifold.ambient_dim, mask=mask, name=" of the context")
     _validation.not_negative(noise=noise)
-    if np.ndim(noise) > 1 or (np.ndim(noise) == 1 and np.shape(noise) != (len(x),)):
+    apart = num_groups > 1 and np.shape(noise) == (len(x), num_groups)
+    if not apart and (np.ndim(noise) > 1 or np.shape(noise) not in ((), (len(x),))):
+        more = f" or {(len(x), num_groups)}" if num_groups > 1 else ""
         raise ValueError(
-            f"expected noise to be one variance or {len(x)}, got shape {np.shape(noise)}"
+            f"expected noise to be one variance or {len(x)}{more}, got shape {np.shape(noise)}"
         )
+    shape = np.shape(noise) if apart else (len(x),)
     mask = None if mask is None else mask.astype(x.dtype)
     if not _validation.concrete(noise):  # it may be zero, or not
-        variances = jnp.broadcast_to(jnp.asarray(noise, x.dtype), (len(x),))
+        variances = jnp.broadcast_to(jnp.asarray(noise, x.dtype), shape)
         return Observations(x, y, variances, True, mask)
-    variances = put(np.broadcast_to(np.asarray(noise), (len(x),)), x.dtype)
+    variances = put(np.broadcast_to(np.asarray(noise), shape), x.dtype)
     noisy = bool(np.any(np.asarray(noise) > 0)) and len(x) > 0
     return Observations(x, y, variances, noisy, mask)
 

@@ -11,6 +11,7 @@ import jax.random as jr
 from geomndp import _validation
 from geomndp._types import Array, Mask, Outputs
 from geomndp.likelihood import Exact, Flow, Hutchinson, LogProb, Solution
+from geomndp.linalg import columns, of_one_rank
 from geomndp.samplers import Problem, check_amortised, conditional_dynamics
 from geomndp.samplers.problem import amortises
 from geomndp.solve import AbstractDynamics, ConditionalDynamics
@@ -59,7 +60,7 @@ def log_prob(
 
 def solves(problem: Problem, route: str) -> tuple[str, ...]:
     """Names of the solves of a route: of the conditional law, or of the joint and the context's."""
-    return ("joint", "context") if route == "joint" and problem.num_observed else ("conditional",)
+    return ("joint", "context") if route == "joint" and problem.conditioned else ("conditional",)
 
 
 def solve(flow: Flow, problem: Problem, y: Outputs, key, part: str) -> Solution:
@@ -82,11 +83,24 @@ def equation(
     def probes(values, mask, key):
         return flow.divergence.prepare(values, mask, key=key)
 
-    if part == "context":
+    if part == "context" and problem.partial is None:
         parts = (problem.noising, problem.score, context.x, context.mask, None)
         return ConditionalDynamics(*parts), context.y, probes(context.y, context.mask, keys[0])
-    targets = probes(y, problem.mask, keys[1])
     if part == "conditional":
-        return conditional_dynamics(problem), y, targets
+        return conditional_dynamics(problem), y, probes(y, problem.mask, keys[1])
+    problem, y = _all_free(problem, y, part)
+    targets = probes(y, problem.mask, keys[1])
     directions = jnp.concatenate([probes(context.y, context.mask, keys[0]), targets], axis=1)
     return problem.joint(), jnp.concatenate([context.y, y]), directions
+
+
+def _all_free(problem: Problem, y: Outputs, part: str) -> tuple[Problem, Outputs]:
+    """Targets with the outputs that are observed in their rows, or with these alone."""
+    partial = problem.partial
+    if partial is None:
+        return problem, y
+    assert partial.mask is not None and problem.mask is not None
+    seen, free = of_one_rank(partial.mask, problem.mask)
+    y = jnp.where(columns(seen, y.shape[1]) > 0, partial.y, y)
+    mask = seen if part == "context" else jnp.maximum(seen, free)
+    return dataclasses.replace(problem, mask=mask, partial=None), y

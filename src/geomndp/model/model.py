@@ -75,6 +75,10 @@ class Model(AbstractModel):
             return 0
         return getattr(score.net, "num_relative_inputs", 0)
 
+    @property
+    def num_groups(self) -> int:
+        return self.score.num_groups
+
     def posterior(self, context: CheckedContext | None, time_origin: str | None) -> Posterior:
         if context is None:  # those of the targets' dtype and columns take their place
             nothing = no_observations(self.input_dim or 1, self.noising.dim, jnp.result_type(float))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import equinox as eqx
@@ -21,6 +20,7 @@ from geomndp.model.inputs import (
     names_of,
 )
 from geomndp.model.likelihood_routes import chosen_flow, chosen_route
+from geomndp.model.missing_outputs import join_observed_rows, wanted_values
 from geomndp.model.named_predictive import AbstractNamedPredictive, Key
 from geomndp.model.stepping import Progress
 from geomndp.model.summary import describe_posterior
@@ -36,6 +36,7 @@ from geomndp.samplers import (
     Problem,
     Samples,
 )
+from geomndp.samplers.base import require_whole_rows
 from geomndp.samplers.problem import amortises
 from geomndp.tables import Variables, is_table, write_samples
 
@@ -91,7 +92,8 @@ class Posterior(AbstractNamedPredictive):
             key: Random key or seed. The i-th sample depends on the key and i alone, but for
                 rounding.
             num_samples: Number s of draws.
-            mask: 1 for real targets, 0 for padding, whose values mean nothing, shape (n,).
+            mask: 1 for targets, 0 for padding, whose values mean nothing, shape (n,); or (n, p) for
+                single outputs, which join the rows of observations as in `log_prob_info`.
             **options: `sampler`, any of `geomndp.samplers`, by default `default_sampler()`.
                 `max_memory`, the bytes that a block of samples may take, by default half of what is
                 free. `progress`: what takes more than two seconds shows a bar on a terminal unless
@@ -128,8 +130,10 @@ class Posterior(AbstractNamedPredictive):
         """Draws with diagnostics, not checked to be finite; arguments as those of `sample`."""
         sampler, key = self.default_sampler() if sampler is None else sampler, as_key(key)
         check_request(num_samples, sampler, key)
-        problem = self.problem(read_target_inputs(self, x), mask)
-        problem = problem if mask is None else dataclasses.replace(problem, mask=mask)
+        x = read_target_inputs(self, x)
+        mask = wanted_values(mask, (len(x), self.model.noising.dim), self.model.score.num_groups)
+        problem = join_observed_rows(self.problem(x, mask), mask)
+        require_whole_rows(sampler, problem)
         sampler.check(problem)
         warn_about_targets(self, problem.x)
         settings = execute.Settings(max_memory, progress)
@@ -170,7 +174,9 @@ class Posterior(AbstractNamedPredictive):
             route: "conditional" holds the observations at time zero: one solve. "joint" is
                 log p(y, observations) - log p(observations): two. By default the cheaper one of
                 those that the score allows.
-            mask: 1 for rows that count, 0 for others, shape (n,).
+            mask: 1 for values that count, 0 for others, shape (n,) or (n, p). A row with the inputs
+                of an observation of which it asks for the missing outputs only is that very row;
+                any other is a further one, with noise of its own.
             flow: Solver, steps and divergence; by default `Flow()`.
             max_memory: Bytes that the solve may take, by default half of what is free.
             progress: As in `sample`.
@@ -188,7 +194,8 @@ class Posterior(AbstractNamedPredictive):
         route = chosen_route(self.problem(self.observations.x), route)
         warn_about_targets(self, x, y, mask)
         settings = execute.Settings(max_memory, progress)
-        result = execute.log_prob(flow, self.problem(x, mask), y, mask, key, route, settings)
+        problem = join_observed_rows(self.problem(x, mask), mask)
+        result = execute.log_prob(flow, problem, y, mask, key, route, settings)
         return finite_log_prob(result._replace(value=result.value + jacobian))
 
     def marginals(

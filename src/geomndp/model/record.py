@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from geomndp._types import Batch, PRNGKeyArray
+from geomndp._types import Array, Batch, PRNGKeyArray
 from geomndp.data import AbstractGenerator, FixedInputsGenerator, Normaliser, ResampledGenerator
 from geomndp.data.sequences import SequenceGenerator
 from geomndp.linalg import DiagonalGram
@@ -69,7 +69,7 @@ def with_support(
         tuple(_brief(extent) for extent in extents),
         _brief(min((value for value in spacings if value > 0), default=0.0)),
         max(len(row) for row in functions),
-        max(int((np.asarray(b.context) * (np.asarray(b.mask) > 0)).sum(1).max()) for b in drawn),
+        max(int(_any_output(np.minimum(b.context, b.mask)).sum(1).max()) for b in drawn),
         _noise(model.noising, normaliser, loss, x.shape[1]) if conditional else None,
         _brief(max(spacings)) if max(spacings) > 0 else None,
     )
@@ -94,18 +94,30 @@ def _whole_set(generator: AbstractGenerator) -> list[Batch]:
 
 def _functions(batch: Batch) -> list[np.ndarray]:
     """Inputs of the real points of every function that has any."""
-    x, mask = np.asarray(batch.x), np.asarray(batch.mask)
+    x, mask = np.asarray(batch.x), _any_output(batch.mask)
     rows = (x[i][mask[i] > 0] for i in range(len(x)))
     return [row for row in rows if len(row)]
 
 
+def _any_output(mask: Array | np.ndarray) -> np.ndarray:
+    """Mask (b, n) of the points of which any output counts."""
+    values = np.asarray(mask)
+    return values if values.ndim == 2 else values.max(axis=2)
+
+
 def _real(batches: list[Batch], field: str) -> np.ndarray:
-    arrays = [np.asarray(getattr(b, field))[np.asarray(b.mask) > 0] for b in batches]
+    """Rows (m, k) of all real points, NaN where an output is missing."""
+    arrays = []
+    for batch in batches:
+        values, mask = np.asarray(getattr(batch, field)), np.asarray(batch.mask)
+        if field == "y" and mask.ndim == 3:
+            values = np.where(np.repeat(mask, values.shape[2] // mask.shape[2], 2), values, np.nan)
+        arrays.append(values[_any_output(mask) > 0])
     return np.concatenate(arrays)
 
 
 def _ranges(values: np.ndarray) -> tuple[Range, ...]:
-    lows, highs = values.min(axis=0), values.max(axis=0)
+    lows, highs = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
     return tuple((_brief(a, down=True), _brief(b)) for a, b in zip(lows, highs, strict=True))
 
 

@@ -113,6 +113,7 @@ def warn_about_targets(posterior: Any, x: Any, y: Any = None, mask: Any = None) 
         return
     units, net = model.normaliser or SAME_UNITS, getattr(model.score, "net", None)
     keep = slice(None) if mask is None else np.asarray(mask) > 0
+    keep = keep.any(axis=1) if isinstance(keep, np.ndarray) and keep.ndim == 2 else keep
     rows = np.asarray(x)[keep]
     if len(rows) == 0:
         return
@@ -149,7 +150,8 @@ def _all_concrete(*values: Any) -> bool:
 def _values(
     support: TrainingSupport, units: Normaliser, y: np.ndarray, noise: np.ndarray | float = 0.0
 ) -> list[str]:
-    y, slack = np.asarray(y, np.float64), DEVIATIONS * np.sqrt(np.reshape(noise, (-1, 1)))
+    variances = noise if np.ndim(noise) == 2 else np.reshape(noise, (-1, 1))
+    y, slack = np.asarray(y, np.float64), DEVIATIONS * np.sqrt(variances)
     values, above, below = (outputs_in_data_units(units, v) for v in (y, y + slack, y - slack))
     slack = np.maximum(above - values, values - below)
     return _beyond("y", values, support.outputs, OUTPUT_MARGIN, slack)

@@ -22,6 +22,7 @@ from geomndp._types import Array, Inputs, Mask, Outputs, Scalar
 from geomndp.data import Normaliser
 from geomndp.data.transformed_outputs import check_outputs
 from geomndp.model.inputs import as_float, as_rows, check_columns, names_of, target_rows
+from geomndp.model.missing_outputs import check_whole_rows
 from geomndp.model.support import spacing
 from geomndp.samplers import Observations
 from geomndp.tables import is_table, read_inputs, read_rows
@@ -88,7 +89,8 @@ def read_targets(
     if is_table(x):
         names_of(model, y)
         x, y = _read(posterior, read_rows, x)
-    raw_x, raw_y, mask = target_rows(x, y, mask, model.manifold.ambient_dim)
+        check_whole_rows(y, model.num_groups)
+    raw_x, raw_y, mask = target_rows(x, y, mask, model.manifold.ambient_dim, model.num_groups)
     x, y = as_float("x", raw_x, dtype), as_float("y", raw_y, dtype)
     mask = None if mask is None else mask.astype(x.dtype)
     _validation.function(x, y, dim=model.manifold.ambient_dim, mask=mask)
@@ -139,7 +141,10 @@ def _in_units(normaliser: Any, x: Any) -> Any:
 
 
 def _real(x: np.ndarray, mask: Any) -> np.ndarray:
-    return x if mask is None or not _validation.concrete(mask) else x[np.asarray(mask) > 0]
+    if mask is None or not _validation.concrete(mask):
+        return x
+    real = np.asarray(mask) > 0
+    return x[real if real.ndim == 1 else real.any(axis=1)]
 
 
 def _check_resolution(raw: Any, mask: Any) -> None:

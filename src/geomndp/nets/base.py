@@ -76,8 +76,9 @@ Config = TypeVar("Config", bound=NetConfig)
 class AbstractNet(eqx.Module, Generic[Config]):
     """Map (t, x, y, mask) of one function to (n, p), equivariant to permutations of the points.
 
-    Times are one per point. Masked points change nothing and get zeros. Points of several functions
-    may share one call: their mask is then the number of their function, from 1 on.
+    Times are one per point, or per point and group of outputs (`num_groups`). Masked values change
+    nothing and get zeros. Points of several functions may share one call: their mask is then the
+    number of their function, from 1 on.
 
     A subclass names its configuration, `class Mine(AbstractNet[MyConfig], tag="net/mine")`, and is
     made from the arguments of that and a `key`: `__init__(self, *args, key, **options)` sets
@@ -104,13 +105,13 @@ class AbstractNet(eqx.Module, Generic[Config]):
         """Apply the network to one function.
 
         Args:
-            t: Diffusion times in [0, 1], a scalar or (n,); zero for context points.
+            t: Diffusion times in [0, 1], a scalar, (n,) or (n, g); zero for context points.
             x: Inputs (n, d).
             y: Noised values (n, p).
-            mask: (n,), zero where a row is padding; None where no row is.
+            mask: (n,) or (n, g), zero where a value is padding or missing; None where none is.
 
         Returns:
-            Outputs (n, p) in the dtype of y, zero in masked rows.
+            Outputs (n, p) in the dtype of y, zero where masked.
         """
 
     @property
@@ -122,6 +123,11 @@ class AbstractNet(eqx.Module, Generic[Config]):
     def output_dim(self) -> int:
         """Number of output components p."""
         return self.config.output_dim
+
+    @property
+    def num_groups(self) -> int:
+        """Groups of outputs that may have times and masks of their own."""
+        return 1
 
     @property
     def local(self) -> bool:

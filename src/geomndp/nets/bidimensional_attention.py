@@ -22,6 +22,7 @@ from geomndp.nets.layers import (
     FourierFeatures,
     TimeEmbedding,
     centred,
+    check_groups,
     clean,
     linear,
     rms_norm,
@@ -57,6 +58,7 @@ class BiDimensionalAttentionConfig(CovariateConfig):
             follows y.
         attention_backend: `implementation` of jax.nn.dot_product_attention over points; "cudnn" has
             no forward-mode derivative.
+        num_groups: Groups of neighbouring outputs, of one size, with times and masks of their own.
         dtype: Dtype of the parameters.
     """
 
@@ -71,6 +73,7 @@ class BiDimensionalAttentionConfig(CovariateConfig):
     pre_norm: bool = False
     compute_dtype: str | None = None
     attention_backend: str | None = None
+    num_groups: int = 1
 
     def __post_init__(self):
         super().__post_init__()
@@ -80,6 +83,7 @@ class BiDimensionalAttentionConfig(CovariateConfig):
         _validation.one_of("token_axis", self.token_axis, ("dims", "points"))
         check_heads(self.width, self.num_heads)
         check_compute(self.compute_dtype, self.attention_backend)
+        check_groups(self.num_groups, self.output_dim)
         _ = self.features  # refuses wavelengths that are none
         plain = self.inputs == "centred" or self.token_axis == "dims" or not self.num_frequencies
         if any(self.input_periods) and plain:
@@ -180,7 +184,7 @@ class BiDimensionalAttention(
         dims = c.num_inputs if c.token_axis == "dims" else 1
         token_size = c.token_inputs + c.output_dim
         self.embed = eqx.nn.Linear(token_size, c.width, dtype=c.dtype, key=embed_key)
-        self.time = TimeEmbedding(c.width, dtype=c.dtype, key=time_key)
+        self.time = TimeEmbedding(c.width, c.num_groups, dtype=c.dtype, key=time_key)
         self.blocks = [
             BiDimensionalBlock(dims, c.width, c.num_heads, c.pre_norm, dtype=c.dtype, key=key)
             for key in jr.split(block_key, c.num_layers)
@@ -194,20 +198,24 @@ class BiDimensionalAttention(
         """All inputs where they are centred, none where they are absolute."""
         return self.config.num_inputs if self.config.inputs == "centred" else 0
 
+    @property
+    def num_groups(self) -> int:
+        return self.config.num_groups
+
     def __call__(self, t: Times, x: Inputs, y: Outputs, mask: Mask | None = None) -> Outputs:
         c, masked = self.config, mask is not None
-        t, x, y, mask = clean(self, t, x, y, mask)
+        t, x, y, mask = points = clean(self, t, x, y, mask)
         x, covariates = jnp.split(x, [c.num_inputs], axis=1)
         if c.inputs == "centred":
-            x = centred(x, mask)
+            x = centred(x, points.rows)
         inputs = self._input_features(x)
         values = jnp.broadcast_to(y[:, None, :], (*inputs.shape[:2], self.output_dim))
         s = jax.nn.gelu(linear(self.embed, jnp.concatenate([inputs, values], axis=2)))
         s = s if self.covariates is None else s + self.covariates(covariates)[:, None, :]
-        time, dtype = self.time(t), jnp.dtype(c.compute_dtype or y.dtype)
+        time, dtype = self.time(t, mask), jnp.dtype(c.compute_dtype or y.dtype)
         total = jnp.zeros_like(s)
         for block in self.blocks:
-            s, skip = block(s, time, mask if masked else None, dtype, c.attention_backend)
+            s, skip = block(s, time, points.rows if masked else None, dtype, c.attention_backend)
             total = total + skip
         features = jnp.mean(total, axis=1) / math.sqrt(c.num_layers)
         return zero_masked(linear(self.head, jax.nn.gelu(linear(self.gather, features))), mask)

@@ -14,8 +14,8 @@ import jax.random as jr
 import numpy as np
 
 from geomndp import _validation
-from geomndp._types import Array, Bool, Float, Inputs, Mask, Outputs, PRNGKeyArray, Times
-from geomndp.linalg import per_point, zero_masked
+from geomndp._types import Array, Bool, Float, Inputs, Mask, Outputs, PerPoint, PRNGKeyArray, Times
+from geomndp.linalg import per_point, row_mask, zero_masked
 from geomndp.nets.base import AbstractNet
 
 LayerT = TypeVar("LayerT", bound=eqx.Module)
@@ -24,25 +24,35 @@ MAX_TIME_FREQUENCY = 50.0
 
 
 class Points(NamedTuple):
-    """One function with zeros in its masked rows."""
+    """One function with zeros where it is masked."""
 
-    t: Float[Array, " n"]
+    t: PerPoint
     x: Inputs
     y: Outputs
     mask: Mask
 
+    @property
+    def rows(self) -> Float[Array, " n"]:
+        """Mask of the points that have any value."""
+        rows = row_mask(self.mask)
+        assert rows is not None
+        return rows
+
 
 def clean(net: AbstractNet, t: Times, x: Inputs, y: Outputs, mask: Mask | None) -> Points:
-    """Check shapes, broadcast a scalar time, and overwrite whatever stands in masked rows.
+    """Check shapes, broadcast times, and overwrite whatever is masked.
 
     NaN and infinity there reach neither values nor gradients.
 
     Args:
-        net: The network, for the numbers of inputs and outputs.
-        t: Times, a scalar or (n,).
+        net: The network, for the numbers of inputs, outputs and groups of outputs.
+        t: Times, a scalar, (n,) or (n, g).
         x: Inputs (n, d).
         y: Values (n, p).
-        mask: (n,), or None for a mask of ones.
+        mask: (n,) or (n, g), or None for a mask of ones.
+
+    Returns:
+        Times and mask (n,), or (n, g) for a network of g > 1 groups.
 
     Raises:
         ValueError: If a shape does not fit.
@@ -50,8 +60,29 @@ def clean(net: AbstractNet, t: Times, x: Inputs, y: Outputs, mask: Mask | None) 
     _validation.shapes(x, y, dim=net.config.output_dim, mask=mask)
     _validation.shape("x", x, (len(x), net.config.input_dim))
     mask = jnp.ones(len(x), dtype=y.dtype) if mask is None else mask
-    t = jnp.where(mask > 0, per_point(t, len(x)), 0.0)
-    return Points(t, zero_masked(x, mask), zero_masked(y, mask), mask)
+    t, mask = (_per_group(net, v, len(x)) for v in (t, mask))
+    t = jnp.where(mask > 0, t, 0.0)
+    return Points(t, zero_masked(x, row_mask(mask)), zero_masked(y, mask), mask)
+
+
+def _per_group(net: AbstractNet, v: Times, n: int) -> PerPoint:
+    """Numbers (n,), or (n, g) for a network of g > 1 groups of outputs."""
+    v = per_point(v, n)
+    if v.ndim == 2 and v.shape[1] != net.num_groups:
+        raise ValueError(
+            f"expected a network of num_groups={v.shape[1]}, where outputs are observed apart, got "
+            f"{type(net).__name__} of num_groups={net.num_groups}"
+        )
+    if net.num_groups == 1:
+        return v if v.ndim == 1 else v[:, 0]
+    return v if v.ndim == 2 else jnp.broadcast_to(v[:, None], (n, net.num_groups))
+
+
+def check_groups(num_groups: int, output_dim: int) -> None:
+    """Raise ValueError unless the outputs can be split into so many groups of one size."""
+    _validation.at_least(1, num_groups=num_groups)
+    if output_dim % num_groups:
+        raise ValueError(f"expected num_groups to divide {output_dim} outputs, got {num_groups}")
 
 
 def linear(layer: eqx.nn.Linear, x: Float[Array, "*m i"]) -> Float[Array, "*m o"]:
@@ -90,9 +121,12 @@ class TimeEmbedding(eqx.Module):
 
     The noise level is about proportional to t near zero, so equal steps in log t matter equally;
     below the scale s the warp is linear, so that t = 0 (a context) is a regular point of its own.
+    With several groups of outputs the MLP sees the features of each, zero where it is missing, and
+    which of them are there.
 
     Args:
         width: Number of channels of the embedding.
+        num_groups: Number g of groups of outputs.
         scale: The time s below which the warp is linear.
         dtype: Dtype of the parameters.
         key: Random key.
@@ -102,10 +136,19 @@ class TimeEmbedding(eqx.Module):
     outer: eqx.nn.Linear
     scale: float = eqx.field(static=True)
 
-    def __init__(self, width: int, *, scale: float = 1e-3, dtype: str, key: PRNGKeyArray):
+    def __init__(
+        self,
+        width: int,
+        num_groups: int = 1,
+        *,
+        scale: float = 1e-3,
+        dtype: str,
+        key: PRNGKeyArray,
+    ):
         _validation.positive(scale=scale)
         inner_key, outer_key = jr.split(key)
         size = 1 + 2 * NUM_TIME_FREQUENCIES
+        size = size if num_groups == 1 else num_groups * (size + 1)
         self.inner = eqx.nn.Linear(size, width, dtype=dtype, key=inner_key)
         self.outer = eqx.nn.Linear(width, width, dtype=dtype, key=outer_key)
         self.scale = scale
@@ -117,9 +160,16 @@ class TimeEmbedding(eqx.Module):
         angles = u[:, None] * jnp.asarray(w, dtype=t.dtype)[None, :]
         return jnp.concatenate([u[:, None], jnp.cos(angles), jnp.sin(angles)], axis=1)
 
-    def __call__(self, t: Float[Array, " n"]) -> Float[Array, "n c"]:
-        """Embed each time."""
-        return linear(self.outer, jax.nn.gelu(linear(self.inner, self.features(t))))
+    def __call__(self, t: PerPoint, mask: Mask | None = None) -> Float[Array, "n c"]:
+        """Embed each time (n,), or the times (n, g) of a point's groups with their mask (n, g)."""
+        if t.ndim == 1:
+            features = self.features(t)
+        else:
+            assert mask is not None
+            present = (mask > 0).astype(t.dtype)[:, :, None]
+            features = jax.vmap(self.features, in_axes=1, out_axes=1)(t)
+            features = jnp.concatenate([present, present * features], axis=2).reshape(len(t), -1)
+        return linear(self.outer, jax.nn.gelu(linear(self.inner, features)))
 
 
 class FourierFeatures(eqx.Module):

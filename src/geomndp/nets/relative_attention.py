@@ -17,7 +17,15 @@ from geomndp.linalg import zero_masked
 from geomndp.nets.attention import RelativeBias, SelfAttention
 from geomndp.nets.base import AbstractNet, check_compute, check_heads
 from geomndp.nets.covariates import CovariateConfig, CovariateEmbedding, covariate_embedding
-from geomndp.nets.layers import FourierFeatures, TimeEmbedding, clean, linear, rms_norm, zeroed
+from geomndp.nets.layers import (
+    FourierFeatures,
+    TimeEmbedding,
+    check_groups,
+    clean,
+    linear,
+    rms_norm,
+    zeroed,
+)
 
 
 @renamed_arguments(implementation="attention_backend")
@@ -43,6 +51,7 @@ class RelativeAttentionConfig(CovariateConfig):
             follows y.
         attention_backend: `implementation` of jax.nn.dot_product_attention; "cudnn" has no
             forward-mode derivative.
+        num_groups: Groups of neighbouring outputs, of one size, with times and masks of their own.
         dtype: Dtype of the parameters.
     """
 
@@ -56,12 +65,14 @@ class RelativeAttentionConfig(CovariateConfig):
     max_wavelength: float = 16.0
     compute_dtype: str | None = None
     attention_backend: str | None = None
+    num_groups: int = 1
 
     def __post_init__(self):
         super().__post_init__()
         _validation.at_least(1, num_layers=self.num_layers, expansion=self.expansion)
         check_heads(self.width, self.num_heads)
         check_compute(self.compute_dtype, self.attention_backend)
+        check_groups(self.num_groups, self.output_dim)
 
 
 class TransformerBlock(eqx.Module):
@@ -115,7 +126,7 @@ class RelativeAttention(AbstractNet[RelativeAttentionConfig], tag="net/relative-
         self.config = c = RelativeAttentionConfig(*args, **options)
         embed_key, time_key, bias_key, block_key, head_key = jr.split(key, 5)
         self.embed = eqx.nn.Linear(c.output_dim, c.width, dtype=c.dtype, key=embed_key)
-        self.time = TimeEmbedding(c.width, dtype=c.dtype, key=time_key)
+        self.time = TimeEmbedding(c.width, c.num_groups, dtype=c.dtype, key=time_key)
         self.blocks = [
             TransformerBlock(c.width, c.num_heads, c.expansion, dtype=c.dtype, key=key)
             for key in jr.split(block_key, c.num_layers)
@@ -132,13 +143,17 @@ class RelativeAttention(AbstractNet[RelativeAttentionConfig], tag="net/relative-
         """All inputs are relative, covariates are not."""
         return self.config.num_inputs
 
+    @property
+    def num_groups(self) -> int:
+        return self.config.num_groups
+
     def __call__(self, t: Times, x: Inputs, y: Outputs, mask: Mask | None = None) -> Outputs:
-        t, x, y, mask = clean(self, t, x, y, mask)
+        t, x, y, mask = points = clean(self, t, x, y, mask)
         dtype = jnp.dtype(self.config.compute_dtype or y.dtype)
         inputs, covariates = jnp.split(x, [self.config.num_inputs], axis=1)
-        h = linear(self.embed, y) + self.time(t)
+        h = linear(self.embed, y) + self.time(t, mask)
         h = h if self.covariates is None else h + self.covariates(covariates)
         biases = self.bias(inputs, dtype)
         for block, bias in zip(self.blocks, biases, strict=True):
-            h = block(h, bias, mask, dtype, self.config.attention_backend)
+            h = block(h, bias, points.rows, dtype, self.config.attention_backend)
         return zero_masked(linear(self.head, rms_norm(h)), mask)

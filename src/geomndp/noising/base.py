@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import equinox as eqx
 import jax.numpy as jnp
 
-from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray, Scalar, Times
+from geomndp._types import Array, Inputs, Mask, Outputs, PerPoint, PRNGKeyArray, Scalar, Times
 from geomndp.geometry import AbstractManifold
 from geomndp.kernels import AbstractKernel
 from geomndp.linalg import AbstractGram
@@ -89,7 +89,7 @@ class AbstractNoising(eqx.Module):
         """Mean m of the limiting law, (n, p), at inputs x (n, d)."""
 
     def gram(self, x: Inputs, mask: Mask | None = None) -> AbstractGram:
-        """Covariance K of the noise at inputs x (n, d); masked rows are apart from the others."""
+        """Covariance K of the noise at inputs x (n, d); masked values are apart from the others."""
         return self.kernel.gram(x, mask)
 
     @abc.abstractmethod
@@ -106,7 +106,7 @@ class AbstractNoising(eqx.Module):
         """Values after more noising, as a function of its noise.
 
         Args:
-            integrated_time: B(t) - B(s) >= 0, a scalar or (n,).
+            integrated_time: B(t) - B(s) >= 0, a scalar, (n,) or (n, g).
             x: Inputs (n, d).
             y: Values (n, p) at time s.
             xi: Noise (n, p), a draw of N(0, K).
@@ -125,15 +125,15 @@ class AbstractNoising(eqx.Module):
         """
 
     @abc.abstractmethod
-    def integrated_time_of_noise(self, x: Inputs, noise: Float[Array, " n"]) -> Float[Array, " n"]:
+    def integrated_time_of_noise(self, x: Inputs, noise: PerPoint) -> PerPoint:
         """Integrated time after which clean values are as noisy as observations.
 
         Args:
             x: Inputs (n, d).
-            noise: Noise variances (n,) of the observations.
+            noise: Noise variances (n,), or (n, g) per group of outputs, of the observations.
 
         Returns:
-            B(t), one per point.
+            B(t), one per variance.
 
         Raises:
             ValueError: If the noise of the process is not independent per point.
@@ -146,11 +146,12 @@ class AbstractNoising(eqx.Module):
         """Draw noised values with the noise in them.
 
         Args:
-            t: Diffusion times in [0, 1], a scalar or (n,).
+            t: Diffusion times in [0, 1], a scalar, (n,), or (n, g) per group of outputs.
             x: Inputs (n, d).
             y0: Clean values (n, p).
             key: Random key.
-            mask: (n,), zero where a row is padding; such rows come back as zeros.
+            mask: (n,) or (n, g), zero where a value is padding or missing; such values come back
+                as zeros.
         """
 
     def diffuse(
@@ -166,7 +167,7 @@ class AbstractNoising(eqx.Module):
         Args:
             x: Inputs (n, d).
             key: Random key.
-            mask: (n,), zero where a row is padding.
+            mask: (n,) or (n, g), zero where a value is padding or missing.
 
         Returns:
             Values (n, p).
@@ -179,5 +180,5 @@ class AbstractNoising(eqx.Module):
         Args:
             x: Inputs (n, d).
             y: Values (n, p).
-            mask: (n,), zero where a row does not count.
+            mask: (n,) or (n, g), zero where a value does not count.
         """

@@ -15,7 +15,16 @@ from geomndp._types import Inputs, Mask, Outputs, PRNGKeyArray, Scalar, Times
 from geomndp.geometry import Euclidean
 from geomndp.kernels import AbstractKernel
 from geomndp.kernels.base import Mean, mean_values
-from geomndp.linalg import AbstractGram, DiagonalGram, per_point, safe_sqrt, zero_masked
+from geomndp.linalg import (
+    AbstractGram,
+    DiagonalGram,
+    columns,
+    of_one_rank,
+    per_point,
+    row_mask,
+    safe_sqrt,
+    zero_masked,
+)
 from geomndp.noising.base import AbstractNoising, Perturbed
 from geomndp.noising.schedule import AbstractSchedule
 
@@ -56,7 +65,7 @@ class OrnsteinUhlenbeck(AbstractNoising):
         return self.mean_at(x) - y
 
     def transition(self, integrated_time, x, y, xi):
-        b, m = per_point(integrated_time, len(x))[:, None], self.mean_at(x)
+        b, m = columns(per_point(integrated_time, len(x)), self.dim), self.mean_at(x)
         return m + jnp.exp(self.log_mean_coefficient(b)) * (y - m) + self.transition_std(b) * xi
 
     def limit_from_noise(self, x, xi):
@@ -67,19 +76,20 @@ class OrnsteinUhlenbeck(AbstractNoising):
         gram = self.gram(x)
         if not isinstance(gram, DiagonalGram):
             raise ValueError(f"expected a white kernel, got {type(self.kernel).__name__}")
-        return jnp.log1p(noise / gram.variance)
+        noise, variance = of_one_rank(noise, gram.variance)
+        return jnp.log1p(noise / variance)
 
     def marginal(self, t: Times, x: Inputs, y0: Outputs) -> tuple[Outputs, AbstractGram]:
         """Mean A y_0 + (1 - A) m and covariance D K D of the noised values given the clean.
 
         Args:
-            t: Diffusion times, a scalar or (n,).
+            t: Diffusion times, a scalar, (n,) or (n, g).
             x: Inputs (n, d).
             y0: Clean values (n, p).
         """
         _validation.shapes(x, y0, dim=self.dim)
         t = per_point(t, len(x))
-        a, m = self.alpha(t)[:, None], self.mean_at(x)
+        a, m = columns(self.alpha(t), self.dim), self.mean_at(x)
         return m + a * (y0 - m), self.gram(x).scale(self.sigma(t))
 
     def perturb(
@@ -87,7 +97,7 @@ class OrnsteinUhlenbeck(AbstractNoising):
     ) -> Perturbed:
         """Draw noised values, by the symmetric root of K."""
         _validation.shapes(x, y0, dim=self.dim, mask=mask)
-        t, x = per_point(t, len(x)), zero_masked(x, mask)
+        t, x = per_point(t, len(x)), zero_masked(x, row_mask(mask))
         z = zero_masked(jr.normal(key, y0.shape, dtype=y0.dtype), mask)
         xi = zero_masked(self.gram(x, mask).root_mv(z), mask)
         y = self.transition(self.schedule.integral(t), x, y0, xi)
@@ -109,5 +119,5 @@ class OrnsteinUhlenbeck(AbstractNoising):
     def prior_log_prob(self, x: Inputs, y: Outputs, mask: Mask | None = None) -> Scalar:
         """Log-density of the limiting law."""
         _validation.shapes(x, y, dim=self.dim, mask=mask)
-        x = zero_masked(x, mask)
+        x = zero_masked(x, row_mask(mask))
         return self.gram(x, mask).log_density(y - self.mean_at(x), mask)

@@ -25,6 +25,7 @@ class AdaptiveFlow(AbstractProgramSampler):
     steps: int = eqx.field(default=1, static=True)
     time_grid: AbstractTimeGrid = PowerTimeGrid(7.0)
     pads = True
+    outputs_apart = True
 
     def check(self, problem):
         check_amortised(problem)

@@ -45,6 +45,7 @@ class Amortised(AbstractProgramSampler):
     step: AbstractReverseStep = Multistep()
     time_grid: AbstractTimeGrid = PowerTimeGrid(7.0)
     pads = True
+    outputs_apart = True
 
     def __check_init__(self):
         _validation.at_least(1, steps=self.steps)

@@ -49,9 +49,11 @@ class AbstractSampler(eqx.Module):
 
     `pads` says that padding of observations and targets changes nothing: a sampler that passes the
     problem's masks on may set it, and is then compiled for few sizes. Others never see masks.
+    `outputs_apart` says that single outputs of a point may be observed or asked for.
     """
 
     pads: ClassVar[bool] = False
+    outputs_apart: ClassVar[bool] = False
 
     @abc.abstractmethod
     def check(self, problem: Problem) -> None:
@@ -117,6 +119,15 @@ def require_noiseless(sampler: AbstractSampler, problem: Problem) -> None:
         raise ValueError(
             f"expected observations without noise for {type(sampler).__name__}, which reproduces "
             "their values exactly; Langevin, MomentMatching and TwistedSMC take noise"
+        )
+
+
+def require_whole_rows(sampler: AbstractSampler, problem: Problem) -> None:
+    """Raise ValueError where outputs are observed apart, for samplers that know whole rows only."""
+    if problem.observed_apart and not sampler.outputs_apart:
+        raise ValueError(
+            f"expected all outputs of an observation for {type(sampler).__name__}, got some that "
+            "are missing; use Amortised or AdaptiveFlow"
         )
 
 

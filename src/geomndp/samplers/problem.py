@@ -13,8 +13,8 @@ import jax.numpy as jnp
 from geomndp import _validation
 from geomndp._arrays import bucket, pad_mask, pad_rows
 from geomndp._deprecated import renamed_arguments, renamed_attribute
-from geomndp._types import Array, Float, Inputs, Mask, Outputs
-from geomndp.linalg import join_masks
+from geomndp._types import Array, Inputs, Mask, Outputs, PerPoint
+from geomndp.linalg import columns, join_masks
 from geomndp.noising import AbstractNoising
 from geomndp.samplers.program import Labels, PointNoise
 from geomndp.score import AbstractScore
@@ -27,14 +27,16 @@ class Observations(eqx.Module):
     Attributes:
         x: Inputs (m, d).
         y: Observed values (m, p).
-        noise: Variance of the observation noise per point, shape (m,).
+        noise: Variance of the observation noise per point, shape (m,), or (m, g) per group of
+            outputs.
         noisy: Whether any of it is not zero.
-        mask: 1 for a real point, 0 for padding, shape (m,); None where all are real.
+        mask: 1 for an observed value, 0 for padding or a missing one, shape (m,) or (m, g); None
+            where all are observed.
     """
 
     x: Inputs
     y: Outputs
-    noise: Float[Array, " m"]
+    noise: PerPoint
     noisy: bool = eqx.field(static=True)
     mask: Mask | None = None
 
@@ -55,7 +57,7 @@ class Observations(eqx.Module):
         if not self.noisy:
             return Context(self.x, self.y, zeros, self.mask)
         t = noising.schedule.inverse(noising.integrated_time_of_noise(self.x, self.noise))
-        v = (1 - noising.alpha(t)[:, None]) * noising.mean_reversion(self.x, self.y)
+        v = (1 - columns(noising.alpha(t), noising.dim)) * noising.mean_reversion(self.x, self.y)
         return Context(self.x, noising.manifold.exp(self.y, v), t, self.mask)
 
 
@@ -79,8 +81,10 @@ class Problem(eqx.Module):
         x: Target inputs (n, d).
         observations: Context points; there may be none.
         t_min: Diffusion time at which sampling ends.
-        mask: 1 for a real target, 0 for padding, shape (n,); None where all are real.
+        mask: 1 for a target value, 0 for padding, shape (n,) or (n, g); None where all are real.
         labels: Numbers (n,) by which the noise of a target is drawn; its index by default.
+        partial: Observed outputs in the rows of the targets, whose other outputs are targets; its
+            mask (n, g) says which, and its inputs are those of the targets.
     """
 
     noising: AbstractNoising
@@ -90,6 +94,7 @@ class Problem(eqx.Module):
     t_min: float = eqx.field(static=True)
     mask: Mask | None = None
     labels: Labels | None = None
+    partial: Observations | None = None
 
     eps = renamed_attribute("t_min")
 
@@ -97,6 +102,17 @@ class Problem(eqx.Module):
     def num_observed(self) -> int:
         """Number of observed points."""
         return len(self.observations.x)
+
+    @property
+    def conditioned(self) -> bool:
+        """Whether anything is observed."""
+        return self.num_observed > 0 or self.partial is not None
+
+    @property
+    def observed_apart(self) -> bool:
+        """Whether some outputs of a point are observed or asked for without the others."""
+        masks = (self.mask, self.observations.mask)
+        return self.partial is not None or any(m is not None and m.ndim == 2 for m in masks)
 
     def joint(self) -> ConditionalDynamics:
         """Dynamics of all points, context first, at one diffusion time: that of the joint score."""
@@ -175,6 +191,7 @@ def pad_problem(problem: Problem, contexts: int, targets: int) -> Problem:
         x=pad_rows(problem.x, targets),
         observations=pad_observations(problem.observations, contexts),
         mask=pad_mask(problem.mask, n, targets, problem.x.dtype),
+        partial=None if problem.partial is None else pad_observations(problem.partial, targets),
     )
 
 
@@ -187,10 +204,13 @@ def conditional_dynamics(problem: Problem) -> ConditionalDynamics:
     Returns:
         Dynamics of the n targets, with the observations as context at their own diffusion times.
     """
-    context = None
+    context = partial = None
     if problem.num_observed:
         context = problem.observations.as_context(problem.noising)
-    return ConditionalDynamics(problem.noising, problem.score, problem.x, problem.mask, context)
+    if problem.partial is not None:
+        partial = problem.partial.as_context(problem.noising)
+    parts = (problem.noising, problem.score, problem.x, problem.mask)
+    return ConditionalDynamics(*parts, context, partial)
 
 
 def amortises(problem: Problem) -> bool:
@@ -212,7 +232,7 @@ def check_amortised(problem: Problem) -> None:
         ValueError: If the score was not trained with contexts; if observations are noisy and the
             limiting kernel is not white, or there is more noise than the noising process has.
     """
-    if not problem.num_observed:
+    if not problem.conditioned:
         return
     if not problem.score.conditional:
         raise ValueError(

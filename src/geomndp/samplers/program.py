@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import jax.random as jr
 
 from geomndp._types import Array, Float, Int, Mask, Outputs, PRNGKeyArray, Scalar
-from geomndp.linalg import zero_masked
+from geomndp.linalg import outputs_per_entry, zero_masked
 
 Labels = Int[Array, " n"]
 
@@ -223,7 +223,8 @@ def root_mean_square(y: Array, mask: Mask | None) -> Scalar:
         return jnp.sqrt(jnp.mean(y**2))
     rows = y.reshape(-1, *y.shape[-2:])
     squares = jax.vmap(lambda y: zero_masked(y**2, mask))(rows)
-    return jnp.sqrt(jnp.sum(squares) / (len(rows) * y.shape[-1] * jnp.sum(mask)))
+    outputs = outputs_per_entry(mask, y.shape[-1])
+    return jnp.sqrt(jnp.sum(squares) / (len(rows) * outputs * jnp.sum(mask)))
 
 
 def _through(phases: tuple[Phase, ...], state, inputs, dtype, *, key: PRNGKeyArray) -> State:

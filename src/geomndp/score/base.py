@@ -29,6 +29,11 @@ class AbstractScore(eqx.Module):
     conditional: AbstractVar[bool]
     pads = False
 
+    @property
+    def num_groups(self) -> int:
+        """Most groups of outputs that may have masks and times of their own, 1 where none do."""
+        return 1
+
     @abc.abstractmethod
     def __call__(
         self, noising: AbstractNoising, t: Times, x: Inputs, y: Outputs, mask: Mask | None = None
@@ -37,11 +42,12 @@ class AbstractScore(eqx.Module):
 
         Args:
             noising: Forward process.
-            t: Diffusion times in [0, 1], a scalar or (n,); zero for context points.
+            t: Diffusion times in [0, 1], a scalar, (n,), or (n, g) where outputs are observed
+                apart (see `num_groups`); zero for context points.
             x: Inputs (n, d).
             y: Noised values (n, p).
-            mask: (n,), zero where a row is padding.
+            mask: (n,) or (n, g), zero where a value is padding or missing.
 
         Returns:
-            u (n, p), zero in masked rows.
+            u (n, p), zero where masked.
         """

@@ -14,7 +14,7 @@ import numpy as np
 from geomndp import _validation
 from geomndp._types import Outputs, Scalar
 from geomndp.gp import AbstractGP
-from geomndp.linalg import AbstractGram, per_point, zero_masked
+from geomndp.linalg import AbstractGram, columns, per_point, row_mask, zero_masked
 from geomndp.score.base import AbstractScore
 
 
@@ -32,21 +32,26 @@ class GaussianScore(AbstractScore):
     conditional = True
     pads = True
 
+    @property
+    def num_groups(self) -> int:
+        """Every output may be observed apart."""
+        return self.gp.dim
+
     def law(self, noising, t, x) -> tuple[Outputs, AbstractGram]:
         """Mean A m_0 + (1 - A) m and covariance A K_0 A + D K D of the noised values.
 
         Args:
             noising: Forward process.
-            t: Diffusion times, a scalar or (n,).
+            t: Diffusion times, a scalar, (n,) or (n, g).
             x: Inputs (n, d).
         """
         t = per_point(t, len(x))
         a, sigma, m = noising.alpha(t), noising.sigma(t), noising.mean_at(x)
-        mean = m + a[:, None] * (self.gp.mean_at(x) - m)
+        mean = m + columns(a, self.gp.dim) * (self.gp.mean_at(x) - m)
         return mean, self.gp.gram(x).scale(a) + noising.gram(x).scale(sigma)
 
     def _residual(self, noising, t, x, y, mask) -> tuple[Outputs, AbstractGram]:
-        mean, gram = self.law(noising, t, zero_masked(x, mask))
+        mean, gram = self.law(noising, t, zero_masked(x, row_mask(mask)))
         return zero_masked(y - mean, mask), gram.masked(mask)
 
     def _check(self, noising, x, y, mask):
@@ -58,8 +63,9 @@ class GaussianScore(AbstractScore):
     def __call__(self, noising, t, x, y, mask=None):
         self._check(noising, x, y, mask)
         residual, gram = self._residual(noising, t, x, y, mask)
-        gradient = -noising.sigma(per_point(t, len(x)))[:, None] * gram.solve(residual)
-        return zero_masked(noising.gram(zero_masked(x, mask), mask).mv(gradient), mask)
+        sigma = columns(noising.sigma(per_point(t, len(x))), self.gp.dim)
+        limiting = noising.gram(zero_masked(x, row_mask(mask)), mask)
+        return zero_masked(limiting.mv(-sigma * gram.solve(residual)), mask)
 
     def log_prob(self, noising, t, x, y, mask=None) -> Scalar:
         """Log-density of the noised law in nats; arguments as those of a call."""
@@ -96,6 +102,11 @@ class MixtureScore(AbstractScore):
             raise ValueError(f"expected {len(gps)} positive weights that sum to 1, got {weights}")
         self.scores = tuple(GaussianScore(gp) for gp in gps)
         self.weights = weights
+
+    @property
+    def num_groups(self) -> int:
+        """Every output may be observed apart."""
+        return self.scores[0].num_groups
 
     def _log_joint(self, noising, t, x, y, mask):
         log_probs = [score.log_prob(noising, t, x, y, mask) for score in self.scores]

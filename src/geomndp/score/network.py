@@ -8,7 +8,7 @@ import equinox as eqx
 
 from geomndp import _validation
 from geomndp._types import Mask, Outputs
-from geomndp.linalg import per_point, zero_masked
+from geomndp.linalg import per_point, row_mask, zero_masked
 from geomndp.nets import AbstractNet
 from geomndp.noising import Perturbed
 from geomndp.score.base import AbstractScore
@@ -39,9 +39,14 @@ class NetworkScore(AbstractScore):
         """True of `AbstractNet`, whose contract it is; of other functions nothing is known."""
         return isinstance(self.net, AbstractNet)
 
+    @property
+    def num_groups(self) -> int:
+        """That of the network."""
+        return self.net.num_groups if isinstance(self.net, AbstractNet) else 1
+
     def net_inputs(self, noising, t, x, y, mask=None):
         """Arguments (t, x, y, mask) of the network: one time per point, values of unit scale."""
-        t, x = per_point(t, len(x)), zero_masked(x, mask)
+        t, x = per_point(t, len(x)), zero_masked(x, row_mask(mask))
         at = noise_coefficients(noising, t, x, mask)
         return t, x, (y - at.mean) / at.scale, mask
 
@@ -49,7 +54,7 @@ class NetworkScore(AbstractScore):
         _validation.shapes(x, y, dim=noising.dim, mask=mask)
         self._check_parametrisation(noising)
         output = self.net(*self.net_inputs(noising, t, x, y, mask))
-        at = noise_coefficients(noising, per_point(t, len(x)), zero_masked(x, mask), mask)
+        at = noise_coefficients(noising, per_point(t, len(x)), zero_masked(x, row_mask(mask)), mask)
         u = self.parametrisation.to_u(at, y, output)
         return zero_masked(noising.manifold.project(y, u), mask)
 
@@ -67,11 +72,11 @@ class NetworkScore(AbstractScore):
 
         Args:
             noising: Forward process.
-            t: Diffusion times, a scalar or (n,).
+            t: Diffusion times, a scalar, (n,) or (n, g).
             x: Inputs (n, d).
             y0: Clean values (n, p).
             perturbed: Noised values with their noise.
-            mask: (n,), zero where a row is padding.
+            mask: (n,) or (n, g), zero where a value is padding or missing.
             output: Output of the network, if it was computed elsewhere.
 
         Returns:
@@ -81,7 +86,7 @@ class NetworkScore(AbstractScore):
         self._check_parametrisation(noising)
         inputs = self.net_inputs(noising, t, x, perturbed.y, mask)
         values: Outputs = self.net(*inputs) if output is None else output
-        at = noise_coefficients(noising, per_point(t, len(x)), zero_masked(x, mask), mask)
+        at = noise_coefficients(noising, per_point(t, len(x)), zero_masked(x, row_mask(mask)), mask)
         error = self.parametrisation.error(at, y0, perturbed, values)
         return noising.manifold.project(perturbed.y, error)
 

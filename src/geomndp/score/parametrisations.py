@@ -23,7 +23,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, Times
-from geomndp.linalg import AbstractGram, per_point
+from geomndp.linalg import AbstractGram, columns, per_point
 from geomndp.noising import AbstractNoising, Perturbed
 
 if TYPE_CHECKING:  # to pyright an AbstractVar is a field, the first of every subclass
@@ -37,9 +37,9 @@ FLOOR = 1e-3  # of the paper's c_out = 1 / (sigma + FLOOR)
 class NoiseCoefficients(NamedTuple):
     """The forward process at given times and inputs."""
 
-    a: Float[Array, "n 1"]
-    """Factor of the clean values."""
-    sigma: Float[Array, "n 1"]
+    a: Float[Array, "n c"]
+    """Factor of the clean values, (n, 1), or (n, p) where outputs have times of their own."""
+    sigma: Float[Array, "n c"]
     """Standard deviation of the noise, relative to K."""
     mean: Outputs
     """Mean m of the limiting law."""
@@ -47,7 +47,7 @@ class NoiseCoefficients(NamedTuple):
     """Covariance K of the limiting law."""
     scale: Outputs
     """Standard deviations sqrt(v) of the limiting law."""
-    output_scale: Float[Array, "n 1"]
+    output_scale: Float[Array, "n c"]
     """sigma / (sigma + FLOOR), zero for clean points."""
 
 
@@ -58,20 +58,19 @@ def noise_coefficients(
 
     Args:
         noising: Forward process.
-        t: Diffusion times, a scalar or (n,).
+        t: Diffusion times, a scalar, (n,) or (n, g).
         x: Inputs (n, d).
-        mask: (n,), zero where a row is padding.
+        mask: (n,) or (n, g), zero where a value is padding or missing.
     """
     t = per_point(t, len(x))
-    sigma, gram = noising.sigma(t)[:, None], noising.gram(x, mask)
+    sigma, gram = columns(noising.sigma(t), noising.dim), noising.gram(x, mask)
     scale = jnp.sqrt(gram.diagonal())
     output_scale = sigma / (sigma + FLOOR)
-    return NoiseCoefficients(
-        noising.alpha(t)[:, None], sigma, noising.mean_at(x), gram, scale, output_scale
-    )
+    a = columns(noising.alpha(t), noising.dim)
+    return NoiseCoefficients(a, sigma, noising.mean_at(x), gram, scale, output_scale)
 
 
-def _safe_divide(numerator: Outputs, by: Float[Array, "n 1"]) -> Outputs:
+def _safe_divide(numerator: Outputs, by: Float[Array, "n c"]) -> Outputs:
     """Divide by sigma or the output scale; zero where that is zero: a clean point has no noise."""
     return jnp.where(by > 0, numerator / jnp.where(by > 0, by, 1.0), 0.0)
 

@@ -6,13 +6,21 @@ is exact for any limiting kernel, since $\xi_*$ keeps its law given the context.
 """
 
 import abc
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
 
-from geomndp._types import Array, Float, Inputs, Mask, Outputs, Scalar
-from geomndp.linalg import AbstractGram, join_masks, zero_masked
+from geomndp._types import Inputs, Mask, Outputs, PerPoint, Scalar, Times
+from geomndp.linalg import (
+    AbstractGram,
+    columns,
+    join_masks,
+    join_per_point,
+    of_one_rank,
+    per_point,
+    zero_masked,
+)
 from geomndp.noising import AbstractNoising
 from geomndp.score import AbstractScore
 from geomndp.solve.integrators import Norm, masked_rms
@@ -29,14 +37,24 @@ class Context(eqx.Module):
     Attributes:
         x: Inputs (n, d).
         y: Values (n, p), noised up to the times `t`.
-        t: Diffusion times (n,), zero for values without noise.
-        mask: 1 for a real point, 0 for padding, shape (n,); None where all are real.
+        t: Diffusion times (n,), or (n, g) per group of outputs, zero for values without noise.
+        mask: 1 for an observed value, 0 for padding or a missing one, shape (n,) or (n, g); None
+            where all are observed.
     """
 
     x: Inputs
     y: Outputs
-    t: Float[Array, " n"]
+    t: PerPoint
     mask: Mask | None = None
+
+
+class ScoreInputs(NamedTuple):
+    """Arguments of a score after the noising: times, inputs (n, d), values (n, p) and mask."""
+
+    t: Times
+    x: Inputs
+    y: Outputs
+    mask: Mask | None
 
 
 class AbstractDynamics(eqx.Module):
@@ -47,7 +65,7 @@ class AbstractDynamics(eqx.Module):
     Attributes:
         noising: Forward process.
         x: Inputs (n, d) of the free points.
-        mask: 1 for a real point, 0 for padding, shape (n,); None where all are real.
+        mask: 1 for a real value, 0 for padding, shape (n,) or (n, g); None where all are real.
     """
 
     noising: AbstractVar[AbstractNoising]
@@ -122,8 +140,10 @@ class ConditionalDynamics(AbstractDynamics):
         noising: Forward process.
         score: Score of all points, each at its own time.
         x: Inputs (n, d) of the free points.
-        mask: 1 for a real point, 0 for padding, shape (n,); None where all are real.
+        mask: 1 for a real value, 0 for padding, shape (n,) or (n, g); None where all are real.
         context: Fixed points; None for the unconditional law.
+        partial: Observed outputs at the free points themselves, whose other outputs are free; its
+            mask (n, g) says which. They stay at their own times.
     """
 
     noising: AbstractNoising
@@ -131,13 +151,55 @@ class ConditionalDynamics(AbstractDynamics):
     x: Inputs
     mask: Mask | None = None
     context: Context | None = None
+    partial: Context | None = None
 
     def u(self, t, y):
-        context = self.context
-        if context is None:
-            return self.score(self.noising, t, self.x, y, self.mask)
-        n = len(context.x)
-        times = jnp.concatenate([context.t, jnp.broadcast_to(t, (len(self.x),))])
-        mask = join_masks(context.mask, self.mask, n, len(self.x), y.dtype)
-        x, y = jnp.concatenate([context.x, self.x]), jnp.concatenate([context.y, y])
-        return self.score(self.noising, times, x, y, mask)[n:]
+        u = self.score(self.noising, *self.points(t, y))
+        u = u if self.context is None else u[len(self.context.x) :]
+        return u if self.partial is None else zero_masked(u, self.mask)
+
+    def points(self, t: Scalar, y: Outputs) -> ScoreInputs:
+        """All points, context first, each value at its own time.
+
+        Args:
+            t: Diffusion time of the free values.
+            y: Their values (n, p) at that time.
+        """
+        rows = ScoreInputs(t, self.x, y, self.mask)
+        if self.partial is not None:
+            rows = _with_observed(rows, self.partial)
+        return rows if self.context is None else _after_context(self.context, rows)
+
+    def observed(self) -> ScoreInputs | None:
+        """Observed values alone, context first, in the rows that they have in `points`."""
+        context, partial = self.context, self.partial
+        if partial is None:
+            return None if context is None else ScoreInputs(context.t, *_parts(context))
+        rows = ScoreInputs(partial.t, *_parts(partial))
+        return rows if context is None else _after_context(context, rows)
+
+
+def _parts(context: Context) -> tuple[Inputs, Outputs, Mask | None]:
+    return context.x, context.y, context.mask
+
+
+def _with_observed(rows: ScoreInputs, partial: Context) -> ScoreInputs:
+    """Rows in which some outputs are observed, at their own times."""
+    assert partial.mask is not None
+    ones = jnp.ones(len(rows.x), rows.y.dtype)
+    free = ones if rows.mask is None else rows.mask
+    times = per_point(rows.t, len(rows.x))
+    seen, free, times, own = of_one_rank(partial.mask, free, times, partial.t)
+    y = jnp.where(columns(seen, rows.y.shape[1]) > 0, partial.y, rows.y)
+    return ScoreInputs(jnp.where(seen > 0, own, times), rows.x, y, jnp.maximum(seen, free))
+
+
+def _after_context(context: Context, rows: ScoreInputs) -> ScoreInputs:
+    """Rows after those of a context."""
+    n, m = len(context.x), len(rows.x)
+    return ScoreInputs(
+        join_per_point(context.t, per_point(rows.t, m)),
+        jnp.concatenate([context.x, rows.x]),
+        jnp.concatenate([context.y, rows.y]),
+        join_masks(context.mask, rows.mask, n, m, rows.y.dtype),
+    )

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from geomndp._types import Array, Float, Mask, Scalar
-from geomndp.linalg import zero_masked
+from geomndp.linalg import outputs_per_entry, zero_masked
 
 if TYPE_CHECKING:  # to pyright an AbstractVar is a field, the first of every subclass
     from typing import ClassVar as AbstractVar
@@ -31,7 +31,7 @@ def masked_rms(mask: Mask) -> Norm:
     """Root mean square over a state's coordinates, without those of masked points.
 
     Args:
-        mask: 1 for a real point, 0 for padding, shape (n,).
+        mask: 1 for a real value, 0 for padding, shape (n,) or (n, g).
 
     Returns:
         Norm of a state. Its matrices are values (point, output); other arrays count in full.
@@ -40,8 +40,10 @@ def masked_rms(mask: Mask) -> Norm:
     def norm(state: SolverState) -> Scalar:
         total = count = jnp.zeros((), dtype=mask.dtype)
         for leaf in jax.tree.leaves(state):
-            square = zero_masked(leaf**2, mask) if leaf.ndim == 2 else leaf**2
-            size = leaf.shape[1] * jnp.sum(jnp.sign(mask)) if leaf.ndim == 2 else leaf.size
+            square, size = leaf**2, leaf.size
+            if leaf.ndim == 2:
+                square = zero_masked(square, mask)
+                size = outputs_per_entry(mask, leaf.shape[1]) * jnp.sum(jnp.sign(mask))
             total, count = total + jnp.sum(square), count + size
         return jnp.sqrt(total / jnp.maximum(count, 1))
 

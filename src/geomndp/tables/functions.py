@@ -1,7 +1,7 @@
 """Many functions in one table: a Dataset with a dimension, or a DataFrame with a column, for them.
 
 Functions of different lengths are padded with NaN (CF's incomplete arrays): a point is real where
-its inputs are known and so is its value.
+its inputs are known and so is a value. NaN in some outputs of a point means that these are missing.
 """
 
 from __future__ import annotations
@@ -19,12 +19,20 @@ from geomndp.tables.xarray_adapter import as_dataset, stated_units, variable
 
 
 class Functions(NamedTuple):
-    """Inputs (b, n, d), values (b, n, p), mask (b, n), and what they are called."""
+    """Inputs (b, n, d), values (b, n, p), mask, and what they are called.
+
+    The mask is (b, n), or (b, n, p) where some outputs of a point are missing and others are not.
+    """
 
     x: np.ndarray
     y: np.ndarray
     mask: np.ndarray
     variables: Variables
+
+    @property
+    def rows(self) -> np.ndarray:
+        """Points with any value, (b, n)."""
+        return self.mask if self.mask.ndim == 2 else np.asarray(self.mask.any(axis=2))
 
 
 class Padded(NamedTuple):
@@ -42,6 +50,7 @@ def read_functions(
     outputs: Any = None,
     codomain: str = "real",
     elapsed: bool = True,
+    drop_missing: bool = False,
 ) -> Functions:
     """Read many functions from one table, to learn from.
 
@@ -53,9 +62,10 @@ def read_functions(
         outputs: Names of the outputs, by default all data variables.
         codomain: "real", or "sphere" for a latitude and a longitude in degrees.
         elapsed: Whether datetimes count from the earliest of their function, not of all.
+        drop_missing: Whether points of which some outputs are missing are left out.
 
     Returns:
-        Inputs (b, n, d), values (b, n, p), mask (b, n), and their names and units.
+        Inputs (b, n, d), values (b, n, p), mask (b, n) or (b, n, p), and their names and units.
 
     Raises:
         ValueError: If columns are missing, or functions have no points.
@@ -69,11 +79,12 @@ def read_functions(
         about_y = tuple(as_latlon(about, i) for i, about in enumerate(about_y))
     variables = Variables(about_x, about_y, codomain)
     y = np.stack([_numbers(name, padded.values[name]) for name in outputs], axis=-1)
-    mask = _real(known, ~np.isnan(y))
+    mask = _real(known, ~np.isnan(y), outputs, codomain, drop_missing)
+    rows = mask if mask.ndim == 2 else np.asarray(mask.any(axis=2))
     if codomain == "sphere":
         check_degrees(variables, y[mask], stated)
-    y = variables.to_values(np.where(mask[:, :, None], y, 0.0))
-    return Functions(np.where(mask[:, :, None], x, 0.0), y, mask, variables)
+    y = variables.to_values(np.where(rows[:, :, None], _filled(y), 0.0))
+    return Functions(np.where(rows[:, :, None], x, 0.0), y, mask, variables)
 
 
 def _numbers(name: str, values: np.ndarray) -> np.ndarray:
@@ -85,18 +96,38 @@ def _numbers(name: str, values: np.ndarray) -> np.ndarray:
     return values
 
 
-def _real(known: np.ndarray, there: np.ndarray) -> np.ndarray:
-    """Mask of the points whose inputs are known and all of whose outputs are there."""
-    if np.any(partly := known & there.any(axis=2) & ~there.all(axis=2)):
+def _real(
+    known: np.ndarray, there: np.ndarray, outputs: tuple[str, ...], codomain: str, drop: bool
+) -> np.ndarray:
+    """Mask of the points whose inputs are known and whose outputs are there, or of single values.
+
+    On the sphere a latitude without a longitude says nothing.
+    """
+    partly = known & there.any(axis=2) & ~there.all(axis=2)
+    if np.any(partly) and codomain == "sphere" and not drop:
         raise ValueError(
             "expected all outputs at a point or none, got a part of them in function "
-            f"{int(np.argmax(partly.any(axis=1)))}"
+            f"{int(np.argmax(partly.any(axis=1)))}; drop_missing=True leaves such points out"
         )
-    mask = known & there.all(axis=2)
-    if mask.size == 0 or not np.all(mask.any(axis=1)):
-        empty = int(np.argmin(mask.any(axis=1))) if mask.size else 0
+    apart = np.any(partly) and not drop
+    mask = known[:, :, None] & there if apart else known & there.all(axis=2)
+    rows = np.asarray(mask.any(axis=2)) if apart else mask
+    if mask.size == 0 or not np.all(rows.any(axis=1)):
+        empty = int(np.argmin(rows.any(axis=1))) if mask.size else 0
         raise ValueError(f"expected points in every function, got none in function {empty}")
+    if apart and not mask.any(axis=(0, 1)).all():
+        never = outputs[int(np.argmin(mask.any(axis=(0, 1))))]
+        raise ValueError(f"expected values of {never!r} somewhere, got none")
     return mask
+
+
+def _filled(y: np.ndarray) -> np.ndarray:
+    """Values with the mean of an output where it is missing: masked, but of a usual size."""
+    if not np.isnan(y).any():
+        return y
+    known = ~np.isnan(y)
+    sums = np.where(known, y, 0.0).sum(axis=(0, 1))
+    return np.where(known, y, sums / np.maximum(known.sum(axis=(0, 1)), 1))
 
 
 def _from_dataset(table: Any, function: Any, inputs: Any, outputs: Any, codomain: str):

@@ -100,7 +100,8 @@ def read_rows(
         own_origin: Whether they count from the earliest of the table where there is no origin.
 
     Returns:
-        Inputs (n, d), values (n, p), noise and the moment from which times count.
+        Inputs (n, d), values (n, p), masked where they are missing, noise and the moment from which
+        times count.
 
     Raises:
         ValueError: If a column is missing, or in other units.
@@ -113,7 +114,8 @@ def read_rows(
     if extra:
         stated = [variable.units for variable in variables.outputs]
         check_variance(noise, columns.units[noise], stated, variables.codomain == "sphere")
-        noise = _numbers(noise, columns.values[noise])
+        known = ~np.ma.getmaskarray(y).all(axis=1)
+        noise = _numbers(noise, np.where(known, numeric(noise, columns.values[noise]), 0.0))
     return Rows(x, y, noise, time_origin)
 
 
@@ -189,15 +191,22 @@ def _unit_of_time(variable: Variable) -> str:
 
 
 def read_values(variables: Variables, columns: Columns) -> np.ndarray:
-    """Values (n, p) of a model from the outputs' columns."""
+    """Values (n, p) of a model from the outputs' columns, masked where these are NaN."""
     arrays = []
     for variable in variables.outputs:
         check_same(variable.name, columns.units[variable.name], variable.units)
-        arrays.append(_numbers(variable.name, columns.values[variable.name]))
+        values = numeric(variable.name, columns.values[variable.name])
+        _refuse_missing(variable.name, np.isinf(values))
+        arrays.append(values)
     stacked = np.stack(arrays, axis=1)
-    if variables.codomain == "sphere":
-        check_degrees(variables, stacked, [columns.units[name] for name in variables.output_names])
-    return variables.to_values(stacked)
+    missing = np.isnan(stacked)
+    if variables.codomain == "sphere":  # a latitude without a longitude says nothing
+        whole = np.asarray(~missing.any(axis=1))
+        units = [columns.units[name] for name in variables.output_names]
+        check_degrees(variables, stacked[whole], units)
+        missing = np.broadcast_to(~whole[:, None], (len(stacked), variables.dim))
+    values = variables.to_values(np.where(np.isnan(stacked), 0.0, stacked))
+    return np.ma.masked_where(missing, values) if missing.any() else values
 
 
 def _numbers(name: str, values: np.ndarray) -> np.ndarray:

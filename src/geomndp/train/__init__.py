@@ -5,11 +5,12 @@ from geomndp._training_log import History, Log
 from geomndp.data.context_sampling import ContextNoiseLevels
 from geomndp.data.generators import batch_mesh
 from geomndp.train.checkpoint import CheckpointError, Checkpoints
+from geomndp.train.default_loss import default_loss
 from geomndp.train.fit import adam, fit_score
 from geomndp.train.known_noise import KnownNoise
 from geomndp.train.lock import FolderInUse
 from geomndp.train.loop import TrainingDiverged, init, run
-from geomndp.train.loss import DenoisingLoss, LikelihoodWeighting, LossInfo, default_loss
+from geomndp.train.loss import DenoisingLoss, LikelihoodWeighting, LossInfo
 from geomndp.train.step import StepInfo, Trainer, TrainState, train_steps
 
 __all__ = [

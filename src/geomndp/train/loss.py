@@ -18,16 +18,15 @@ import jax.random as jr
 
 from geomndp import _validation
 from geomndp._deprecated import renamed_arguments
-from geomndp._types import Array, Batch, Float, PRNGKeyArray, Scalar
+from geomndp._types import Array, Batch, Float, Outputs, PerPoint, PRNGKeyArray, Scalar
 from geomndp.data import SEPARATE, Batching
 from geomndp.data.context_sampling import ContextNoiseLevels
 from geomndp.geometry import AbstractDivergence
-from geomndp.linalg import zero_masked
+from geomndp.linalg import row_mask, zero_masked
 from geomndp.noising import AbstractNoising
 from geomndp.score import NetworkScore
 from geomndp.solve import (
     AbstractTimeGrid,
-    PowerTimeGrid,
     UniformTimeGrid,
     stratified_uniform,
     times_from_uniform,
@@ -96,7 +95,7 @@ class DenoisingLoss(eqx.Module):
 
     def draw_times(
         self, noising: AbstractNoising, batch: Batch, *, key: PRNGKeyArray
-    ) -> tuple[Float[Array, " b"], Float[Array, "b n"]]:
+    ) -> tuple[Float[Array, " b"], Float[Array, "b n *g"]]:
         """Draw diffusion times, stratified over the batch.
 
         Args:
@@ -105,15 +104,15 @@ class DenoisingLoss(eqx.Module):
             key: Random key.
 
         Returns:
-            Time of every function, shape (b,), and of every point, shape (b, n): that of its
-            function, but for context points, which have their own.
+            Time of every function, shape (b,), and of every point, of the mask's shape (b, n) or
+            (b, n, g): that of its function, but for context points, which have their own.
         """
         time_key, context_key = jr.split(key)
-        dtype, (b, n) = batch.y.dtype, batch.mask.shape
-        u = stratified_uniform(b, dtype, key=time_key)
+        dtype, shape = batch.y.dtype, batch.mask.shape
+        u = stratified_uniform(shape[0], dtype, key=time_key)
         t = times_from_uniform(u, self.times, noising.schedule, self.t_min)
-        context_t = self.context_noise_levels(noising.schedule, (b, n), dtype, key=context_key)
-        return t, jnp.where(batch.context > 0, context_t, t[:, None])
+        context_t = self.context_noise_levels(noising.schedule, shape, dtype, key=context_key)
+        return t, jnp.where(batch.context > 0, context_t, t.reshape(-1, *(1,) * (len(shape) - 1)))
 
     def __call__(
         self,
@@ -149,6 +148,7 @@ class DenoisingLoss(eqx.Module):
             squares = squared_errors(score, noising, point_t, batch, **options)
         else:
             rule = self.implicit
+            _validation.shape("mask", batch.mask, batch.x.shape[:2])
             squares = implicit_errors(score, noising, point_t, batch, counted, rule, key=noise_key)
         targets = batch.mask * (1.0 - batch.context)
         return self._reduce(noising, t, squares, counted, targets)
@@ -157,53 +157,46 @@ class DenoisingLoss(eqx.Module):
         """Loss of functions whose values have known noise."""
         if self.implicit is not None or not score.parametrisation.separable:
             raise ValueError("expected a loss per point for values with known noise, got another")
+        _validation.shape("mask of values with known noise", batch.mask, batch.x.shape[:2])
         times = (self.context_noise_levels, self.times, self.t_min)
         errors = noisy_errors(self.known_noise, score, noising, batch, *times, key=key)
         return self._reduce(noising, errors.t, errors.squares, errors.counted, errors.counted)
 
     def _reduce(self, noising, t, squares, counted, targets) -> tuple[Scalar, LossInfo]:
         """Mean over the points that count, then over functions or over all targets of the batch."""
-        sums, counts = jnp.sum(counted * squares, axis=1), jnp.sum(counted, axis=1)
+        sums, counts = _per_function(counted * squares), _per_function(counted)
         losses = sums / jnp.maximum(counts, 1.0)
         if self.weight is not None:
             losses = losses * self.weight(noising, t)
         info = LossInfo(losses, t)
         if self.reduction == "function":
             return jnp.mean(losses), info
-        targets = jnp.sum(targets, axis=1)
+        targets = _per_function(targets)
         return jnp.sum(losses * targets) / jnp.sum(targets), info
 
 
-def default_loss(codomain: str) -> DenoisingLoss:
-    """Default loss (best in the ablation): times dense near zero, contexts of any accepted noise.
-
-    Args:
-        codomain: "real", or "sphere" for values on S^2.
-
-    Returns:
-        The loss.
-    """
-    _validation.one_of("codomain", codomain, ("real", "sphere"))
-    if codomain == "sphere":
-        return DenoisingLoss(times=PowerTimeGrid(7.0), reduction="point")
-    return DenoisingLoss(times=PowerTimeGrid(2.0), weight=LikelihoodWeighting(), reduction="point")
+def _per_function(values: Float[Array, "b n *g"]) -> Float[Array, " b"]:
+    """Sums over the points, and groups of outputs, of every function."""
+    return jnp.sum(values, axis=tuple(range(1, values.ndim)))
 
 
 def squared_errors(
     score: NetworkScore,
     noising: AbstractNoising,
-    t: Float[Array, "b n"],
+    t: Float[Array, "b n *g"],
     batch: Batch,
     *,
     key: PRNGKeyArray,
     batching: Batching = SEPARATE,
-) -> Float[Array, "b n"]:
-    """Square of the score's residual at every point, mean over outputs.
+) -> Float[Array, "b n *g"]:
+    """Square of the score's residual at every point, mean over outputs, or over those of a group.
+
+    Missing values enter neither the network nor the loss.
 
     Args:
         score: The score to train.
         noising: The forward process.
-        t: Diffusion time of every point.
+        t: Diffusion time of every point, (b, n), or (b, n, g) as the mask.
         batch: Functions (b, n).
         key: Random key of the noise.
         batching: What the functions have in common: packed ones go through the network two at a
@@ -211,10 +204,11 @@ def squared_errors(
             once, and without a mask where the functions are not padded.
 
     Returns:
-        Squared errors, shape (b, n).
+        Squared errors, shape (b, n) or (b, n, g).
     """
     mask = batch.mask
-    x, y0 = (jax.vmap(zero_masked)(v, mask) for v in (batch.x, batch.y))
+    x = jax.vmap(lambda x, mask: zero_masked(x, row_mask(mask)))(batch.x, mask)
+    y0 = jax.vmap(zero_masked)(batch.y, mask)
     if batching.common_inputs:
         mask_0 = mask[0] if batching.padded else None
         return _on_common_inputs(score, noising, t, x[0], y0, mask_0, key)
@@ -228,7 +222,7 @@ def squared_errors(
     outputs = apply(score.net, *inputs)
 
     def error(t, x, y0, noised, mask, output):
-        return jnp.mean(score.error(noising, t, x, y0, noised, mask, output) ** 2, axis=1)
+        return _mean_square(score.error(noising, t, x, y0, noised, mask, output), t)
 
     return jax.vmap(error)(t, x, y0, noised, mask, outputs)
 
@@ -237,9 +231,16 @@ def _apply_each(net, t, x, y, mask) -> Float[Array, "b n p"]:
     return jax.vmap(net)(t, x, y, mask)
 
 
-def _on_common_inputs(score, noising, t, x, y0, mask, key) -> Float[Array, "b n"]:
+def _mean_square(error: Outputs, t: PerPoint) -> PerPoint:
+    """Mean square over the outputs of a point, or of every group that has a time."""
+    if t.ndim == 1:
+        return jnp.mean(error**2, axis=1)
+    return jnp.mean(error.reshape(*t.shape, -1) ** 2, axis=2)
+
+
+def _on_common_inputs(score, noising, t, x, y0, mask, key) -> Float[Array, "b n *g"]:
     def one(t, y0, key):
         noised = noising.perturb(t, x, y0, key=key, mask=mask)
-        return jnp.mean(score.error(noising, t, x, y0, noised, mask) ** 2, axis=1)
+        return _mean_square(score.error(noising, t, x, y0, noised, mask), t)
 
     return jax.vmap(one)(t, y0, jr.split(key, len(t)))
