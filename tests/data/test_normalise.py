@@ -77,3 +77,18 @@ def test_bad_units_are_refused():
         Normaliser.fit(empty)
     with pytest.raises(ValueError, match="finite y, got NaN or infinity in rows 0"):
         Normaliser.fit(empty._replace(y=jnp.full((1, 2, 1), jnp.nan), mask=jnp.ones((1, 2))))
+
+
+def test_missing_outputs_do_not_count(getkey):
+    y = jr.normal(getkey(), (4, 6, 2)) + jnp.asarray([[[3.0, -1.0]]])
+    mask = jr.bernoulli(getkey(), 0.5, y.shape).astype(y.dtype).at[0, 0].set(1.0)
+    x = jr.normal(getkey(), (4, 6, 1))
+    wild = jnp.where(mask > 0, y, jnp.nan)
+    units = Normaliser.fit(Batch(x, wild, mask, jnp.zeros_like(mask)))
+    expected = np.nanmean(np.asarray(wild), axis=(0, 1))
+    assert_allclose(units.y_shift, expected)
+    assert_allclose(units.y_scale, np.sqrt(np.nanmean((np.asarray(wild) - expected) ** 2)))
+    counted = units.log_jacobian(y[0], mask[0])
+    assert_allclose(counted, -np.log(units.y_scale[0]) * np.sum(mask[0]))
+    variances = Normaliser(y_scale=(2.0, 5.0)).forward_noise(jnp.ones((3, 2)))
+    assert_allclose(variances, np.broadcast_to([0.25, 0.04], (3, 2)))

@@ -92,14 +92,19 @@ class Normaliser(eqx.Module):
         real = np.asarray(batch.mask) > 0
         if not real.any():
             raise ValueError("expected at least one real point, got none")
-        x, y = np.asarray(batch.x)[real], np.asarray(batch.y)[real]
+        rows = real if real.ndim == 2 else np.asarray(real.any(axis=2))
+        x, y = np.asarray(batch.x)[rows], np.asarray(batch.y)[rows]
+        there = real[rows].reshape(len(y), -1)
+        there = np.repeat(there, y.shape[1] // there.shape[1], axis=1)
         _validation.finite_rows("x", x)
-        _validation.finite_rows("y", y)
+        _validation.finite_rows("y", np.where(there, y, 0.0))
         transforms = _transforms(transform)
-        check_outputs(transforms, y)
+        check_outputs(transforms, y, there)
         y = apply("forward", transforms, y)
-        scales = [math.sqrt(np.mean((v - v.mean(0)) ** 2)) or 1.0 for v in (x, y)]
-        return cls(x.mean(0), scales[0], y.mean(0), scales[1], transforms)
+        x_mean, y_mean = x.mean(0), _mean(y, there)
+        centred = x - x_mean, (y - y_mean)[there]
+        scales = [math.sqrt(np.mean(v**2)) or 1.0 for v in centred]
+        return cls(x_mean, scales[0], y_mean, scales[1], transforms)
 
     def forward_x(self, x: AnyRowArray) -> AnyRowArray:
         """Convert inputs to the model's units.
@@ -163,7 +168,7 @@ class Normaliser(eqx.Module):
             ValueError: If the outputs have several scales or transforms, or the derivative of the
                 transform changes more than twofold within one standard deviation to either side.
         """
-        if np.ndim(noise) == 2:
+        if np.ndim(noise) == 2 and not self.transform:
             return noise / _row("y", self.y_scale, noise) ** 2
         if len(set(self.y_scale)) > 1:
             raise ValueError(f"expected one y_scale for noisy data, got {self.y_scale}")
@@ -196,6 +201,11 @@ class Normaliser(eqx.Module):
             return affine
         keep = True if mask is None else (mask if mask.ndim == 2 else mask[:, None]) > 0
         return affine + jnp.sum(jnp.where(keep, terms, 0.0))
+
+
+def _mean(y: np.ndarray, there: np.ndarray) -> np.ndarray:
+    """Mean of every output, over the values that are there."""
+    return y.mean(0) if there.all() else np.where(there, y, 0.0).sum(0) / there.sum(0)
 
 
 def _row(name: str, values: tuple[float, ...], like: Any) -> Any:

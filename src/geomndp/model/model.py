@@ -13,12 +13,13 @@ from geomndp.data import Normaliser
 from geomndp.geometry import AbstractManifold
 from geomndp.model.base import AbstractModel, CheckedContext
 from geomndp.model.inputs import check_names, check_scales
-from geomndp.model.posterior import Posterior, no_observations
+from geomndp.model.posterior import Posterior
 from geomndp.model.summary import describe_model
 from geomndp.model.support import TrainingSupport, warn_about_context
 from geomndp.model.units import common_centre, in_model_units
 from geomndp.nets import AbstractNet, with_config
 from geomndp.noising import AbstractNoising
+from geomndp.samplers.observations import no_observations
 from geomndp.score import AbstractScore, NetworkScore
 from geomndp.tables import Variables
 

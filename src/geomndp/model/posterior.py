@@ -5,20 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import equinox as eqx
-import jax.numpy as jnp
 
 from geomndp._types import Inputs, Mask, Scalar
 from geomndp.likelihood import Flow
 from geomndp.marginals import AbstractMarginals, SampleMarginals
 from geomndp.model import execute
 from geomndp.model.execute import finite_log_prob, finite_samples
-from geomndp.model.inputs import (
-    Seed,
-    as_key,
-    check_like,
-    check_request,
-    names_of,
-)
+from geomndp.model.inputs import Seed, as_key, check_like, check_request, names_of
 from geomndp.model.likelihood_routes import chosen_flow, chosen_route
 from geomndp.model.missing_outputs import join_observed_rows, wanted_values
 from geomndp.model.named_predictive import AbstractNamedPredictive, Key
@@ -37,6 +30,7 @@ from geomndp.samplers import (
     Samples,
 )
 from geomndp.samplers.base import require_whole_rows
+from geomndp.samplers.observations import no_observations
 from geomndp.samplers.problem import amortises
 from geomndp.tables import Variables, is_table, write_samples
 
@@ -82,7 +76,7 @@ class Posterior(AbstractNamedPredictive):
         *,
         key: Seed,
         num_samples: int = 16,
-        mask: Mask | None = None,
+        mask: Any = None,
         **options: Unpack[SampleOptions],
     ) -> Any:
         """Draw functions at x.
@@ -122,7 +116,7 @@ class Posterior(AbstractNamedPredictive):
         *,
         key: Seed,
         num_samples: int = 16,
-        mask: Mask | None = None,
+        mask: Any = None,
         sampler: AbstractSampler | None = None,
         max_memory: int | None = None,
         progress: Progress = True,
@@ -174,9 +168,8 @@ class Posterior(AbstractNamedPredictive):
             route: "conditional" holds the observations at time zero: one solve. "joint" is
                 log p(y, observations) - log p(observations): two. By default the cheaper one of
                 those that the score allows.
-            mask: 1 for values that count, 0 for others, shape (n,) or (n, p). A row with the inputs
-                of an observation of which it asks for the missing outputs only is that very row;
-                any other is a further one, with noise of its own.
+            mask: 1 for values that count, shape (n,) or (n, p). A row with the inputs of an
+                observation that asks for its missing outputs only is that row; others are new ones.
             flow: Solver, steps and divergence; by default `Flow()`.
             max_memory: Bytes that the solve may take, by default half of what is free.
             progress: As in `sample`.
@@ -251,9 +244,3 @@ class Posterior(AbstractNamedPredictive):
         """One reverse pass if the score knows contexts, else moment matching."""
         problem = self.problem(self.observations.x)
         return Amortised() if amortises(problem) else MomentMatching()
-
-
-def no_observations(input_dim: int, output_dim: int, dtype: Any) -> Observations:
-    """The context of a prior."""
-    x, y = (jnp.zeros((0, dim), dtype) for dim in (input_dim, output_dim))
-    return Observations(x, y, jnp.zeros(0, dtype), False)
