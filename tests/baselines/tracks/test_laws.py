@@ -197,3 +197,25 @@ def test_double_precision_holds_where_it_is_enabled_for_one_thread():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("num_real", [0, 2])
+def test_a_traced_mask_without_rows_is_the_prior(num_real, getkey):
+    """As a concrete one is; also where some functions of a batch have a context and others none."""
+    x, y = (jnp.asarray(value) for value in tracks(300))
+    baseline, times, track = baselines.LinearGaussian.fit(x, y), x[0], y[0]
+    key = getkey()
+
+    def answers(context_x, context_y, mask):
+        law = baseline.condition(context_x, context_y, mask=mask)
+        targets, truth = times[TARGETS], track[TARGETS]
+        samples = law.sample(targets, key=key, num_samples=3)
+        return law.log_prob(targets, truth), law.mean(targets), samples
+
+    context = times[KNOWN], track[KNOWN]
+    first = jnp.arange(len(context[0])) < num_real
+    masks = jnp.stack([first, jnp.ones_like(first)]).astype(y.dtype)
+    many = jax.jit(jax.vmap(lambda mask: answers(*context, mask)))(masks)
+    for found, expected in zip(many, answers(*context, masks[0]), strict=True):
+        assert jnp.all(jnp.isfinite(expected))
+        assert_allclose(found[0], expected, atol=1e-9)

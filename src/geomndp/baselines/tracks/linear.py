@@ -11,6 +11,7 @@ host in double precision, by a callback that JAX's transformations carry.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -21,7 +22,14 @@ import numpy as np
 
 from geomndp._types import Array, Float, Int, Mask
 from geomndp.baselines.tracks.base import AbstractBaseline
-from geomndp.baselines.tracks.context import SPHERE, Targets, TimeColumn, UnitVectors, shared_times
+from geomndp.baselines.tracks.context import (
+    SPHERE,
+    Targets,
+    TimeColumn,
+    TrackContext,
+    UnitVectors,
+    shared_times,
+)
 from geomndp.baselines.tracks.genesis_density import GenesisDensity
 from geomndp.baselines.tracks.local_frame import choose_roles, num_features
 from geomndp.baselines.tracks.regression import Regression, check_num_tracks, fit_regression
@@ -84,37 +92,52 @@ class LinearGaussian(AbstractBaseline):
 
     def predict_mean(self, context, x, mask):
         """The expected track in the local frame."""
-        if len(context.x):
+
+        def given():
             return self._regression(context.x, context.mask, x, mask).mean(context.y)
-        law = self._from_genesis(x, mask)
-        start = SPHERE.retract(jnp.mean(law.genesis.centres, axis=0))
-        return law.join(start, law.rest.mean(start[None]))
+
+        def prior():
+            law = self._from_genesis(x, mask)
+            start = SPHERE.retract(jnp.mean(law.genesis.centres, axis=0))
+            return law.join(start, law.rest.mean(start[None]))
+
+        return _given_or_prior(context, given, prior)
 
     def predict_samples(self, context, x, *, key, num_samples):
         """Tracks with residuals of the fitted law."""
-        if len(context.x):
+
+        def given():
             law = self._regression(context.x, context.mask, x, None)
             return law.sample(context.y, key=key, num_samples=num_samples)
-        law = self._from_genesis(x, None)
-        start_key, rest_key = jr.split(key)
-        starts = law.genesis.sample(key=start_key, num_samples=num_samples)
 
-        def one(start, key):
-            return law.join(start, law.rest.sample(start[None], key=key, num_samples=1)[0])
+        def prior():
+            law = self._from_genesis(x, None)
+            start_key, rest_key = jr.split(key)
+            starts = law.genesis.sample(key=start_key, num_samples=num_samples)
 
-        return jax.vmap(one)(starts, jr.split(rest_key, num_samples))
+            def one(start, key):
+                return law.join(start, law.rest.sample(start[None], key=key, num_samples=1)[0])
+
+            return jax.vmap(one)(starts, jr.split(rest_key, num_samples))
+
+        return _given_or_prior(context, given, prior)
 
     def predict_log_prob(self, context, x, y, mask):
         """Density of the residuals, with respect to area."""
         noise = self.density_noise
-        if len(context.x):
+
+        def given():
             law = self._regression(context.x, context.mask, x, mask)
             return law.log_prob(context.y, y, mask, noise)
-        law = self._from_genesis(x, mask)
-        rest = _rest(len(x), law.first)
-        start, rest_mask = y[law.first], None if mask is None else mask[rest]
-        after = law.rest.log_prob(start[None], y[rest], rest_mask, noise)
-        return law.genesis.log_prob(start, noise) + after
+
+        def prior():
+            law = self._from_genesis(x, mask)
+            rest = _rest(len(x), law.first)
+            start, rest_mask = y[law.first], None if mask is None else mask[rest]
+            after = law.rest.log_prob(start[None], y[rest], rest_mask, noise)
+            return law.genesis.log_prob(start, noise) + after
+
+        return _given_or_prior(context, given, prior)
 
     def _rows(self, x: TimeColumn) -> Int[Array, " k"]:
         """Indices of times among those of the tracks."""
@@ -139,12 +162,18 @@ class LinearGaussian(AbstractBaseline):
         context, targets = self._rows(context_x), self._rows(x)
         roles = choose_roles(context, context_mask, targets, mask)
         tracks = self.tracks[:, context], self.tracks[:, targets]
-        law = fit_regression(roles, *tracks, mask, heavy_tailed=self.heavy_tailed)
-        if context_mask is None:
-            return law
-        # Without a real row there is no anchor.
-        usable = jnp.where(jnp.any(context_mask > 0), 1.0, jnp.nan).astype(self.tracks.dtype)
-        return law._replace(coefficients=usable * law.coefficients)
+        return fit_regression(roles, *tracks, mask, heavy_tailed=self.heavy_tailed)
+
+
+def _given_or_prior(
+    context: TrackContext, given: Callable[[], Array], prior: Callable[[], Array]
+) -> Array:
+    """What is predicted from context points, or from none; a traced mask decides when it runs."""
+    if not len(context.x):
+        return prior()
+    return (
+        given() if context.mask is None else jax.lax.cond(jnp.any(context.mask > 0), given, prior)
+    )
 
 
 def _rest(count: int, first: Int[Array, ""]) -> Int[Array, " m"]:
