@@ -113,8 +113,7 @@ class AbstractBaseline(AbstractProcess):
             x: Times in days, shape (c, 1); c = 0 gives the prior where there is one.
             y: Unit vectors, shape (c, 3).
             noise: Must be 0: context points are exact.
-            mask: 1 for real rows, 0 for padding, shape (c,); at least one row is real if it is
-                traced.
+            mask: 1 for real rows, 0 for padding, shape (c,); no real row is as c = 0.
 
         Raises:
             ValueError: If shapes do not fit, points are off the sphere, or times are repeated.
