@@ -13,6 +13,8 @@ Inputs = Float[Array, "n d"]
 """Input locations of one function, shape (n, d)."""
 Outputs = Float[Array, "n p"]
 """Values of the function there, shape (n, p)."""
+Values = Float[Array, "n k"]
+"""What a network sees there: the values, and further fields of their type beside them."""
 PerPoint = Float[Array, " n"] | Float[Array, "n g"]
 """One number per point, or one per point and group of outputs, each of p / g of them."""
 Mask = PerPoint
@@ -50,4 +52,5 @@ __all__ = [
     "Scalar",
     "ScalarLike",
     "Times",
+    "Values",
 ]

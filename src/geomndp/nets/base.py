@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import jax.random as jr
 
 from geomndp import _deprecated, _registry, _validation
-from geomndp._types import Inputs, Mask, Outputs, PRNGKeyArray, Times
+from geomndp._types import Inputs, Mask, Outputs, PRNGKeyArray, Times, Values
 
 
 def float_name(dtype: str | None) -> str:
@@ -54,6 +54,11 @@ class NetConfig:
     def _set(self, name: str, value: Any) -> None:
         """Set a field while the configuration is made."""
         object.__setattr__(self, name, value)
+
+    @property
+    def value_dim(self) -> int:
+        """Columns of y: those of the output, once per input field (see `num_input_fields`)."""
+        return self.output_dim * getattr(self, "num_input_fields", 1)
 
     def to_dict(self) -> dict[str, Any]:
         """All arguments by name, JSON-serialisable."""
@@ -101,13 +106,14 @@ class AbstractNet(eqx.Module, Generic[Config]):
             _registry.add(tag, cls)
 
     @abc.abstractmethod
-    def __call__(self, t: Times, x: Inputs, y: Outputs, mask: Mask | None = None) -> Outputs:
+    def __call__(self, t: Times, x: Inputs, y: Values, mask: Mask | None = None) -> Outputs:
         """Apply the network to one function.
 
         Args:
             t: Diffusion times in [0, 1], a scalar, (n,) or (n, g); zero for context points.
             x: Inputs (n, d).
-            y: Noised values (n, p).
+            y: Noised values (n, p); with `num_input_fields` = k, further fields of the same type
+                beside them, (n, k p).
             mask: (n,) or (n, g), zero where a value is padding or missing; None where none is.
 
         Returns:
@@ -128,6 +134,11 @@ class AbstractNet(eqx.Module, Generic[Config]):
     def num_groups(self) -> int:
         """Groups of outputs that may have times and masks of their own."""
         return 1
+
+    @property
+    def value_dim(self) -> int:
+        """Number of columns of y: p, or k p with `num_input_fields` = k."""
+        return self.config.value_dim
 
     @property
     def local(self) -> bool:

@@ -13,7 +13,7 @@ import jax.random as jr
 
 from geomndp import _validation
 from geomndp._deprecated import renamed_arguments
-from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray, Times
+from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray, Times, Values
 from geomndp.linalg import zero_masked
 from geomndp.nets.attention import SelfAttention
 from geomndp.nets.base import AbstractNet, check_compute, check_heads
@@ -54,6 +54,8 @@ class BiDimensionalAttentionConfig(CovariateConfig):
         num_heads: Number of attention heads.
         pre_norm: Whether tokens are normalised before attention, which allows a higher learning
             rate.
+        num_input_fields: Fields of the outputs' type that enter: 1 for the noised values, 2 with
+            the score of a Gaussian process beside them (see `NetworkScore.base`).
         compute_dtype: "bfloat16" for matrix products with float32 parameters and residuals; None
             follows y.
         attention_backend: `implementation` of jax.nn.dot_product_attention over points; "cudnn" has
@@ -74,10 +76,11 @@ class BiDimensionalAttentionConfig(CovariateConfig):
     compute_dtype: str | None = None
     attention_backend: str | None = None
     num_groups: int = 1
+    num_input_fields: int = 1
 
     def __post_init__(self):
         super().__post_init__()
-        _validation.at_least(1, num_layers=self.num_layers)
+        _validation.at_least(1, num_layers=self.num_layers, num_input_fields=self.num_input_fields)
         _validation.at_least(0, num_frequencies=self.num_frequencies)
         _validation.one_of("inputs", self.inputs, ("absolute", "centred"))
         _validation.one_of("token_axis", self.token_axis, ("dims", "points"))
@@ -182,7 +185,7 @@ class BiDimensionalAttention(
         self.config = c = BiDimensionalAttentionConfig(*args, **options)
         embed_key, time_key, block_key, gather_key, head_key = jr.split(key, 5)
         dims = c.num_inputs if c.token_axis == "dims" else 1
-        token_size = c.token_inputs + c.output_dim
+        token_size = c.token_inputs + self.value_dim
         self.embed = eqx.nn.Linear(token_size, c.width, dtype=c.dtype, key=embed_key)
         self.time = TimeEmbedding(c.width, c.num_groups, dtype=c.dtype, key=time_key)
         self.blocks = [
@@ -202,14 +205,14 @@ class BiDimensionalAttention(
     def num_groups(self) -> int:
         return self.config.num_groups
 
-    def __call__(self, t: Times, x: Inputs, y: Outputs, mask: Mask | None = None) -> Outputs:
+    def __call__(self, t: Times, x: Inputs, y: Values, mask: Mask | None = None) -> Outputs:
         c, masked = self.config, mask is not None
         t, x, y, mask = points = clean(self, t, x, y, mask)
         x, covariates = jnp.split(x, [c.num_inputs], axis=1)
         if c.inputs == "centred":
             x = centred(x, points.rows)
         inputs = self._input_features(x)
-        values = jnp.broadcast_to(y[:, None, :], (*inputs.shape[:2], self.output_dim))
+        values = jnp.broadcast_to(y[:, None, :], (*inputs.shape[:2], self.value_dim))
         s = jax.nn.gelu(linear(self.embed, jnp.concatenate([inputs, values], axis=2)))
         s = s if self.covariates is None else s + self.covariates(covariates)[:, None, :]
         time, dtype = self.time(t, mask), jnp.dtype(c.compute_dtype or y.dtype)

@@ -48,7 +48,7 @@ def clean(net: AbstractNet, t: Times, x: Inputs, y: Outputs, mask: Mask | None) 
         net: The network, for the numbers of inputs, outputs and groups of outputs.
         t: Times, a scalar, (n,) or (n, g).
         x: Inputs (n, d).
-        y: Values (n, p).
+        y: Values (n, p), of every input field.
         mask: (n,) or (n, g), or None for a mask of ones.
 
     Returns:
@@ -57,12 +57,12 @@ def clean(net: AbstractNet, t: Times, x: Inputs, y: Outputs, mask: Mask | None) 
     Raises:
         ValueError: If a shape does not fit.
     """
-    _validation.shapes(x, y, dim=net.config.output_dim, mask=mask)
+    _validation.shapes(x, y, dim=net.config.value_dim, mask=mask)
     _validation.shape("x", x, (len(x), net.config.input_dim))
     mask = jnp.ones(len(x), dtype=y.dtype) if mask is None else mask
     t, mask = (_per_group(net, v, len(x)) for v in (t, mask))
     t = jnp.where(mask > 0, t, 0.0)
-    return Points(t, zero_masked(x, row_mask(mask)), zero_masked(y, mask), mask)
+    return Points(t, zero_masked(x, row_mask(mask)), zero_masked(y, _per_field(net, mask)), mask)
 
 
 def _per_group(net: AbstractNet, v: Times, n: int) -> PerPoint:
@@ -76,6 +76,11 @@ def _per_group(net: AbstractNet, v: Times, n: int) -> PerPoint:
     if net.num_groups == 1:
         return v if v.ndim == 1 else v[:, 0]
     return v if v.ndim == 2 else jnp.broadcast_to(v[:, None], (n, net.num_groups))
+
+
+def _per_field(net: AbstractNet, mask: Mask) -> Mask:
+    """Mask of all input fields, whose groups are those of the outputs again."""
+    return mask if mask.ndim == 1 else jnp.tile(mask, (1, net.value_dim // net.output_dim))
 
 
 def check_groups(num_groups: int, output_dim: int) -> None:

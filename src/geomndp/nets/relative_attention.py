@@ -12,7 +12,7 @@ import jax.random as jr
 
 from geomndp import _validation
 from geomndp._deprecated import renamed_arguments
-from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray, Times
+from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray, Times, Values
 from geomndp.linalg import zero_masked
 from geomndp.nets.attention import RelativeBias, SelfAttention
 from geomndp.nets.base import AbstractNet, check_compute, check_heads
@@ -47,6 +47,8 @@ class RelativeAttentionConfig(CovariateConfig):
         num_frequencies: Number of Fourier features of each relative coordinate.
         min_wavelength: The shortest wavelength, in units of the inputs.
         max_wavelength: The longest wavelength.
+        num_input_fields: Fields of the outputs' type that enter: 1 for the noised values, 2 with
+            the score of a Gaussian process beside them (see `NetworkScore.base`).
         compute_dtype: "bfloat16" for matrix products with float32 parameters and residuals; None
             follows y.
         attention_backend: `implementation` of jax.nn.dot_product_attention; "cudnn" has no
@@ -66,10 +68,12 @@ class RelativeAttentionConfig(CovariateConfig):
     compute_dtype: str | None = None
     attention_backend: str | None = None
     num_groups: int = 1
+    num_input_fields: int = 1
 
     def __post_init__(self):
         super().__post_init__()
         _validation.at_least(1, num_layers=self.num_layers, expansion=self.expansion)
+        _validation.at_least(1, num_input_fields=self.num_input_fields)
         check_heads(self.width, self.num_heads)
         check_compute(self.compute_dtype, self.attention_backend)
         check_groups(self.num_groups, self.output_dim)
@@ -125,7 +129,7 @@ class RelativeAttention(AbstractNet[RelativeAttentionConfig], tag="net/relative-
     def __init__(self, *args: Any, key: PRNGKeyArray, **options: Any):
         self.config = c = RelativeAttentionConfig(*args, **options)
         embed_key, time_key, bias_key, block_key, head_key = jr.split(key, 5)
-        self.embed = eqx.nn.Linear(c.output_dim, c.width, dtype=c.dtype, key=embed_key)
+        self.embed = eqx.nn.Linear(self.value_dim, c.width, dtype=c.dtype, key=embed_key)
         self.time = TimeEmbedding(c.width, c.num_groups, dtype=c.dtype, key=time_key)
         self.blocks = [
             TransformerBlock(c.width, c.num_heads, c.expansion, dtype=c.dtype, key=key)
@@ -147,7 +151,7 @@ class RelativeAttention(AbstractNet[RelativeAttentionConfig], tag="net/relative-
     def num_groups(self) -> int:
         return self.config.num_groups
 
-    def __call__(self, t: Times, x: Inputs, y: Outputs, mask: Mask | None = None) -> Outputs:
+    def __call__(self, t: Times, x: Inputs, y: Values, mask: Mask | None = None) -> Outputs:
         t, x, y, mask = points = clean(self, t, x, y, mask)
         dtype = jnp.dtype(self.config.compute_dtype or y.dtype)
         inputs, covariates = jnp.split(x, [self.config.num_inputs], axis=1)

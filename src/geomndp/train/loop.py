@@ -83,7 +83,7 @@ def init(
     mesh = batch_mesh(generator.batch_size, devices)
     if not 0 <= ema_decay < 1:
         raise ValueError(f"expected 0 <= ema_decay < 1, got {ema_decay}")
-    tree, static_score = eqx.partition(score, eqx.is_inexact_array)
+    tree, static_score = eqx.partition(score, score.trainable)
     params, unravel = ravel_pytree(tree)
     if not params.size:
         raise ValueError("expected a score with parameters, got none")

@@ -221,10 +221,11 @@ def squared_errors(
     apply = apply_packed if batching.packed > 1 else _apply_each
     outputs = apply(score.net, *inputs)
 
-    def error(t, x, y0, noised, mask, output):
-        return _mean_square(score.error(noising, t, x, y0, noised, mask, output), t)
+    def error(t, x, y0, noised, mask, output, values):
+        errors = score.error(noising, t, x, y0, noised, mask, output, values)
+        return _mean_square(errors, t)
 
-    return jax.vmap(error)(t, x, y0, noised, mask, outputs)
+    return jax.vmap(error)(t, x, y0, noised, mask, outputs, inputs[2])
 
 
 def _apply_each(net, t, x, y, mask) -> Float[Array, "b n p"]:

@@ -13,7 +13,7 @@ import jax.random as jr
 
 from geomndp import _validation
 from geomndp._deprecated import renamed_arguments
-from geomndp._types import Inputs, Mask, Outputs, PRNGKeyArray, Times
+from geomndp._types import Inputs, Mask, Outputs, PRNGKeyArray, Times, Values
 from geomndp.equivariance import FieldType, circular_basis
 from geomndp.linalg import zero_masked
 from geomndp.nets.base import check_compute
@@ -64,6 +64,8 @@ class Steerable2Config(GraphNetConfig):
         odd: Whether to take the odd part in y, (f(y) - f(-y)) / 2, in twice the time: for laws that
             are symmetric under y -> -y, whose scores are odd. Vectors and pseudo-vectors are then
             one.
+        num_input_fields: Fields of the outputs' type that enter: 1 for the noised values, 2 with
+            the score of a Gaussian process beside them (see `NetworkScore.base`).
         compute_dtype: "bfloat16" for matrix products with float32 parameters and residuals; None
             follows y.
         attention_backend: `implementation` of jax.nn.dot_product_attention.
@@ -76,9 +78,10 @@ class Steerable2Config(GraphNetConfig):
     odd: bool = False
     compute_dtype: str | None = None
     attention_backend: str | None = None
+    num_input_fields: int = 1
 
     def __post_init__(self):
-        _validation.at_least(1, channels=self.channels)
+        _validation.at_least(1, channels=self.channels, num_input_fields=self.num_input_fields)
         super().__post_init__()
         for name in ("num_heads", "num_pooling_widths"):
             number = getattr(self, name)
@@ -120,7 +123,8 @@ class Steerable2(AbstractGraphNet[Steerable2Config], tag="net/steerable-2d"):
         self.config = config = Steerable2Config(*args, **options)
         c, w, half = config.channels, config.width, max(config.width // 2, 1)
         keys, dtype = jr.split(key, 8), config.dtype
-        input_channels = circular_basis(self.field_type).shape[2]
+        input_channels = circular_basis(self.input_type).shape[2]
+        output_channels = circular_basis(self.field_type).shape[2]
         self.embed = EquivariantLinear(input_channels, c, dtype=dtype, key=keys[0])
         side_size = 1 + num_covariate_features(config.covariate_periods) + w
         self.side = eqx.nn.Linear(side_size, c, dtype=dtype, key=keys[1])
@@ -136,14 +140,19 @@ class Steerable2(AbstractGraphNet[Steerable2Config], tag="net/steerable-2d"):
         self.smoothings = [
             GlobalPooling(c, w, widths, dtype=dtype, key=k) for k in pooling_keys if widths
         ]
-        self.head = zeroed(EquivariantLinear(c, input_channels, dtype=dtype, key=keys[7]))
+        self.head = zeroed(EquivariantLinear(c, output_channels, dtype=dtype, key=keys[7]))
+
+    @property
+    def input_type(self) -> FieldType:
+        """All fields that enter."""
+        return FieldType(2, *(self.config.representations * self.config.num_input_fields))
 
     @property
     def local(self) -> bool:
         """Whether there is neither attention nor pooling over all points."""
         return not (self.config.num_heads or self.config.num_pooling_widths)
 
-    def __call__(self, t: Times, x: Inputs, y: Outputs, mask: Mask | None = None) -> Outputs:
+    def __call__(self, t: Times, x: Inputs, y: Values, mask: Mask | None = None) -> Outputs:
         t, x, y, mask = clean(self, t, x, y, mask)
         dtype = jnp.dtype(self.config.compute_dtype or y.dtype)
         exact = jax.default_matmul_precision("highest")
@@ -159,9 +168,10 @@ class Steerable2(AbstractGraphNet[Steerable2Config], tag="net/steerable-2d"):
     def _outputs(self, t, x, y, mask, dtype) -> Outputs:
         config, graph = self.config, self.graph(x, mask)
         share, send = message_passing(self.edge, graph, dtype)
-        basis = jnp.asarray(circular_basis(self.field_type).reshape(-1, self.output_dim), y.dtype)
+        values = jnp.asarray(circular_basis(self.input_type).reshape(-1, self.value_dim), y.dtype)
+        outputs = jnp.asarray(circular_basis(self.field_type).reshape(-1, self.output_dim), y.dtype)
         time = self.time(t)
-        h = self.embed(jnp.matmul(y, basis.T)) * (1 + per_part(linear(self.gate, time)))
+        h = self.embed(jnp.matmul(y, values.T)) * (1 + per_part(linear(self.gate, time)))
         covariates = covariate_features(x[:, 2:], config.covariate_periods)
         h = add_scalars(h, linear(self.side, jnp.concatenate([share, covariates, time], axis=1)))
         time = time.astype(dtype)
@@ -178,4 +188,4 @@ class Steerable2(AbstractGraphNet[Steerable2Config], tag="net/steerable-2d"):
                 tokens, backend = rms_norm(h).astype(dtype), config.attention_backend
                 attended = self.attentions[i](tokens, x[:, :2], config.radius, mask, backend)
                 h = h + attended.astype(h.dtype)
-        return jnp.matmul(self.head(rms_norm(h)), basis)
+        return jnp.matmul(self.head(rms_norm(h)), outputs)

@@ -1,0 +1,212 @@
+"""A network that corrects a Gaussian process: untrained it is that process."""
+
+import dataclasses
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from geomndp import nets
+from geomndp._types import Batch
+from geomndp.data import ResampledGenerator
+from geomndp.evaluate.log_likelihood import log_likelihood
+from geomndp.geometry import Sphere
+from geomndp.gp import GP
+from geomndp.kernels import CurlFree, Diagonal, Matern32, SquaredExponential, White
+from geomndp.model import Model
+from geomndp.noising import Brownian, LinearSchedule, OrnsteinUhlenbeck
+from geomndp.score import PARAMETRISATIONS, GaussianScore, NetworkScore
+from geomndp.score.corrected import in_float64
+from geomndp.train import DenoisingLoss, adam, fit_score
+
+from ..cases import DATA, HURRY, N, inputs, normal, ou, slope
+
+KEY = jr.key(0)
+SIZES = {"width": 8, "num_layers": 1, "num_heads": 2}
+NOISING = ou("white", mean=None)
+
+
+class Table(eqx.Module):
+    """A mean function that holds an array."""
+
+    levels: jax.Array
+
+    def __call__(self, x):
+        return self.levels[0].astype(x.dtype) * jnp.ones_like(x[:, :1])
+
+
+def network(**options):
+    return NetworkScore(nets.RelativeAttention(2, 1, **SIZES, key=KEY), **options)
+
+
+def times(key):
+    return jr.uniform(key, (N,), minval=1e-3, dtype=jnp.float64).at[1].set(0.0)
+
+
+@eqx.filter_jit(compiler_options=HURRY)
+def evaluate(score, noising, *args):
+    return score(noising, *args)
+
+
+def awake(score, key):
+    """The score with an output that is not zero."""
+    leaves, tree = jax.tree.flatten(score.net)
+    keys = jr.split(key, len(leaves))
+    leaves = [v + 0.3 * jr.normal(k, v.shape, v.dtype) for v, k in zip(leaves, keys, strict=True)]
+    return dataclasses.replace(score, net=jax.tree.unflatten(tree, leaves))
+
+
+slow = pytest.mark.slow
+CASES = [("velocity", "white"), ("velocity", "nugget"), ("K", "white"), ("data", "white")]
+OTHERS = [(name, limit) for name in PARAMETRISATIONS for limit in ("white", "nugget")]
+OTHERS = [pytest.param(*case, marks=slow) for case in OTHERS if case not in CASES]
+
+
+@pytest.mark.parametrize(("name", "limit"), CASES + OTHERS)
+def test_untrained_it_is_the_process(name, limit, getkey):
+    gp, noising = DATA["matern-mean"], ou(limit)
+    score = network(parametrisation=PARAMETRISATIONS[name]()).with_base(gp, key=KEY)
+    x, y, t = inputs(N, key=getkey()), normal(N, 1, key=getkey()), times(getkey())
+    t = t if name in ("K", "velocity", "data") else t.at[1].set(0.3)
+    expected = GaussianScore(gp)(noising, t, x, y)
+    assert_allclose(evaluate(score, noising, t, x, y), expected, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "net",
+    [
+        nets.BiDimensionalAttention(2, 2, **SIZES, key=KEY),
+        nets.BiDimensionalAttention(2, 2, **SIZES, token_axis="points", key=KEY),
+        nets.Steerable2(("vector",), width=8, channels=4, num_layers=1, key=KEY),
+    ],
+    ids=["dims", "points", "steerable"],
+)
+def test_every_network_that_takes_two_fields(net, getkey):
+    gp = GP(CurlFree(0.8), noise=0.01)
+    noising = OrnsteinUhlenbeck(Diagonal(White(), 2), LinearSchedule(0.0, 10.0))
+    score = NetworkScore(net).with_base(gp, key=KEY)
+    x, y, t = inputs(N, key=getkey()), normal(N, 2, key=getkey()), times(getkey())
+    expected = GaussianScore(gp)(noising, t, x, y)
+    assert_allclose(evaluate(score, noising, t, x, y), expected, atol=1e-8)
+    changed = evaluate(awake(score, getkey()), noising, t, x, y) - expected
+    assert float(jnp.max(jnp.abs(changed[2:]))) > 1e-3
+
+
+def test_masked_rows_change_nothing(getkey):
+    score = awake(network().with_base(DATA["matern-mean"], key=KEY), getkey())
+    assert score.pads
+    x, y, t = inputs(N, key=getkey()), normal(N, 1, key=getkey()), times(getkey())
+    mask = jnp.asarray([1.0, 1.0, 1.0, 0.0, 0.0])
+    plain = evaluate(score, NOISING, t[:3], x[:3], y[:3])
+    dirty = evaluate(score, NOISING, t, x, y.at[3:].set(jnp.nan), mask)
+    assert_allclose(dirty[:3], plain, atol=1e-10)
+    assert_array_equal(dirty[3:], 0.0)
+
+
+def test_the_network_sees_the_residual_and_the_score(getkey):
+    gp, noising = DATA["matern-mean"], ou("white")
+    x, y, t = inputs(N, key=getkey()), normal(N, 1, key=getkey()), times(getkey())
+    values = network().with_base(gp, key=KEY).net_inputs(noising, t, x, y)[2]
+    mean, _ = GaussianScore(gp).law(noising, t, x)
+    scale = np.sqrt(1.3)
+    assert_allclose(values[:, :1], (y - mean) / scale, atol=1e-12)
+    assert_allclose(values[:, 1:], GaussianScore(gp)(noising, t, x, y) / scale, atol=1e-9)
+
+
+def test_float32_has_the_accuracy_of_float64(getkey):
+    """Smooth, almost noise-free data near time zero: condition numbers beyond float32."""
+    gp, n = GP(SquaredExponential(1.0), noise=1e-6), 40
+    x = jnp.linspace(-2.0, 2.0, n)[:, None]
+    t = jnp.full(n, 2e-3)
+    noised = GaussianScore(gp).law(NOISING, t, x)[1]
+    y = noised.cholesky_mv(jr.normal(getkey(), (n, 1)))
+    exact = GaussianScore(gp)(NOISING, t, x, y)
+    t32, x32, y32 = (v.astype(jnp.float32) for v in (t, x, y))
+    with jax.enable_x64(False):
+        found = jax.jit(lambda *args: in_float64(GaussianScore(gp), NOISING, *args))(t32, x32, y32)
+    assert found.dtype == jnp.float32
+    size = float(jnp.max(jnp.abs(exact)))
+    # What remains is the rounding of y itself, which the solve amplifies.
+    rounded = GaussianScore(gp)(NOISING, t, x32.astype(jnp.float64), y32.astype(jnp.float64))
+    assert float(jnp.max(jnp.abs(found.astype(jnp.float64) - rounded))) < 1e-5 * size
+
+
+@pytest.fixture(scope="module")
+def functions():
+    """Functions of a process, in float32."""
+    gp, x = GP(SquaredExponential(0.5), slope, noise=0.01), inputs(8, key=jr.key(1))
+    y = gp.sample(x, key=jr.key(2), num_samples=12)
+    x = jnp.broadcast_to(x[None], (12, 8, 2))
+    return gp, Batch(x, y, jnp.ones((12, 8)), jnp.zeros((12, 8)))
+
+
+def test_the_process_is_not_trained(functions):
+    gp = GP(SquaredExponential(0.5), Table(jnp.asarray([0.25])), noise=0.01)
+    start = network().with_base(gp, key=KEY)
+    generator = ResampledGenerator(functions=functions[1], batch_size=4)
+    options = {"key": KEY, "optimiser": adam(4), "quiet": True, "chunk": 2}
+    trained, _ = fit_score(start, NOISING, generator, steps=4, **options)
+    assert_array_equal(trained.base.mean.levels, gp.mean.levels)
+    assert trained.base.kernel == gp.kernel and trained.conditional
+    assert float(jnp.max(jnp.abs(trained.net.head.weight))) > 0
+    trainable = jax.tree.leaves(start.trainable)
+    assert sum(trainable) == len(jax.tree.leaves(eqx.filter(start.net, eqx.is_inexact_array)))
+
+
+def test_the_loss_of_an_untrained_network_is_the_exact_score_s(functions):
+    gp, batch = functions
+    score, loss = network().with_base(gp, key=KEY), DenoisingLoss()
+    _, info = loss(score, NOISING, batch, key=KEY)
+
+    def exact(t, x, y0, key):
+        noised = NOISING.perturb(t, x, y0, key=key)
+        a, sigma = NOISING.alpha(t), NOISING.sigma(t)
+        u = GaussianScore(gp)(NOISING, t, x, noised.y)
+        velocity = -(u + sigma * noised.y) / a
+        return jnp.mean((velocity - (a * noised.xi - sigma * y0)) ** 2)
+
+    time_key, noise_key = jr.split(KEY)
+    t, _ = loss.draw_times(NOISING, batch, key=time_key)
+    expected = jax.vmap(exact)(t, batch.x, batch.y, jr.split(noise_key, len(t)))
+    assert_allclose(info.losses, expected, rtol=1e-6)
+
+
+def test_likelihoods_and_samples_are_those_of_the_process(functions):
+    gp, batch = functions
+    score = network(conditional=True).with_base(gp, key=KEY)
+    model, exact = Model(NOISING, score), Model(NOISING, GaussianScore(gp))
+    tasks = jax.tree.map(lambda v: v[:2], batch)
+    found, reference = (
+        log_likelihood(process, tasks, num_context=3, batch_size=2) for process in (model, exact)
+    )
+    assert_allclose(found.value, reference.value, atol=1e-5)
+    posterior = [process.condition(batch.x[0, :3], batch.y[0, :3]) for process in (model, exact)]
+    assert_allclose(found.value[0], _density(gp, batch), atol=0.05)
+    draws = [
+        law.sample(batch.x[0, 3:], key=KEY, num_samples=2, progress=False) for law in posterior
+    ]
+    assert_allclose(*draws, atol=1e-5)
+
+
+def _density(gp, batch):
+    return gp.condition(batch.x[0, :3], batch.y[0, :3]).log_prob(batch.x[0, 3:], batch.y[0, 3:])
+
+
+def test_what_does_not_fit_is_refused():
+    plain = nets.RelativeAttention(1, 1, **SIZES, key=KEY)
+    with pytest.raises(ValueError, match="expected num_input_fields=2 with a base, got 1"):
+        NetworkScore(plain, base=DATA["se"])
+    two = nets.RelativeAttention(1, 1, **SIZES, num_input_fields=2, key=KEY)
+    with pytest.raises(ValueError, match="expected num_input_fields=1 without a base, got 2"):
+        NetworkScore(two)
+    sphere = nets.SphericalAttention(1, **SIZES, key=KEY)
+    with pytest.raises(ValueError, match="expected a network with num_input_fields"):
+        NetworkScore(sphere).with_base(DATA["se"], key=KEY)
+    noising = Brownian(Sphere(2), LinearSchedule(1e-4, 15.0))
+    score = NetworkScore(lambda t, x, y, mask: y[:, :3], base=GP(Diagonal(Matern32(1.0), 3)))
+    with pytest.raises(ValueError, match="expected no base on a manifold"):
+        score(noising, jnp.asarray(0.5), jnp.zeros((2, 1)), jnp.eye(3)[:2])
