@@ -23,7 +23,7 @@ from geomndp.score import PARAMETRISATIONS, GaussianScore, NetworkScore
 from geomndp.score.corrected import in_float64
 from geomndp.train import DenoisingLoss, adam, fit_score
 
-from ..cases import DATA, HURRY, N, inputs, normal, ou, slope
+from ..cases import DATA, HURRY, N, inputs, normal, ou
 
 KEY = jr.key(0)
 SIZES = {"width": 8, "num_layers": 1, "num_heads": 2}
@@ -138,7 +138,7 @@ def test_float32_has_the_accuracy_of_float64(getkey):
 @pytest.fixture(scope="module")
 def functions():
     """Functions of a process, in float32."""
-    gp, x = GP(SquaredExponential(0.5), slope, noise=0.01), inputs(8, key=jr.key(1))
+    gp, x = GP(SquaredExponential(0.5), noise=0.01), inputs(8, key=jr.key(1))
     y = gp.sample(x, key=jr.key(2), num_samples=12)
     x = jnp.broadcast_to(x[None], (12, 8, 2))
     return gp, Batch(x, y, jnp.ones((12, 8)), jnp.zeros((12, 8)))
