@@ -8,7 +8,7 @@ import jax.random as jr
 import numpy as np
 import optax
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 from geomndp import data, train
 from geomndp._types import Batch
@@ -274,3 +274,14 @@ def test_the_average_is_returned(complete):
         parameters(trainer.score(state.ema_params)), parameters(complete[1]), strict=True
     ):
         assert_array_equal(a, b)
+
+
+def test_weight_decay_is_apart_from_the_gradient():
+    params, still = jnp.asarray([2.0, -1.0]), jnp.zeros(2)
+    for decay in (0.0, 0.1):
+        optimiser = train.adam(10, peak=1e-2, start=1e-2, end=1e-2, weight_decay=decay)
+        with jax.numpy_dtype_promotion("standard"):
+            updates, _ = optimiser.update(still, optimiser.init(params), params)
+        assert_allclose(updates, -1e-2 * decay * params, rtol=1e-6)
+    with pytest.raises(ValueError, match="expected weight_decay >= 0, got -1"):
+        train.adam(10, weight_decay=-1.0)

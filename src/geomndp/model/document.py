@@ -28,6 +28,8 @@ def learnt_score(model: Model) -> score.NetworkScore:
     learnt = model.score
     if not isinstance(learnt, score.NetworkScore) or not isinstance(learnt.net, nets.AbstractNet):
         raise ValueError("expected a model with a NetworkScore of geomndp.nets to save")
+    if learnt.base is not None:
+        raise ValueError("expected a score without a base to save, got a corrected process")
     return learnt
 
 

@@ -40,6 +40,7 @@ def adam(
     end: float = 1e-5,
     warmup: float = 1 / 30,
     clip: float = 1.0,
+    weight_decay: float = 0.0,
 ) -> optax.GradientTransformation:
     """Adam with linear warm-up, cosine decay and clipped gradients.
 
@@ -52,23 +53,27 @@ def adam(
         end: Learning rate at the last step.
         warmup: Share of the steps in which the rate rises from `start` to `peak`.
         clip: Largest norm of the gradient.
+        weight_decay: Decay of all parameters per step, times the learning rate (AdamW, Loshchilov
+            and Hutter 2019); zero for none. A corrected process shrinks back to the process.
 
     Returns:
         An optax optimiser, the same object for the same settings.
 
     Raises:
-        ValueError: If a rate is negative, `peak` or `clip` is not positive, or not 0 <= warmup < 1.
+        ValueError: If a rate or the decay is negative, `peak` or `clip` is not positive, or not
+            0 <= warmup < 1.
 
     Example:
         >>> optimiser = adam(10_000, peak=3e-3)
     """
     _validation.at_least(1, steps=steps)
     _validation.positive(peak=peak, clip=clip)
-    _validation.not_negative(start=start, end=end)
+    _validation.not_negative(start=start, end=end, weight_decay=weight_decay)
     if not 0 <= warmup < 1:
         raise ValueError(f"expected 0 <= warmup < 1, got {warmup}")
     rate = optax.warmup_cosine_decay_schedule(start, peak, round(warmup * steps), steps, end)
-    return optax.chain(optax.clip_by_global_norm(clip), optax.adam(rate))
+    adam = optax.adamw(rate, weight_decay=weight_decay) if weight_decay else optax.adam(rate)
+    return optax.chain(optax.clip_by_global_norm(clip), adam)
 
 
 @renamed_arguments(eps="t_min", stream="generator", decay="ema_decay", also="model_settings")
