@@ -16,13 +16,24 @@ from geomndp.kernels import (
     Matern32,
     ShrunkCovariance,
     SquaredExponential as SE,
+    White,
 )
 
 from ..cases import N, inputs, normal
 
 B = ((1.3, 0.5), (0.5, 0.8))
 WEIGHT = 0.3
-CASES = {"one": (SE(0.6), (0.05,)), "two": (Coregionalised(Matern32(0.6), B), (0.05, 0.2))}
+CASES = {
+    "one": (SE(0.6), (0.05,)),
+    "two": (Coregionalised(Matern32(0.6), B), (0.05, 0.2)),
+    "white": (Coregionalised(SE(0.6), B) + Coregionalised(White(0.1), B), (0.05, 0.0)),
+}
+
+
+@jax.jit
+def dense(law, x):
+    """Covariance matrix, of a kernel or a process."""
+    return law.gram(x).dense()
 
 
 @pytest.fixture(params=CASES)
@@ -42,20 +53,20 @@ def table(case, key):
 
 def test_on_the_table_it_is_the_shrunk_covariance(case, getkey):
     (kernel, noise), (x, sample, gp) = case, table(case, getkey())
-    full = kernel.gram(x).dense() + np.diag(np.tile(noise, N))
-    assert_allclose(gp.gram(x).dense(), (1 - WEIGHT) * sample + WEIGHT * full, rtol=1e-9)
+    full = dense(kernel, x) + np.diag(np.tile(noise, N))
+    assert_allclose(dense(gp, x), (1 - WEIGHT) * sample + WEIGHT * full, rtol=1e-9)
     order = jnp.asarray([3, 0, 4])
     rows = np.arange(N * kernel.dim).reshape(N, -1)[order].reshape(-1)
-    expected = gp.gram(x).dense()[np.ix_(rows, rows)]
+    expected = dense(gp, x)[np.ix_(rows, rows)]
     nearly = x[order] * (1 + 1e-8)
-    assert_allclose(gp.gram(nearly).dense(), expected, rtol=1e-6, atol=1e-9)
+    assert_allclose(dense(gp, nearly), expected, rtol=1e-6, atol=1e-9)
 
 
 def test_far_away_it_is_the_kernel(case, getkey):
     (kernel, noise), (x, _, gp) = case, table(case, getkey())
     far = x + 100.0
-    expected = kernel.gram(far).dense() + np.diag(np.tile(noise, N))
-    assert_allclose(gp.gram(far).dense(), expected, rtol=1e-9)
+    expected = dense(kernel, far) + np.diag(np.tile(noise, N))
+    assert_allclose(dense(gp, far), expected, rtol=1e-9)
     assert_allclose(gp.kernel.cross(far, x), 0.0, atol=1e-12)
 
 
@@ -63,7 +74,7 @@ def test_positive_on_and_off_the_table_with_repeated_inputs(case, getkey):
     x, _, gp = table(case, getkey())
     near = x + 0.05 * normal(N, 2, key=getkey())
     points = jnp.concatenate([x, x, near, near, x + 100.0])
-    gram = np.asarray(gp.kernel.gram(points).dense())
+    gram = np.asarray(dense(gp.kernel, points))
     assert_allclose(gram, gram.T, atol=1e-12)
     assert np.linalg.eigvalsh(gram).min() > -1e-9
     assert_allclose(gp.kernel(x[0], near[1]), gp.kernel.cross(x[:1], near[1:2]), rtol=1e-12)
@@ -71,13 +82,13 @@ def test_positive_on_and_off_the_table_with_repeated_inputs(case, getkey):
 
 def test_with_the_kernel_as_sample_covariance_it_is_the_process(case, getkey):
     (kernel, noise), x = case, inputs(N, key=getkey())
-    full = kernel.gram(x).dense() + np.diag(np.tile(noise, N))
+    full = dense(kernel, x) + np.diag(np.tile(noise, N))
     shrunk = ShrunkCovariance.fit(kernel, x, full, WEIGHT, noise)
     gp = GP(shrunk, noise=tuple(WEIGHT * s for s in noise))
     points = jnp.concatenate([x[:3], inputs(N, key=getkey())])
     y = normal(len(points), kernel.dim, key=getkey())
     exact = GP(kernel, noise=noise)
-    assert_allclose(gp.gram(points).dense(), exact.gram(points).dense(), rtol=1e-6, atol=1e-7)
+    assert_allclose(dense(gp, points), dense(exact, points), rtol=1e-6, atol=1e-7)
     law, expected = (process.condition(points[:4], y[:4]) for process in (gp, exact))
     assert_allclose(law.log_prob(points[4:], y[4:]), expected.log_prob(points[4:], y[4:]), 1e-6)
 
@@ -108,7 +119,7 @@ def test_a_linear_trend_is_kept(getkey):
 def test_samples_have_the_table_s_covariance(getkey):
     x, _, gp = table(CASES["one"], getkey())
     draws = np.asarray(gp.sample(x, key=jax.random.key(1), num_samples=4000))[:, :, 0]
-    expected = np.asarray(gp.gram(x).dense())
+    expected = np.asarray(dense(gp, x))
     error = np.abs(np.cov(draws.T) - expected) / np.sqrt(
         np.outer(np.diag(expected), np.diag(expected))
     )

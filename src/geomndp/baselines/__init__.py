@@ -1,6 +1,11 @@
-"""Simple forecasts of tracks, to stand beside any model."""
+"""Simple models of functions and simple forecasts of tracks, to stand beside any model."""
 
 from geomndp._deprecated import deprecated_names
+from geomndp.baselines.gaussian.climatology import fit_climatology
+from geomndp.baselines.gaussian.pooled import CANDIDATES, fit_gp, refit
+from geomndp.baselines.gaussian.result import Candidate, GaussianFit
+from geomndp.baselines.gaussian.scale_mixture import scale_mixture
+from geomndp.baselines.gaussian.shrunk import fit_shrunk_gaussian
 from geomndp.baselines.tracks.base import AbstractBaseline, AbstractPointBaseline, TrackPredictive
 from geomndp.baselines.tracks.chart_gp import ChartGP
 from geomndp.baselines.tracks.genesis_density import GenesisDensity
@@ -10,10 +15,13 @@ from geomndp.baselines.tracks.map_projections import AbstractChart, LatLon, Ster
 from geomndp.baselines.tracks.residuals import ScaleMixture
 
 __all__ = [
+    "CANDIDATES",
     "AbstractBaseline",
     "AbstractChart",
     "AbstractPointBaseline",
+    "Candidate",
     "ChartGP",
+    "GaussianFit",
     "GenesisDensity",
     "GreatCircle",
     "Hermite",
@@ -23,6 +31,11 @@ __all__ = [
     "ScaleMixture",
     "Stereographic",
     "TrackPredictive",
+    "fit_climatology",
+    "fit_gp",
+    "fit_shrunk_gaussian",
+    "refit",
+    "scale_mixture",
 ]
 
 deprecated_names(

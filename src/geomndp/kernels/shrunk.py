@@ -124,8 +124,18 @@ class ShrunkCovariance(AbstractKernel):
     def __call__(self, x1, x2):
         return self.cross(x1[None], x2[None])
 
+    def _white(self, x: Inputs) -> Float[Array, "n p p"]:
+        """Covariance of the outputs in one row less that in two rows at the same input."""
+
+        def one(row):
+            return self.kernel.gram(row).dense() - self._dense(row, row)
+
+        return jax.vmap(one)(x[:, None])
+
     def gram(self, x, mask=None):
-        noise = jnp.tile(jnp.asarray(self.noise, x.dtype), len(x))
-        off = jnp.repeat(self._locate(x)[1], self.dim)
-        matrix = self.cross(x, x) + jnp.diag((1 - self.weight) * noise * off)
+        noise, white = jnp.diag(jnp.asarray(self.noise, x.dtype)), self._white(x)
+        off = self._locate(x)[1][:, None, None]
+        nugget = self.weight * white + (1 - self.weight) * off * (white + noise[None])
+        blocks = jnp.eye(len(x), dtype=x.dtype)[:, None, :, None] * nugget[:, :, None, :]
+        matrix = self.cross(x, x) + blocks.reshape(len(x) * self.dim, -1)
         return MatrixGram(matrix, self.dim, self.shared).masked(mask)

@@ -1,0 +1,1 @@
+"""Simple Gaussian models of functions: a pooled process, a shrunk covariance, climatology."""

@@ -1,0 +1,45 @@
+"""Heavier tails over functions: a Gaussian process with a random scale, as a finite mixture."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import gamma, roots_genlaguerre
+
+from geomndp import _validation
+from geomndp.gp import GP
+from geomndp.kernels import Scaled
+
+
+def scale_mixture(gp: GP, dof: float, number: int = 5) -> tuple[tuple[float, GP], ...]:
+    r"""Student-t process as a mixture of Gaussian ones with scaled covariances.
+
+    $y = m + \sqrt{c}\,(g - m)$ with g the process and $(\nu - 2) / c$ chi-squared with $\nu$
+    degrees of freedom, so that the covariance stays; Gauss quadrature over c.
+
+    Args:
+        gp: The process, whose mean and covariance the mixture has.
+        dof: Degrees of freedom, more than 2.
+        number: Number of components.
+
+    Returns:
+        Weight and process of every component; the weights sum to 1.
+
+    Raises:
+        ValueError: If there are not more than 2 degrees of freedom.
+    """
+    if not (_validation.is_number(dof) and dof > 2):
+        raise ValueError(f"expected dof > 2, got {dof}")
+    _validation.at_least(1, number=number)
+    nodes, weights = roots_genlaguerre(number, dof / 2 - 1)
+    factors = (dof / 2 - 1) / nodes
+    shares = weights / gamma(dof / 2)
+    # Quadrature of a truncated range: the covariance is kept exactly.
+    factors = factors / np.sum(shares / shares.sum() * factors)
+    result = []
+    for share, factor in zip(shares / shares.sum(), factors, strict=True):
+        noise = tuple(float(factor * v) for v in np.atleast_1d(np.asarray(gp.noise, float)))
+        scaled = GP(
+            Scaled(float(factor), gp.kernel), gp.mean, noise if len(noise) > 1 else noise[0]
+        )
+        result.append((float(share), scaled))
+    return tuple(result)
