@@ -49,7 +49,7 @@ def test_nats_are_those_of_the_process(common):
         noise=noise_variances(values, np.ones(2)),
     )
     arrays = designs(held, GROUPS, PERIOD, amplitude=lambda x: np.asarray(swell(x)))
-    assert len(arrays.count) == (1 if common else 3)
+    assert len(arrays.number) == (1 if common else 3)
     found, slope = pooled_nats(values, kernel.kinds, kernel.active, arrays)
     assert slope is None
     expected = sum(

@@ -43,8 +43,8 @@ def test_gaps_are_filled():
     pooled = fit_gp(gappy, candidates=ONE)
     shrunk = fit_shrunk_gaussian(gappy, pooled)
     complete = fit_shrunk_gaussian(batch, fit_gp(batch, candidates=ONE))
-    assert nats(shrunk.process, fresh) > nats(complete.process, fresh) - 0.25
-    assert nats(shrunk.process, fresh) > nats(pooled.process, fresh) + 0.2
+    assert nats(shrunk.process, fresh) > nats(complete.process, fresh) - 0.35
+    assert nats(shrunk.process, fresh) > nats(pooled.process, fresh) + 0.5
 
 
 def test_few_functions_of_a_process_stay_near_it():
@@ -91,5 +91,5 @@ def test_a_random_scale_is_a_student_t_law():
         logs = np.asarray([member.log_prob(x, y) for _, member in members])
         found = np.log(np.sum(weights * np.exp(logs)))
         assert_allclose(found, law.logpdf(np.asarray(y)[:, 0]), atol=0.05)
-    with pytest.raises(ValueError, match="expected dof > 2, got 2"):
-        scale_mixture(gp, 2)
+    with pytest.raises(ValueError, match="expected dof > 2, got 2.0"):
+        scale_mixture(gp, 2.0)

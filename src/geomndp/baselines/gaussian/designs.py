@@ -79,7 +79,7 @@ def designs(
     rank = min(n * p, _arrays.bucket(max(map(len, held.values()))))
     shape = (len(held), n, rank)
     if like is not None:
-        other = (len(like.count), like.mask.shape[1], like.root.shape[2])
+        other = (len(like.number), like.mask.shape[1], like.root.shape[2])
         shape = tuple(max(pair) for pair in zip(shape, other, strict=True))
     f, n, rank = shape
     squares, mask = np.zeros((f, n, n, len(groups))), np.zeros((f, n, p))
@@ -95,7 +95,7 @@ def designs(
         values[:, :number] = [np.nan_to_num(curve.y) for curve in group]
         flat = values.reshape(len(group), -1)
         if len(group) > rank:
-            flat = np.linalg.qr(flat, mode="r")
+            flat = np.asarray(np.linalg.qr(flat, mode="r"))
         root[index, :, : len(flat)] = flat.T
         count[index] = len(group)
     return Designs(squares, mask, factor, root, count)

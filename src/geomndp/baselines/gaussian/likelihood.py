@@ -32,19 +32,19 @@ class Designs(NamedTuple):
         mask: 1 for values that count, (f, n, p).
         amplitude: Factor of the functions without noise, (f, n, p).
         root: R with R R^T the sum of z z^T over functions of centred values z, (f, n p, r).
-        count: Number of functions, (f,).
+        number: Number of functions, (f,).
     """
 
     squares: np.ndarray
     mask: np.ndarray
     amplitude: np.ndarray
     root: np.ndarray
-    count: np.ndarray
+    number: np.ndarray
 
     @property
     def num_values(self) -> float:
         """Values of all functions."""
-        return float(np.sum(self.mask * self.count[:, None, None]))
+        return float(np.sum(self.mask * self.number[:, None, None]))
 
 
 class Hyperparameters(NamedTuple):

@@ -31,7 +31,7 @@ class Moments(NamedTuple):
     x: np.ndarray
     mean: np.ndarray
     variance: np.ndarray
-    count: np.ndarray
+    functions: np.ndarray
 
 
 def constant_mean(functions: list[Curve]) -> KernelRegression:
@@ -48,7 +48,7 @@ def table_moments(functions: list[Curve], *, seed: int = 0) -> tuple[Moments, bo
     if isinstance(table, str):
         return _pooled_moments(functions, seed), False
     moments = _moments(table)
-    complete = moments.count.min() >= COMPLETE * len(functions)
+    complete = moments.functions.min() >= COMPLETE * len(functions)
     return moments, bool(complete)
 
 
@@ -118,7 +118,7 @@ def regress(moments: Moments, values, noise, period: Period, *, linear: bool) ->
 def empirical_mean(functions: list[Curve], period: Period = None) -> KernelRegression:
     """Mean by input: the sample mean at complete common inputs, else a smooth regression of it."""
     moments, complete = table_moments(functions)
-    noise = moments.variance / moments.count * (1e-6 if complete else 1.0)
+    noise = moments.variance / moments.functions * (1e-6 if complete else 1.0)
     return regress(moments, moments.mean, noise, period, linear=not complete)
 
 
@@ -127,7 +127,7 @@ def empirical_scale(functions: list[Curve], mean: Mean, period: Period = None) -
     moments, complete = table_moments(residuals(functions, mean))
     square = moments.variance + moments.mean**2
     overall = np.mean(square, axis=0)
-    count = moments.count
+    count = moments.functions
     square = (count * square + PRIOR_FUNCTIONS * overall) / (count + PRIOR_FUNCTIONS)
     std = np.sqrt(np.maximum(square, 1e-12 * np.maximum(overall, 1e-300)))
     noise = square / (2 * count) * (1e-6 if complete else 1.0)

@@ -160,7 +160,7 @@ def _process(
     arguments = (parameters, kernels, settings.groups, settings.period)
     kernel = to_kernel(*arguments, np.ones_like(data.unit) if signal else data.unit)
     noise = noise_variances(parameters, data.unit)
-    constant = noise if len(noise) > 1 else noise[0]
+    constant = noise[0] if len(noise) == 1 else noise
     if data.scale is None:
         return GP(kernel, data.mean, constant)
     if signal:

@@ -37,9 +37,8 @@ def scale_mixture(gp: GP, dof: float, number: int = 5) -> tuple[tuple[float, GP]
     factors = factors / np.sum(shares / shares.sum() * factors)
     result = []
     for share, factor in zip(shares / shares.sum(), factors, strict=True):
-        noise = tuple(float(factor * v) for v in np.atleast_1d(np.asarray(gp.noise, float)))
-        scaled = GP(
-            Scaled(float(factor), gp.kernel), gp.mean, noise if len(noise) > 1 else noise[0]
-        )
+        noise = factor * np.asarray(gp.noise, np.float64)
+        noise = tuple(map(float, noise)) if noise.ndim else float(noise)
+        scaled = GP(Scaled(float(factor), gp.kernel), gp.mean, noise)
         result.append((float(share), scaled))
     return tuple(result)

@@ -18,7 +18,7 @@ from geomndp.kernels import KernelRegression, Matern32, PeriodicInputs, ShrunkCo
 
 WEIGHTS = (0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.97)
 """Weights of the pooled process that are tried."""
-ROUNDS = 3
+ROUNDS = 6
 """Times that missing values are filled by the shrunk law itself."""
 
 
