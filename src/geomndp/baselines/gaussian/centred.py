@@ -39,7 +39,7 @@ class Centred(NamedTuple):
     first: Hyperparameters
 
 
-class Settings(NamedTuple):
+class FitSettings(NamedTuple):
     """Arguments of a fit that are the same for all forms."""
 
     groups: Groups
@@ -50,7 +50,7 @@ class Settings(NamedTuple):
 
 
 def centre(
-    functions: list[Curve], held: list[Curve] | None, candidate: Candidate, settings: Settings
+    functions: list[Curve], held: list[Curve] | None, candidate: Candidate, settings: FitSettings
 ) -> Centred:
     """Remove the mean, divide by the scale, and make the arrays of the likelihood."""
     _validation.one_of("mean", candidate.mean, ("empirical", "constant"))
@@ -86,7 +86,7 @@ def _mean_log(functions: list[Curve], unit: np.ndarray, divisor: Mean | None) ->
     return float(np.nanmean(logs))
 
 
-def _few(functions: list[Curve], settings: Settings) -> list[Curve]:
+def _few(functions: list[Curve], settings: FitSettings) -> list[Curve]:
     """Random points of so many functions as the work allows."""
     order = np.random.default_rng(settings.seed).permutation(len(functions))
     chosen = subsets([functions[i] for i in order], settings.max_values, seed=settings.seed)
@@ -96,7 +96,7 @@ def _few(functions: list[Curve], settings: Settings) -> list[Curve]:
     return chosen[: len(chosen) if shared else min(most, MAX_FUNCTIONS)]
 
 
-def _first(functions: list[Curve], settings: Settings) -> Hyperparameters:
+def _first(functions: list[Curve], settings: FitSettings) -> Hyperparameters:
     points = np.concatenate([curve.x for curve in functions])
     span = np.array(
         [max(float(np.ptp(points[:, list(g)], axis=0).max()), 1e-9) for g in settings.groups]

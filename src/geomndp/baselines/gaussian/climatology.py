@@ -42,9 +42,9 @@ def fit_climatology(
     fitted = curves(functions, train)
     mean = empirical_mean(fitted, period)
     scale = empirical_scale(fitted, mean, period)
-    judged = curves(functions, held) if held else fitted
-    x = np.concatenate([curve.x for curve in judged])
-    z = np.concatenate([curve.y for curve in residuals(judged, mean, scale)])
+    evaluated = curves(functions, held) if held else fitted
+    x = np.concatenate([curve.x for curve in evaluated])
+    z = np.concatenate([curve.y for curve in residuals(evaluated, mean, scale)])
     nats = -0.5 * z**2 - np.log(np.abs(evaluate(scale, x))) - 0.5 * LOG_2PI
     white = Diagonal(White(), fitted[0].y.shape[1])
     average = float(np.nanmean(nats))

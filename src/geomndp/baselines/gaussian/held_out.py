@@ -20,7 +20,7 @@ DEGREES = (None, 60.0, 30.0, 15.0, 8.0, 5.0)
 """Degrees of freedom that are tried; None is a Gaussian law."""
 
 
-class HeldOut(NamedTuple):
+class ShrunkChoice(NamedTuple):
     """Weight and degrees of freedom, with their held-out nats per value."""
 
     weight: float

@@ -8,7 +8,7 @@ import numpy as np
 
 from geomndp import _validation
 from geomndp._types import Batch
-from geomndp.baselines.gaussian.centred import Centred, Settings, centre
+from geomndp.baselines.gaussian.centred import Centred, FitSettings, centre
 from geomndp.baselines.gaussian.designs import Groups
 from geomndp.baselines.gaussian.functions import curves
 from geomndp.baselines.gaussian.hyperparameters import (
@@ -98,7 +98,7 @@ def fit_gp(
         train = sorted(set(range(len(functions.x))) - set(held))
     fitted, out = curves(functions, train), curves(functions, held) if held else None
     every = (tuple(range(fitted[0].x.shape[1])),)
-    settings = Settings(groups or every, period, max_values, seed, WORK)
+    settings = FitSettings(groups or every, period, max_values, seed, WORK)
     data: dict[tuple[str, str], Centred] = {}
     tried: list[tuple[float, Candidate, Search]] = []
     for candidate in candidates:
@@ -153,7 +153,7 @@ def _try(candidate: Candidate, data: Centred, iterations: int) -> tuple[float, C
 
 
 def _process(
-    candidate: Candidate, parameters: Hyperparameters, data: Centred, settings: Settings
+    candidate: Candidate, parameters: Hyperparameters, data: Centred, settings: FitSettings
 ) -> GP:
     kernels = KernelSum.parse(candidate.kernel)
     signal = candidate.amplitude == "signal"  # the amplitude then has the unit

@@ -11,7 +11,7 @@ import numpy as np
 from geomndp import _validation
 from geomndp._types import Batch
 from geomndp.baselines.gaussian.functions import common_inputs, curves
-from geomndp.baselines.gaussian.held_out import HeldOut, held_out_nats
+from geomndp.baselines.gaussian.held_out import ShrunkChoice, held_out_nats
 from geomndp.baselines.gaussian.result import GaussianFit
 from geomndp.gp import GP
 from geomndp.kernels import KernelRegression, Matern32, PeriodicInputs, ShrunkCovariance
@@ -138,16 +138,16 @@ def _choose(table: _Table, fold: np.ndarray, dim: int, seed: int):
             law = (mean, covariance)
             found = held_out_nats(table.x, table.values[rows], law, dim, seed=seed + out)
             total.setdefault(weight, []).append(found)
-    scores: list[HeldOut] = []
+    scores: list[ShrunkChoice] = []
     for weight, parts in total.items():
         nats = {dof: np.concatenate([part[dof] for part in parts]).mean() for dof in parts[0]}
-        scores += [HeldOut(weight, dof, float(value)) for dof, value in nats.items()]
+        scores += [ShrunkChoice(weight, dof, float(value)) for dof, value in nats.items()]
     best = max(scores, key=lambda score: score.nats)
     tried = tuple((f"weight {s.weight:g}", s.nats) for s in scores if s.dof == best.dof)
     return best, tried
 
 
-def _process(table: _Table, prior: GP, chosen: HeldOut, dim: int) -> GP:
+def _process(table: _Table, prior: GP, chosen: ShrunkChoice, dim: int) -> GP:
     fold = np.zeros(len(table.values), int)
     mean, covariance = table.mean, table.covariance
     sample = covariance
