@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import equinox as eqx
@@ -23,6 +24,7 @@ from geomndp.auto.defaults import (
 )
 from geomndp.auto.plan import TrainingPlan
 from geomndp.auto.summary import choices
+from geomndp.auto.world import noise_in_model_units, periods_of
 from geomndp.data import (
     AbstractGenerator,
     ContextSampler,
@@ -48,6 +50,9 @@ def build(
     inputs: Any = None,
     outputs: Any = None,
     representations: Any = None,
+    covariates: Any = (),
+    periodic: Mapping[str, Any] | None = None,
+    noise: Any = None,
     groups: Any = None,
     ordered: bool = False,
     drop_missing: bool = False,
@@ -73,6 +78,13 @@ def build(
             the longitude.
         representations: "scalar", "vector", ... of the outputs under E(2) or E(3), components in
             the order of the inputs.
+        covariates: Names of columns of numbers that are known at every point (elevation, land, day
+            of the year), also where the model is asked later. They are features of their point,
+            which no symmetry moves, and the last columns of x where x is an array.
+        periodic: Periods of inputs or covariates by name, in their units, such as {"day": 365}: x
+            and x + period are the same point. Numbers only, no datetimes.
+        noise: Known variance of the values' noise, in the square of their units: a number, the name
+            of a column, or either by output. The model is then that of the clean functions.
         groups: Name of a column or variable with one label per function, or the labels: functions
             of one label (scans of a person) are held out for validation together.
         ordered: Whether functions follow each other in time, in the order of their labels: then
@@ -105,13 +117,19 @@ def build(
         codomain=codomain,
         elapsed=symmetry != "none",
         drop_missing=drop_missing,
+        covariates=covariates,
+        noise=noise,
+        numbers=tuple(periodic or ()),
     )
     rigid = field_type_of(functions, symmetry, representations)
     check_order(rigid, inputs, functions)
-    units = normaliser(functions, rigid)
-    spaced = density(np.asarray(units.forward_x(functions.x)), functions.rows)
+    periods = periods_of(functions.variables, periodic, rigid is not None)
+    units = normaliser(functions, rigid, periods)
+    d, model_periods = functions.variables.num_inputs, units.model_periods
+    locations = np.asarray(units.forward_x(functions.x))[:, :, :d]
+    spaced = density(locations, functions.rows, periods=model_periods[:d])
     seed = as_key(0 if key is None else key)
-    net = network(functions, symmetry, rigid, spaced, options, key=seed)
+    net = network(functions, symmetry, rigid, spaced, options, model_periods, key=seed)
     noising, score = noising_and_score(net, codomain)
     model = Model(noising, score, normaliser=units, variables=functions.variables)
     data = training_stream(functions, units, batch_size, rigid is not None)
@@ -143,14 +161,16 @@ def training_stream(
     scaled = units.forward_x(functions.x), units.forward_y(functions.y), functions.mask
     x, y, mask = (jnp.asarray(v, jnp.result_type(float)) for v in scaled)
     n = mask.shape[1]
-    batch = Batch(x, y, mask, jnp.zeros_like(mask))
+    variances = noise_in_model_units(functions, units)
+    noise = None if variances is None else jnp.asarray(variances, y.dtype)
+    batch = Batch(x, y, mask, jnp.zeros_like(mask), noise)
     contexts = ContextSampler(few=int(np.clip(n // 5, 4, 50)))
     same = functions.mask.all() and np.all(functions.x == functions.x[:1])
-    if graph and same and n > 1:
+    if graph and same and n > 1 and noise is None:
         return FixedInputsGenerator(
             x=batch.x[0], y=batch.y, batch_size=batch_size, contexts=contexts
         )
-    ahead = 0.25 if x.shape[2] == 1 else 0.0
+    ahead = 0.25 if functions.variables.num_inputs == 1 else 0.0
     # The cost of attention grows with the square of the points; a graph needs them all.
     most = MAX_POINTS if n > MAX_POINTS and not graph else None
     options = {

@@ -8,8 +8,9 @@ import numpy as np
 from scipy.spatial import KDTree
 
 from geomndp.data import Normaliser
+from geomndp.data.circle import embed, extents, opposite_of_gap, wrap
 from geomndp.equivariance import FieldType
-from geomndp.tables import Functions, Variable
+from geomndp.tables import Functions, Variable, Variables
 from geomndp.tables.units import canonical
 
 MAX_FUNCTIONS = 64  # functions whose distances are measured
@@ -30,21 +31,24 @@ class Density(NamedTuple):
     """Largest number of others within the radius."""
 
 
-def density(x: np.ndarray, mask: np.ndarray, neighbours: int = 20) -> Density:
-    """Measure some of the functions."""
+def density(
+    x: np.ndarray, mask: np.ndarray, neighbours: int = 20, periods: tuple[float, ...] = ()
+) -> Density:
+    """Measure some of the functions, at inputs that may be periodic."""
     rows = np.linspace(0, len(x) - 1, min(len(x), MAX_FUNCTIONS)).astype(int)
     measured = [locations for row in rows if len(locations := x[row][mask[row]]) > 1]
-    extent = max((float(np.ptp(locations, axis=0).max()) for locations in measured), default=0.0)
+    ranges = (float(extents(locations, periods).max()) for locations in measured)
+    extent = max(ranges, default=0.0)
     if not extent > 0:
         return Density(1.0, 1.0, 1.0, 1.0, 1)
-    trees = [KDTree(locations) for locations in measured]
+    trees = [KDTree(embed(locations, periods)) for locations in measured]
     # Distances of every point to its neighbours, itself first.
     near = [tree.query(tree.data, k=min(neighbours + 1, tree.n))[0] for tree in trees]
     spacing = float(np.median(np.concatenate([_nearest(distances) for distances in near])))
     # A little more: points of a grid at the same distance are within or without together.
     radius = 1.02 * float(np.median(np.concatenate([d[:, -1] for d in near]))) or extent
     counts = (tree.query_ball_point(tree.data, radius, return_length=True) for tree in trees)
-    reach, most = float(np.ptp(x[mask], axis=0).max()), max(int(c.max()) for c in counts) - 1
+    reach, most = float(extents(x[mask], periods).max()), max(int(c.max()) for c in counts) - 1
     return Density(spacing, extent, reach, radius, most or 1)
 
 
@@ -65,20 +69,22 @@ def step_length(x: np.ndarray, y: np.ndarray, mask: np.ndarray) -> float:
     return float(np.median(2 * np.arcsin(np.minimum(moved / 2, 1)))) if moved.size else 0.01
 
 
-def normaliser(functions: Functions, rigid: FieldType | None) -> Normaliser:
+def normaliser(
+    functions: Functions, rigid: FieldType | None, periods: tuple[float, ...] = ()
+) -> Normaliser:
     """Zero mean and unit variance, as far as the symmetries allow.
 
-    One scale for inputs that turn together, or state the same units. Outputs of the same units do
-    too; what turns is scaled as a whole and never shifted. The sphere is left as it is.
+    One scale for inputs that turn together, or state the same units; one of its own for every
+    covariate. Outputs of the same units do too; what turns is scaled as a whole and never shifted.
+    The sphere is left as it is. Of noisy values the variance is that without their noise.
     """
     rows, about = functions.rows, functions.variables
-    x, y = functions.x[rows], functions.y[rows]
+    y = functions.y[rows]
     if functions.mask.ndim == 3:
         y = np.where(functions.mask[rows], y, np.nan)
-    same = rigid is not None or _same_units(about.inputs)
-    x_shift, x_scale = x.mean(axis=0), _scales(x - x.mean(axis=0), [x.shape[1]] if same else None)
+    inputs = _input_units(functions.x[rows], about, rigid is not None, periods)
     if about.codomain == "sphere":
-        return Normaliser(x_shift, x_scale)
+        return Normaliser(*inputs, x_period=periods)
     if rigid is None:
         shift = _mean(y)
         sizes = [y.shape[1]] if _same_units(about.outputs) else None
@@ -86,7 +92,18 @@ def normaliser(functions: Functions, rigid: FieldType | None) -> Normaliser:
         sizes = rigid.sizes
         representations = np.repeat(np.asarray(rigid.representations), sizes)
         shift = np.where(representations == "scalar", _mean(y), 0.0)
-    return Normaliser(x_shift, x_scale, shift, _scales(y - shift, sizes))
+    noise = None if functions.noise is None else _mean(functions.noise[rows])
+    return Normaliser(*inputs, shift, _scales(y - shift, sizes, noise), x_period=periods)
+
+
+def _input_units(x: np.ndarray, about: Variables, rigid: bool, periods: tuple[float, ...]):
+    """Shift and scale of inputs (n, d)."""
+    d, same = about.num_inputs, rigid or _same_units(about.inputs[: about.num_inputs])
+    shift = x.mean(axis=0)
+    for i, period in enumerate(periods):
+        shift[i] = opposite_of_gap(x[:, i], period) if period else shift[i]
+    centred = wrap(x, tuple(shift), periods) - shift
+    return shift, _scales(centred, [d] + [1] * about.num_covariates if same else None)
 
 
 def _same_units(variables: tuple[Variable, ...]) -> bool:
@@ -100,9 +117,15 @@ def _mean(values: np.ndarray) -> np.ndarray:
     return np.nanmean(values, axis=0) if np.isnan(values).any() else np.mean(values, axis=0)
 
 
-def _scales(centred: np.ndarray, sizes) -> np.ndarray:
-    """Root mean square of each part, spread over its columns; one number if all are the same."""
+def _scales(centred: np.ndarray, sizes, noise: np.ndarray | None = None) -> np.ndarray:
+    """Root mean square of each part, spread over its columns; one number if all are the same.
+
+    Of that of noisy values what the noise explains is left out, as long as a tenth remains.
+    """
     sizes = [1] * centred.shape[1] if sizes is None else list(sizes)
-    squares = np.split(_mean(centred**2), np.cumsum(sizes)[:-1])
+    mean_squares = _mean(centred**2)
+    if noise is not None:
+        mean_squares = np.maximum(mean_squares - noise, 0.1 * mean_squares)
+    squares = np.split(mean_squares, np.cumsum(sizes)[:-1])
     scales = np.concatenate([np.full(len(s), np.sqrt(s.mean()) or 1.0) for s in squares])
     return scales[:1] if np.all(scales == scales[0]) else scales

@@ -49,10 +49,9 @@ def field_type_of(functions: Functions, symmetry: str, representations: Any) -> 
     if about.codomain == "sphere":
         raise ValueError(f"expected 'translation' or 'none' on the sphere, got {symmetry!r}")
     dim, p = SPACE[symmetry], about.dim
-    if len(about.inputs) != dim:
-        raise ValueError(
-            f"expected {dim} inputs for {symmetry}, got {', '.join(about.input_names)}"
-        )
+    if about.num_inputs != dim:
+        names = ", ".join(about.input_names[: about.num_inputs])
+        raise ValueError(f"expected {dim} inputs for {symmetry}, got {names}")
     if representations is None and p not in (1, dim):
         raise ValueError(
             "expected representations=... (scalar, vector, ...), got none, of the outputs "
@@ -88,15 +87,19 @@ def network(
     rigid: FieldType | None,
     spaced: Density,
     options: dict[str, Any],
+    periods: tuple[float, ...] = (),
     *,
     key: PRNGKeyArray,
 ) -> AbstractNet:
-    """Untrained network; `options` replace what would be chosen."""
+    """Untrained network; `options` replace what would be chosen, periods are in its units."""
     d, p = functions.x.shape[2], functions.variables.dim
     points = int(functions.rows.sum())
     common = {"dtype": jnp.dtype(jnp.result_type(float)).name, "key": key}
     sizes: dict[str, Any] = {"width": 32 if points < FEW else 64}
     sizes["num_layers"] = 3 if points < FEW else 5
+    if covariates := functions.variables.num_covariates:
+        sizes["num_invariant_inputs"] = covariates
+    sizes |= {"periods": periods} if any(periods) else {}
     if functions.variables.codomain == "sphere":
         sizes |= {"width": 128, "num_layers": 6} if points > MANY else {}
         sizes |= wavelengths(spaced.spacing, spaced.extent)
@@ -158,5 +161,6 @@ def noising_and_score(net: AbstractNet, codomain: str) -> tuple[AbstractNoising,
     if codomain == "sphere":
         return Brownian(Sphere(2), DEFAULT_SCHEDULE), NetworkScore(net, PreconditionK())
     kernel = White() if net.output_dim == 1 else Diagonal(White(), net.output_dim)
-    schedule = DEFAULT_SCHEDULE_1D if net.input_dim == 1 else DEFAULT_SCHEDULE
+    one_input = net.input_dim - getattr(net.config, "num_invariant_inputs", 0) == 1
+    schedule = DEFAULT_SCHEDULE_1D if one_input else DEFAULT_SCHEDULE
     return OrnsteinUhlenbeck(kernel, schedule), NetworkScore(net)

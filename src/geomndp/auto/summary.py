@@ -47,7 +47,8 @@ def choices(
     turning = ", nor with rotations about the Earth's axis" if symmetry == "translation" else ""
     lines = {
         "functions": f"{len(counts)} with {sizes} points each",
-        "inputs": ", ".join(map(_about, about.inputs)),
+        "inputs": ", ".join(map(_about, about.inputs[: about.num_inputs])),
+        **_world(functions, units),
         "outputs": ", ".join(map(_about, about.outputs))
         + _what(about, config.get("representations")),
         "symmetry": f"{symmetry}: {SYMMETRY[symmetry]}" + (turning if sphere else ""),
@@ -67,6 +68,21 @@ def choices(
     return tuple(lines.items())
 
 
+def _world(functions: Functions, units: Normaliser) -> dict[str, str]:
+    """Covariates, periods and known noise, where there are any."""
+    about, lines = functions.variables, {}
+    if about.num_covariates:
+        lines["covariates"] = ", ".join(map(_about, about.inputs[about.num_inputs :]))
+    if any(units.x_period):
+        pairs = zip(about.input_names, units.x_period, strict=True)
+        lines["periodic"] = ", ".join(f"{name} every {p:g}" for name, p in pairs if p)
+    if functions.noise is not None:
+        noise = functions.noise[functions.rows]
+        lines["noise"] = f"known variances {noise.min():.3g} to {noise.max():.3g}: the model is "
+        lines["noise"] += "that of the clean functions"
+    return lines
+
+
 def _most(data: AbstractGenerator) -> str:
     most = data.max_points if isinstance(data, ResampledGenerator) else None
     return f" at {most} random points each" if most else ""
@@ -78,7 +94,8 @@ def _what(about: Variables, representations: tuple[str, ...] | None) -> str:
         return " on the sphere"
     if representations is None:
         return ""
-    return f": {', '.join(representations)}, along {', '.join(about.input_names)}"
+    locations = ", ".join(about.input_names[: about.num_inputs])
+    return f": {', '.join(representations)}, along {locations}"
 
 
 def _about(variable: Variable) -> str:

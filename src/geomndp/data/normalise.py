@@ -11,6 +11,7 @@ import numpy as np
 
 from geomndp import _validation
 from geomndp._types import Array, Batch, Float, Outputs, Scalar
+from geomndp.data.circle import wrap
 from geomndp.data.transformed_outputs import apply, check_outputs, first_order_variance
 from geomndp.data.transforms import AbstractTransform
 
@@ -49,9 +50,11 @@ class Normaliser(eqx.Module):
         y_scale: Unit of the outputs.
         transform: T, elementwise (see `geomndp.data.transforms`): one per output, one for all, or
             `()` for none.
+        x_period: Period of every input in the data's units, zero where it has none, or `()`:
+            periodic inputs are taken within half a period of `x_shift` before they are scaled.
 
     Raises:
-        ValueError: If a scale is not positive or a shift not finite.
+        ValueError: If a scale is not positive, a shift not finite or a period negative.
 
     Example:
         >>> units = Normaliser(x_scale=10.0, y_shift=280.0, y_scale=5.0)
@@ -64,12 +67,23 @@ class Normaliser(eqx.Module):
     y_shift: tuple[float, ...] = eqx.field(default=0.0, converter=_floats, static=True)
     y_scale: tuple[float, ...] = eqx.field(default=1.0, converter=_floats, static=True)
     transform: tuple[AbstractTransform, ...] = eqx.field(default=(), converter=_transforms)
+    x_period: tuple[float, ...] = eqx.field(default=(), converter=_floats, static=True)
 
     def __check_init__(self):
         _validation.positive(x_scale=self.x_scale, y_scale=self.y_scale)
         for name, shift in (("x_shift", self.x_shift), ("y_shift", self.y_shift)):
             if not np.all(np.isfinite(shift)):
                 raise ValueError(f"expected finite {name}, got {shift}")
+        if not all(0 <= period < math.inf for period in self.x_period):
+            raise ValueError(f"expected x_period >= 0 (zero for none), got {self.x_period}")
+
+    @property
+    def model_periods(self) -> tuple[float, ...]:
+        """Period of every input in the model's units, zero where it has none; `()` for none."""
+        if not any(self.x_period):
+            return ()
+        scales = self.x_scale * (len(self.x_period) if len(self.x_scale) == 1 else 1)
+        return tuple(p / scale for p, scale in zip(self.x_period, scales, strict=True))
 
     @classmethod
     def fit(cls, batch: Batch, transform: Any = ()) -> Normaliser:
@@ -115,6 +129,7 @@ class Normaliser(eqx.Module):
         Returns:
             Inputs (..., d) in the model's units.
         """
+        x = wrap(x, self.x_shift, self.x_period)
         return (x - _row("x", self.x_shift, x)) / _row("x", self.x_scale, x)
 
     def inverse_x(self, x: RowArray) -> RowArray:
@@ -124,7 +139,7 @@ class Normaliser(eqx.Module):
             x: Inputs (..., d) in the model's units.
 
         Returns:
-            Inputs (..., d) in the data's units.
+            Inputs (..., d) in the data's units, periodic ones within half a period of `x_shift`.
         """
         return _row("x", self.x_shift, x) + _row("x", self.x_scale, x) * x
 

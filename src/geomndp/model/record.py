@@ -11,7 +11,13 @@ import jax.random as jr
 import numpy as np
 
 from geomndp._types import Array, Batch, PRNGKeyArray
-from geomndp.data import AbstractGenerator, FixedInputsGenerator, Normaliser, ResampledGenerator
+from geomndp.data import (
+    AbstractGenerator,
+    FixedInputsGenerator,
+    Normaliser,
+    ResampledGenerator,
+    circle,
+)
 from geomndp.data.sequences import SequenceGenerator
 from geomndp.linalg import DiagonalGram
 from geomndp.model.model import Model
@@ -61,8 +67,10 @@ def with_support(
     x, y = (_real(batches_seen, field) for field in ("x", "y"))
     functions = [row for batch in drawn for row in _functions(batch)]
     scales = np.broadcast_to(normaliser.x_scale, x.shape[1:])
-    extents = np.max([np.ptp(row, axis=0) for row in functions], axis=0) * scales
-    spacings = [spacing(row) for row in functions[:: max(1, len(functions) // MAX_FUNCTIONS)]]
+    periods = normaliser.model_periods
+    extents = np.max([circle.extents(row, periods) for row in functions], axis=0) * scales
+    measured = functions[:: max(1, len(functions) // MAX_FUNCTIONS)]
+    spacings = [spacing(row, periods) for row in measured]
     support = TrainingSupport(
         _ranges(in_data_units(normaliser.x_shift, normaliser.x_scale, x)),
         _ranges(outputs_in_data_units(normaliser, np.asarray(y, np.float64))),

@@ -18,7 +18,7 @@ from scipy.spatial import KDTree
 
 from geomndp import _validation
 from geomndp._warnings import OutsideTrainingWarning
-from geomndp.data import Normaliser
+from geomndp.data import Normaliser, circle
 from geomndp.nets import AbstractNet
 from geomndp.samplers import Observations
 
@@ -67,9 +67,14 @@ class TrainingSupport(eqx.Module):
             raise ValueError(f"expected max_spacing >= {self.spacing}, got {self.max_spacing}")
 
 
-def spacing(x: np.ndarray) -> float:
-    """Median distance of the points of one function to the nearest other; zero if there is none."""
-    apart = np.unique(x, axis=0)
+def spacing(x: np.ndarray, periods: tuple[float, ...] = ()) -> float:
+    """Median distance of the points of one function to the nearest other; zero if there is none.
+
+    Args:
+        x: Points (n, d).
+        periods: Period of every coordinate, zero where it has none; empty where none has one.
+    """
+    apart = np.unique(circle.embed(x, periods), axis=0)
     if len(apart) < 2:
         return 0.0
     return float(np.median(KDTree(apart).query(apart, k=2)[0][:, 1]))
@@ -120,7 +125,8 @@ def warn_about_targets(posterior: Any, x: Any, y: Any = None, mask: Any = None) 
     reasons = [] if y is None else _values(model.support, units, np.asarray(y)[keep])
     reasons += _positions(model.support, units, net, rows)
     both = np.concatenate([np.asarray(others), rows])
-    _warn(reasons + _density(model.support, units, net, both) + _sparsity(model.support, both))
+    reasons += _density(model.support, units, net, both)
+    _warn(reasons + _sparsity(model.support, spacing(both, units.model_periods), len(both)))
 
 
 def _warn(reasons: list[str]) -> None:
@@ -168,7 +174,7 @@ def _positions(support: TrainingSupport, units: Normaliser, net: Any, x: np.ndar
 def _density(support: TrainingSupport, units: Normaliser, net: Any, x: np.ndarray) -> list[str]:
     """Extent, number and spacing of all points of a function."""
     reasons, local = [], isinstance(net, AbstractNet) and net.local
-    extents = np.ptp(in_data_units(units.x_shift, units.x_scale, x), axis=0)
+    extents = circle.extents(x, units.model_periods) * np.asarray(units.x_scale)
     far = [i for i, most in enumerate(support.extents) if extents[i] > EXTENT_FACTOR * most]
     if far and not local:
         most = support.extents[far[0]]
@@ -177,7 +183,7 @@ def _density(support: TrainingSupport, units: Normaliser, net: Any, x: np.ndarra
         )
     if len(x) > NUM_POINTS_FACTOR * support.points and not local:
         reasons.append(f"{len(x)} points (trained on up to {support.points})")
-    typical = spacing(x)
+    typical = spacing(x, units.model_periods)
     if 0 < typical < support.spacing / CLOSER_FACTOR:
         ratio = support.spacing / typical
         reasons.append(
@@ -186,10 +192,10 @@ def _density(support: TrainingSupport, units: Normaliser, net: Any, x: np.ndarra
     return reasons
 
 
-def _sparsity(support: TrainingSupport, x: np.ndarray) -> list[str]:
+def _sparsity(support: TrainingSupport, typical: float, num_points: int) -> list[str]:
     """Of context and targets together: a sparse context alone is nothing unusual."""
-    sparsest, typical = support.max_spacing, spacing(x)
-    if not sparsest or len(x) < FEW_POINTS or typical <= SPARSER_FACTOR * sparsest:
+    sparsest = support.max_spacing
+    if not sparsest or num_points < FEW_POINTS or typical <= SPARSER_FACTOR * sparsest:
         return []
     return [f"points {typical / sparsest:.0f} times as far apart as the sparsest in training"]
 

@@ -11,10 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from geomndp.tables import infer_columns
+from geomndp.tables.covariates import check_dimensions, check_known, check_numbers
+from geomndp.tables.known_noise import NoiseSpec, noise_columns, read_noise
 from geomndp.tables.pandas_adapter import columns as frame_columns, is_frame, series
 from geomndp.tables.to_arrays import numeric
 from geomndp.tables.units import per_function
-from geomndp.tables.variables import Variable, Variables, as_latlon, check_degrees
+from geomndp.tables.variables import Variable, Variables, as_latlon, as_names, check_degrees
 from geomndp.tables.xarray_adapter import as_dataset, stated_units, variable
 
 
@@ -22,12 +24,15 @@ class Functions(NamedTuple):
     """Inputs (b, n, d), values (b, n, p), mask, and what they are called.
 
     The mask is (b, n), or (b, n, p) where some outputs of a point are missing and others are not.
+    Covariates are the last columns of the inputs; `noise` (b, n, p) is the variance of the values'
+    known noise, None where none is known.
     """
 
     x: np.ndarray
     y: np.ndarray
     mask: np.ndarray
     variables: Variables
+    noise: np.ndarray | None = None
 
     @property
     def rows(self) -> np.ndarray:
@@ -51,6 +56,9 @@ def read_functions(
     codomain: str = "real",
     elapsed: bool = True,
     drop_missing: bool = False,
+    covariates: Any = (),
+    noise: NoiseSpec = None,
+    numbers: tuple[str, ...] = (),
 ) -> Functions:
     """Read many functions from one table, to learn from.
 
@@ -63,28 +71,38 @@ def read_functions(
         codomain: "real", or "sphere" for a latitude and a longitude in degrees.
         elapsed: Whether datetimes count from the earliest of their function, not of all.
         drop_missing: Whether points of which some outputs are missing are left out.
+        covariates: Names of columns that are known at every point, to stand after the inputs.
+        noise: Variance of the values: a number, the name of a column, or either by output.
+        numbers: Inputs that must be numbers, as periodic ones must.
 
     Returns:
-        Inputs (b, n, d), values (b, n, p), mask (b, n) or (b, n, p), and their names and units.
+        Inputs (b, n, d), values (b, n, p), mask (b, n) or (b, n, p), names and units, and noise.
 
     Raises:
         ValueError: If columns are missing, or functions have no points.
     """
     read = _from_frame if is_frame(table) else _from_dataset
-    padded, inputs, outputs = read(table, function, inputs, outputs, codomain)
-    x, about_x, known = _inputs(padded, inputs, elapsed)
+    covariates = as_names("covariates", covariates) if len(covariates) else ()
+    taken = (*covariates, *noise_columns(noise))
+    padded, inputs, outputs = read(table, function, inputs, outputs, codomain, taken)
+    check_numbers(padded.values, (*covariates, *numbers))
+    x, about_x, known = _inputs(padded, (*inputs, *covariates), elapsed)
     about_y = tuple(_described(padded, name) for name in outputs)
     stated = [about.units for about in about_y]
     if codomain == "sphere":
         about_y = tuple(as_latlon(about, i) for i, about in enumerate(about_y))
-    variables = Variables(about_x, about_y, codomain)
+    variables = Variables(about_x, about_y, codomain, len(covariates))
     y = np.stack([_numbers(name, padded.values[name]) for name in outputs], axis=-1)
+    there = _inputs(padded, inputs, False)[2] & ~np.isnan(y).all(axis=2)
+    check_known({name: _numbers(name, padded.values[name]) for name in covariates}, there)
     mask = _real(known, ~np.isnan(y), outputs, codomain, drop_missing)
     rows = mask if mask.ndim == 2 else np.asarray(mask.any(axis=2))
     if codomain == "sphere":
         check_degrees(variables, y[mask], stated)
+    units = {name: about["units"] for name, about in padded.attributes.items()}
+    variances = read_noise(noise, about_y, padded.values, units, mask)
     y = variables.to_values(np.where(rows[:, :, None], _filled(y), 0.0))
-    return Functions(np.where(rows[:, :, None], x, 0.0), y, mask, variables)
+    return Functions(np.where(rows[:, :, None], x, 0.0), y, mask, variables, variances)
 
 
 def _numbers(name: str, values: np.ndarray) -> np.ndarray:
@@ -130,16 +148,17 @@ def _filled(y: np.ndarray) -> np.ndarray:
     return np.where(known, y, sums / np.maximum(known.sum(axis=(0, 1)), 1))
 
 
-def _from_dataset(table: Any, function: Any, inputs: Any, outputs: Any, codomain: str):
+def _from_dataset(table: Any, function: Any, inputs: Any, outputs: Any, codomain: str, taken):
     import xarray as xr
 
     dataset = as_dataset(table)
-    outputs = infer_columns.outputs(dataset, outputs, codomain)
+    outputs = infer_columns.outputs(dataset, outputs, codomain, taken)
     dims = infer_columns.function_dims(dataset, function, inputs, outputs)
-    inputs = infer_columns.inputs(dataset, inputs, outputs, dims)
-    arrays = {name: variable(dataset, name).variable for name in (*inputs, *outputs)}
+    inputs = infer_columns.inputs(dataset, inputs, outputs, dims, taken)
+    arrays = {name: variable(dataset, name).variable for name in (*inputs, *outputs, *taken)}
     points = {dim for name in inputs for dim in arrays[name].dims}
     _check_dims({name: arrays[name].dims for name in outputs}, dims, points)
+    check_dimensions({name: arrays[name].dims for name in taken}, {*dims, *points})
     # Aligned by position: functions may have the same labels of points at different locations.
     order = {dim: None for dim in dims}
     order |= {dim: None for array in arrays.values() for dim in array.dims}
@@ -172,15 +191,15 @@ def _attributes(array: Any) -> dict[str, str]:
     return attributes | {"units": stated_units(array)}
 
 
-def _from_frame(table: Any, function: Any, inputs: Any, outputs: Any, codomain: str):
+def _from_frame(table: Any, function: Any, inputs: Any, outputs: Any, codomain: str, taken):
     inputs, outputs, function = infer_columns.frame_columns(
-        table, inputs, outputs, function, codomain
+        table, inputs, outputs, function, codomain, taken
     )
     labels = _labels(function, series(table, function))
     order = np.argsort(labels, kind="stable")
     counts = np.bincount(labels)
     n = int(counts.max(initial=0))
-    columns, units = frame_columns(table, (*inputs, *outputs))
+    columns, units = frame_columns(table, (*inputs, *outputs, *taken))
     row = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
     values = {}
     for name, column in columns.items():

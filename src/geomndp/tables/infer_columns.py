@@ -14,13 +14,15 @@ from geomndp.tables.xarray_adapter import variable
 FUNCTION = "function"
 
 
-def outputs(dataset: Any, names: Any, codomain: str) -> tuple[str, ...]:
-    """All data variables, or on the sphere the latitude and the longitude."""
+def outputs(
+    dataset: Any, names: Any, codomain: str, taken: tuple[str, ...] = ()
+) -> tuple[str, ...]:
+    """All data variables but those taken, or on the sphere the latitude and the longitude."""
     if names is not None:
         return as_names("outputs", names, 2 if codomain == "sphere" else None)
     if codomain == "sphere":
         return latlon_names(dataset)
-    output_names = tuple(str(name) for name in dataset.data_vars)
+    output_names = tuple(str(name) for name in dataset.data_vars if name not in taken)
     if not output_names:
         raise ValueError("expected data variables to be the outputs, got none; name outputs=...")
     return output_names
@@ -78,15 +80,24 @@ def function_dims(
 
 
 def inputs(
-    dataset: Any, names: Any, outputs: tuple[str, ...], functions: tuple[str, ...]
+    dataset: Any,
+    names: Any,
+    outputs: tuple[str, ...],
+    functions: tuple[str, ...],
+    taken: tuple[str, ...] = (),
 ) -> tuple[str, ...]:
-    """All coordinates of numbers or times that vary over other dimensions than the functions'."""
+    """All coordinates of numbers or times that vary over other dimensions than the functions'.
+
+    Those that are taken, as covariates are, do not count.
+    """
     if names is not None:
         return as_names("inputs", names)
     input_names = tuple(
         str(name)
         for name, array in dataset.coords.items()
-        if name not in outputs and array.dtype.kind in "fiumM" and set(array.dims) - {*functions}
+        if name not in (*outputs, *taken)
+        and array.dtype.kind in "fiumM"
+        and set(array.dims) - {*functions}
     )
     if not input_names:
         raise ValueError("expected coordinates to be the inputs, got none; name inputs=...")
@@ -94,9 +105,17 @@ def inputs(
 
 
 def frame_columns(
-    frame: Any, inputs: Any, outputs: Any, function: Any, codomain: str
+    frame: Any,
+    inputs: Any,
+    outputs: Any,
+    function: Any,
+    codomain: str,
+    taken: tuple[str, ...] = (),
 ) -> tuple[tuple[str, ...], tuple[str, ...], str]:
-    """Named inputs; other columns of numbers as outputs (on the sphere `lat` and `lon`)."""
+    """Named inputs; other columns of numbers as outputs (on the sphere `lat` and `lon`).
+
+    Those that are taken, as covariates are, do not count.
+    """
     if inputs is None:
         raise ValueError("expected inputs=... for a DataFrame, got none: name its input columns")
     inputs = as_names("inputs", inputs)
@@ -107,7 +126,7 @@ def frame_columns(
         outputs = ("lat", "lon")
     else:
         numbers = frame.select_dtypes(np.number).columns
-        outputs = tuple(str(n) for n in numbers if n not in (*inputs, function))
+        outputs = tuple(str(n) for n in numbers if n not in (*inputs, *taken, function))
     if not outputs or not len(frame):
         raise ValueError(f"expected rows with outputs, got {len(frame)} rows and {list(outputs)}")
     return inputs, outputs, function

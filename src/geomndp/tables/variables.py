@@ -51,18 +51,24 @@ class Variables(eqx.Module):
     """Inputs and outputs of a model in their order.
 
     Args:
-        inputs: Columns of x.
+        inputs: Columns of x, covariates last.
         outputs: Columns of y.
         codomain: "real", or "sphere": the outputs are then latitude and longitude in degrees, in
             this order, and the model's values the unit vectors of R^3 there.
+        num_covariates: How many of the inputs, the last ones, are covariates: known at every point,
+            and not moved by the symmetries of the others.
     """
 
     inputs: tuple[Variable, ...]
     outputs: tuple[Variable, ...]
     codomain: str = eqx.field(default="real", static=True)
+    num_covariates: int = eqx.field(default=0, static=True)
 
     def __check_init__(self):
         _validation.one_of("codomain", self.codomain, CODOMAINS)
+        if not 0 <= self.num_covariates < max(len(self.inputs), 1):
+            got = f"{self.num_covariates} of {len(self.inputs)}"
+            raise ValueError(f"expected fewer covariates than columns of x, got {got}")
         names = [variable.name for variable in (*self.inputs, *self.outputs)]
         if not self.inputs or not self.outputs or len(set(names)) < len(names):
             raise ValueError(f"expected inputs and outputs of different names, got {names}")
@@ -77,6 +83,11 @@ class Variables(eqx.Module):
     def dim(self) -> int:
         """Columns of the model's y."""
         return 3 if self.codomain == "sphere" else len(self.outputs)
+
+    @property
+    def num_inputs(self) -> int:
+        """Columns of x before the covariates."""
+        return len(self.inputs) - self.num_covariates
 
     @property
     def input_names(self) -> tuple[str, ...]:

@@ -82,7 +82,8 @@ def noisy_errors(
         key: Random key of times and noise.
     """
     level_key, prepare_key, noise_key = jr.split(key, 3)
-    context_t = levels(noising.schedule, batch.mask.shape, batch.y.dtype, key=level_key)
+    b, n = batch.y.shape[:2]
+    context_t = levels(noising.schedule, (b, n), batch.y.dtype, key=level_key)
     settings = (options, score, noising, batch, context_t, grid, t_min)
     noisy = prepare(*settings, key=prepare_key)
 

@@ -56,8 +56,8 @@ def tracks_generator(name: str, train: Tracks, batch_size: int = 512) -> Sequenc
     """Training tracks on the device in the units of a model, observed as in the tasks and else."""
     _validation.one_of("model", name, tuple(MODELS))
     tracks = task_batch(task("joint"), train)
-    x, y, _, _ = tracks if MODELS[name].on_sphere else latlon.to_units(tracks)
-    return SequenceGenerator(x=x, y=y, batch_size=batch_size)
+    tracks = tracks if MODELS[name].on_sphere else latlon.to_units(tracks)
+    return SequenceGenerator(x=tracks.x, y=tracks.y, batch_size=batch_size)
 
 
 def make_loss() -> DenoisingLoss:
