@@ -8,6 +8,7 @@ weight.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Any
 
@@ -19,7 +20,48 @@ import numpy as np
 
 from geomndp import _validation
 from geomndp._types import Array, Float, Inputs, Mask, PRNGKeyArray
+from geomndp.nets.base import check_compute, check_heads
+from geomndp.nets.covariates import CovariateConfig
 from geomndp.nets.layers import FourierFeatures, linear, linear_first, same_function
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TransformerConfig(CovariateConfig):
+    """Hyperparameters of transformers with relative biases, and the checks of these.
+
+    Args:
+        input_dim: Number of columns of x, covariates included.
+        output_dim: Number of output components p.
+        num_invariant_inputs: How many columns of x, the last ones, are covariates.
+        periods: Period of every column of x, zero where it has none; empty where none has one.
+        width: Channels of a token, divisible by `num_heads`.
+        num_layers: Number of transformer blocks.
+        num_heads: Number of attention heads.
+        expansion: Width of a block's MLP over that of a token.
+        bias_width: Width of the MLP of the attention bias.
+        num_frequencies: Number of Fourier features of each relative coordinate.
+        min_wavelength: The shortest wavelength, in units of the inputs.
+        max_wavelength: The longest wavelength.
+        compute_dtype: "bfloat16" for matrix products with float32 parameters and residuals; None
+            follows y.
+        dtype: Dtype of the parameters.
+    """
+
+    width: int = 64
+    num_layers: int = 5
+    num_heads: int = 8
+    expansion: int = 2
+    bias_width: int = 32
+    num_frequencies: int = 16
+    min_wavelength: float = 0.1
+    max_wavelength: float = 16.0
+    compute_dtype: str | None = None
+
+    def __post_init__(self):
+        super().__post_init__()
+        _validation.at_least(1, num_layers=self.num_layers, expansion=self.expansion)
+        check_heads(self.width, self.num_heads)
+        check_compute(self.compute_dtype)
 
 
 def attend(

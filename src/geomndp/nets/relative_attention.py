@@ -14,9 +14,9 @@ from geomndp import _validation
 from geomndp._deprecated import renamed_arguments
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray, Times, Values
 from geomndp.linalg import zero_masked
-from geomndp.nets.attention import RelativeBias, SelfAttention
-from geomndp.nets.base import AbstractNet, check_compute, check_heads
-from geomndp.nets.covariates import CovariateConfig, CovariateEmbedding, covariate_embedding
+from geomndp.nets.attention import RelativeBias, SelfAttention, TransformerConfig
+from geomndp.nets.base import AbstractNet, check_compute
+from geomndp.nets.covariates import CovariateEmbedding, covariate_embedding
 from geomndp.nets.layers import (
     FourierFeatures,
     TimeEmbedding,
@@ -30,7 +30,7 @@ from geomndp.nets.layers import (
 
 @renamed_arguments(implementation="attention_backend")
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class RelativeAttentionConfig(CovariateConfig):
+class RelativeAttentionConfig(TransformerConfig):
     """Hyperparameters of `RelativeAttention`.
 
     Args:
@@ -57,24 +57,13 @@ class RelativeAttentionConfig(CovariateConfig):
         dtype: Dtype of the parameters.
     """
 
-    width: int = 64
-    num_layers: int = 5
-    num_heads: int = 8
-    expansion: int = 2
-    bias_width: int = 32
-    num_frequencies: int = 16
-    min_wavelength: float = 0.1
-    max_wavelength: float = 16.0
-    compute_dtype: str | None = None
     attention_backend: str | None = None
     num_groups: int = 1
     num_input_fields: int = 1
 
     def __post_init__(self):
         super().__post_init__()
-        _validation.at_least(1, num_layers=self.num_layers, expansion=self.expansion)
         _validation.at_least(1, num_input_fields=self.num_input_fields)
-        check_heads(self.width, self.num_heads)
         check_compute(self.compute_dtype, self.attention_backend)
         check_groups(self.num_groups, self.output_dim)
 

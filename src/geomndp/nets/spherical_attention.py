@@ -22,9 +22,9 @@ from geomndp import _validation
 from geomndp._deprecated import renamed_arguments
 from geomndp._types import Array, Bool, Float, Inputs, Mask, Outputs, PRNGKeyArray, Times
 from geomndp.linalg import zero_masked
-from geomndp.nets.attention import RelativeBias
-from geomndp.nets.base import AbstractNet, check_compute, check_heads
-from geomndp.nets.covariates import CovariateConfig, CovariateEmbedding, covariate_embedding
+from geomndp.nets.attention import RelativeBias, TransformerConfig
+from geomndp.nets.base import AbstractNet
+from geomndp.nets.covariates import CovariateEmbedding, covariate_embedding
 from geomndp.nets.layers import (
     FourierFeatures,
     TimeEmbedding,
@@ -40,7 +40,7 @@ NUM_POSITION_FREQUENCIES = 6
 
 @renamed_arguments(absolute="absolute_min_wavelength")
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SphericalAttentionConfig(CovariateConfig):
+class SphericalAttentionConfig(TransformerConfig):
     """Hyperparameters of `SphericalAttention`.
 
     Args:
@@ -70,25 +70,18 @@ class SphericalAttentionConfig(CovariateConfig):
     output_dim: int = dataclasses.field(default=3, kw_only=False)
     width: int = 128
     num_layers: int = 6
-    num_heads: int = 8
     expansion: int = 4
-    bias_width: int = 32
-    num_frequencies: int = 16
     min_wavelength: float = 0.25
     max_wavelength: float = 24.0
     noise_rate: float = 2.7
     resolution: float = 3e-3
     absolute_min_wavelength: float = 0.0
-    compute_dtype: str | None = None
 
     def __post_init__(self):
         super().__post_init__()
-        _validation.at_least(1, num_layers=self.num_layers, expansion=self.expansion)
         _validation.one_of("output_dim", self.output_dim, (3,))
         _validation.positive(noise_rate=self.noise_rate, resolution=self.resolution)
         _validation.not_negative(absolute_min_wavelength=self.absolute_min_wavelength)
-        check_heads(self.width, self.num_heads)
-        check_compute(self.compute_dtype)
         if self.absolute_min_wavelength:
             self.position_features(self.absolute_min_wavelength)
 
