@@ -11,6 +11,7 @@ from geomndp._types import Batch
 from geomndp.baselines.gaussian.centred import Centred, FitSettings, centre
 from geomndp.baselines.gaussian.designs import Groups
 from geomndp.baselines.gaussian.functions import curves
+from geomndp.baselines.gaussian.held_out import process_dof
 from geomndp.baselines.gaussian.hyperparameters import (
     KernelSum,
     Search,
@@ -24,21 +25,14 @@ from geomndp.baselines.gaussian.result import Candidate, GaussianFit
 from geomndp.gp import GP
 from geomndp.kernels import Coregionalised, Modulated, White
 
-CANDIDATES = tuple(
-    Candidate(*fields)
-    for fields in (
-        ("SE+M32",),
-        ("M52+M12",),
-        ("SE+M32", "empirical", "varying"),
-        ("SE+M32", "empirical", "signal"),
-        ("M52+M12", "empirical", "varying"),
-        ("M52+M12", "empirical", "signal"),
-        ("SE+M32", "constant"),
-        ("M32",),
-        ("M52",),
-        ("SE",),
-        ("M12",),
-    )
+CANDIDATES = (
+    Candidate("SE+M32"),
+    Candidate("SE+M32", amplitude="signal"),
+    Candidate("M52+M12", amplitude="signal"),
+    Candidate("SE+M32", amplitude="varying"),
+    Candidate("M52+M12"),
+    Candidate("SE+M32", "constant"),
+    Candidate("M52+M12", amplitude="varying"),
 )
 """Forms that are tried, in this order."""
 WORK = 5e7
@@ -112,8 +106,9 @@ def fit_gp(
     nats, candidate, search = best
     process = _process(candidate, search.parameters, data[candidate[1:]], settings)
     names = tuple((str(entry[1]), entry[0]) for entry in tried)
-    state = (candidate, search.parameters, settings)
-    return GaussianFit(process, str(candidate), nats, names, time.monotonic() - began, state=state)
+    dof = None if out is None else process_dof(process, out, seed=seed)
+    state, spent = (candidate, search.parameters, settings), time.monotonic() - began
+    return GaussianFit(process, str(candidate), nats, names, spent, state=state, dof=dof)
 
 
 def refit(fit: GaussianFit, functions: Batch, *, train=None, iterations: int = 40) -> GaussianFit:

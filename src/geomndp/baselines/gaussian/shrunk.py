@@ -5,21 +5,26 @@ from __future__ import annotations
 import time
 from typing import NamedTuple
 
-import jax
 import numpy as np
 
 from geomndp import _validation
 from geomndp._types import Batch
 from geomndp.baselines.gaussian.functions import common_inputs, curves
-from geomndp.baselines.gaussian.held_out import ShrunkChoice, held_out_nats
+from geomndp.baselines.gaussian.held_out import DEGREES, Nats, choose_dof, held_out_nats, moments
 from geomndp.baselines.gaussian.result import GaussianFit
 from geomndp.gp import GP
 from geomndp.kernels import KernelRegression, Matern32, PeriodicInputs, ShrunkCovariance
 
-WEIGHTS = (0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.97)
+WEIGHTS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.97)
 """Weights of the pooled process that are tried."""
-ROUNDS = 6
+ROUNDS = 4
 """Times that missing values are filled by the shrunk law itself."""
+FILL_WEIGHT = 0.3
+"""Weight of the pooled process where they are filled before the weight is chosen."""
+MAX_HELD_OUT = 30
+"""Functions of a fold whose log-density is evaluated."""
+MAX_WORK = 2e8
+"""Cubed number of values on common inputs, times functions with gaps, for this in every fold."""
 
 
 class _Table(NamedTuple):
@@ -29,6 +34,14 @@ class _Table(NamedTuple):
     values: np.ndarray
     mean: np.ndarray
     covariance: np.ndarray
+
+
+class _Choice(NamedTuple):
+    """Weight and degrees of freedom, with their held-out nats per value."""
+
+    weight: float
+    dof: float | None
+    nats: float
 
 
 class _Filled(NamedTuple):
@@ -91,15 +104,8 @@ def fit_shrunk_gaussian(
     return GaussianFit(process, name, chosen.nats, tried, seconds, dof=chosen.dof)
 
 
-@jax.jit
-def _moments_at(gp: GP, x):
-    return gp.mean_and_covariance(x)
-
-
 def _table(x: np.ndarray, values: np.ndarray, prior: GP) -> _Table:
-    with jax.enable_x64(True):
-        mean, covariance = (np.asarray(part) for part in _moments_at(prior, x))
-    return _Table(x, values.reshape(len(values), -1), mean.reshape(-1), covariance)
+    return _Table(x, values.reshape(len(values), -1), *moments(prior, x))
 
 
 def _fill(table: _Table, mean: np.ndarray, covariance: np.ndarray, fold: np.ndarray) -> _Filled:
@@ -126,28 +132,45 @@ def _sample_moments(filled: _Filled, fold: np.ndarray, out: int | None = None):
     return mean, (left.T @ left + doubt) / max(len(kept) - 1, 1)
 
 
-def _choose(table: _Table, fold: np.ndarray, dim: int, seed: int):
+def _choose(
+    table: _Table, fold: np.ndarray, dim: int, seed: int
+) -> tuple[_Choice, tuple[tuple[str, float], ...]]:
     """Weight and degrees of freedom with the largest held-out log-density."""
+    found: dict[float, list[Nats]] = {weight: [] for weight in WEIGHTS}
     filled = _fill(table, table.mean, table.covariance, fold)
-    total = {}
     for out in range(fold.max() + 1):
-        mean, sample = _sample_moments(filled, fold, out)
-        rows = np.flatnonzero(fold == out)
+        mean, sample = _fold_moments(table, filled, fold, out)
         for weight in WEIGHTS:
-            covariance = (1 - weight) * sample + weight * table.covariance
-            law = (mean, covariance)
-            found = held_out_nats(table.x, table.values[rows], law, dim, seed=seed + out)
-            total.setdefault(weight, []).append(found)
-    scores: list[ShrunkChoice] = []
-    for weight, parts in total.items():
-        nats = {dof: np.concatenate([part[dof] for part in parts]).mean() for dof in parts[0]}
-        scores += [ShrunkChoice(weight, dof, float(value)) for dof, value in nats.items()]
-    best = max(scores, key=lambda score: score.nats)
-    tried = tuple((f"weight {s.weight:g}", s.nats) for s in scores if s.dof == best.dof)
-    return best, tried
+            law = (mean, (1 - weight) * sample + weight * table.covariance)
+            rng = np.random.default_rng([seed, out])
+            for values in table.values[fold == out][:MAX_HELD_OUT]:
+                found[weight].append(held_out_nats(table.x, values.reshape(-1, dim), law, rng=rng))
+    nats = {
+        (weight, dof): np.asarray([one[dof] for one in parts])
+        for weight, parts in found.items()
+        for dof in DEGREES
+    }
+    best = {dof: max(WEIGHTS, key=lambda w, dof=dof: nats[w, dof].mean()) for dof in DEGREES}
+    dof = choose_dof({dof: nats[best[dof], dof] for dof in DEGREES})
+    tried = tuple((f"weight {weight:g}", float(nats[weight, dof].mean())) for weight in WEIGHTS)
+    return _Choice(best[dof], dof, float(nats[best[dof], dof].mean())), tried
 
 
-def _process(table: _Table, prior: GP, chosen: ShrunkChoice, dim: int) -> GP:
+def _fold_moments(table: _Table, filled: _Filled, fold: np.ndarray, out: int):
+    """Moments of the functions outside a fold; their own law fills gaps if that is quick."""
+    mean, sample = _sample_moments(filled, fold, out)
+    gappy = np.isnan(table.values).any(axis=1).sum()
+    if gappy * len(mean) ** 3 > MAX_WORK:
+        return mean, sample
+    kept = table._replace(values=table.values[fold != out])
+    for _ in range(ROUNDS if gappy else 0):
+        covariance = (1 - FILL_WEIGHT) * sample + FILL_WEIGHT * table.covariance
+        again = _fill(kept, mean, covariance, np.zeros(len(kept.values), int))
+        mean, sample = _sample_moments(again, fold)
+    return mean, sample
+
+
+def _process(table: _Table, prior: GP, chosen: _Choice, dim: int) -> GP:
     fold = np.zeros(len(table.values), int)
     mean, covariance = table.mean, table.covariance
     sample = covariance
