@@ -66,3 +66,17 @@ def test_the_seed_gives_the_same_tasks(curves):
 def test_single_points_cannot_validate(curves):
     with pytest.raises(ValueError, match="held-out functions with at least 2 points"):
         validation_tasks(*curves, np.array([1]), seed=0)
+
+
+def test_missing_outputs_are_neither_context_nor_targets():
+    rng = np.random.default_rng(0)
+    x, y = rng.uniform(size=(20, 8, 1)), rng.normal(size=(20, 8, 2))
+    mask = rng.uniform(size=y.shape) < 0.5
+    mask[:, :2] = True
+    tasks = validation_tasks(x, y, mask, np.arange(10), seed=0)
+    values = tasks.mask[:, tasks.num_context :].sum(axis=(1, 2))
+    assert (tasks.num_values() == values).all() and (values > 0).all()
+    assert (tasks.context <= tasks.mask).all() and not tasks.context[:, tasks.num_context :].any()
+    known = set(y[mask])
+    assert set(tasks.y[tasks.mask > 0]) <= known
+    assert not set(tasks.y[tasks.mask > 0]) & set(y[~mask])

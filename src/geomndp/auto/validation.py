@@ -23,8 +23,8 @@ class ValidationTasks(NamedTuple):
         x: Inputs (tasks, n, d) in the data's units; the first `num_context` rows are the (padded)
             context, the others the (padded) targets.
         y: Values, shape (tasks, n, p).
-        mask: 1 for real rows, shape (tasks, n).
-        context: 1 for real rows of the context, shape (tasks, n).
+        mask: 1 for real rows, shape (tasks, n), or for real values, (tasks, n, p).
+        context: 1 for those of the context, of the same shape.
         num_context: Rows of the context.
         function: Row of the data set that each task was drawn from.
         kind: Name of each task's kind.
@@ -40,7 +40,8 @@ class ValidationTasks(NamedTuple):
 
     def num_values(self) -> np.ndarray:
         """Number of target values of each task, shape (tasks,)."""
-        return self.mask[:, self.num_context :].sum(axis=1) * self.y.shape[2]
+        targets = self.mask[:, self.num_context :].reshape(len(self.mask), -1)
+        return targets.sum(axis=1) * (self.y.shape[2] if self.mask.ndim == 2 else 1)
 
     def take(self, rows: np.ndarray) -> ValidationTasks:
         """Some of the tasks, of the same shapes."""
@@ -79,7 +80,7 @@ def validation_tasks(
     Args:
         x: Inputs of all functions, shape (b, n, d).
         y: Their values, shape (b, n, p).
-        mask: Which points are real, shape (b, n).
+        mask: Which points are real, shape (b, n), or which values, (b, n, p).
         rows: The held-out functions.
         seed: Seed of contexts and targets.
 
@@ -93,9 +94,10 @@ def validation_tasks(
     rng = np.random.default_rng([seed, 1])
     kinds = KINDS if x.shape[2] == 1 else KINDS[:2]
     drawn = []
-    able = rows[mask[rows].sum(axis=1) > 1]
+    there = mask if mask.ndim == 2 else mask.any(axis=2)
+    able = rows[there[rows].sum(axis=1) > 1]
     for row in _spread(able, MAX_FUNCTIONS):
-        points = np.flatnonzero(mask[row])
+        points = np.flatnonzero(there[row])
         for kind in kinds:
             context, targets = _task(kind, x[row, points, 0], rng)
             drawn.append((row, kind, points[context], points[targets]))
@@ -110,8 +112,11 @@ def validation_tasks(
             index[i, start : start + len(chosen)] = chosen
             real[i, start : start + len(chosen)] = 1.0
     function = np.array([row for row, *_ in drawn])
-    context_mask = np.where(np.arange(index.shape[1])[None] < num_context, real, 0.0)
-    arrays = (x[function[:, None], index], y[function[:, None], index], real, context_mask)
+    at = function[:, None], index
+    real = real if mask.ndim == 2 else real[:, :, None] * mask[at]
+    context_mask = real.copy()
+    context_mask[:, num_context:] = 0.0
+    arrays = (x[at], y[at], real, context_mask)
     kind = np.array([name for _, name, *_ in drawn])
     return ValidationTasks(*arrays, num_context, function, kind)
 
