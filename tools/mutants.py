@@ -27,8 +27,8 @@ HEAT = "geometry/test_heat.py geometry/test_manifolds.py"
 STEPS = "samplers/test_code_follows_law.py samplers/test_calls.py"
 TESTS = {  # module: the tests that should kill its mutants
     "linalg/gaussian.py": "test_linalg.py",
-    "linalg/gram.py": "test_linalg.py",
-    "linalg/matrix.py": "test_linalg.py",
+    "linalg/gram.py": "test_linalg.py test_linalg_masks.py",
+    "linalg/matrix.py": "test_linalg.py test_linalg_masks.py",
     "geometry/divergence.py": "geometry/test_divergence.py likelihood/test_divergence.py",
     "geometry/so3.py": "geometry/test_manifolds.py",
     "geometry/sphere.py": "geometry/test_manifolds.py",

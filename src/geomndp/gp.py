@@ -81,16 +81,9 @@ class AbstractGP(AbstractProcess, AbstractPredictive):
         *,
         key: PRNGKeyArray | None = None,
     ) -> Scalar:
-        """Joint log-density of values; exact.
+        """Joint log-density of values, exact, in nats over the unmasked ones; no key is needed.
 
-        Args:
-            x: Inputs, shape (n, d).
-            y: Values, shape (n, p).
-            mask: 1 for real rows, 0 for padding, shape (n,); or per value, (n, p).
-            key: Not needed.
-
-        Returns:
-            Nats over the unmasked values.
+        The mask is (n,), 1 for real rows and 0 for padding, or (n, p) per value.
         """
         _validation.function(x, y, dim=self.dim, mask=mask)
         x = zero_masked(x, linalg.row_mask(mask))
