@@ -6,6 +6,7 @@ from geomndp.baselines.gaussian.pooled import CANDIDATES, fit_gp, refit
 from geomndp.baselines.gaussian.result import Candidate, GaussianFit
 from geomndp.baselines.gaussian.scale_mixture import scale_mixture
 from geomndp.baselines.gaussian.shrunk import fit_shrunk_gaussian
+from geomndp.baselines.tracks.azimuthal_gp import AzimuthalGP
 from geomndp.baselines.tracks.base import AbstractBaseline, AbstractPointBaseline, TrackPredictive
 from geomndp.baselines.tracks.chart_gp import ChartGP
 from geomndp.baselines.tracks.genesis_density import GenesisDensity
@@ -19,6 +20,7 @@ __all__ = [
     "AbstractBaseline",
     "AbstractChart",
     "AbstractPointBaseline",
+    "AzimuthalGP",
     "Candidate",
     "ChartGP",
     "GaussianFit",
