@@ -18,6 +18,7 @@ factor r / (c + r) in each round: the less noisy half of a function's values is 
 
 from __future__ import annotations
 
+import itertools
 from typing import NamedTuple
 
 import equinox as eqx
@@ -31,7 +32,6 @@ from geomndp._types import Array, Batch, Bool, Float, Inputs, Mask, Outputs, PRN
 from geomndp.linalg import zero_masked
 from geomndp.noising import AbstractNoising, Perturbed
 from geomndp.score import AbstractScore
-from geomndp.solve import RK4, Euler
 
 PointTimes = Float[Array, " n"]
 
@@ -142,11 +142,35 @@ def lower(
         y = m + noising.alpha(t)[:, None] * (scaled - m)
         return -speed * score(noising, t, x, y, mask)
 
-    fractions = jnp.linspace(1.0, 0.0, steps + 2, dtype=y.dtype) ** 3
+    def stage(state, row):
+        start, slope, total = state
+        at, ahead, weight, gap, last = row
+        slope = field(at, start + ahead * slope)
+        total = total + weight * slope
+        end = start + gap * total
+        start, total = jnp.where(last > 0, end, start), jnp.where(last > 0, 0.0, total)
+        return (start, slope, total), None
+
     scaled = m + (y - m) / noising.alpha(times)[:, None]
-    scaled, _ = RK4().integrate(field, fractions[:-1], scaled)
-    scaled = Euler().step(field, fractions[-2], fractions[-1], scaled)
+    nothing = jnp.zeros_like(scaled)
+    rows = jnp.asarray(_stages(steps), y.dtype)
+    (scaled, _, _), _ = jax.lax.scan(stage, (scaled, nothing, nothing), rows)
     return zero_masked(jnp.where(lowered[:, None], scaled, y), mask)
+
+
+def _stages(steps: int) -> np.ndarray:
+    """Evaluations of classical Runge-Kutta steps from 1 to 0, dense near 0, the last one Euler's.
+
+    Rows are: where to evaluate, how far ahead along the slope before, weight of the new slope,
+    length of the step, and whether it ends. One by one, so that the score is compiled once.
+    """
+    ends = np.linspace(1.0, 0.0, steps + 2) ** 3
+    rows = []
+    for start, end in itertools.pairwise(ends[:-1]):
+        gap = end - start
+        for ahead, weight in ((0.0, 1 / 6), (0.5, 1 / 3), (0.5, 1 / 3), (1.0, 1 / 6)):
+            rows.append((start + ahead * gap, ahead * gap, weight, gap, ahead == 1.0))
+    return np.asarray([*rows, (ends[-2], 0.0, 1.0, ends[-1] - ends[-2], 1.0)])
 
 
 class Noisier(NamedTuple):
