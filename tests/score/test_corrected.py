@@ -23,7 +23,7 @@ from geomndp.score import PARAMETRISATIONS, GaussianScore, NetworkScore
 from geomndp.score.corrected import in_float64
 from geomndp.train import DenoisingLoss, adam, fit_score
 
-from ..cases import DATA, HURRY, N, inputs, normal, ou
+from ..cases import DATA, HURRY, N, compilations, inputs, normal, ou
 
 KEY = jr.key(0)
 SIZES = {"width": 8, "num_layers": 1, "num_heads": 2}
@@ -210,3 +210,36 @@ def test_what_does_not_fit_is_refused():
     score = NetworkScore(lambda t, x, y, mask: y[:, :3], base=GP(Diagonal(Matern32(1.0), 3)))
     with pytest.raises(ValueError, match="expected no base on a manifold"):
         score(noising, jnp.asarray(0.5), jnp.zeros((2, 1)), jnp.eye(3)[:2])
+
+
+@pytest.mark.slow
+def test_training_on_functions_of_the_process_keeps_it():
+    gp, key = GP(SquaredExponential(0.5), noise=0.05), jr.key(4)
+    x = inputs(512 * 8, key=key).reshape(512, 8, 2)
+    y = jax.vmap(lambda x, key: gp.sample(x, key=key))(x, jr.split(key, 512))
+    functions = Batch(x, y, jnp.ones((512, 8)), jnp.zeros((512, 8)))
+    generator = ResampledGenerator(functions=functions, batch_size=32)
+    noising = OrnsteinUhlenbeck(White(1.05), LinearSchedule(0.0, 10.0))
+    start = network().with_base(gp, key=KEY)
+    options = {"key": KEY, "optimiser": adam(200, peak=3e-3), "ema_decay": 0.95, "quiet": True}
+    trained, _ = fit_score(start, noising, generator, steps=200, **options)
+    assert float(jnp.max(jnp.abs(trained.net.head.weight))) > 1e-3
+    tasks = Batch(*(v[:32] for v in functions[:4]))
+    found, exact = (
+        log_likelihood(Model(noising, score), tasks, num_context=3, batch_size=8).per_target().value
+        for score in (trained, GaussianScore(gp))
+    )
+    assert float(jnp.mean(found - exact)) > -0.02
+
+
+def test_numbers_of_the_process_may_be_data(getkey):
+    """Arrays in place of the plain numbers: another process of the same kind compiles nothing."""
+    gp = DATA["se"]
+    score = network().with_base(jax.tree.map(jnp.asarray, gp), key=KEY)
+    x, y, t = inputs(N, key=getkey()), normal(N, 1, key=getkey()), times(getkey())
+    assert_allclose(
+        evaluate(score, NOISING, t, x, y), GaussianScore(gp)(NOISING, t, x, y), atol=1e-8
+    )
+    other = GP(SquaredExponential(0.9), noise=0.03)
+    same_shape = dataclasses.replace(score, base=jax.tree.map(jnp.asarray, other))
+    assert compilations(lambda: evaluate(same_shape, NOISING, t, x, y)) == 0

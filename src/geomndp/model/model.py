@@ -72,7 +72,7 @@ class Model(AbstractModel):
         score, noising = self.score, self.noising
         if not isinstance(score, NetworkScore) or not noising.kernel.white:
             return 0
-        if getattr(noising, "mean", None) is not None:
+        if getattr(noising, "mean", None) is not None or score.base is not None:
             return 0
         return getattr(score.net, "num_relative_inputs", 0)
 
