@@ -39,8 +39,10 @@ _SUBMODULES = (
 # Name -> the submodule that defines it. No name may equal that of a submodule, which would hide it.
 _NAMES = {
     "build": "auto",
+    "MixtureProcess": "model",
     "Model": "model",
     "Posterior": "model",
+    "ProcessModel": "model",
     "LogProb": "predictive",
     "fit": "auto",
     "load": "model",
@@ -76,8 +78,10 @@ if TYPE_CHECKING:
     from ._warnings import OutsideTrainingWarning as OutsideTrainingWarning
     from .auto import build as build, fit as fit
     from .model import (
+        MixtureProcess as MixtureProcess,
         Model as Model,
         Posterior as Posterior,
+        ProcessModel as ProcessModel,
         load as load,
         register as register,
     )

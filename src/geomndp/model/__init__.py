@@ -4,8 +4,10 @@ from geomndp._deprecated import deprecated_names
 from geomndp.likelihood import LogProb
 from geomndp.model.fit import fit
 from geomndp.model.likelihood_routes import log_prob
+from geomndp.model.mixture import MixtureProcess
 from geomndp.model.model import Model
 from geomndp.model.posterior import Posterior
+from geomndp.model.process_model import ProcessModel
 from geomndp.model.record import with_support
 from geomndp.model.registered import register
 from geomndp.model.serialization import load, save
@@ -13,8 +15,10 @@ from geomndp.model.support import TrainingSupport
 
 __all__ = [
     "LogProb",
+    "MixtureProcess",
     "Model",
     "Posterior",
+    "ProcessModel",
     "TrainingSupport",
     "fit",
     "load",

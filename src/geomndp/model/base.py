@@ -65,6 +65,16 @@ class AbstractModel(AbstractProcess, AbstractNamedPredictive):
         return 1
 
     @property
+    def network(self) -> Any:
+        """The network that was trained, None where there is none."""
+        return None
+
+    @property
+    def learnt(self) -> bool:
+        """Whether answers depend on how many and how dense points were in training."""
+        return True
+
+    @property
     def dtype(self) -> Any:
         """Dtype of the computation, None for that of the data."""
         return None

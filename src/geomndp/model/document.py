@@ -1,26 +1,34 @@
-"""A model as a document (JSON), and back after everything about it was checked."""
+"""A `Model` as a document (JSON) and tensors, and back after everything about them was checked."""
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
+import numpy as np
 
-from geomndp import _pretrained, nets, score
+from geomndp import nets, score
 from geomndp._safetensors import Contents
+from geomndp.model.base import AbstractModel
 from geomndp.model.model import Model
 from geomndp.model.parts import describe, options_of, rebuild, sentence, value_of
-from geomndp.model.tensors import FLOATS, STORED, check_sizes, restore
+from geomndp.model.tensors import (
+    FLOATS,
+    STORED,
+    check_sizes,
+    float_dtype,
+    parameters,
+    read_arrays,
+    restore,
+    round_to,
+)
 
-MAX_DESCRIPTION = 64 * 2**10
-"""Bytes of a document without its metadata."""
+PARTS = ("normaliser", "variables", "support")
 _REQUIRED = ("t_min", "noising", "net", "parametrisation", "conditional")
-_PARTS = ("normaliser", "variables", "support")
-_OPTIONAL = ("dtype", "stored_dtype", "report", *_PARTS)
-_FRAME = ("format", "version", "sha256", "metadata")
+_OPTIONAL = ("dtype", "stored_dtype", "base")
+_BASE = "base"
 
 
 def learnt_score(model: Model) -> score.NetworkScore:
@@ -33,64 +41,79 @@ def learnt_score(model: Model) -> score.NetworkScore:
     return learnt
 
 
-def to_document(model: Model, dtype: str, stored: str) -> dict[str, Any]:
-    """Everything but the parameters, which are of `dtype` and written as `stored`."""
-    learnt = learnt_score(model)
+def to_document(
+    model: Model, dtype: str | None = None
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Everything but the parameters, and the tensors; parameters are stored as `dtype`."""
+    learnt, arrays = learnt_score(model), {}
     assert isinstance(learnt.net, nets.AbstractNet)
-    parts = {name: getattr(model, name) for name in _PARTS}
-    return {
-        "format": _pretrained.KEY,
-        "version": _pretrained.VERSION,
+    tensors = parameters(learnt.net)
+    own_dtype = float_dtype(tensors)
+    stored = own_dtype if dtype is None else dtype
+    document = {
         "t_min": model.t_min,
         "noising": describe(model.noising),
         "net": describe(learnt.net),
         "parametrisation": describe(learnt.parametrisation),
         "conditional": learnt.conditional,
-        "dtype": dtype,
+        "dtype": own_dtype,
         "stored_dtype": stored,
-        **{name: None if part is None else describe(part) for name, part in parts.items()},
-        **({} if model.report is None else {"report": model.report}),
+        **describe_parts(model),
     }
+    base = getattr(learnt, _BASE, None)
+    if base is not None:
+        document[_BASE] = describe(base, arrays, _BASE)
+    return document, round_to(tensors, stored) | arrays
+
+
+def describe_parts(model: AbstractModel) -> dict[str, Any]:
+    """Normaliser, names, record of training and report of any model."""
+    parts = {name: getattr(model, name) for name in PARTS}
+    described = {name: None if part is None else describe(part) for name, part in parts.items()}
+    return described | ({} if model.report is None else {"report": model.report})
+
+
+def read_parts(document: dict[str, Any]) -> dict[str, Any]:
+    """What `describe_parts` wrote, as arguments of a model."""
+    report = document.get("report")
+    if report is not None and not isinstance(report, str):
+        raise ValueError(f"expected text for report, got {report!r:.80}")
+    parts = {
+        role: None if (part := document.get(role)) is None else rebuild(role, part, role)
+        for role in PARTS
+    }
+    return parts | {"report": report}
 
 
 def from_document(document: dict[str, Any], contents: Contents) -> Model:
     """Check a document of version 3 field by field, then make the model."""
-    _check_frame(document)
+    check_keys(document, _REQUIRED, (*_OPTIONAL, *PARTS, "report"))
+    for name, allowed in (("dtype", FLOATS), ("stored_dtype", STORED)):
+        if document.get(name) is not None and document[name] not in allowed:
+            raise ValueError(f"expected {name} of {allowed}, got {document[name]!r:.80}")
     t_min = value_of("t_min", document["t_min"], float)
     conditional = value_of("conditional", document["conditional"], bool)
     parametrisation = rebuild("parametrisation", document["parametrisation"], "parametrisation")
     noising = rebuild("noising", document["noising"], "noising")
-    parts = {
-        role: None if (part := document.get(role)) is None else rebuild(role, part, role)
-        for role in _PARTS
-    }
+    parts = read_parts(document)
+    options: dict[str, Any] = {"conditional": conditional}
+    if document.get(_BASE) is not None:
+        arrays, contents = read_arrays(document[_BASE], contents)
+        options[_BASE] = rebuild(_BASE, document[_BASE], "process", tensors=arrays)
     net = _network(document, contents)
-    learnt = score.NetworkScore(net, parametrisation, conditional=conditional)
-    model = Model(noising, learnt, t_min, **parts, report=read_report(document))
+    model = Model(noising, score.NetworkScore(net, parametrisation, **options), t_min, **parts)
     _check_fit(model, net)
     return model
 
 
-def read_report(document: dict[str, Any]) -> str | None:
-    """Text that a model carries along, None if it has none."""
-    report = document.get("report")
-    if report is not None and not isinstance(report, str):
-        raise ValueError(f"expected text for report, got {report!r:.80}")
-    return report
-
-
-def _check_frame(document: dict[str, Any]) -> None:
-    known = {*_REQUIRED, *_OPTIONAL, *_FRAME}
-    if unknown := sorted(set(document) - known):
+def check_keys(
+    document: dict[str, Any], required: tuple[str, ...], optional: tuple[str, ...]
+) -> None:
+    """Refuse a document with other keys than these."""
+    if unknown := sorted(set(document) - {*required, *optional}):
         raise ValueError(f"expected a model's document, got the key {unknown[0]!r:.80}")
-    if missing := [name for name in _REQUIRED if name not in document]:
+    if missing := [name for name in required if name not in document]:
         raise ValueError(f"expected {missing[0]} in a model's document, got none")
-    described = {name: value for name, value in document.items() if name != "metadata"}
-    if (size := len(json.dumps(described))) > MAX_DESCRIPTION:
-        raise ValueError(f"expected at most {MAX_DESCRIPTION} bytes of description, got {size}")
-    for name, allowed in (("dtype", FLOATS), ("stored_dtype", STORED)):
-        if document.get(name) is not None and document[name] not in allowed:
-            raise ValueError(f"expected {name} of {allowed}, got {document[name]!r:.80}")
 
 
 def _network(document: dict[str, Any], contents: Contents) -> nets.AbstractNet:

@@ -67,7 +67,7 @@ def sample(
 ) -> Samples:
     """Draw samples of a problem, in the model's units."""
     in_blocks = type(sampler).draw is AbstractProgramSampler.draw  # others have loops of their own
-    if not in_blocks or _traced((sampler, problem, key)):
+    if not in_blocks or traced((sampler, problem, key)):
         return draw(sampler, problem, key, num_samples)
     assert isinstance(sampler, AbstractProgramSampler)
     n = len(problem.x)
@@ -170,7 +170,7 @@ def log_prob(
     settings: Settings,
 ) -> LogProb:
     """Log-density of y given a problem's observations, in the model's units."""
-    if _traced((flow, problem, y, mask, key)):
+    if traced((flow, problem, y, mask, key)):
         return compiled_log_prob(flow, problem, y, mask, key, route)
     problem, n = dataclasses.replace(problem, mask=mask), len(problem.x)
     if n == 0:  # the density of nothing is one
@@ -217,7 +217,7 @@ def _solution(flow: Flow, args: tuple, bound: Bound, update) -> Solution:
     return results[-1]
 
 
-def _traced(tree: Any) -> bool:
+def traced(tree: Any) -> bool:
     """Whether JAX is tracing any leaf, or compilation is disabled."""
     leaves = jax.tree.leaves(tree)
     return setting("jax_disable_jit") or not all(map(_validation.concrete, leaves))

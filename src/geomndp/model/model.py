@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -66,6 +67,10 @@ class Model(AbstractModel):
     def input_dim(self) -> int | None:
         net = self.score.net if isinstance(self.score, NetworkScore) else None
         return net.input_dim if isinstance(net, AbstractNet) else None
+
+    @property
+    def network(self) -> Any:
+        return getattr(self.score, "net", None)
 
     @property
     def num_relative_inputs(self) -> int:

@@ -10,6 +10,7 @@ from geomndp._types import Inputs, Mask, Scalar
 from geomndp.likelihood import Flow
 from geomndp.marginals import AbstractMarginals, SampleMarginals
 from geomndp.model import execute
+from geomndp.model.evidence import log_evidence
 from geomndp.model.execute import finite_log_prob, finite_samples
 from geomndp.model.inputs import Seed, as_key, check_like, check_request, names_of
 from geomndp.model.likelihood_routes import chosen_flow, chosen_route
@@ -106,9 +107,12 @@ class Posterior(AbstractNamedPredictive):
         Example:
             `model.condition(xc, yc).sample(x, key=0, num_samples=64, sampler=Amortised(50))`
         """
-        request = {"key": key, "num_samples": num_samples, "mask": mask}
-        y = finite_samples(self.sample_info(x, **request, **options))
+        y = self.sample_values(x, key=key, num_samples=num_samples, mask=mask, **options)
         return write_samples(names_of(self.model), x, y) if is_table(x) else y
+
+    def sample_values(self, x: Any, **request: Any) -> Array:
+        """Draws as arrays, at the locations of a table too; arguments as those of `sample`."""
+        return finite_samples(self.sample_info(x, **request))
 
     def sample_info(
         self,
@@ -194,19 +198,9 @@ class Posterior(AbstractNamedPredictive):
     def marginals(
         self, x: Any, *, key: Key = None, num_samples: int = MOMENT_SAMPLES
     ) -> AbstractMarginals:
-        """Law of every value by itself, estimated from samples.
+        """Law of every value by itself, estimated from samples; arguments as those of `quantile`.
 
-        Args:
-            x: Inputs, shape (n, d) or (n,), or a table.
-            key: Random key or seed of the samples.
-            num_samples: Number of samples.
-
-        Returns:
-            Laws of the n p values: means, standard deviations, quantiles.
-
-        Raises:
-            ValueError: If there is no key, or the values lie on a manifold: see
-                `geomndp.summaries` for these.
+        Values on a manifold are refused: see `geomndp.summaries` for these.
         """
         if not self.model.manifold.flat:
             raise ValueError(
@@ -215,8 +209,18 @@ class Posterior(AbstractNamedPredictive):
             )
         if key is None:
             raise ValueError("expected a key to estimate the moments of Posterior, got None")
-        samples = self.sample_info(x, key=key, num_samples=num_samples)
-        return SampleMarginals(finite_samples(samples))
+        return SampleMarginals(self.sample_values(x, key=key, num_samples=num_samples))
+
+    def log_evidence(self, *, key: Key = None) -> LogProb:
+        """Log-density of the observations themselves, with their noise, under the prior.
+
+        Args:
+            key: Without it the divergence is exact; with one it is estimated from random probes.
+
+        Returns:
+            Nats, in the data's units; zero without observations.
+        """
+        return log_evidence(self, as_key(key))
 
     def problem(self, x: Inputs, mask: Mask | None = None) -> Problem:
         """What samplers and likelihoods work on, in the model's units less the `centre`.

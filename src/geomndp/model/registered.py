@@ -8,7 +8,9 @@ import equinox as eqx
 
 from geomndp import _registry, geometry, kernels, nets, noising, score
 from geomndp.data import AbstractTransform, Normaliser
+from geomndp.gp import GP
 from geomndp.model.support import TrainingSupport
+from geomndp.predictive import AbstractProcess
 from geomndp.tables import Variable, Variables
 
 ROLES: dict[str, Any] = {
@@ -19,6 +21,7 @@ ROLES: dict[str, Any] = {
     "noising": noising.AbstractNoising,
     "normaliser": Normaliser,
     "parametrisation": score.AbstractParametrisation,
+    "process": AbstractProcess,
     "schedule": noising.AbstractSchedule,
     "support": TrainingSupport,
     "transform": AbstractTransform,
@@ -35,6 +38,7 @@ _OWN = {
     "parametrisation/precondition-k": score.PreconditionK,
     "parametrisation/precondition-root": score.PreconditionRoot,
     "parametrisation/velocity": score.Velocity,
+    "process/gp": GP,
     "schedule/cosine": noising.CosineSchedule,
     "schedule/linear": noising.LinearSchedule,
     "support/ranges": TrainingSupport,
@@ -52,7 +56,7 @@ def register(tag: str, cls: type | None = None) -> Any:
 
     Args:
         tag: `role/name`, such as "net/windows". The roles are kernel, manifold, mean, net, noising,
-            parametrisation, schedule and transform.
+            parametrisation, process, schedule and transform.
         cls: The class, whose fields are plain (numbers, strings, tuples, other registered classes)
             and are the arguments of its constructor. Without it, a class decorator is returned.
 

@@ -15,24 +15,30 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from geomndp import _atomic_io, _pretrained
 from geomndp._safetensors import MAX_JSON, check_depth, read_contents
-from geomndp.model.document import from_document, learnt_score, to_document
+from geomndp.model.base import AbstractModel
+from geomndp.model.documents import decode, encode
 from geomndp.model.legacy import upgrade
-from geomndp.model.model import Model
-from geomndp.model.tensors import float_dtype, parameters, round_to
+
+MAX_DESCRIPTION = 64 * 2**10
+"""Bytes of a document without its metadata."""
+_FRAME = ("format", "version", "sha256", "metadata")
 
 
 def save(
-    model: Model,
+    model: AbstractModel,
     path: str | os.PathLike,
     metadata: dict | None = None,
     dtype: str | None = None,
 ) -> None:
-    """Write a model with a learnt score as `path`.safetensors, whole or not at all.
+    """Write a model as `path`.safetensors, whole or not at all.
 
     Args:
-        model: A model with a `NetworkScore` of a registered network.
+        model: A model with a `NetworkScore` of a registered network, a `ProcessModel` of a
+            registered process, or a mixture of such.
         path: File to write, with or without the ending; folders are made.
         metadata: Anything that JSON can hold; stored in the file.
         dtype: Dtype of the stored parameters, "float16" or "bfloat16" for half the size; by default
@@ -41,18 +47,18 @@ def save(
     Raises:
         ValueError: If the file could not be loaded again; nothing is written then.
     """
-    path, net = _pretrained.stem(path), learnt_score(model).net
+    path = _pretrained.stem(path)
     if not path.name:
         raise ValueError(f"expected a file to save to, got {os.fspath(path)!r}")
     target = _pretrained.sibling(path, ".safetensors")
     with _atomic_io.replacing(target) as temporary:
-        temporary.write_bytes(_encode(model, net, metadata or {}, dtype))
-        _check_again(model, temporary)
+        temporary.write_bytes(_encode(model, metadata or {}, dtype))
+        _check_again(model, temporary, dtype)
     _remove_old(path)
 
 
-def load(name: str | os.PathLike) -> Model:
-    """Read a model.
+def load(name: str | os.PathLike) -> Any:
+    """Read a model: a `Model`, a `ProcessModel` or a `MixtureProcess`.
 
     Args:
         name: Its path (with or without ending), the folder of its training, or its shipped name.
@@ -66,19 +72,18 @@ def load(name: str | os.PathLike) -> Model:
     return _decode(document, weights)
 
 
-def _encode(model: Model, net: Any, metadata: dict, dtype: str | None) -> bytes:
+def _encode(model: AbstractModel, metadata: dict, dtype: str | None) -> bytes:
     """Contents of a model's file."""
-    from safetensors.numpy import save as encode
+    from safetensors.numpy import save as as_bytes
 
-    tensors = parameters(net)
-    net_dtype = float_dtype(tensors)
-    stored = net_dtype if dtype is None else dtype
-    tensors = round_to(tensors, stored)
-    document = _json(to_document(model, net_dtype, stored)) | {"metadata": _json(metadata)}
-    data = encode(tensors)
+    described, tensors = encode(model, dtype)
+    tensors = {name: np.ascontiguousarray(value) for name, value in tensors.items()}
+    frame = {"format": _pretrained.KEY, "version": _pretrained.VERSION}
+    document = _json(frame | described) | {"metadata": _json(metadata)}
+    data = as_bytes(tensors)
     start = 8 + int.from_bytes(data[:8], "little")
     document["sha256"] = _pretrained.digest(document, data[start:])
-    return encode(tensors, {_pretrained.KEY: json.dumps(document, allow_nan=False)})
+    return as_bytes(tensors, {_pretrained.KEY: json.dumps(document, allow_nan=False)})
 
 
 def _json(value: dict) -> dict:
@@ -93,12 +98,10 @@ def _json(value: dict) -> dict:
     return json.loads(text)
 
 
-def _check_again(model: Model, path: Path) -> None:
+def _check_again(model: AbstractModel, path: Path, dtype: str | None) -> None:
     """Refuse to leave a file that cannot be loaded, or that holds another model."""
-    document = _pretrained.read_document(_pretrained.stem(path))
-    again = _decode(document, path)
-    dtypes = document["dtype"], document["stored_dtype"]
-    if to_document(again, *dtypes) != to_document(model, *dtypes):
+    again = _decode(_pretrained.read_document(_pretrained.stem(path)), path)
+    if encode(again, dtype)[0] != encode(model, dtype)[0]:
         raise ValueError(
             "expected a model whose parts are made from their fields alone, got others"
         )
@@ -112,7 +115,7 @@ def _remove_old(path: Path) -> None:
             old.unlink()
 
 
-def _decode(document: dict[str, Any], weights: Path) -> Model:
+def _decode(document: dict[str, Any], weights: Path) -> Any:
     """Model of a document and of the file with its tensors."""
     contents = read_contents(weights)
     if document["version"] == 1:
@@ -121,9 +124,18 @@ def _decode(document: dict[str, Any], weights: Path) -> Model:
         digest = _pretrained.digest(document, contents.data)
     _check_sum(document, digest, weights)
     try:
-        return from_document(upgrade(document), contents)
+        document = upgrade(document)
+        _check_size(document)
+        described = {key: value for key, value in document.items() if key not in _FRAME}
+        return decode(described, contents)
     except ValueError as error:
         raise ValueError(f"{error} (in {weights})") from error
+
+
+def _check_size(document: dict[str, Any]) -> None:
+    described = {name: value for name, value in document.items() if name != "metadata"}
+    if (size := len(json.dumps(described))) > MAX_DESCRIPTION:
+        raise ValueError(f"expected at most {MAX_DESCRIPTION} bytes of description, got {size}")
 
 
 def _check_sum(document: dict[str, Any], digest: str, weights: Path) -> None:

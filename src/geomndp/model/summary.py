@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any
 
 import equinox as eqx
@@ -14,6 +15,8 @@ from geomndp.tables import Variable
 
 SIZES = ("width", "channels", "num_layers", "num_heads", "radius", "max_neighbours", "dtype")
 """Options of a network that are shown."""
+MAX_PROCESS = 400
+"""Letters of a process that are shown."""
 
 
 def describe_model(model: Any) -> str:
@@ -32,6 +35,23 @@ def describe_model(model: Any) -> str:
     return _joined("Model", lines) + _report(model)
 
 
+def describe_process_model(model: Any) -> str:
+    """What a process in the data's units is, and what it was fitted to."""
+    lines = {"process": _one_line(model.process)[:MAX_PROCESS], "values": _values(model)}
+    lines["scaling"] = "none" if model.normaliser is None else _scaling(model.normaliser)
+    lines |= {"fitted to": "no record"} if model.support is None else _support(model.support)
+    return _joined("ProcessModel", lines) + _report(model)
+
+
+def describe_mixture(mixture: Any) -> str:
+    """The members of a mixture with their weights."""
+    lines = {"values": _values(mixture)}
+    for i, (member, weight) in enumerate(zip(mixture.members, mixture.log_weights, strict=True)):
+        part = getattr(member, "process", None) or member.network or member.score
+        lines[f"member {i}"] = f"weight {math.exp(weight):.3f}, {_name(member)} of {_name(part)}"
+    return _joined("MixtureProcess", lines) + _report(mixture)
+
+
 def describe_posterior(posterior: Any) -> str:
     """What is observed, and of which model."""
     observed = posterior.observations
@@ -40,7 +60,7 @@ def describe_posterior(posterior: Any) -> str:
     if posterior.time_origin is not None:
         about += f", times since {posterior.time_origin}"
     text = _joined("Posterior", {"given": about})
-    return text + "\nof " + describe_model(posterior.model)
+    return text + "\nof " + repr(posterior.model)
 
 
 def _report(model: Any) -> str:
@@ -58,7 +78,7 @@ def _one_line(part: Any) -> str:
 
 
 def _values(model: Any) -> str:
-    manifold = model.noising.manifold
+    manifold = model.manifold
     if model.variables is not None:
         return ", ".join(_variable(variable) for variable in model.variables.outputs)
     flat = manifold.flat

@@ -103,12 +103,12 @@ def warn_about_context(model: Any, observations: Observations) -> None:
     x, y, noise = observations.x, observations.y, observations.noise
     if model.support is None or len(x) == 0 or not _all_concrete(x, y, noise, observations.mask):
         return
-    units, net = model.normaliser or SAME_UNITS, getattr(model.score, "net", None)
+    units, net = model.normaliser or SAME_UNITS, model.network
     rows, variances = np.asarray(x), np.asarray(noise)
     reasons = _values(model.support, units, np.asarray(y), variances)
     reasons += _noise(model.support, units, variances)
-    reasons += _positions(model.support, units, net, rows)
-    _warn(reasons + _density(model.support, units, net, rows))
+    reasons += _positions(model, units, rows)
+    _warn(reasons + (_density(model.support, units, net, rows) if model.learnt else []))
 
 
 def warn_about_targets(posterior: Any, x: Any, y: Any = None, mask: Any = None) -> None:
@@ -116,17 +116,19 @@ def warn_about_targets(posterior: Any, x: Any, y: Any = None, mask: Any = None) 
     model, others = posterior.model, posterior.observations.x
     if model.support is None or len(x) == 0 or not _all_concrete(x, y, mask, others):
         return
-    units, net = model.normaliser or SAME_UNITS, getattr(model.score, "net", None)
+    units, net = model.normaliser or SAME_UNITS, model.network
     keep = slice(None) if mask is None else np.asarray(mask) > 0
     keep = keep.any(axis=1) if isinstance(keep, np.ndarray) and keep.ndim == 2 else keep
     rows = np.asarray(x)[keep]
     if len(rows) == 0:
         return
     reasons = [] if y is None else _values(model.support, units, np.asarray(y)[keep])
-    reasons += _positions(model.support, units, net, rows)
-    both = np.concatenate([np.asarray(others), rows])
-    reasons += _density(model.support, units, net, both)
-    _warn(reasons + _sparsity(model.support, spacing(both, units.model_periods), len(both)))
+    reasons += _positions(model, units, rows)
+    if model.learnt:
+        both = np.concatenate([np.asarray(others), rows])
+        reasons += _density(model.support, units, net, both)
+        reasons += _sparsity(model.support, spacing(both, units.model_periods), len(both))
+    _warn(reasons)
 
 
 def _warn(reasons: list[str]) -> None:
@@ -163,8 +165,10 @@ def _values(
     return _beyond("y", values, support.outputs, OUTPUT_MARGIN, slack)
 
 
-def _positions(support: TrainingSupport, units: Normaliser, net: Any, x: np.ndarray) -> list[str]:
-    first = net.num_relative_inputs if isinstance(net, AbstractNet) else x.shape[1]
+def _positions(model: Any, units: Normaliser, x: np.ndarray) -> list[str]:
+    support, net = model.support, model.network
+    exact = x.shape[1] if model.learnt else 0  # of a score that is known exactly, no matter
+    first = net.num_relative_inputs if isinstance(net, AbstractNet) else exact
     if first >= x.shape[1]:
         return []
     inputs = in_data_units(units.x_shift, units.x_scale, x)[:, first:]

@@ -92,6 +92,33 @@ def restore(net: Any, contents: Contents, dtype: str | None, stored: str | None)
     return jax.tree_util.tree_map_with_path(restore, net)
 
 
+def read_arrays(part: Any, contents: Contents) -> tuple[dict[str, np.ndarray], Contents]:
+    """Arrays to which a part of a document refers, by name, and the contents without them."""
+    names = _references(part)
+    if missing := sorted(names - set(contents.tensors)):
+        raise ValueError(f"expected the tensor {missing[0]:.80}, got none ({len(missing)} missing)")
+    arrays = {}
+    for name in names:
+        tensor = contents.tensors[name]
+        dtype = {code: dtype for dtype, code in _CODES.items()}[tensor.dtype]
+        if dtype not in FLOATS:
+            raise ValueError(f"expected {name:.80} of {FLOATS}, got {dtype}")
+        value = np.frombuffer(contents.data[tensor.start : tensor.end], np.dtype(dtype))
+        _check_finite(name, value, dtype)
+        arrays[name] = value.reshape(tensor.shape)
+    others = {name: tensor for name, tensor in contents.tensors.items() if name not in names}
+    return arrays, contents._replace(tensors=others)
+
+
+def _references(part: Any) -> set[str]:
+    """Names of the tensors that a part of a document has."""
+    if isinstance(part, dict):
+        name = part.get("tensor")
+        own = {name} if isinstance(name, str) else set()
+        return own.union(*map(_references, part.values()))
+    return set().union(*map(_references, part)) if isinstance(part, list) else set()
+
+
 def _check_names(expected: set[str], names: set[str]) -> None:
     if missing := sorted(expected - names):
         raise ValueError(f"expected the tensor {missing[0]}, got none ({len(missing)} missing)")

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import equinox as eqx
 import jax
 import numpy as np
 
@@ -26,11 +25,6 @@ from geomndp.model.missing_outputs import check_whole_rows
 from geomndp.model.support import spacing
 from geomndp.samplers import Observations
 from geomndp.tables import is_table, read_inputs, read_rows
-
-if TYPE_CHECKING:  # a posterior imports this module
-    from geomndp.model.posterior import Posterior
-else:
-    Posterior = eqx.Module
 
 FAR = 64.0  # times the range of the inputs: then float32 has lost six bits or more
 COARSE = 0.05  # share of the distance to the nearest other point by which rounding may move one
@@ -69,7 +63,7 @@ def to_model_units(
     return rounded
 
 
-def read_target_inputs(posterior: Posterior, x: Any) -> Inputs:
+def read_target_inputs(posterior: Any, x: Any) -> Inputs:
     """Inputs of a posterior's targets, arrays or a table, in the model's units."""
     raw = _read(posterior, read_inputs, x)[0] if is_table(x) else as_rows(x)
     x = as_float("x", raw, _dtype(posterior, x))
@@ -79,7 +73,7 @@ def read_target_inputs(posterior: Posterior, x: Any) -> Inputs:
 
 
 def read_targets(
-    posterior: Posterior, x: Any, y: Any, mask: Any
+    posterior: Any, x: Any, y: Any, mask: Any
 ) -> tuple[Inputs, Outputs, Mask | None, Scalar | float]:
     """Targets of a posterior and their values in the model's units, with the mask.
 
@@ -110,19 +104,19 @@ def _dtype(posterior: Any, x: Any) -> Any:
     return posterior.observations.x.dtype if own is None and is_table(x) else own
 
 
-def _read(posterior: Posterior, read: Callable, table: Any) -> tuple:
+def _read(posterior: Any, read: Callable, table: Any) -> tuple:
     """Inputs and, by some readers, values of a table."""
     own_origin = len(posterior.observations.x) == 0
     variables, origin = names_of(posterior.model), posterior.time_origin
     return read(variables, table, time_origin=origin, own_origin=own_origin)[:2]
 
 
-def _check_columns(posterior: Posterior, x: Array) -> None:
+def _check_columns(posterior: Any, x: Array) -> None:
     if len(posterior.observations.x) == 0:  # otherwise x is compared with these
         check_columns(posterior.model.input_dim, x)
 
 
-def target_inputs(posterior: Posterior, raw: Any, dtype: Any, mask: Any = None) -> Array:
+def target_inputs(posterior: Any, raw: Any, dtype: Any, mask: Any = None) -> Array:
     """Inputs of a posterior's targets in the model's units, less the centre of its context.
 
     Without observations less one of their own.

@@ -1,0 +1,132 @@
+"""Models of every type as documents and tensors: networks, processes and mixtures of both.
+
+The key `type` tells them apart; networks, which came first, have none. Tensors of the i-th member
+of a mixture have the prefix `members.i`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from geomndp._safetensors import Contents
+from geomndp.model import document as networks
+from geomndp.model.base import AbstractModel
+from geomndp.model.document import PARTS, check_keys, describe_parts, read_parts
+from geomndp.model.mixture import MixtureProcess
+from geomndp.model.model import Model
+from geomndp.model.parts import describe, rebuild, sentence, value_of
+from geomndp.model.process_calls import density
+from geomndp.model.process_model import ProcessModel
+from geomndp.model.tensors import read_arrays
+
+MAX_MEMBERS = 16
+Tensors = dict[str, np.ndarray]
+
+
+def encode(model: AbstractModel, dtype: str | None = None) -> tuple[dict[str, Any], Tensors]:
+    """Document and tensors of a model; parameters of networks are stored as `dtype`."""
+    if isinstance(model, MixtureProcess):
+        return _encode_mixture(model, dtype)
+    if isinstance(model, ProcessModel):
+        if dtype is not None:
+            raise ValueError(f"expected a network to store as {dtype}, got {type(model).__name__}")
+        tensors: Tensors = {}
+        process = describe(model.process, tensors, "process")
+        return {"type": "process", "process": process, **describe_parts(model)}, tensors
+    if not isinstance(model, Model):
+        name = type(model).__name__
+        raise ValueError(f"expected a Model, ProcessModel or MixtureProcess to save, got {name}")
+    return networks.to_document(model, dtype)
+
+
+def decode(document: dict[str, Any], contents: Contents) -> Any:
+    """Check a document of version 3 field by field, then make the model."""
+    kind = document.get("type")
+    if kind is None and "type" not in document:
+        return networks.from_document(document, contents)
+    if kind == "process":
+        return _process(document, contents)
+    if kind == "mixture":
+        return _mixture(document, contents)
+    raise ValueError(f"expected a model of type process or mixture, got {kind!r:.80}")
+
+
+def _process(document: dict[str, Any], contents: Contents) -> ProcessModel:
+    check_keys(document, ("type", "process"), (*PARTS, "report"))
+    arrays, others = read_arrays(document["process"], contents)
+    if others.tensors:
+        raise ValueError(f"expected tensors of the process, got {min(others.tensors):.80}")
+    process = rebuild("process", document["process"], "process", tensors=arrays)
+    model = ProcessModel(process, **read_parts(document))
+    if model.input_dim is not None:
+        _check_calls(model, model.input_dim)
+    return model
+
+
+def _check_calls(model: ProcessModel, input_dim: int) -> None:
+    """Refuse a process that does not take inputs of so many dimensions."""
+    try:
+        with jax.enable_x64(True):
+            given = model.condition().observations
+            x, y = jnp.zeros((2, input_dim)), jnp.zeros((2, model.manifold.ambient_dim))
+            eqx.filter_eval_shape(density, model.process, given, x, y, None, None)
+            if model.normaliser is not None:
+                model.normaliser.forward_x(x)
+                model.normaliser.inverse_y(y)
+    except Exception as error:
+        what = f"a process of functions of {input_dim} inputs"
+        raise ValueError(f"expected {what}, got: {sentence(error)}") from error
+
+
+def _encode_mixture(model: MixtureProcess, dtype: str | None) -> tuple[dict[str, Any], Tensors]:
+    members, tensors = [], {}
+    for i, member in enumerate(model.members):
+        own = None if isinstance(member, ProcessModel) else dtype
+        document, arrays = encode(member, own)
+        members.append(document)
+        tensors |= {f"members.{i}{_SEPARATOR}{name}": value for name, value in arrays.items()}
+    weights = [float(value) for value in np.asarray(model.log_weights)]
+    return {
+        "type": "mixture",
+        "log_weights": weights,
+        "members": members,
+        "variables": members[0]["variables"],
+        **({} if model.report is None else {"report": model.report}),
+    }, tensors
+
+
+_SEPARATOR = "/"
+
+
+def _mixture(document: dict[str, Any], contents: Contents) -> MixtureProcess:
+    check_keys(document, ("type", "log_weights", "members"), ("variables", "report"))
+    members, weights = document["members"], document["log_weights"]
+    if not isinstance(members, list) or not 1 <= len(members) <= MAX_MEMBERS:
+        raise ValueError(f"expected 1 to {MAX_MEMBERS} members, got {members!r:.80}")
+    if any(not isinstance(m, dict) or m.get("type") == "mixture" for m in members):
+        raise ValueError("expected networks and processes as members, got others")
+    if document.get("variables") != members[0].get("variables"):
+        raise ValueError("expected the variables of the first member, got others")
+    log_weights = value_of("log_weights", weights, tuple[float, ...])
+    parts = [_part(contents, i) for i in range(len(members))]
+    if sum(len(part.tensors) for part in parts) != len(contents.tensors):
+        raise ValueError("expected tensors of the members, got others")
+    models = [decode(m, part) for m, part in zip(members, parts, strict=True)]
+    report = read_parts({"report": document.get("report")})["report"]
+    return MixtureProcess(tuple(models), log_weights, report)
+
+
+def _part(contents: Contents, i: int) -> Contents:
+    """Tensors of the i-th member under their own names."""
+    prefix = f"members.{i}{_SEPARATOR}"
+    tensors = {
+        name.removeprefix(prefix): tensor
+        for name, tensor in contents.tensors.items()
+        if name.startswith(prefix)
+    }
+    return contents._replace(tensors=tensors)

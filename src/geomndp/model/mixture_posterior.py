@@ -1,0 +1,178 @@
+"""The law of a mixture given observations: weights by each member's density of these."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+
+from geomndp import _validation
+from geomndp._types import Array, Float, Scalar
+from geomndp.marginals import AbstractMarginals, MixtureMarginals, SampleMarginals
+from geomndp.model.execute import traced
+from geomndp.model.inputs import Seed, as_key
+from geomndp.model.named_predictive import AbstractNamedPredictive, Key
+from geomndp.model.posterior import Posterior
+from geomndp.predictive import MOMENT_SAMPLES, LogProb
+from geomndp.tables import Variables, is_table, write_samples
+
+EXACT_VALUES = 16
+"""Observed values up to which the divergence of a learnt member's evidence is exact."""
+PROBE_SEED = 0
+"""Seed of the probes of larger contexts: conditioning takes no key."""
+
+
+def evidences(posteriors: tuple[Any, ...]) -> LogProb:
+    """Log-density of the observations under each member, arrays of shape (members,).
+
+    Without observations all are zero, and nothing is solved.
+    """
+    results = []
+    for posterior in posteriors:
+        size = posterior.observations.y.size
+        key = None if size <= EXACT_VALUES else jr.key(PROBE_SEED)
+        results.append(posterior.log_evidence(key=key))
+    dtype = jnp.result_type(float)
+    value, solver_error, probe_error = (
+        jnp.stack([jnp.asarray(result[i]).astype(dtype) for result in results]) for i in range(3)
+    )
+    return LogProb(value, solver_error, probe_error, _evaluations(results))
+
+
+class MixturePosterior(AbstractNamedPredictive):
+    """Law of a mixture given observations; its prior without any.
+
+    Attributes:
+        posteriors: Laws of the members given the observations.
+        log_weights: Logarithms of the updated weights, up to a constant, shape (members,).
+        evidence: Log-density of the observations under each member, with its errors.
+    """
+
+    posteriors: tuple[Any, ...]
+    log_weights: Float[Array, " k"]
+    evidence: LogProb
+
+    @property
+    def variables(self) -> Variables | None:
+        return self.posteriors[0].variables
+
+    @property
+    def time_origin(self) -> str | None:
+        """Moment from which the datetimes of observations were counted."""
+        return self.posteriors[0].time_origin
+
+    @property
+    def weights(self) -> Float[Array, " k"]:
+        """Probabilities of the members given the observations, shape (members,)."""
+        return jax.nn.softmax(self.log_weights)
+
+    @property
+    def exact_marginals(self) -> bool:
+        return all(posterior.exact_marginals for posterior in self.posteriors)
+
+    def sample(self, x: Any, *, key: Seed, num_samples: int = 16, **options: Any) -> Any:
+        """Draw functions at x, each of a member drawn by its weight.
+
+        Args:
+            x: Inputs, shape (n, d) or (n,), or a table.
+            key: Random key or seed.
+            num_samples: Number s of draws.
+            **options: `mask` as in `Posterior.sample`, and of learnt members `sampler`,
+                `max_memory` and `progress`.
+
+        Returns:
+            Samples of shape (s, n, p), or a table at the locations of a table.
+        """
+        y = self.sample_values(x, key=key, num_samples=num_samples, **options)
+        return write_samples(self._names(), x, y) if is_table(x) else y
+
+    def sample_values(self, x: Any, *, key: Seed, num_samples: int = 16, **options: Any) -> Array:
+        """Draws as arrays, at the locations of a table too; arguments as those of `sample`."""
+        _validation.at_least(1, num_samples=num_samples)
+        choice_key, *keys = jr.split(as_key(key), 1 + len(self.posteriors))
+        choice = jr.categorical(choice_key, self.log_weights, shape=(num_samples,))
+        if traced((self, choice)):  # a number of draws is not known then
+            draws = [
+                _draw(p, x, k, num_samples, options)
+                for p, k in zip(self.posteriors, keys, strict=True)
+            ]
+            return jnp.stack(draws)[choice, jnp.arange(num_samples)]
+        result, member_of = None, np.asarray(choice)
+        for i, (posterior, member_key) in enumerate(zip(self.posteriors, keys, strict=True)):
+            mine = np.flatnonzero(member_of == i)
+            if mine.size:
+                y = np.asarray(_draw(posterior, x, member_key, mine.size, options))
+                result = (
+                    np.empty((num_samples, *y.shape[1:]), y.dtype) if result is None else result
+                )
+                result[mine] = y
+        return jnp.asarray(result)
+
+    def log_prob(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, x: Any, y: Any = None, key: Key = None, mask: Any = None, **options: Any
+    ) -> Scalar:
+        """Log-density of y at x given the observations; arguments as those of `log_prob_info`."""
+        return self.log_prob_info(x, y, key=key, mask=mask, **options).value
+
+    def log_prob_info(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, x: Any, y: Any = None, key: Key = None, mask: Any = None, **options: Any
+    ) -> LogProb:
+        r"""Log-density of y at x given the observations, $\log \sum_k w_k(C) p_k(y | C)$.
+
+        Args:
+            x: Inputs, shape (n, d) or (n,), or a table that holds y too.
+            y: Values, shape (n, p) or (n,), in the data's units.
+            key: Random key of the probes of learnt members; None for exact divergences.
+            mask: 1 for rows that count, 0 for others, shape (n,).
+            **options: Of learnt members: `flow`, `route`, `max_memory` and `progress`.
+
+        Returns:
+            Nats, in the data's units, with the errors of the members and of their weights.
+        """
+        results = []
+        for posterior in self.posteriors:
+            own = options if isinstance(posterior, Posterior) else {}
+            results.append(posterior.log_prob_info(x, y, key=key, mask=mask, **own))
+        dtype = results[0].value.dtype
+        values, solver, probe = (
+            jnp.stack([result[i].astype(dtype) for result in results]) for i in range(3)
+        )
+        log_weights = jax.nn.log_softmax(self.log_weights.astype(dtype))
+        value = jax.scipy.special.logsumexp(log_weights + values)
+        shares = jnp.exp(log_weights + values - value)
+        # A weight counts where the targets speak for another member than the context did.
+        shifts = shares - jnp.exp(log_weights)
+        context = [part.astype(dtype) for part in self.evidence[1:3]]
+        solver_error = jnp.sum(shares * solver) + jnp.sum(jnp.abs(shifts) * context[0])
+        probe_error = jnp.sqrt(_squares(shares, probe) + _squares(shifts, context[1]))
+        return LogProb(value, solver_error, probe_error, jnp.sum(_evaluations(results)))
+
+    def marginals(
+        self, x: Any, *, key: Key = None, num_samples: int = MOMENT_SAMPLES
+    ) -> AbstractMarginals:
+        """Law of every value by itself: exact where those of all members are, else from samples."""
+        if self.exact_marginals:
+            members = tuple(posterior.marginals(x) for posterior in self.posteriors)
+            return MixtureMarginals(members, jax.nn.log_softmax(self.log_weights))
+        if key is None:
+            raise ValueError("expected a key to estimate the moments of a mixture, got None")
+        return SampleMarginals(self.sample_values(x, key=key, num_samples=num_samples))
+
+
+def _evaluations(results: list[LogProb]) -> Array:
+    """Score evaluations of each member."""
+    return jnp.stack([jnp.asarray(result.evaluations).astype(jnp.int32) for result in results])
+
+
+def _draw(posterior: Any, x: Any, key: Any, num_samples: int, options: dict[str, Any]) -> Array:
+    both = {name: value for name, value in options.items() if name == "mask"}
+    own = options if isinstance(posterior, Posterior) else both
+    return posterior.sample_values(x, key=key, num_samples=int(num_samples), **own)
+
+
+def _squares(factors: Array, errors: Array) -> Scalar:
+    """Sum of squared products; an infinite error without a factor counts as zero."""
+    return jnp.sum(jnp.where(factors == 0, 0.0, factors * errors) ** 2)

@@ -1,0 +1,204 @@
+"""The law of a process given observations, in the data's units.
+
+A Gaussian process with little noise needs float64, so everything here is computed in it, whatever
+JAX's default is, and rounded at the end.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from geomndp import _validation
+from geomndp._types import Array, Inputs, Mask, Outputs, Scalar
+from geomndp.data import Normaliser
+from geomndp.marginals import AbstractMarginals
+from geomndp.model.data_marginals import in_data_units
+from geomndp.model.execute import finite_log_prob, traced
+from geomndp.model.inputs import Seed, as_key, check_like
+from geomndp.model.named_predictive import AbstractNamedPredictive, Key
+from geomndp.model.process_calls import call, density, draw, evidence, law, marginals
+from geomndp.model.summary import describe_posterior
+from geomndp.model.support import warn_about_targets
+from geomndp.model.units import in_units, read_target_inputs, read_targets
+from geomndp.predictive import MOMENT_SAMPLES, LogProb
+from geomndp.samplers import Observations
+from geomndp.samplers.observations import no_observations
+from geomndp.tables import Variables, is_table, write_samples
+
+if TYPE_CHECKING:  # a model makes posteriors, and so imports this module
+    from geomndp.model.process_model import ProcessModel
+else:
+    ProcessModel = eqx.Module
+
+
+class ProcessPosterior(AbstractNamedPredictive):
+    """Law of a process given observations; the prior without any.
+
+    Attributes:
+        model: The model.
+        observations: The observations, in the model's units.
+        time_origin: Moment from which the datetimes of observations were counted.
+    """
+
+    model: ProcessModel
+    observations: Observations
+    time_origin: str | None = eqx.field(default=None, static=True)
+
+    centre = ()  # nothing is subtracted from far inputs: float64 holds them
+
+    def __repr__(self) -> str:
+        return describe_posterior(self)
+
+    @property
+    def variables(self) -> Variables | None:
+        return self.model.variables
+
+    @property
+    def exact_marginals(self) -> bool:
+        with jax.enable_x64(True):
+            return law(self.model.process, self.observations).exact_marginals
+
+    def sample(self, x: Any, *, key: Seed, num_samples: int = 16, mask: Any = None) -> Any:
+        """Draw functions at x.
+
+        Args:
+            x: Inputs, shape (n, d) or (n,), or a table.
+            key: Random key or seed.
+            num_samples: Number s of draws.
+            mask: Not needed: 1 for real targets, 0 for padding, whose values mean nothing.
+
+        Returns:
+            Samples of shape (s, n, p), or a table at the locations of a table.
+
+        Raises:
+            ValueError: If the inputs do not fit the model.
+        """
+        y = self.sample_values(x, key=key, num_samples=num_samples)
+        return write_samples(self._names(), x, y) if is_table(x) else y
+
+    def sample_values(self, x: Any, *, key: Seed, num_samples: int = 16, mask: Any = None) -> Array:
+        """Draws as arrays, at the locations of a table too; arguments as those of `sample`."""
+        _validation.at_least(1, num_samples=num_samples)
+        dtype, key = result_dtype(x), as_key(key)
+        # JAX cannot draw float64 inside a program that it traces in its 32-bit mode.
+        single = dtype == jnp.float32 and traced((self, x, key))
+        with jax.enable_x64(True):
+            args = self._given(targets := self._targets(x)), targets
+            args = _in_float32(args) if single else args
+        with jax.enable_x64(not single):
+            y = call(draw, self.model.process, *args, key, int(num_samples))
+            return in_units(self._units().inverse_y, y).astype(dtype)
+
+    def log_prob(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, x: Any, y: Any = None, key: Key = None, mask: Any = None
+    ) -> Scalar:
+        """Log-density of y at x given the observations; arguments as those of `log_prob_info`."""
+        return self.log_prob_info(x, y, key=key, mask=mask).value
+
+    def log_prob_info(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, x: Any, y: Any = None, key: Key = None, mask: Any = None
+    ) -> LogProb:
+        """Log-density of y at x given the observations, with its errors, zero for exact laws.
+
+        Args:
+            x: Inputs, shape (n, d) or (n,), or a table that holds y too.
+            y: Values, shape (n, p) or (n,), in the data's units.
+            key: Not needed for exact laws.
+            mask: 1 for rows that count, 0 for others, shape (n,).
+
+        Returns:
+            Nats, in the data's units, over all rows that count.
+
+        Raises:
+            ValueError: If inputs or values do not fit the model.
+            FloatingPointError: If the result is NaN or infinite.
+        """
+        dtype = result_dtype(x)
+        with jax.enable_x64(True):
+            x, y, mask, jacobian = read_targets(self, x, y, mask)
+            self._check(x, y, mask)
+            result = self._call(density, x, y, mask, as_key(key))
+            result = finite_log_prob(result._replace(value=result.value + jacobian))
+            return rounded(result, dtype)
+
+    def log_evidence(self, *, key: Key = None) -> LogProb:
+        """Log-density of the observations themselves, with their noise, under the prior.
+
+        Args:
+            key: Not needed for exact laws.
+
+        Returns:
+            Nats, in the data's units.
+
+        Raises:
+            ValueError: If the observations have noise and the process is not Gaussian.
+        """
+        dtype = jnp.result_type(float)
+        with jax.enable_x64(True):
+            observed = self.observations
+            result = call(evidence, self.model.process, observed, as_key(key))
+            y = in_units(self._units().inverse_y, observed.y)
+            jacobian = self._units().log_jacobian(y, observed.mask)
+            return rounded(result._replace(value=result.value + jacobian), dtype)
+
+    def marginals(
+        self, x: Any, *, key: Key = None, num_samples: int = MOMENT_SAMPLES
+    ) -> AbstractMarginals:
+        """Law of every value by itself, exact where the process has a closed form.
+
+        Args:
+            x: Inputs, shape (n, d) or (n,), or a table.
+            key: Random key or seed, needed where there is no closed form.
+            num_samples: Number of samples that stand for the law then.
+
+        Returns:
+            Laws of the n p values in the data's units.
+        """
+        dtype = result_dtype(x)
+        with jax.enable_x64(True):
+            base = self._call(marginals, self._targets(x), as_key(key), num_samples)
+            return in_data_units(base, self._units(), dtype)
+
+    def _units(self) -> Normaliser:
+        return Normaliser() if self.model.normaliser is None else self.model.normaliser
+
+    def _targets(self, x: Any) -> Inputs:
+        x = read_target_inputs(self, x)
+        self._check(x)
+        return x
+
+    def _check(self, x: Inputs, y: Outputs | None = None, mask: Mask | None = None) -> None:
+        if len(self.observations.x):
+            check_like(x, self.observations.x)
+        warn_about_targets(self, x, y, mask)
+
+    def _call(self, fn: Any, x: Inputs, *args: Any) -> Any:
+        return call(fn, self.model.process, self._given(x), x, *args)
+
+    def _given(self, x: Inputs) -> Observations:
+        """The observations; none of as many columns as x where there are none."""
+        observed = self.observations
+        if len(observed.x):
+            return observed
+        return no_observations(x.shape[1], observed.y.shape[1], observed.x.dtype)
+
+
+def result_dtype(x: Any) -> Any:
+    """Dtype of results: that of JAX's floats, else its default in the caller's mode."""
+    if isinstance(x, jax.Array) and x.dtype in (jnp.float32, jnp.float64):
+        return x.dtype
+    return jnp.result_type(float)
+
+
+def _in_float32(tree: Any) -> Any:
+    return jax.tree.map(lambda v: v.astype(jnp.float32) if v.dtype == jnp.float64 else v, tree)
+
+
+def rounded(result: LogProb, dtype: Any) -> LogProb:
+    """A log-density in another dtype."""
+    value, solver_error, probe_error = (value.astype(dtype) for value in result[:3])
+    return LogProb(value, solver_error, probe_error, result.evaluations)
