@@ -172,7 +172,10 @@ BAD = {
         lambda d: d["process"]["mean"].update(x={"tensor": "process.mean.none"}),
         "expected the tensor process.mean.none, got none",
     ),
-    "number": (lambda d: d["process"]["mean"].update(x=1.0), "for process.mean.x, got 1.0"),
+    "number": (
+        lambda d: d["process"]["mean"].update(x=1.0),
+        "tensors of the process, got process.mean.x",
+    ),
     "deep": (lambda d: d["process"]["mean"].update(x={"tensor": {"tensor": 1}}), "expected"),
     "inputs": (lambda d: d["variables"]["inputs"].append(_variable("s")), "functions of 2 inputs"),
     "outputs": (lambda d: d["variables"]["outputs"].append(_variable("c")), "expected 2 outputs"),

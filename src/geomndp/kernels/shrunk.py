@@ -137,5 +137,6 @@ class ShrunkCovariance(AbstractKernel):
         off = self._locate(x)[1][:, None, None]
         nugget = self.weight * white + (1 - self.weight) * off * (white + noise[None])
         blocks = jnp.eye(len(x), dtype=x.dtype)[:, None, :, None] * nugget[:, :, None, :]
-        matrix = self.cross(x, x) + blocks.reshape(len(x) * self.dim, -1)
+        size = len(x) * self.dim
+        matrix = self.cross(x, x) + blocks.reshape(size, size)
         return MatrixGram(matrix, self.dim, self.shared).masked(mask)

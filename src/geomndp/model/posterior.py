@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import equinox as eqx
 
-from geomndp._types import Inputs, Mask, Scalar
+from geomndp._types import Array, Inputs, Mask, Scalar
 from geomndp.likelihood import Flow
 from geomndp.marginals import AbstractMarginals, SampleMarginals
 from geomndp.model import execute

@@ -112,7 +112,7 @@ def _name(part: Any) -> str:
 
 def _scaling(normaliser: Any) -> str:
     numbers = (f.name for f in dataclasses.fields(normaliser) if f.name != "transform")
-    parts = [f"{name} {_numbers(getattr(normaliser, name))}" for name in numbers]
+    parts = [f"{name} {_numbers(v)}" for name in numbers if (v := getattr(normaliser, name))]
     return ", ".join([*map(_one_line, normaliser.transform), *parts])
 
 
