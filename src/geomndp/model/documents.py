@@ -1,6 +1,6 @@
 """Models of every type as documents and tensors: networks, processes and mixtures of both.
 
-The key `type` tells them apart; networks, which came first, have none. Tensors of the i-th member
+The key `type` tells them apart; networks, which came first, have none. Arrays of the i-th member
 of a mixture have the prefix `members.i`.
 """
 
@@ -25,17 +25,17 @@ from geomndp.model.process_model import ProcessModel
 from geomndp.model.tensors import read_arrays
 
 MAX_MEMBERS = 16
-Tensors = dict[str, np.ndarray]
+Arrays = dict[str, np.ndarray]
 
 
-def encode(model: AbstractModel, dtype: str | None = None) -> tuple[dict[str, Any], Tensors]:
+def encode(model: AbstractModel, dtype: str | None = None) -> tuple[dict[str, Any], Arrays]:
     """Document and tensors of a model; parameters of networks are stored as `dtype`."""
     if isinstance(model, MixtureProcess):
         return _encode_mixture(model, dtype)
     if isinstance(model, ProcessModel):
         if dtype is not None:
             raise ValueError(f"expected a network to store as {dtype}, got {type(model).__name__}")
-        tensors: Tensors = {}
+        tensors: Arrays = {}
         process = describe(model.process, tensors, "process")
         return {"type": "process", "process": process, **describe_parts(model)}, tensors
     if not isinstance(model, Model):
@@ -83,7 +83,7 @@ def _check_calls(model: ProcessModel, input_dim: int) -> None:
         raise ValueError(f"expected {what}, got: {sentence(error)}") from error
 
 
-def _encode_mixture(model: MixtureProcess, dtype: str | None) -> tuple[dict[str, Any], Tensors]:
+def _encode_mixture(model: MixtureProcess, dtype: str | None) -> tuple[dict[str, Any], Arrays]:
     members, tensors = [], {}
     for i, member in enumerate(model.members):
         own = None if isinstance(member, ProcessModel) else dtype
@@ -122,7 +122,7 @@ def _mixture(document: dict[str, Any], contents: Contents) -> MixtureProcess:
 
 
 def _part(contents: Contents, i: int) -> Contents:
-    """Tensors of the i-th member under their own names."""
+    """Arrays of the i-th member under their own names."""
     prefix = f"members.{i}{_SEPARATOR}"
     tensors = {
         name.removeprefix(prefix): tensor
