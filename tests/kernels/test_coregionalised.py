@@ -18,7 +18,7 @@ from geomndp.kernels import (
     White,
 )
 
-from ..cases import N, inputs, normal
+from ..cases import N, inputs, normal, quick
 
 B = ((1.3, 0.5), (0.5, 0.8))
 C = ((0.2, -0.1), (-0.1, 0.3))
@@ -63,17 +63,24 @@ def dense(name, x):
 def test_gram_is_the_dense_formula(name, getkey):
     kernel, x = KERNELS[name], inputs(N, key=getkey())
     expected = dense(name, x)
-    assert_allclose(kernel.gram(x).dense(), expected, rtol=1e-12, atol=1e-14)
-    assert_allclose(kernel.diagonal(x).reshape(-1), np.diag(expected), rtol=1e-12)
+    gram, diagonal = quick(lambda x: (kernel.gram(x).dense(), kernel.diagonal(x)))(x)
+    assert_allclose(gram, expected, rtol=1e-12, atol=1e-14)
+    assert_allclose(diagonal.reshape(-1), np.diag(expected), rtol=1e-12)
     assert np.linalg.eigvalsh(expected).min() > -1e-10
 
 
 def test_pairs_of_rows(kernel, getkey):
     x1, x2 = inputs(N, key=getkey()), inputs(N, key=getkey())
-    blocks = jax.vmap(lambda a: jax.vmap(lambda b: kernel(a, b))(x2))(x1)
-    expected = np.asarray(blocks).transpose(0, 2, 1, 3).reshape(2 * N, 2 * N)
-    assert_allclose(kernel.cross(x1, x2), expected, rtol=1e-12, atol=1e-14)
-    assert kernel.cross(x1.astype(jnp.float32), x2.astype(jnp.float32)).dtype == jnp.float32
+
+    @quick
+    def both(x1, x2):
+        blocks = jax.vmap(lambda a: jax.vmap(lambda b: kernel(a, b))(x2))(x1)
+        return blocks.transpose(0, 2, 1, 3).reshape(2 * N, 2 * N), kernel.cross(x1, x2)
+
+    expected, found = both(x1, x2)
+    assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
+    narrow = jax.ShapeDtypeStruct((N, 2), jnp.float32)
+    assert jax.eval_shape(kernel.cross, narrow, narrow).dtype == jnp.float32
 
 
 def keep_values(mask):
@@ -91,27 +98,37 @@ def test_missing_outputs_are_rows_dropped_from_the_dense_matrix(name, getkey):
     seen, new = keep_values(MASK), 2 * N + keep_values(1 - MASK)
     wrong = jnp.concatenate([MASK, 1 - MASK]) == 0
     held = jnp.where(wrong, jnp.nan, y)
-    law = gp.condition(x[:N], held[:N], noise, MASK)
+
+    @quick
+    def answers(x, held, noise):
+        law = gp.condition(x[:N], held[:N], noise, MASK)
+        further = gp.condition(x[:2], held[:2], noise[:2], MASK[:2])
+        further = further.condition(x[2:N], held[2:N], noise[2:], MASK[2:])
+        density = law.log_prob(x[N:], held[N:], 1 - MASK)
+        return density, law.gram(x[N:]).dense(), law.mean_at(x[N:]), further.mean_at(x[N:])
+
+    density, dense_rest, mean, further = answers(x, held, noise)
     gain = covariance[np.ix_(new, seen)] @ np.linalg.inv(covariance[np.ix_(seen, seen)])
     rest = covariance[np.ix_(new, new)] - gain @ covariance[np.ix_(seen, new)]
     expected = scipy.stats.multivariate_normal(gain @ residual[seen], rest).logpdf(residual[new])
-    assert_allclose(law.log_prob(x[N:], held[N:], 1 - MASK), expected, rtol=1e-6)
-    assert_allclose(law.gram(x[N:]).dense()[np.ix_(new - 2 * N, new - 2 * N)], rest, atol=1e-7)
-    further = gp.condition(x[:2], held[:2], noise[:2], MASK[:2])
-    further = further.condition(x[2:N], held[2:N], noise[2:], MASK[2:])
-    assert_allclose(further.mean_at(x[N:]), law.mean_at(x[N:]), rtol=1e-6, atol=1e-9)
+    assert_allclose(density, expected, rtol=1e-6)
+    assert_allclose(dense_rest[np.ix_(new - 2 * N, new - 2 * N)], rest, atol=1e-7)
+    assert_allclose(further, mean, rtol=1e-6, atol=1e-9)
 
 
 def test_noise_per_output_of_independent_copies(getkey):
     x, y = inputs(N, key=getkey()), normal(N, 2, key=getkey())
-    gp = GP(Diagonal(SE(0.7), 2), noise=NOISE)
-    each = [GP(SE(0.7), noise=s).log_prob(x, y[:, i : i + 1]) for i, s in enumerate(NOISE)]
-    assert_allclose(gp.log_prob(x, y), sum(each), rtol=1e-8)
-    law = gp.condition(x[:3], y[:3])
-    for i, s in enumerate(NOISE):
-        mean, std = GP(SE(0.7), noise=s).condition(x[:3], y[:3, i : i + 1]).mean_and_std(x[3:])
-        for found, one in zip(law.mean_and_std(x[3:]), (mean, std), strict=True):
-            assert_allclose(found[:, i], one[:, 0], rtol=1e-8)
+
+    @quick
+    def answers(gp, x, y):
+        return gp.log_prob(x, y), *gp.condition(x[:3], y[:3]).mean_and_std(x[3:])
+
+    found = answers(GP(Diagonal(SE(0.7), 2), noise=NOISE), x, y)
+    each = [answers(GP(SE(0.7), noise=s), x, y[:, i : i + 1]) for i, s in enumerate(NOISE)]
+    assert_allclose(found[0], each[0][0] + each[1][0], rtol=1e-8)
+    for part in (1, 2):
+        columns = np.concatenate([one[part] for one in each], axis=1)
+        assert_allclose(found[part], columns, rtol=1e-8)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from geomndp.kernels import (
     White,
 )
 
-from ..cases import N, inputs, normal
+from ..cases import N, inputs, normal, quick
 
 B = ((1.3, 0.5), (0.5, 0.8))
 WEIGHT = 0.3
@@ -30,7 +30,7 @@ CASES = {
 }
 
 
-@jax.jit
+@quick
 def dense(law, x):
     """Covariance matrix, of a kernel or a process."""
     return law.gram(x).dense()
@@ -86,11 +86,8 @@ def test_with_the_kernel_as_sample_covariance_it_is_the_process(case, getkey):
     shrunk = ShrunkCovariance.fit(kernel, x, full, WEIGHT, noise)
     gp = GP(shrunk, noise=tuple(WEIGHT * s for s in noise))
     points = jnp.concatenate([x[:3], inputs(N, key=getkey())])
-    y = normal(len(points), kernel.dim, key=getkey())
     exact = GP(kernel, noise=noise)
     assert_allclose(dense(gp, points), dense(exact, points), rtol=1e-6, atol=1e-7)
-    law, expected = (process.condition(points[:4], y[:4]) for process in (gp, exact))
-    assert_allclose(law.log_prob(points[4:], y[4:]), expected.log_prob(points[4:], y[4:]), 1e-6)
 
 
 def test_regression_of_a_table_is_the_posterior_mean(getkey):

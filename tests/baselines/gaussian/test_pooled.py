@@ -1,7 +1,6 @@
 """Pooled processes: known ones are found again, whatever is missing."""
 
 import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -19,19 +18,19 @@ CONSTANT = (Candidate("SE", "constant"),)
 
 def test_hyperparameters_are_found_again():
     truth = GP(SE(0.3), lambda x: 0 * x + 2.0, noise=0.02)
-    fit = fit_gp(draw(truth, 60, 12), candidates=CONSTANT)
+    fit = fit_gp(draw(truth, 80), candidates=CONSTANT)
     assert_allclose(fit.process.noise, 0.02, rtol=0.25)
     x = jnp.asarray([[0.0], [0.3]])
     covariance = fit.process.kernel.cross(x, x)
-    assert_allclose(covariance, SE(0.3).cross(x, x), atol=0.2)
+    assert_allclose(covariance, SE(0.3).cross(x, x), atol=0.25)
     assert_allclose(fit.process.mean_at(x), 2.0, atol=0.15)
-    fresh = draw(truth, 60, 12, seed=7)
+    fresh = draw(truth, 60, seed=7)
     assert nats(truth, fresh) - nats(fit.process, fresh) < 0.02
 
 
 def test_held_out_nats_are_those_of_the_process():
-    batch = draw(GP(SE(0.3), noise=0.02), 20, 12)
-    held = np.arange(15, 20)
+    batch = draw(GP(SE(0.3), noise=0.02), 80)
+    held = np.arange(60, 80)
     fit = fit_gp(batch, validation=held, candidates=(*ONE, *CONSTANT, Candidate("M12")))
     assert_allclose(fit.nats, nats(fit.process, batch, held), rtol=1e-6)
     assert fit.nats == max(value for _, value in fit.candidates)
@@ -44,24 +43,17 @@ def test_held_out_nats_are_those_of_the_process():
 @pytest.mark.parametrize("amplitude", ["varying", "signal"])
 def test_amplitude_that_varies(amplitude):
     truth = GP(Modulated(SE(0.4), lambda x: jnp.exp(1.5 * x)), noise=1e-4)
-    batch, fresh = draw(truth, 60, 12, common=True), draw(truth, 20, 12, seed=3, common=True)
-    fresh = fresh._replace(x=batch.x[:20])
-    y = np.stack([truth.sample(jnp.asarray(batch.x[0]), key=k) for k in _keys(20)])
-    fresh = fresh._replace(y=y)
+    batch, fresh = draw(truth, 80, common=True), draw(truth, 40, seed=3, common=True)
     fit = fit_gp(batch, candidates=(Candidate("SE", "empirical", amplitude),))
     plain = fit_gp(batch, candidates=ONE)
     assert nats(fit.process, fresh) > nats(plain.process, fresh) + 0.1
     assert nats(truth, fresh) - nats(fit.process, fresh) < 0.35
 
 
-def _keys(number):
-    return jr.split(jr.key(11), number)
-
-
 def test_outputs_that_are_missing_do_not_count():
     matrix = ((1.0, 0.7), (0.7, 1.0))
     truth = GP(Coregionalised(SE(0.4), matrix), noise=(0.01, 0.04))
-    batch = draw(truth, 24, 8)
+    batch = draw(truth, 24)
     mask = np.random.default_rng(0).uniform(size=(24, 8, 2)) > 0.4
     gappy = Batch(batch.x, np.where(mask, batch.y, 1e3), mask.astype(float), mask.astype(float))
     fit = fit_gp(gappy, candidates=CONSTANT)
@@ -73,7 +65,7 @@ def test_outputs_that_are_missing_do_not_count():
 
 def test_periodic_inputs():
     truth = GP(PeriodicInputs(SE(0.15), (1.0,)), noise=0.01)
-    batch = draw(truth, 40, 12)
+    batch = draw(truth, 80)
     fit = fit_gp(batch, candidates=CONSTANT, period=(1.0,))
     x = jnp.asarray([[0.1], [0.6]])
     assert_allclose(fit.process.kernel.cross(x, x + 3.0), fit.process.kernel.cross(x, x), rtol=1e-8)
@@ -95,7 +87,7 @@ def test_climatology_knows_means_and_variances_alone():
 
 
 def test_seconds_bound_the_candidates_and_wrong_arguments():
-    batch = draw(GP(SE(0.3), noise=0.02), 6, 4)
+    batch = draw(GP(SE(0.3), noise=0.02), 80)
     assert len(fit_gp(batch, seconds=0.0, max_iterations=2).candidates) == 1
     with pytest.raises(ValueError, match="expected at least one candidate"):
         fit_gp(batch, candidates=())
