@@ -10,8 +10,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from geomndp import build
-from geomndp.auto.early_stopping import CHUNK, rewound, train_validated
-from geomndp.auto.network_candidates import NetworkCandidate, cosine_adam, on_rows, with_length
+from geomndp.auto.cosine_adam import cosine_adam, restarted, with_length
+from geomndp.auto.early_stopping import CHUNK, train_validated
+from geomndp.auto.network_candidates import NetworkCandidate, on_rows
 from geomndp.data import FixedInputsGenerator
 from geomndp.train import adam
 from geomndp.train.step import TrainState
@@ -119,12 +120,18 @@ def test_a_kill_changes_nothing(candidate, tmp_path):
         assert_array_equal(point.values, expected.values)
 
 
-def test_a_rewound_state_keeps_its_parameters(candidate):
-    state = _run(candidate, np.arange(20)).state
-    back = rewound(state, 7)
-    assert int(back.step) == 7 and int(back.optimiser[-1].step) == 7
-    assert_array_equal(back.params, state.params)
-    assert float(back.optimiser[-1].total) == 4 * CHUNK
+def test_a_restart_goes_on_from_the_parameters_at_low_rates(candidate):
+    rows, steps = np.arange(30), 40 * CHUNK
+    params = _run(candidate, rows).points[-1].params
+    trainer, state = candidate.start(rows, steps=steps, key=jr.key(3))
+    state = restarted(state, params, steps - CHUNK)
+    run = train_validated(
+        trainer, state, steps=steps, every=CHUNK, validate=lambda s: np.ones(1), mean=np.mean
+    )
+    (point,) = run.points
+    assert point.step == steps
+    moved = np.abs(point.params - params).max()
+    assert 0 < moved < CHUNK * 1e-2 * candidate.plan.peak_learning_rate + CHUNK * 1e-5
 
 
 def test_divergence_ends_the_training(candidate):

@@ -139,7 +139,7 @@ def build(
     if labels is not None and len(labels) != len(functions.x):
         raise ValueError(f"expected {len(functions.x)} groups, one per function, got {len(labels)}")
     loss = default_loss(codomain)
-    return TrainingPlan(model, data, loss, peak, words, functions, labels, ordered)
+    return TrainingPlan(model, data, loss, peak, words, functions, labels, ordered, not options)
 
 
 def training_stream(

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 
 from geomndp import _atomic_io
@@ -124,22 +123,3 @@ def _read(folder: Path, upto: int) -> list[ValidationPoint]:
 def _write(folder: Path, point: ValidationPoint) -> None:
     with _atomic_io.replacing(folder / f"point-{point.step:08d}.npz") as temporary:
         np.savez(temporary, **point._asdict())  # pyright: ignore
-
-
-def rewound(state: TrainState, step: int) -> TrainState:
-    """The state as it would be at another step of its learning rates, with the same parameters.
-
-    Args:
-        state: A state.
-        step: The step.
-
-    Returns:
-        Same parameters, average and moments; all counts of steps are `step`.
-    """
-
-    def count(leaf: Any) -> Any:
-        counts = jax.numpy.issubdtype(leaf.dtype, jax.numpy.integer) and leaf.ndim == 0
-        return jax.numpy.full_like(leaf, step) if counts else leaf
-
-    optimiser = jax.tree.map(count, state.optimiser)
-    return TrainState(state.params, state.ema_params, optimiser, count(state.step), state.key)

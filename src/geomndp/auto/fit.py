@@ -1,4 +1,4 @@
-"""`gn.fit`: train a model, or what a plan says."""
+"""`gn.fit`: fit a plan by selection, or train one model."""
 
 from __future__ import annotations
 
@@ -6,55 +6,115 @@ from collections.abc import Sequence
 from os import PathLike
 from typing import Any
 
+import jax.random as jr
+import numpy as np
+
+from geomndp import _validation
 from geomndp._deprecated import translate
 from geomndp._types import Batch
+from geomndp.auto.budget import DEFAULT_MINUTES
 from geomndp.auto.plan import TrainingPlan
 from geomndp.data import AbstractGenerator
 from geomndp.model import Model, fit as fit_model
-from geomndp.model.inputs import Seed
-from geomndp.train import DenoisingLoss, History
+from geomndp.model.inputs import Seed, as_key
+from geomndp.train import DenoisingLoss
 
 
 def fit(
     model: Model | TrainingPlan,
     data: AbstractGenerator | Sequence[AbstractGenerator] | Batch | None = None,
     *,
-    steps: int,
+    steps: int | None = None,
+    minutes: float | int | None = None,
     key: Seed,
     loss: DenoisingLoss | None = None,
     directory: str | PathLike[str] | None = None,
     notes: dict[str, Any] | None = None,
     **options: Any,
-) -> tuple[Model, History]:
-    """Train a model.
+) -> tuple[Any, Any]:
+    """Fit a plan within a time, choosing between simple and learnt laws; or train one model.
+
+    A plan without `steps` is fitted by selection: a fifth of the functions is held out (of fewer
+    than 40 functions each fifth in turn), Gaussian processes and networks are fitted to the others
+    and compared by the log-density of held-out values given contexts; the best law, or mixture, is
+    fitted to all functions. Simple laws win ties. With `steps`, or a model, one network is trained.
 
     Args:
-        model: A model with a `NetworkScore`, or a plan of `gn.build`, which has its own data, loss
-            and options.
+        model: A plan of `gn.build`, which has its own data, loss and options, or a model with a
+            `NetworkScore`.
         data: A generator of fresh functions, several that are interleaved, or a batch of functions
             in the data's units.
-        steps: Number of training steps.
+        steps: Number of training steps of one network.
+        minutes: Time for a selection; by default until validation stops improving, at most 5.
         key: Random key or seed of the whole run.
         loss: Loss of a batch; the plain denoising loss by default.
-        directory: Folder for `log.csv`, `checkpoints/` and, when done, the model: `gn.load` and
-            `geomndp condition` take the folder. Re-running the call resumes from the last
-            checkpoint; a call with other data or settings is refused.
+        directory: Folder for the run and, when done, the model: `gn.load` and `geomndp condition`
+            take the folder. Re-running the call resumes where it was stopped; a call with other
+            data or settings is refused.
         notes: Metadata (JSON) to save with the model.
-        **options: Those of `geomndp.train.fit_score`: `quiet`, `devices`, `optimiser`, ...
+        **options: `quiet`; with `steps` also those of `geomndp.train.fit_score`: `devices`, ...
 
     Returns:
-        The trained model, with averaged parameters, and the history of the run.
+        By selection a `Model`, `ProcessModel` or `MixtureProcess`, and a `SelectionReport` to
+        print. With `steps` the trained model, with averaged parameters, and the history of the run.
 
     Raises:
         ValueError: If there is nothing to train or to learn from, or the folder holds another run.
 
     Example:
-        `model, history = gn.fit(plan, steps=3000, key=0, directory="run")`
+        `model, report = gn.fit(plan, minutes=3, key=0, directory="run")`
     """
     if isinstance(model, TrainingPlan):
+        if steps is None and _selects(model, minutes, data, loss, options):
+            from geomndp.auto.selection import select  # only here: its imports take a second
+
+            limit = DEFAULT_MINUTES if minutes is None else float(minutes)
+            settings = {
+                "directory": directory,
+                "notes": notes,
+                "quiet": options.get("quiet", False),
+            }
+            return select(model, minutes=limit, seed=as_seed(key), **settings)
+        steps = _checked(steps, minutes)
         options = translate("geomndp.train.fit.fit_score", options)
         options = {**model.options(steps), **options}
         loss = model.loss if loss is None else loss
         model, data = model.model, model.data if data is None else data
     common = {"loss": loss, "directory": directory, "notes": notes}
-    return fit_model(model, data, steps=steps, key=key, **common, **options)
+    return fit_model(model, data, steps=_checked(steps, minutes), key=key, **common, **options)
+
+
+def _selects(plan: TrainingPlan, minutes: Any, data: Any, loss: Any, options: dict) -> bool:
+    """Whether a plan is fitted by selection; refuse what that cannot take."""
+    if minutes is not None:
+        _validation.positive(minutes=minutes)
+    given = [name for name, value in (("data", data), ("loss", loss)) if value is not None]
+    given += [name for name in options if name != "quiet"]
+    if given:
+        raise ValueError(f"expected steps=... beside {given[0]}, got none")
+    if plan.functions is None or plan.functions.variables.codomain != "real":
+        raise ValueError("expected steps=... for tracks on the sphere, got none")
+    return True
+
+
+def _checked(steps: int | None, minutes: Any) -> int:
+    """The number of steps of one training."""
+    if minutes is not None:
+        raise ValueError("expected minutes=... for a plan of gn.build, without steps, got both")
+    if steps is None:
+        raise ValueError("expected steps=... to train a model, got none")
+    return steps
+
+
+def as_seed(key: Seed) -> int:
+    """A seed from a seed or a random key.
+
+    Args:
+        key: Seed or random key.
+
+    Returns:
+        A non-negative integer, the same for the same key.
+    """
+    if isinstance(key, int):
+        return key
+    return int(np.asarray(jr.key_data(as_key(key))).astype(np.uint64).sum() % (2**31))

@@ -106,7 +106,7 @@ def cross_validated(
 
 
 def _subset(members: Sequence[HeldOut], rows: np.ndarray) -> list[HeldOut]:
-    return [HeldOut(*(values[rows] for values in member)) for member in members]
+    return [member.take(rows) for member in members]
 
 
 def best_mixture(candidates: Mapping[str, HeldOut], tasks: ValidationTasks) -> WeightedCandidates:

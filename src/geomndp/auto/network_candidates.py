@@ -9,75 +9,28 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
 
-from geomndp._types import Array, PRNGKeyArray
+from geomndp._types import PRNGKeyArray
+from geomndp.auto.cosine_adam import with_length
 from geomndp.auto.early_stopping import CHUNK
 from geomndp.auto.held_out import target_log_likelihood
 from geomndp.auto.plan import TrainingPlan
+from geomndp.auto.units import tasks_in_units
 from geomndp.auto.validation import ValidationTasks
-from geomndp.data import AbstractGenerator, FixedInputsGenerator, ResampledGenerator
+from geomndp.data import AbstractGenerator, FixedInputsGenerator, Normaliser, ResampledGenerator
+from geomndp.gp import AbstractGP
 from geomndp.model import Model
 from geomndp.score import NetworkScore
 from geomndp.train.loop import init_interleaved
 from geomndp.train.step import Trainer, TrainState, train_steps
 
 EMA_DECAY = 0.99
-START_RATE, END_RATE, WARMUP = 1e-4, 1e-5, 1 / 30
-
-
-class CosineState(NamedTuple):
-    """Steps done, and the length of the schedule in steps."""
-
-    step: Array
-    total: Array
-
-
-def cosine_adam(peak: float) -> optax.GradientTransformation:
-    """Adam with warm-up and cosine decay like `train.adam`, its length a part of the state.
-
-    Args:
-        peak: Highest learning rate.
-
-    Returns:
-        An optax optimiser; `with_length` sets the length of a new state.
-    """
-
-    def init(params: Any) -> CosineState:
-        return CosineState(jnp.zeros((), jnp.int32), jnp.ones((), jnp.float32))
-
-    def update(updates: Any, state: CosineState, params: Any = None):
-        share = state.step.astype(jnp.float32) / state.total
-        rising = START_RATE + (peak - START_RATE) * share / WARMUP
-        angle = jnp.pi * jnp.clip((share - WARMUP) / (1 - WARMUP), 0.0, 1.0)
-        falling = END_RATE + 0.5 * (peak - END_RATE) * (1 + jnp.cos(angle))
-        rate = jnp.where(share < WARMUP, rising, falling)
-        scaled = jax.tree.map(lambda leaf: -rate.astype(leaf.dtype) * leaf, updates)
-        return scaled, CosineState(state.step + 1, state.total)
-
-    schedule = optax.GradientTransformation(init, update)  # pyright: ignore[reportArgumentType]
-    return optax.chain(optax.clip_by_global_norm(1.0), optax.scale_by_adam(), schedule)
-
-
-def with_length(state: TrainState, steps: int) -> TrainState:
-    """Set the length of the schedule of learning rates.
-
-    Args:
-        state: A state whose optimiser is `cosine_adam`.
-        steps: Length in steps.
-
-    Returns:
-        The state with that length.
-    """
-    *others, schedule = state.optimiser
-    total = jnp.full_like(schedule.total, steps)
-    optimiser = (*others, CosineState(schedule.step, total))
-    return dataclasses.replace(state, optimiser=optimiser)
 
 
 class NetworkCandidate(NamedTuple):
@@ -87,11 +40,13 @@ class NetworkCandidate(NamedTuple):
         name: Its name in the report.
         plan: Untrained model, training functions in its units, loss and learning rate.
         optimiser: Made once: programs compiled with it serve again.
+        base: The process that it corrects, if any, with plain numbers as parameters.
     """
 
     name: str
     plan: TrainingPlan
     optimiser: optax.GradientTransformation
+    base: AbstractGP | None = None
 
     def start(
         self, rows: np.ndarray, *, steps: int, key: PRNGKeyArray
@@ -125,15 +80,47 @@ class NetworkCandidate(NamedTuple):
         return self.plan.model.score
 
     def model(self, score: NetworkScore) -> Model:
-        """The model with a trained score, which knows contexts."""
-        score = dataclasses.replace(score, conditional=self.plan.data.conditional)
+        """The model with a trained score, which knows contexts, in the data's units."""
+        score = dataclasses.replace(self._conditional(score), base=self.base)
         return dataclasses.replace(self.plan.model, score=score)
 
-    def validate(
-        self, score: NetworkScore, tasks: ValidationTasks, *, key: PRNGKeyArray
-    ) -> np.ndarray:
-        """Nats per target value of every task under the model with a score."""
-        return target_log_likelihood(self.model(score), tasks, key=key) / tasks.num_values()
+    def _conditional(self, score: NetworkScore) -> NetworkScore:
+        return dataclasses.replace(score, conditional=self.plan.data.conditional)
+
+    @property
+    def units(self) -> Normaliser:
+        """Units of the model."""
+        return self.plan.model.normaliser or Normaliser()
+
+    def in_own_units(self, score: NetworkScore) -> Model:
+        """The model with a score, for values in its own units."""
+        score = self._conditional(score)
+        return dataclasses.replace(self.plan.model, score=score, normaliser=None, variables=None)
+
+
+class NetworkValidation:
+    """Nats per target value of validation tasks under a network, task by task."""
+
+    def __init__(self, candidate: NetworkCandidate, tasks: ValidationTasks, key: PRNGKeyArray):
+        """Convert the tasks to the network's units.
+
+        Args:
+            candidate: The network.
+            tasks: Tasks in the data's units.
+            key: Random key of the probes, the same at every call.
+        """
+        self.candidate, self.tasks, self.key = candidate, tasks, key
+        self._own, self._log_jacobian, _ = tasks_in_units(tasks, candidate.units)
+
+    def __call__(self, score: NetworkScore) -> np.ndarray:
+        """Measure a score; shape (tasks,)."""
+        model = self.candidate.in_own_units(score)
+        nats = target_log_likelihood(model, self._own, key=self.key) + self._log_jacobian
+        return nats / self.tasks.num_values()
+
+    def mean(self, values: np.ndarray) -> float:
+        """Mean over kinds and functions."""
+        return float(self.tasks.by_function(values).mean())
 
 
 class NetworkTiming(NamedTuple):
@@ -167,10 +154,10 @@ def time_network(
     begin = time.monotonic()
     state, _ = jax.block_until_ready(train_steps(trainer, state, CHUNK))
     step = (time.monotonic() - begin) / CHUNK
-    score = trainer.score(state.ema_params)
-    candidate.validate(score, tasks, key=key)
+    score, validation = trainer.score(state.ema_params), NetworkValidation(candidate, tasks, key)
+    validation(score)
     begin = time.monotonic()
-    candidate.validate(score, tasks, key=key)
+    validation(score)
     return NetworkTiming(step, time.monotonic() - begin)
 
 

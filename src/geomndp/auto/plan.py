@@ -34,6 +34,7 @@ class TrainingPlan:
             drawn; None where there are none to choose by.
         groups: One label per function: functions of one label are held out together.
         ordered: Whether the functions follow each other in time: the last ones are held out.
+        resizable: Whether a fit may make the network smaller where time is short.
     """
 
     model: Model
@@ -44,6 +45,7 @@ class TrainingPlan:
     functions: Functions | None = None
     groups: tuple[str, ...] | None = None
     ordered: bool = False
+    resizable: bool = True
 
     peak = renamed_attribute("peak_learning_rate")
     choices = renamed_attribute("description")

@@ -49,6 +49,15 @@ class ValidationTasks(NamedTuple):
         function, kind = self.function[rows], self.kind[rows]
         return ValidationTasks(x, y, mask, context, self.num_context, function, kind)
 
+    def contexts(self) -> ValidationTasks:
+        """Tasks of the same shapes whose targets are the contexts, given nothing."""
+        size = self.num_context
+        x, y = self.x.copy(), self.y.copy()
+        mask, none = np.zeros_like(self.mask), np.zeros_like(self.mask)
+        rows = slice(size, 2 * size)
+        x[:, rows], y[:, rows], mask[:, rows] = x[:, :size], y[:, :size], self.context[:, :size]
+        return self._replace(x=x, y=y, mask=mask, context=none)
+
     def spread(self, most: int) -> ValidationTasks:
         """The tasks of at most so many functions, evenly spread over them."""
         chosen = _spread(np.unique(self.function), most)
@@ -94,7 +103,7 @@ def validation_tasks(
     rng = np.random.default_rng([seed, 1])
     kinds = KINDS if x.shape[2] == 1 else KINDS[:2]
     drawn = []
-    there = mask if mask.ndim == 2 else mask.any(axis=2)
+    there = mask if mask.ndim == 2 else np.asarray(mask.any(axis=2))
     able = rows[there[rows].sum(axis=1) > 1]
     for row in _spread(able, MAX_FUNCTIONS):
         points = np.flatnonzero(there[row])
@@ -104,7 +113,8 @@ def validation_tasks(
     if not drawn:
         raise ValueError("expected held-out functions with at least 2 points, got none")
     num_context = max(len(context) for _, _, context, _ in drawn)
-    num_targets = max(len(targets) for _, _, _, targets in drawn)
+    # As many rows for targets as for contexts at least: contexts are measured by the same program.
+    num_targets = max(num_context, *(len(targets) for _, _, _, targets in drawn))
     index = np.zeros((len(drawn), num_context + num_targets), int)
     real = np.zeros(index.shape)
     for i, (_, _, context, targets) in enumerate(drawn):

@@ -4,6 +4,7 @@ import abc
 from typing import TYPE_CHECKING
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -25,6 +26,9 @@ def matmul(a: Array, b: Array) -> Array:
         a: Shape (..., n, m).
         b: Shape (..., m, k).
     """
+    if a.ndim == b.ndim == 2:
+        # No preferred type: under `vmap` outside of `jax.enable_x64` it would become float32.
+        return jax.lax.dot(a, b, precision="highest")
     return jnp.matmul(a, b, precision="highest")
 
 

@@ -1,0 +1,164 @@
+"""Simple Gaussian candidates: climatology, pooled processes, shrunk covariances, by transform."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax.random as jr
+import numpy as np
+
+from geomndp.auto.held_out import HeldOut, held_out_in_units
+from geomndp.auto.plan import TrainingPlan
+from geomndp.auto.units import functions_in_units, with_transform
+from geomndp.auto.validation import ValidationTasks
+from geomndp.baselines import (
+    CANDIDATES,
+    Candidate,
+    GaussianFit,
+    fit_climatology,
+    fit_gp,
+    fit_shrunk_gaussian,
+    refit,
+)
+from geomndp.data import Normaliser, fit_transforms
+from geomndp.gp import GP
+from geomndp.kernels import Scaled
+
+IDENTITY = "identity"
+Forms = dict[str, tuple[Candidate, ...]]
+"""Forms of pooled processes to try, by the name of the outputs' transform."""
+
+
+class GaussianCandidate(NamedTuple):
+    """A fitted simple model in the units of a normaliser.
+
+    Attributes:
+        fit: The fit.
+        units: Units of its values.
+    """
+
+    fit: GaussianFit
+    units: Normaliser
+
+    def law(self, factor: float = 1.0) -> GP:
+        """The law in the model's units, all variances multiplied by a factor."""
+        assert self.fit.process is not None
+        return scaled(self.fit.process, factor)
+
+    def measure(self, tasks: ValidationTasks, factor: float = 1.0) -> HeldOut:
+        """Log-densities of tasks in the data's units."""
+        return held_out_in_units(self.law(factor), self.units, tasks, key=jr.key(0))
+
+
+def scaled(process: GP, factor: float) -> GP:
+    """The process with all its covariances multiplied by a factor.
+
+    Args:
+        process: A Gaussian process.
+        factor: The factor, positive.
+
+    Returns:
+        The process.
+    """
+    if factor == 1.0:
+        return process
+    noise = [factor * float(value) for value in np.atleast_1d(process.noise)]
+    return GP(
+        Scaled(factor, process.kernel), process.mean, tuple(noise) if len(noise) > 1 else noise[0]
+    )
+
+
+class GaussianData:
+    """Functions of a plan in the units of every transform that they allow."""
+
+    def __init__(self, plan: TrainingPlan, transforms: tuple[str, ...] | None = None):
+        """Read the plan.
+
+        Args:
+            plan: A plan with functions and units.
+            transforms: Names of the transforms; by default all that the values allow.
+        """
+        assert plan.functions is not None
+        units = plan.model.normaliser or Normaliser()
+        batch = functions_in_units(plan.functions, Normaliser())
+        if batch.mask.ndim == 3:
+            batch = batch._replace(mask=batch.mask.min(axis=2))
+        allowed = fit_transforms(batch)
+        names = tuple(allowed) if transforms is None else transforms
+        self.ordered = plan.ordered
+        self.units = {name: with_transform(units, plan.functions, allowed[name]) for name in names}
+        self.functions = {
+            name: functions_in_units(plan.functions, own) for name, own in self.units.items()
+        }
+        d = plan.functions.x.shape[2]
+        periods = units.model_periods
+        self.period = tuple(length or None for length in periods) if any(periods) else None
+        self.groups = tuple((i,) for i in range(d)) if len(units.x_scale) > 1 else None
+
+    def fit(
+        self, rows: np.ndarray, validation: np.ndarray, forms: Forms, seconds: float | None = None
+    ) -> dict[str, GaussianCandidate]:
+        """Fit all simple models to some functions.
+
+        Args:
+            rows: Functions to fit.
+            validation: Held-out functions, by which the form of a pooled process is chosen.
+            forms: Forms to try.
+            seconds: Time after which no further form of a transform is tried.
+
+        Returns:
+            Candidates by name.
+        """
+        found: dict[str, GaussianCandidate] = {}
+        for name, candidates in forms.items():
+            functions, units = self.functions[name], self.units[name]
+            pooled = fit_gp(
+                functions,
+                train=rows,
+                validation=validation,
+                period=self.period,
+                groups=self.groups,
+                candidates=candidates,
+                seconds=seconds,
+            )
+            shrunk = fit_shrunk_gaussian(functions, pooled, train=rows, ordered=self.ordered)
+            ending = "" if name == IDENTITY else f", {name}"
+            found[f"GP{ending}"] = GaussianCandidate(pooled, units)
+            if shrunk.process is not None:
+                found[f"shrunk covariance{ending}"] = GaussianCandidate(shrunk, units)
+        climatology = fit_climatology(self.functions[IDENTITY], train=rows)
+        if climatology.process is not None:
+            found["climatology"] = GaussianCandidate(climatology, self.units[IDENTITY])
+        return found
+
+    def refit(self, name: str, fits: dict[str, GaussianCandidate]) -> GaussianCandidate:
+        """Fit a chosen candidate to all functions.
+
+        Args:
+            name: Name of the candidate.
+            fits: The candidates of a split.
+
+        Returns:
+            The candidate, of the same form.
+        """
+        kind, _, transform = name.partition(", ")
+        functions = self.functions[transform or IDENTITY]
+        if kind == "climatology":
+            return fits[name]._replace(fit=fit_climatology(functions))
+        pooled = refit(fits[name.replace(kind, "GP", 1)].fit, functions)
+        if kind != "GP":
+            shrunk = fit_shrunk_gaussian(functions, pooled, ordered=self.ordered)
+            pooled = shrunk if shrunk.process is not None else fits[name].fit
+        return fits[name]._replace(fit=pooled)
+
+
+def all_forms(transforms: tuple[str, ...]) -> Forms:
+    """Six forms of pooled processes for values as they are, two for every transform.
+
+    Args:
+        transforms: Names of the transforms.
+
+    Returns:
+        Forms by transform.
+    """
+    return {name: CANDIDATES[:6] if name == IDENTITY else CANDIDATES[:2] for name in transforms}

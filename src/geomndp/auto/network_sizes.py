@@ -1,0 +1,93 @@
+"""Networks that teach themselves something in the time there is: smaller ones on slow machines."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, cast
+
+import equinox as eqx
+import jax
+
+from geomndp._types import PRNGKeyArray
+from geomndp.auto.plan import TrainingPlan
+from geomndp.data import AbstractGenerator, FixedInputsGenerator, ResampledGenerator
+from geomndp.nets import AbstractNet, BiDimensionalAttention, RelativeAttention
+from geomndp.score import NetworkScore
+
+FLOPS = 1.5e10
+"""Floating-point operations per second that a small network reaches on two cores."""
+MIN_STEPS = 2000
+"""Steps that a size should allow in its time."""
+SIZES = ((64, 5, 64), (64, 4, 32), (32, 3, 64), (32, 3, 32), (32, 2, 32))
+"""Width, layers and functions per batch, from large to small."""
+MAX_POINTS = 96
+"""Points of a function in a batch."""
+GRAPH_BATCH = 16
+"""Functions per batch of a network on graphs."""
+
+
+def step_operations(net: AbstractNet, batch_size: int, points: int) -> float:
+    """Floating-point operations of a training step with attention, roughly.
+
+    Args:
+        net: The network.
+        batch_size: Functions per batch.
+        points: Points of a function.
+
+    Returns:
+        Six per parameter and point, and those of attention between all points.
+    """
+    weights = sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(net, eqx.is_array)))
+    config = net.config.to_dict()
+    attention = 12 * config.get("num_layers", 1) * config.get("width", 32) * points
+    return batch_size * points * (6.0 * weights + attention)
+
+
+def num_points(data: AbstractGenerator) -> int:
+    """Points of a function in a batch."""
+    if isinstance(data, FixedInputsGenerator):
+        return len(data.x)
+    assert isinstance(data, ResampledGenerator)
+    return min(data.functions.x.shape[1], data.max_points or data.functions.x.shape[1])
+
+
+def resized(plan: TrainingPlan, seconds: float, *, key: PRNGKeyArray) -> TrainingPlan:
+    """The plan with the largest network that can be trained in so many seconds.
+
+    Args:
+        plan: A plan; one whose network the user chose stays as it is.
+        seconds: Time of a training.
+        key: Random key of new parameters.
+
+    Returns:
+        The plan.
+    """
+    score = plan.model.score
+    if not plan.resizable or not isinstance(score, NetworkScore):
+        return plan
+    net, data = score.net, plan.data
+    if isinstance(data, ResampledGenerator) and num_points(data) > MAX_POINTS:
+        data = dataclasses.replace(data, max_points=MAX_POINTS)
+    if not isinstance(net, RelativeAttention | BiDimensionalAttention):
+        size = min(data.batch_size, GRAPH_BATCH)
+        return dataclasses.replace(plan, data=dataclasses.replace(data, batch_size=size))
+    config = net.config.to_dict()
+    smaller, batch_size = net, data.batch_size
+    for width, num_layers, size in SIZES:
+        if width > config["width"] or num_layers > config["num_layers"]:
+            continue
+        smaller = _remade(net, key=key, width=width, num_layers=num_layers)
+        batch_size = min(size, data.batch_size)
+        operations = step_operations(smaller, batch_size, num_points(data))
+        if operations * MIN_STEPS <= seconds * FLOPS:
+            break
+    data = dataclasses.replace(data, batch_size=batch_size)
+    model = dataclasses.replace(plan.model, score=dataclasses.replace(score, net=smaller))
+    return dataclasses.replace(plan, model=model, data=data)
+
+
+def _remade(net: AbstractNet, *, key: PRNGKeyArray, **changes: Any) -> AbstractNet:
+    """A network of another configuration with new parameters."""
+    make = cast(Callable[..., AbstractNet], type(net))
+    return make(**net.config.replace(**changes).to_dict(), key=key)

@@ -1,0 +1,206 @@
+"""Train networks within their budgets: fold by fold, stopped in time, refitted on all functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+
+from geomndp._types import PRNGKeyArray
+from geomndp.auto.budget import NetworkSchedule
+from geomndp.auto.cosine_adam import restarted
+from geomndp.auto.early_stopping import CHUNK, ValidatedRun, train_validated
+from geomndp.auto.held_out import HeldOut, held_out_in_units
+from geomndp.auto.network_candidates import NetworkCandidate, NetworkValidation
+from geomndp.auto.split import ValidationSplit
+from geomndp.auto.validation import ValidationTasks
+from geomndp.model import Model, with_support
+from geomndp.train.step import Trainer
+
+PATIENCE = 4
+"""Validations in a row without a better one, after which a training ends."""
+Log = Callable[[str], None]
+
+
+class TrainedNetwork(NamedTuple):
+    """A network that was trained with validation.
+
+    Attributes:
+        candidate: The network of the first fold.
+        schedule: Its budget.
+        best_step: Steps with the best mean validation over the folds.
+        models: One model per fold with the parameters of that step, in their own units.
+        params: Averaged parameters of the first fold at that step.
+        rows: Tasks that measured it, as indices into all tasks.
+        held_out: Log-densities of these tasks.
+    """
+
+    candidate: NetworkCandidate
+    schedule: NetworkSchedule
+    best_step: int
+    models: tuple[Model, ...]
+    params: np.ndarray
+    rows: np.ndarray
+    held_out: HeldOut
+
+    def measured_on(self, rows: np.ndarray) -> HeldOut:
+        """Log-densities of some of its tasks, given by their indices among all tasks."""
+        order = np.argsort(self.rows)
+        return self.held_out.take(order[np.searchsorted(self.rows, rows, sorter=order)])
+
+
+def fold_tasks(
+    tasks: ValidationTasks, split: ValidationSplit, num_functions: int
+) -> tuple[np.ndarray, ValidationTasks]:
+    """Tasks of some held-out functions of a split, and their indices among all tasks.
+
+    Args:
+        tasks: Tasks of all splits.
+        split: The split.
+        num_functions: Most functions.
+
+    Returns:
+        Indices, and the tasks.
+    """
+    own = np.flatnonzero(np.isin(tasks.function, split.held_out))
+    chosen = np.unique(tasks.take(own).spread(num_functions).function)
+    rows = own[np.isin(tasks.function[own], chosen)]
+    return rows, tasks.take(rows)
+
+
+def train_network(
+    on_fold: Callable[[int], NetworkCandidate],
+    splits: Sequence[ValidationSplit],
+    tasks: ValidationTasks,
+    schedule: NetworkSchedule,
+    *,
+    key: PRNGKeyArray,
+    folder: Path | None,
+    log: Log,
+) -> TrainedNetwork | None:
+    """Train a network on the folds of its budget, and measure it at its best step.
+
+    Args:
+        on_fold: The network of every fold.
+        splits: All splits.
+        tasks: Tasks of all splits.
+        schedule: Its budget.
+        key: Random key.
+        folder: Keeps checkpoints and validation points; None for nowhere.
+        log: Called with a line at every validation.
+
+    Returns:
+        The network; None if every training diverged.
+    """
+    runs: list[_FoldRun] = []
+    probe_key, steps = jr.fold_in(key, 0), schedule.steps
+    for fold, split in enumerate(splits[: schedule.num_folds]):
+        candidate = on_fold(fold)
+        rows, own = fold_tasks(tasks, split, schedule.num_functions)
+        trainer, state = candidate.start(
+            split.train, steps=schedule.steps, key=jr.fold_in(key, fold + 1)
+        )
+        validation = NetworkValidation(candidate, own, probe_key)
+
+        where = f"{candidate.name}, fold {fold + 1}" if fold else candidate.name
+
+        def report(step: int, value: float, where: str = where, end: int = steps) -> None:
+            log(f"{where}: step {step} of {end}, held-out {value:.3f}")
+
+        run = train_validated(
+            trainer,
+            state,
+            steps=steps,
+            every=schedule.every,
+            validate=validation,
+            mean=validation.mean,
+            patience=PATIENCE if fold == 0 else None,
+            folder=None if folder is None else folder / candidate.name / f"fold-{fold + 1}",
+            settings={"schedule": list(schedule), "train": split.train.tolist()},
+            log=report,
+        )
+        if not run.points:
+            break
+        steps = run.points[-1].step
+        runs.append(_FoldRun(trainer, run, rows, validation))
+    return _measured(schedule, runs, tasks, probe_key) if runs else None
+
+
+class _FoldRun(NamedTuple):
+    """The training of one fold, and its tasks."""
+
+    trainer: Trainer
+    run: ValidatedRun
+    rows: np.ndarray
+    validation: NetworkValidation
+
+    def mean(self, point: int) -> float:
+        """Mean validation at a point."""
+        return self.validation.mean(self.run.points[point].values)
+
+
+def _measured(
+    schedule: NetworkSchedule, runs: list[_FoldRun], tasks: ValidationTasks, probe_key: PRNGKeyArray
+) -> TrainedNetwork:
+    """The best step of all folds together, and the log-densities there."""
+    length = min(len(fold.run.points) for fold in runs)
+    best = int(np.argmax([np.mean([fold.mean(i) for fold in runs]) for i in range(length)]))
+    models, measured = [], []
+    for fold in runs:
+        candidate = fold.validation.candidate
+        score = fold.trainer.score(jnp.asarray(fold.run.points[best].params))
+        models.append(candidate.in_own_units(score))
+        own = tasks.take(fold.rows)
+        measured.append(held_out_in_units(models[-1], candidate.units, own, key=probe_key))
+    held = HeldOut(*(np.concatenate(values) for values in zip(*measured, strict=True)))
+    point, rows = runs[0].run.points[best], np.concatenate([fold.rows for fold in runs])
+    first = runs[0].validation.candidate
+    return TrainedNetwork(first, schedule, point.step, tuple(models), point.params, rows, held)
+
+
+def refit_network(
+    network: TrainedNetwork,
+    on_all: NetworkCandidate,
+    num_train: int,
+    count: int,
+    *,
+    key: PRNGKeyArray,
+) -> Model:
+    """Train the network on all functions.
+
+    From the start, for as many steps as were best, scaled by the number of functions; where the
+    budget does not allow it, from the parameters of the first fold at low learning rates.
+
+    Args:
+        network: The network.
+        on_all: The candidate whose base, if any, was fitted to all functions.
+        num_train: Functions of its first fold.
+        count: Number of all functions.
+        key: Random key.
+
+    Returns:
+        The model, in the data's units, with a record of its training.
+    """
+    schedule = network.schedule
+    steps = max(CHUNK, round(network.best_step * count / num_train / CHUNK) * CHUNK)
+    again = steps <= schedule.refit_steps
+    candidate = on_all if again else network.candidate
+    trainer, state = candidate.start(np.arange(count), steps=schedule.steps, key=key)
+    if not again:
+        steps = schedule.steps
+        state = restarted(state, network.params, steps - min(schedule.refit_steps, steps // 3))
+    run = train_validated(
+        trainer,
+        state,
+        steps=steps,
+        every=steps,
+        validate=lambda score: np.zeros(1),
+        mean=np.mean,
+    )
+    params = run.points[-1].params if run.points else network.params
+    model = candidate.model(trainer.score(jnp.asarray(params)))
+    return with_support(model, candidate.plan.data, candidate.plan.loss)

@@ -1,0 +1,133 @@
+"""Functions and tasks in the units of a normaliser, in double precision."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from geomndp._types import Batch
+from geomndp.auto.plan import TrainingPlan
+from geomndp.auto.validation import ValidationTasks
+from geomndp.data import FixedInputsGenerator, Normaliser, ResampledGenerator
+from geomndp.tables import Functions
+
+
+def with_transform(units: Normaliser, functions: Functions, transform: tuple) -> Normaliser:
+    """Units of zero mean and unit variance per output after a transform; inputs stay.
+
+    Args:
+        units: Units without a transform.
+        functions: Functions in the data's units.
+        transform: Transforms of the outputs; none leaves the units as they are.
+
+    Returns:
+        The normaliser.
+    """
+    if not transform:
+        return units
+    plain = dataclasses.replace(units, y_shift=0.0, y_scale=1.0, transform=transform)
+    known = _by_value(functions.mask)
+    filled = np.where(known, functions.y, _first_values(functions.y, known))
+    values = np.where(known, np.asarray(plain.forward_y(filled)), np.nan).reshape(
+        -1, filled.shape[2]
+    )
+    scale = np.nanstd(values, axis=0)
+    return dataclasses.replace(
+        plain, y_shift=np.nanmean(values, axis=0), y_scale=np.where(scale > 0, scale, 1.0)
+    )
+
+
+def functions_in_units(functions: Functions, units: Normaliser) -> Batch:
+    """All functions in the model's units, float64 NumPy arrays.
+
+    Args:
+        functions: Functions in the data's units.
+        units: The model's units.
+
+    Returns:
+        A batch without contexts.
+    """
+    x, _ = _in_units(functions.x, functions.y, functions.rows, units)
+    known = _by_value(functions.mask)
+    filled = np.where(known, functions.y, _first_values(functions.y, known))
+    mask = functions.mask.astype(np.float64)
+    arrays: Any = (x, np.asarray(units.forward_y(filled)), mask, np.zeros_like(mask))
+    return Batch(*arrays)
+
+
+def _by_value(mask: Any) -> Any:
+    """A mask of points or of values as one that meets values (b, n, p)."""
+    return mask if mask.ndim == 3 else mask[..., None]
+
+
+def _first_values(y: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """One known value per output, which a transform allows, shape (p,)."""
+    known = np.broadcast_to(known, y.shape)
+    return np.array([column[there][0] for column, there in zip(y.T, known.T, strict=True)])
+
+
+def _in_units(x, y, mask, units: Normaliser) -> tuple[np.ndarray, np.ndarray]:
+    """Inputs and outputs; padding has the first real point's values, which a transform allows."""
+    real = mask > 0
+    first = np.argmax(real, axis=1)[:, None, None]
+    x, y = (
+        np.where(real[..., None], v, np.take_along_axis(v, first, axis=1)).astype(np.float64)
+        for v in (x, y)
+    )
+    return np.asarray(units.forward_x(x)), np.asarray(units.forward_y(y))
+
+
+def tasks_in_units(
+    tasks: ValidationTasks, units: Normaliser
+) -> tuple[ValidationTasks, np.ndarray, np.ndarray]:
+    """Tasks in the model's units, and the log-Jacobians of their targets and of their contexts.
+
+    Args:
+        tasks: Tasks in the data's units.
+        units: The model's units.
+
+    Returns:
+        Tasks, and nats to add to log-densities in the model's units, twice shape (tasks,).
+    """
+    first = np.argmax(tasks.mask > 0, axis=1)[:, None, None]
+    filled = np.where(
+        tasks.mask[..., None] > 0, tasks.y, np.take_along_axis(tasks.y, first, axis=1)
+    )
+    x, y = _in_units(tasks.x, tasks.y, tasks.mask, units)
+    with jax.enable_x64(True):
+        log_jacobian = jax.jit(jax.vmap(units.log_jacobian))
+        masks = (tasks.mask - tasks.context, tasks.context)
+        nats = [log_jacobian(jnp.asarray(filled), jnp.asarray(mask)) for mask in masks]
+    return tasks._replace(x=x, y=y), np.asarray(nats[0]), np.asarray(nats[1])
+
+
+def plan_in_units(plan: TrainingPlan, units: Normaliser) -> TrainingPlan:
+    """The plan with its model and training functions in other units of the outputs.
+
+    Args:
+        plan: A plan with functions.
+        units: The units.
+
+    Returns:
+        The plan.
+    """
+    if plan.functions is None or units == plan.model.normaliser:
+        return plan
+    batch = functions_in_units(plan.functions, units)
+    dtype = jnp.result_type(float)
+    y = jnp.asarray(batch.y, dtype)
+    data = plan.data
+    if isinstance(data, FixedInputsGenerator):
+        data = dataclasses.replace(data, y=y)
+    elif isinstance(data, ResampledGenerator):
+        mask = (
+            data.functions.mask if data.functions.mask.ndim == 3 else data.functions.mask[..., None]
+        )
+        y = jnp.where(mask > 0, y, 0.0)
+        data = dataclasses.replace(data, functions=data.functions._replace(y=y))
+    model = dataclasses.replace(plan.model, normaliser=units)
+    return dataclasses.replace(plan, model=model, data=data)

@@ -1,0 +1,108 @@
+"""Fits by selection: what is chosen on Gaussian data, kept in a folder, loaded and resumed."""
+
+import dataclasses
+import importlib
+import json
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+import xarray as xr
+
+from geomndp import build, fit, load
+from geomndp.auto import gaussian_candidates, network_timing
+from geomndp.auto.budget import NetworkSchedule
+from geomndp.baselines import CANDIDATES
+from geomndp.gp import GP
+from geomndp.kernels import SquaredExponential
+
+from .helper import TINY
+
+PROCESS = GP(SquaredExponential(1.0, 4.0), mean=lambda x: 10 + x, noise=0.1)
+
+
+@pytest.fixture(scope="module")
+def table():
+    x = jnp.linspace(0.0, 4.0, 7)[:, None]
+    y = jax.vmap(lambda key: PROCESS.sample(x, key=key))(jr.split(jr.key(0), 42))
+    return xr.Dataset({"y": (("function", "x"), np.asarray(y)[..., 0])}, {"x": np.asarray(x)[:, 0]})
+
+
+@pytest.fixture
+def one_form(monkeypatch):
+    """A single form of the pooled process: this is about what follows."""
+    monkeypatch.setattr(gaussian_candidates, "CANDIDATES", CANDIDATES[:1])
+
+
+def test_gaussian_data_are_given_a_gaussian_law(table, one_form, tmp_path):
+    """Without time for networks; the report says all, and the folder is a model."""
+    plan = build(table, symmetry="none", **TINY)
+    model, report = fit(plan, minutes=0.1, key=0, directory=tmp_path, quiet=True)
+    names = [result.name for result in report.candidates]
+    assert "GP" in names and "climatology" in names
+    by_name = {result.name: result.nats for result in report.candidates}
+    assert by_name["GP"] > by_name["climatology"] + 0.3
+    assert report.num_held_out == len(report.held_out[0]) == 8
+    assert 0.8 <= report.coverage["all"] <= 0.98
+    assert report.sentence() in model.report
+    x, y = np.array([0.5, 2.0]), np.array([10.0, 13.0])
+    exact = PROCESS.condition(jnp.asarray(x)[:, None], jnp.asarray(y)[:, None])
+    mean, std = exact.mean_and_std(jnp.asarray([[2.5]]))
+    law = model.condition(x, y)
+    assert abs(float(law.mean(np.array([[2.5]]))[0, 0]) - float(mean[0, 0])) < 0.5 * float(
+        std[0, 0]
+    )
+    again = load(tmp_path)
+    assert float(again.condition(x, y).log_prob([2.5], [12.0])) == pytest.approx(
+        float(law.log_prob([2.5], [12.0])), rel=1e-6
+    )
+    decided = json.loads((tmp_path / "plan.json").read_text())
+    assert decided["held_out"] == [list(report.held_out[0])] and decided["networks"] == {}
+
+
+def test_wrong_calls_are_refused_at_once(table):
+    plan = build(table, symmetry="none", **TINY)
+    with pytest.raises(ValueError, match=r"minutes=\.\.\. for a plan of gn.build, without steps"):
+        fit(plan, steps=3, minutes=1, key=0)
+    with pytest.raises(ValueError, match=r"expected steps=\.\.\. to train a model"):
+        fit(plan.model, plan.data, key=0)
+    with pytest.raises(ValueError, match=r"expected steps=\.\.\. beside optimiser"):
+        fit(plan, key=0, optimiser=None)
+    with pytest.raises(ValueError, match="minutes"):
+        fit(plan, key=0, minutes=-1)
+
+
+class Killed(Exception):
+    """Stands for the end of the process."""
+
+
+@pytest.mark.slow
+def test_a_kill_changes_nothing(table, one_form, monkeypatch, tmp_path):
+    """Killed inside the training of the second network, and again between stages."""
+    schedule = NetworkSchedule(40, 20, 4, 1, 20)
+    monkeypatch.setattr(network_timing, "network_schedule", lambda *a, **k: schedule)
+    plan = build(table, symmetry="none", **TINY)
+    options = {"minutes": 20, "key": 0, "quiet": True}
+    whole, expected = fit(plan, directory=tmp_path / "whole", **options)
+    selection = importlib.import_module("geomndp.auto.selection")
+    train, calls = selection.train_network, []
+
+    def killed(on_fold, *args, **kwargs):
+        calls.append(on_fold)
+        if len(calls) == 2:
+            raise Killed
+        return train(on_fold, *args, **kwargs)
+
+    monkeypatch.setattr(selection, "train_network", killed)
+    with pytest.raises(Killed):
+        fit(plan, directory=tmp_path / "parts", **options)
+    monkeypatch.setattr(selection, "train_network", train)
+    resumed, report = fit(plan, directory=tmp_path / "parts", **options)
+    same = dataclasses.replace(resumed, report=whole.report)  # but for the seconds
+    assert eqx.tree_equal(same, whole)
+    assert [r.nats for r in report.candidates] == [r.nats for r in expected.candidates]
+    assert report.chosen == expected.chosen
+    assert {"network", "corrected GP"} <= {r.name for r in report.candidates}
