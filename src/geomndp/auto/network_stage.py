@@ -23,7 +23,6 @@ from geomndp.train.step import Trainer
 
 PATIENCE = 4
 """Validations in a row without a better one, after which a training ends."""
-Log = Callable[[str], None]
 
 
 class TrainedNetwork(NamedTuple):
@@ -80,7 +79,7 @@ def train_network(
     *,
     key: PRNGKeyArray,
     folder: Path | None,
-    log: Log,
+    log: Callable[[str], None],
 ) -> TrainedNetwork | None:
     """Train a network on the folds of its budget, and measure it at its best step.
 
