@@ -22,15 +22,8 @@ from geomndp.model.support import warn_about_targets
 from geomndp.model.units import in_units, read_target_inputs, read_targets
 from geomndp.nets import with_capacity
 from geomndp.predictive import MOMENT_SAMPLES, LogProb
-from geomndp.samplers import (
-    AbstractSampler,
-    Amortised,
-    MomentMatching,
-    Observations,
-    Problem,
-    Samples,
-)
-from geomndp.samplers.base import require_whole_rows
+from geomndp.samplers import AbstractSampler, Amortised, MomentMatching, Observations, Problem
+from geomndp.samplers.base import Samples, require_whole_rows
 from geomndp.samplers.observations import no_observations
 from geomndp.samplers.problem import amortises
 from geomndp.tables import Variables, is_table, write_samples
