@@ -199,6 +199,23 @@ def test_hostile_files_are_refused_in_a_sentence(case, tmp_path):
     assert str(raised.value).startswith("expected ") and "\n" not in str(raised.value)
 
 
+def test_a_network_that_corrects_a_process_is_saved_with_it(learnt, tmp_path):
+    x = np.linspace(0, 1, 5)[:, None]
+    mean = KernelRegression.fit(SquaredExponential(0.4), x, np.sin(x), 0.1)
+    score = learnt.score.with_base(GP(SquaredExponential(0.5), mean, 0.01), key=jr.key(1))
+    model = dataclasses.replace(learnt, score=score)
+    model.save(tmp_path / "m", dtype="float16")
+    model.save(tmp_path / "m")
+    again = load(tmp_path / "m")
+    assert_allclose(again.score.base.mean.weights, mean.weights, rtol=0)
+    arguments = (jnp.asarray(0.3), jnp.asarray(x), jnp.asarray(np.cos(x)))
+    found, expected = (m.score(m.noising, *arguments) for m in (again, model))
+    assert_allclose(found, expected, rtol=1e-12)
+    change(tmp_path / "m.safetensors", lambda d: d.pop("base"))
+    with pytest.raises(ValueError, match="expected"):
+        load(tmp_path / "m")
+
+
 def test_only_registered_processes_are_saved(tmp_path, gp):
     class OwnGP(GP):
         """Of a user."""

@@ -20,7 +20,8 @@ from geomndp._progress import progress
 from geomndp.cli import geojson, table_files
 from geomndp.cli.input_tables import Tables, drop_missing, with_datetimes
 from geomndp.cli.predict_args import Condition, Predict
-from geomndp.model import Model, Posterior, load
+from geomndp.model import Posterior, load
+from geomndp.model.base import AbstractModel
 from geomndp.samplers import AbstractSampler, from_text
 from geomndp.summaries import describe
 from geomndp.tables import Variables, noise_from_km
@@ -40,7 +41,7 @@ def predict(command: Predict, tables: Tables) -> None:
         _write(command, posterior, names, targets)
 
 
-def _posterior(command: Predict, model: Model, names: Variables, table: Any) -> Posterior:
+def _posterior(command: Predict, model: AbstractModel, names: Variables, table: Any) -> Any:
     if not isinstance(command, Condition):
         return model.condition(time_origin=command.origin)
     if command.drop_missing:
@@ -50,7 +51,7 @@ def _posterior(command: Predict, model: Model, names: Variables, table: Any) -> 
 
 
 @contextmanager
-def _open_model(command: Predict) -> Iterator[tuple[Model, Variables]]:
+def _open_model(command: Predict) -> Iterator[tuple[AbstractModel, Variables]]:
     """The model and its names, on the device and in the precision of the command."""
     with jax.enable_x64(command.dtype == "float64"), jax.default_device(_device(command.device)):
         model = load(command.name)
@@ -90,7 +91,7 @@ def _with_noise(table: Any, obs_std: str, names: Variables) -> tuple[Any, Any]:
     return table.assign(**{VARIANCE: variance}), VARIANCE
 
 
-def _write(command: Predict, posterior: Posterior, names: Variables, targets: xr.Dataset) -> None:
+def _write(command: Predict, posterior: Any, names: Variables, targets: xr.Dataset) -> None:
     """Draw, summarise where the command says so, and write or print the result."""
     start = time.monotonic()
     result = _draw(command, posterior, targets)
@@ -113,19 +114,28 @@ def _write(command: Predict, posterior: Posterior, names: Variables, targets: xr
     print(json.dumps(record) if command.json else text)
 
 
-def _draw(command: Predict, posterior: Posterior, targets: xr.Dataset) -> xr.Dataset:
+def _draw(command: Predict, posterior: Any, targets: xr.Dataset) -> xr.Dataset:
     """Samples, those of the library's call with the same seed."""
-    options: dict[str, Any] = {"num_samples": command.num_samples}
-    options["sampler"] = _sampler(command, posterior)
+    learnt = _learnt(posterior)
+    sampler = _sampler(command, learnt)
     with progress("sampling", command.num_samples) as update:
-        key = jr.key(command.seed)
-        return posterior.sample(
-            targets, key=key, **options, progress=lambda done: update(int(done))
-        )
+        options: dict[str, Any] = {"key": jr.key(command.seed), "num_samples": command.num_samples}
+        if learnt:  # the others are drawn at once
+            options |= {"sampler": sampler, "progress": lambda done: update(int(done))}
+        return posterior.sample(targets, **options)
 
 
-def _sampler(command: Predict, posterior: Posterior) -> AbstractSampler | None:
+def _learnt(posterior: Any) -> list[Posterior]:
+    """The posteriors of networks: it, or those among the members of a mixture."""
+    members = getattr(posterior, "posteriors", (posterior,))
+    return [member for member in members if isinstance(member, Posterior)]
+
+
+def _sampler(command: Predict, learnt: list[Posterior]) -> AbstractSampler | None:
+    if not learnt and (command.sampler is not None or command.steps is not None):
+        option = "--steps" if command.sampler is None else "--sampler"
+        raise ValueError(f"expected a network for {option}, got a model that is sampled exactly")
     steps = {} if command.steps is None else {"steps": command.steps}
     if command.sampler is not None:
         return from_text(command.sampler, **steps)
-    return dataclasses.replace(posterior.default_sampler(), **steps) if steps else None
+    return dataclasses.replace(learnt[0].default_sampler(), **steps) if steps else None

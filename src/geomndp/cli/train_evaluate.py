@@ -71,11 +71,13 @@ def _start_from(model: Any, start: str, key: Any) -> Any:
     """An untrained model with the parameters that it shares with the one it starts from."""
     import dataclasses
 
-    from geomndp.model import load
+    from geomndp.model import Model, load
     from geomndp.nets import extend_network
 
     old: Any = load(start)
-    score = model.score
+    if not isinstance(old, Model):
+        raise ValueError(f"expected a start with a network, got a {type(old).__name__}")
+    score: Any = model.score
     if old.noising != model.noising:
         raise ValueError(f"expected a start with the same noising and limiting law, got {start!r}")
     net_type, start_type = type(score.net), type(old.score.net)
@@ -104,9 +106,12 @@ def evaluate(command: Evaluate, table: Any = None) -> None:
         from geomndp.cli.own_data import evaluate_on_table
 
         return evaluate_on_table(command, table)
-    from geomndp.model import load
+    from geomndp.model import Model, load
 
     model, notes = load(command.name), _pretrained.metadata(command.name)
+    if not isinstance(model, Model):
+        got = f"a {type(model).__name__}: geomndp evaluate MODEL TABLE takes any model"
+        raise ValueError(f"expected a network for the test functions of an experiment, got {got}")
     name = command.experiment or notes.get("experiment", command.name)
     experiment = find(name)
     data = experiment.options(data=command.data, split=notes.get("split"))

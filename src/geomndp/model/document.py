@@ -36,8 +36,6 @@ def learnt_score(model: Model) -> score.NetworkScore:
     learnt = model.score
     if not isinstance(learnt, score.NetworkScore) or not isinstance(learnt.net, nets.AbstractNet):
         raise ValueError("expected a model with a NetworkScore of geomndp.nets to save")
-    if learnt.base is not None:
-        raise ValueError("expected a score without a base to save, got a corrected process")
     return learnt
 
 
@@ -60,9 +58,8 @@ def to_document(
         "stored_dtype": stored,
         **describe_parts(model),
     }
-    base = getattr(learnt, _BASE, None)
-    if base is not None:
-        document[_BASE] = describe(base, arrays, _BASE)
+    if learnt.base is not None:
+        document[_BASE] = describe(learnt.base, arrays, _BASE)
     return document, round_to(tensors, stored) | arrays
 
 

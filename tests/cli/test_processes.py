@@ -1,0 +1,50 @@
+"""Exact processes and mixtures on the command line: as any model, but for the sampler."""
+
+import jax.random as jr
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+
+from geomndp import MixtureProcess, ProcessModel, load
+from geomndp.data import LogTransform, Normaliser
+from geomndp.gp import GP
+from geomndp.kernels import SquaredExponential
+
+LINE = "condition {} mast.csv --targets 1:5:2 --num-samples 3"
+
+
+@pytest.fixture
+def process(here):
+    """A process of the temperature of mast.csv, saved beside it, and in a mixture."""
+    units = Normaliser(y_shift=2.7, y_scale=0.2, transform=LogTransform())
+    model = ProcessModel(GP(SquaredExponential(2.0), noise=0.01), units)
+    model = model.with_variables("time", "temperature", units={"temperature": "degC"})
+    model.save("gp", {"note": 1})
+    network = load("mast")
+    members = network, ProcessModel(model.process, units, network.variables)
+    MixtureProcess(members, [0.0, 1.0]).save("both")
+    return model
+
+
+def test_condition_and_sample_give_the_library_s_samples(run_json, process):
+    drawn = run_json(LINE.format("gp") + " --dtype float64")
+    posterior = process.condition(pd.read_csv("mast.csv"))
+    expected = posterior.sample(np.asarray([1.0, 3.0, 5.0]), key=jr.key(0), num_samples=3)
+    assert_allclose([row["temperature"] for row in drawn], expected.reshape(-1), atol=1e-9)
+    assert len(run_json("sample gp --targets 0:4:1 --num-samples 2")) == 2 * 5
+    [first, *_] = run_json(LINE.format("gp") + " --summary")
+    assert first["temperature_q05"] < first["temperature_mean"] < first["temperature_q95"]
+
+
+def test_a_mixture_is_sampled_with_options_of_its_networks(run_json, process):
+    drawn = run_json(LINE.format("both") + " --steps 2")
+    assert len(drawn) == 9 and np.all(np.isfinite([row["temperature"] for row in drawn]))
+
+
+def test_options_without_a_meaning_are_refused(run, process):
+    for option in ("--steps 3", "--sampler flow"):
+        code, _, error = run(f"{LINE.format('gp')} {option}")
+        assert code == 1 and "expected a network for --s" in error, error
+    code, _, error = run("evaluate gp --experiment regression1d/se")
+    assert code == 1 and "geomndp evaluate MODEL TABLE takes any model" in error
