@@ -78,14 +78,15 @@ def _start_from(model: Any, start: str, key: Any) -> Any:
     if not isinstance(old, Model):
         raise ValueError(f"expected a start with a network, got a {type(old).__name__}")
     score: Any = model.score
+    start_score: Any = old.score
     if old.noising != model.noising:
         raise ValueError(f"expected a start with the same noising and limiting law, got {start!r}")
-    net_type, start_type = type(score.net), type(old.score.net)
+    net_type, start_type = type(score.net), type(start_score.net)
     if net_type is not start_type:
         raise ValueError(
             f"expected a start with a {net_type.__name__}, got a {start_type.__name__}"
         )
-    net = extend_network(old.score.net, key=key, **score.net.config.to_dict())
+    net = extend_network(start_score.net, key=key, **score.net.config.to_dict())
     return dataclasses.replace(model, score=dataclasses.replace(score, net=net))
 
 
