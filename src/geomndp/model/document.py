@@ -11,6 +11,7 @@ import numpy as np
 
 from geomndp import nets, score
 from geomndp._safetensors import Contents
+from geomndp.gp import AbstractGP
 from geomndp.model.base import AbstractModel
 from geomndp.model.model import Model
 from geomndp.model.parts import describe, options_of, rebuild, sentence, value_of
@@ -97,6 +98,8 @@ def from_document(document: dict[str, Any], contents: Contents) -> Model:
     if document.get(_BASE) is not None:
         arrays, contents = read_arrays(document[_BASE], contents)
         options[_BASE] = rebuild(_BASE, document[_BASE], "process", tensors=arrays)
+        if not isinstance(options[_BASE], AbstractGP):
+            raise ValueError(f"expected a Gaussian process for base, got {document[_BASE]!r:.80}")
     net = _network(document, contents)
     model = Model(noising, score.NetworkScore(net, parametrisation, **options), t_min, **parts)
     _check_fit(model, net)
@@ -154,6 +157,9 @@ def _check_calls(model: Model, input_dim: int) -> None:
     try:
         eqx.filter_eval_shape(model.noising.mean_at, x)
         eqx.filter_eval_shape(model.noising.kernel, x[0], x[1])
+        t, y = jnp.zeros(()), jnp.zeros((2, model.noising.dim))
+        if isinstance(model.score, score.NetworkScore) and model.score.base is not None:
+            eqx.filter_eval_shape(model.score.net_inputs, model.noising, t, x, y)
     except Exception as error:
         what = f"a noising of functions of {input_dim} inputs"
         raise ValueError(f"expected {what}, got: {sentence(error)}") from error
