@@ -94,6 +94,11 @@ def _selects(plan: TrainingPlan, minutes: Any, data: Any, loss: Any, options: di
         raise ValueError(f"expected steps=... beside {given[0]}, got none")
     if plan.functions is None or plan.functions.variables.codomain != "real":
         raise ValueError("expected steps=... for tracks on the sphere, got none")
+    if plan.functions.noise is not None:
+        raise ValueError(
+            "expected steps=... for values with known noise, got none: candidates are compared by "
+            "the density of held-out values, and the model is that of the clean functions"
+        )
     return True
 
 
