@@ -97,3 +97,17 @@ def test_seconds_bound_the_candidates_and_wrong_arguments():
         fit_gp(batch._replace(y=np.full_like(batch.y, np.nan)))
     with pytest.raises(ValueError, match="expected functions with values, got none"):
         fit_gp(batch._replace(mask=np.zeros_like(batch.mask)))
+
+
+@pytest.mark.parametrize("case", ["one function", "two functions", "a constant output"])
+def test_little_data_gives_a_process(case):
+    batch = draw(GP(SE(0.3), noise=0.02), 80)
+    if case == "a constant output":
+        batch = batch._replace(y=np.concatenate([batch.y, np.ones_like(batch.y)], axis=-1))
+    else:
+        rows = slice(0, 1 if case == "one function" else 2)
+        batch = batch._replace(x=batch.x[rows], y=batch.y[rows], mask=batch.mask[rows])
+    fit = fit_gp(batch, candidates=(Candidate("SE"), Candidate("SE", amplitude="signal")))
+    assert np.isfinite(fit.nats)
+    x, y = jnp.asarray(batch.x[0]), jnp.asarray(batch.y[0])
+    assert np.isfinite(fit.process.condition(x[:3], y[:3]).log_prob(x[3:], y[3:]))

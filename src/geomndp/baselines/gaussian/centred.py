@@ -61,7 +61,8 @@ def centre(
     scale = None if constant else empirical_scale(functions, mean, settings.period)
     divisor = scale if candidate.amplitude == "varying" else None
     left = residuals(functions, mean, divisor)
-    unit = np.maximum(np.sqrt(np.nanmean(np.concatenate([c.y for c in left]) ** 2, axis=0)), 1e-12)
+    unit = np.sqrt(np.nanmean(np.concatenate([c.y for c in left]) ** 2, axis=0))
+    unit = np.maximum(unit, max(1e-3 * unit.max(), 1e-12))  # an output may be constant
 
     def arrays(functions: list[Curve], like: Designs | None = None) -> Designs:
         few = _few([Curve(c.x, c.y / unit) for c in functions], settings)

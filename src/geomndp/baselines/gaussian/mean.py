@@ -45,9 +45,9 @@ def constant_mean(functions: list[Curve]) -> KernelRegression:
 def table_moments(functions: list[Curve], *, seed: int = 0) -> tuple[Moments, bool]:
     """Means and variances by input, and whether they are those of complete common inputs."""
     table = common_inputs(functions)
-    if isinstance(table, str):
+    moments = None if isinstance(table, str) else _moments(table)
+    if moments is None or not len(moments.x):
         return _pooled_moments(functions, seed), False
-    moments = _moments(table)
     complete = moments.functions.min() >= COMPLETE * len(functions)
     return moments, bool(complete)
 
