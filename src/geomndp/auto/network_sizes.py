@@ -12,7 +12,7 @@ import jax
 from geomndp._types import PRNGKeyArray
 from geomndp.auto.plan import TrainingPlan
 from geomndp.data import AbstractGenerator, FixedInputsGenerator, ResampledGenerator
-from geomndp.nets import AbstractNet, BiDimensionalAttention, RelativeAttention
+from geomndp.nets import AbstractNet, BiDimensionalAttention, RelativeAttention, Steerable2
 from geomndp.score import NetworkScore
 
 FLOPS = 1.5e10
@@ -25,6 +25,9 @@ MAX_POINTS = 96
 """Points of a function in a batch."""
 GRAPH_BATCH = 16
 """Functions per batch of a network on graphs."""
+PLANE_SIZE = {"width": 32, "num_layers": 3, "channels": 8}
+"""Largest sizes of a steerable network of the plane: a layer of 24 channels takes 2.5 times as
+long."""
 
 
 def step_operations(net: AbstractNet, batch_size: int, points: int) -> float:
@@ -69,6 +72,12 @@ def resized(plan: TrainingPlan, seconds: float, *, key: PRNGKeyArray) -> Trainin
     net, data = score.net, plan.data
     if isinstance(data, ResampledGenerator) and num_points(data) > MAX_POINTS:
         data = dataclasses.replace(data, max_points=MAX_POINTS)
+    if isinstance(net, Steerable2):
+        own = net.config.to_dict()
+        net = _remade(
+            net, key=key, **{name: min(own[name], PLANE_SIZE[name]) for name in PLANE_SIZE}
+        )
+        plan = _with_network(plan, net)
     if not isinstance(net, RelativeAttention | BiDimensionalAttention):
         size = min(data.batch_size, GRAPH_BATCH)
         return dataclasses.replace(plan, data=dataclasses.replace(data, batch_size=size))
@@ -83,8 +92,12 @@ def resized(plan: TrainingPlan, seconds: float, *, key: PRNGKeyArray) -> Trainin
         if operations * MIN_STEPS <= seconds * FLOPS:
             break
     data = dataclasses.replace(data, batch_size=batch_size)
-    model = dataclasses.replace(plan.model, score=dataclasses.replace(score, net=smaller))
-    return dataclasses.replace(plan, model=model, data=data)
+    return dataclasses.replace(_with_network(plan, smaller), data=data)
+
+
+def _with_network(plan: TrainingPlan, net: AbstractNet) -> TrainingPlan:
+    score = dataclasses.replace(plan.model.score, net=net)
+    return dataclasses.replace(plan, model=dataclasses.replace(plan.model, score=score))
 
 
 def _remade(net: AbstractNet, *, key: PRNGKeyArray, **changes: Any) -> AbstractNet:
