@@ -12,7 +12,8 @@ from numpy.testing import assert_allclose
 
 from geomndp import MixtureProcess, ProcessModel, load
 from geomndp._warnings import ApproximationWarning
-from geomndp.data import LogTransform, Normaliser
+from geomndp.data import Batch, LogTransform, Normaliser
+from geomndp.evaluate import log_likelihood
 from geomndp.gp import GP
 from geomndp.kernels import SquaredExponential
 from geomndp.marginals import MixtureMarginals
@@ -88,6 +89,17 @@ def test_masked_observations_and_targets_do_not_count(mixture):
     kept = mask > 0
     expected = mixture.condition(XC[kept], YC[kept]).log_prob(X[1:], Y[1:])
     assert_allclose(masked(*columns), expected, rtol=1e-6)
+
+
+def test_many_functions_in_one_call(mixture):
+    keys = jr.split(jr.key(0))
+    x, y = jr.uniform(keys[0], (3, 5, 1)), jr.normal(keys[1], (3, 5, 1))
+    context = jnp.broadcast_to((jnp.arange(5) < 3).astype(float), (3, 5))
+    tasks = Batch(x, y, jnp.ones((3, 5)), context)
+    totals = log_likelihood(mixture, tasks, num_context=3)
+    laws = [mixture.condition(x[i, :3], y[i, :3]) for i in range(3)]
+    expected = [float(law.log_prob(x[i, 3:], y[i, 3:])) for i, law in enumerate(laws)]
+    assert_allclose(totals.value, expected, rtol=1e-6)
 
 
 def test_learnt_members_bring_their_errors(members, exact, function):

@@ -157,6 +157,23 @@ def test_files_hold_tables_of_numbers(tmp_path):
     )
 
 
+def test_outputs_that_are_missing_do_not_count():
+    """Those of a table (NaN) and of a mask; the other outputs of their rows do."""
+    model = rich_model()
+    x, y = np.asarray([0.1, 0.45, 0.66]), np.asarray([[0.5, 1.0], [0.2, 2.0], [0.1, 1.5]])
+    mask = np.asarray([[1, 1], [1, 0], [0, 1]])
+    table = pd.DataFrame({"t": x, "a": y[:, 0], "b": y[:, 1]})
+    junk = np.where(mask > 0, y, -50.0)  # outside the domain of both transforms
+    law = model.condition(table.where(np.c_[np.ones(3), mask] > 0))
+    found = model.condition(x, junk, mask=mask)
+    target, value = np.asarray([0.8]), np.asarray([[0.3, 1.2]])
+    assert_allclose(law.log_prob(target, value), found.log_prob(target, value))
+    joint = np.append(x, target), np.append(junk, value, axis=0), np.append(mask, [[1, 1]], axis=0)
+    ratio = model.log_prob(*joint[:2], mask=joint[2]) - model.log_prob(x, junk, mask=mask)
+    assert_allclose(law.log_prob(target, value), ratio, rtol=1e-5)
+    assert_allclose(found.log_evidence().value, model.log_prob(x, junk, mask=mask))
+
+
 BAD = {
     "type": (lambda d: d.update(type="other"), "type process or mixture"),
     "null": (lambda d: d.update(type=None), "type process or mixture"),
