@@ -86,9 +86,12 @@ def test_evaluate_what_was_trained(name, archive, tmp_path, capsys):
 def test_every_part_of_every_experiment_can_be_called():
     for name in registry.EXPERIMENTS:
         found = registry.experiment(name)
-        assert found.name == name and found.steps > 1000 and found.batch_size > 1
+        assert found.name == name
+        if found.models:
+            assert found.steps > 1000 and found.batch_size > 1
         parts = [value for value in vars(found).values() if isinstance(value, Deferred)]
-        assert len(parts) == 7 and all(callable(part.resolve()) for part in parts)
+        assert len(parts) == (7 if found.models else 3)
+        assert all(callable(part.resolve()) for part in parts)
 
 
 WRONG = {

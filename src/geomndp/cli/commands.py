@@ -161,14 +161,18 @@ class Reproduce:
     """
 
     table: Annotated[Positional[str], arg(metavar="TABLE")]
-    """Table: "regression1d", "vector-fields" or "cyclones"."""
+    """Table: "regression1d", "vector-fields", "cyclones" or "own-data"."""
     out: str = "out"
     """Folder for table and figures."""
     num: int = 0
-    """Measure anew on so many test functions; 0 prints what was measured when models shipped."""
+    """Measure anew on so many test functions (own-data: tasks of a kind); 0 prints what was
+    measured when models shipped."""
+    only: tuple[str, ...] = ()
+    """Sets of "own-data" to measure anew; all of --data by default."""
     results: str | None = None
     """JSON file of results; those that come with the package by default."""
     figures: bool = True
     """Draw the figures too."""
     data: str | None = None
-    """Archive of tracks, a file or folder, for the maps of "cyclones"; $GEOMNDP_IBTRACS without."""
+    """Archive of tracks, a file or folder, for the maps of "cyclones"; $GEOMNDP_IBTRACS without.
+    For "own-data" the folder of the sets; $GEOMNDP_DATA/functions without."""

@@ -38,7 +38,9 @@ def reproduce(command: Reproduce) -> None:
 
 
 def _measure(entry: Experiment, command: Reproduce, path: Path, console: Console) -> None:
-    """Measure all shipped models anew; nothing stored is changed."""
+    """Measure shipped models, or the sets of an experiment, anew; nothing stored is changed."""
+    if entry.measure is not None:
+        return _measure_sets(entry, command, folder=path.parent / entry.name, path=path)
     options = {"data": command.data} if "data" in entry.data_options else {}
     with busy("measuring"):
         measured = entry.measure_shipped(command.num, **options)
@@ -47,6 +49,24 @@ def _measure(entry: Experiment, command: Reproduce, path: Path, console: Console
             console.print(f"{name}, {region}:", metrics)
     text = json.dumps(measured, indent=1) + "\n"
     console.print(f"measured now: {_atomic_io.write(path, text)}")
+
+
+def _measure_sets(entry: Experiment, command: Reproduce, *, folder: Path, path: Path) -> None:
+    """Measure the sets of an experiment anew, with its tables of them; resumes in the folder."""
+    console = console_of_tables()
+    assert entry.measure is not None
+    measured = entry.measure(
+        command.num,
+        only=command.only,
+        data=command.data,
+        directory=folder,
+        log=lambda text: console.print(text, highlight=False),
+    )
+    _atomic_io.write(path, json.dumps(measured, indent=1) + "\n")
+    for table in entry.report(measured):
+        console.print(f"\n{table.title}", style="bold", soft_wrap=True, highlight=False)
+        console.print(rich_table(table))
+    console.print(f"measured now: {path}")
 
 
 def _draw(

@@ -50,6 +50,14 @@ PARTS = {
 """Part of an experiment -> its module and function in the experiment's package."""
 
 
+NO_COLUMNS = MetricColumns("", (), lambda metrics: ())
+
+
+def _no_models(*_: Any, **__: Any) -> Any:
+    """Stand in for a part of an experiment that trains no model by name."""
+    raise ValueError("expected an experiment that trains models by name, got one that does not")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
     """One table of results: the models it trains, their evaluation, its report and figures.
@@ -75,25 +83,28 @@ class Experiment:
         regions: Names of the test sets of `evaluate`, the default first.
         data_options: Options of the data with their defaults, such as {"split": 0}.
         quick_options: Options of `evaluate` when shipped models are measured anew.
+        measure: (num, *, only, data, directory, log) -> results, for an experiment that measures
+            something else than its shipped models; it may then train no model by name.
     """
 
     name: str
-    models: tuple[str, ...]
-    model: Callable[..., Model]
-    generator: Callable[..., Any]
-    loss: Callable[[], Any]
-    optimiser: Callable[[str, int], Any]
-    evaluate: Callable[..., dict[str, Any]]
     report: Callable[[dict], list[Table]]
     figures: Callable[[dict, Path, str | None], Iterable[Path]]
     results: Path
-    columns: MetricColumns
     title: str
-    steps: int
-    batch_size: int
+    models: tuple[str, ...] = ()
+    model: Callable[..., Model] = _no_models
+    generator: Callable[..., Any] = _no_models
+    loss: Callable[[], Any] = _no_models
+    optimiser: Callable[[str, int], Any] = _no_models
+    evaluate: Callable[..., dict[str, Any]] = _no_models
+    columns: MetricColumns = NO_COLUMNS
+    steps: int = 0
+    batch_size: int = 0
     regions: tuple[str, ...] = ("interpolation",)
     data_options: Mapping[str, Any] = field(default_factory=dict)
     quick_options: Mapping[str, Any] = field(default_factory=dict)
+    measure: Callable[..., dict[str, Any]] | None = None
 
     @classmethod
     def in_folder_of(cls, module: str, **fields: Any) -> Experiment:

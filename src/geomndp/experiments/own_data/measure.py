@@ -1,0 +1,185 @@
+"""Fit and evaluate every set: one call with the same code, resumable, times apart.
+
+Beside our fit stand the baselines that the folder publishes, rebuilt from their parameters and
+evaluated by the same call on the same tasks, so that differences are paired.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from geomndp import _atomic_io, evaluate
+from geomndp.auto import build, fit
+from geomndp.evaluate import TaskMetrics, paired_differences
+from geomndp.experiments import results as files
+from geomndp.experiments.own_data.data_sets import (
+    FunctionSet,
+    find_folder,
+    read_set,
+    set_names,
+)
+from geomndp.experiments.own_data.published import published_processes
+from geomndp.experiments.own_data.published_tracks import published_tracks
+from geomndp.predictive import AbstractProcess
+
+MINUTES = 4.0
+"""Time of a fit on two CPU cores: below the five that a user is promised."""
+SEED = 0
+OURS = "ours"
+
+
+def measure(
+    num: int,
+    *,
+    only: Sequence[str] = (),
+    data: str | None = None,
+    directory: Path,
+    minutes: float = MINUTES,
+    log: Callable[[str], object] = print,
+) -> dict[str, Any]:
+    """Fit and evaluate sets, one after the other; finished ones are not computed again.
+
+    Args:
+        num: At most so many tasks of every kind.
+        only: Names of sets; all of the folder by default.
+        data: Folder of the sets; that of the environment by default.
+        directory: Folder that keeps fits, blocks of evaluations and results.
+        minutes: Time of every fit.
+        log: Callback for progress messages.
+
+    Returns:
+        Results by set, JSON-serialisable.
+
+    Raises:
+        ValueError: If a set is not there.
+    """
+    folder = find_folder(data)
+    names = tuple(only) or set_names(folder)
+    sets = {name: read_set(folder, name) for name in names}  # all are there before one is fitted
+    measured = {}
+    for name, function_set in sets.items():
+        log(f"{name}: {len(function_set.train)} training functions")
+        measured[name] = measure_set(function_set, directory / name, num=num, minutes=minutes)
+    return {"sets": measured}
+
+
+def measure_set(function_set: FunctionSet, directory: Path, *, num: int, minutes: float) -> dict:
+    """Fit one set and evaluate it; what was finished is read from the folder.
+
+    Args:
+        function_set: The set.
+        directory: Its folder of results.
+        num: At most so many tasks of every kind.
+        minutes: Time of the fit.
+
+    Returns:
+        Metrics by model and kind, paired gains, seconds, and how often the tasks were run.
+    """
+    path = directory / f"result-{num}.json"
+    if path.exists():
+        return files.read(path)
+    processes, seconds, report = fit_set(function_set, directory, minutes)
+    tasks = few_tasks(function_set.tasks, num)
+    runs = _count_run(directory / "runs.json", num)
+    metrics, evaluation = {}, {}
+    for name, process in processes.items():
+        start = time.monotonic()
+        metrics[name] = evaluate_process(process, function_set, tasks, directory / name / str(num))
+        evaluation[name] = round(time.monotonic() - start, 1)
+    result = {
+        "functions": len(function_set.train),
+        "runs": runs,
+        "report": report,
+        "models": {name: _entry(each, seconds, evaluation, name) for name, each in metrics.items()},
+        "gains": {name: _gains(metrics[OURS], each) for name, each in metrics.items()},
+        "pit": np.histogram(metrics[OURS].pit, 10, (0, 1))[0].tolist(),
+        "published": function_set.published,
+    }
+    del result["gains"][OURS]
+    files.write(path, result)
+    return result
+
+
+def fit_set(
+    function_set: FunctionSet, directory: Path, minutes: float
+) -> tuple[dict[str, AbstractProcess], dict[str, float], str]:
+    """Our fit and the published baselines, with the seconds of each and our report."""
+    start = time.monotonic()
+    plan = build(function_set.training_table, key=SEED, **function_set.options)
+    process, report = fit(plan, minutes=minutes, key=SEED, directory=directory / "fit", quiet=True)
+    kept = directory / "fit-seconds.json"
+    if not kept.exists():  # a resumed fit takes no time
+        _atomic_io.write(kept, json.dumps(time.monotonic() - start))
+    seconds = {OURS: round(json.loads(kept.read_text()), 1)}
+    simple = _baselines(function_set)
+    seconds |= {name: round(function_set.published[name]["seconds"], 1) for name in simple}
+    return {OURS: process, **simple}, seconds, report.sentence()
+
+
+def _baselines(function_set: FunctionSet) -> dict[str, AbstractProcess]:
+    if function_set.options["codomain"] == "sphere":
+        return {"gp": published_tracks(function_set)}
+    return published_processes(function_set)
+
+
+def few_tasks(tasks: Sequence[dict[str, Any]], num: int) -> list[dict[str, Any]]:
+    """The first tasks of every kind.
+
+    Args:
+        tasks: Tasks.
+        num: Most tasks per kind.
+
+    Returns:
+        Tasks in their order.
+    """
+    counts: dict[str, int] = {}
+    kept = []
+    for task in tasks:
+        counts[task["kind"]] = counts.get(task["kind"], 0) + 1
+        if counts[task["kind"]] <= num:
+            kept.append(task)
+    return kept
+
+
+def evaluate_process(
+    process: AbstractProcess, function_set: FunctionSet, tasks: list[dict], directory: Path
+) -> TaskMetrics:
+    """Metrics of one process on the tasks of a set."""
+    options = function_set.options
+    outputs = list(options["outputs"])
+    scale = None
+    if options["codomain"] == "real":
+        scale = function_set.training_table[outputs].std(ddof=0).to_numpy()
+    names = {name: options[name] for name in ("function", "inputs", "outputs", "codomain")}
+    return evaluate.on_tasks(
+        process, function_set.table, tasks, **names, scale=scale, key=SEED, directory=directory
+    )
+
+
+def _count_run(path: Path, num: int) -> int:
+    """How often the test tasks were run from this folder, this time included."""
+    counts = json.loads(path.read_text()) if path.exists() else []
+    if num not in counts:  # a resumed run is one run
+        _atomic_io.write(path, json.dumps([*counts, num]))
+    return len({*counts, num})
+
+
+def _entry(metrics: TaskMetrics, seconds, evaluation, name: str) -> dict[str, Any]:
+    times = {"fit_seconds": seconds[name], "evaluation_seconds": evaluation[name]}
+    return {**times, "kinds": metrics.summary()}
+
+
+def _gains(ours: TaskMetrics, other: TaskMetrics) -> dict[str, dict[str, list[float | None]]]:
+    """Metric -> kind -> [ours minus the other's, standard error over functions]."""
+    gains: dict[str, dict[str, list[float | None]]] = {}
+    metrics = ("joint", "marginal", "crps", "energy_km", "error_km")
+    for difference in paired_differences(ours, other, metrics):
+        pair = [difference.mean, difference.standard_error]
+        gains.setdefault(difference.metric, {})[difference.kind] = pair
+    return gains
