@@ -1,6 +1,7 @@
 """One call per set: resumable, counted, timed, with paired gains and tables of all."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 from numpy.testing import assert_allclose
@@ -51,6 +52,23 @@ def test_measured_once_and_read_after(tmp_path, quick_fit, monkeypatch):
     assert tables[0].rows[0][:2] == ("waves", "9") and len(tables[1].rows) == 2 * (3 + 2)
     (figure,) = EXPERIMENT.figures(results, tmp_path, None)
     assert figure.exists()
+
+
+def test_tracks_train_as_long_as_the_time_allows(tmp_path, monkeypatch):
+    """Steps of a tenth of a second, after a second of compiling; kept for the next call."""
+    clock, trained = [0.0], []
+
+    def fit(plan, *, steps, key, quiet, directory=None):
+        clock[0] += 1 + 0.1 * steps
+        trained.append(steps)
+        return plan, SimpleNamespace(loss=[0.5])
+
+    monkeypatch.setattr(module, "fit", fit)
+    monkeypatch.setattr(module.time, "monotonic", lambda: clock[0])
+    for _ in range(2):
+        model, text = module.fit_tracks("plan", tmp_path / "fit", 1.0)
+    assert trained == [2, 22, 544, 544] and "544 steps" in text
+    assert clock[0] - 55.4 <= 60 and model == "plan"
 
 
 def test_few_tasks_are_the_first_of_every_kind():

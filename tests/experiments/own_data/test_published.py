@@ -30,7 +30,7 @@ def test_the_law_of_a_small_set(tmp_path):
     gp = laws["gp"].condition()
     x = np.arange(6)[:, None] * 4.0
     variance = np.exp(2 * np.array(THETA[2:5])).sum() + np.exp(2 * THETA[5]) + 1e-6
-    assert_allclose(gp.mean(x)[:, 0], train.groupby("hour").level.mean(), rtol=1e-5)
+    assert_allclose(gp.mean(x)[:, 0], train.groupby("hour")["level"].mean(), rtol=1e-5)
     assert_allclose(gp.std(x)[:, 0], train.level.std(ddof=0) * variance**0.5, rtol=1e-5)
     wide = train.pivot(index="function", columns="hour", values="level").to_numpy()
     shrunk = 0.7 * wide.var(axis=0, ddof=1) + 0.3 * train.level.var(ddof=0) * variance

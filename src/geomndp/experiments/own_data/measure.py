@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from geomndp import _atomic_io, evaluate
-from geomndp.auto import build, fit
+from geomndp.auto import TrainingPlan, build, fit
 from geomndp.evaluate import TaskMetrics, paired_differences
 from geomndp.experiments import results as files
 from geomndp.experiments.own_data.data_sets import (
@@ -32,6 +32,8 @@ MINUTES = 4.0
 """Time of a fit on two CPU cores: below the five that a user is promised."""
 SEED = 0
 OURS = "ours"
+SHORT_TRAININGS = (2, 22)
+"""Steps of the trainings that tell what a step takes."""
 
 
 def measure(
@@ -112,14 +114,45 @@ def fit_set(
     """Our fit and the published baselines, with the seconds of each and our report."""
     start = time.monotonic()
     plan = build(function_set.training_table, key=SEED, **function_set.options)
-    process, report = fit(plan, minutes=minutes, key=SEED, directory=directory / "fit", quiet=True)
+    tracks = function_set.options["codomain"] == "sphere"
+    fitted = fit_tracks if tracks else fit_by_selection
+    process, report = fitted(plan, directory / "fit", minutes)
     kept = directory / "fit-seconds.json"
     if not kept.exists():  # a resumed fit takes no time
         _atomic_io.write(kept, json.dumps(time.monotonic() - start))
     seconds = {OURS: round(json.loads(kept.read_text()), 1)}
     simple = _baselines(function_set)
     seconds |= {name: round(function_set.published[name]["seconds"], 1) for name in simple}
-    return {OURS: process, **simple}, seconds, report.sentence()
+    return {OURS: process, **simple}, seconds, report
+
+
+def fit_by_selection(
+    plan: TrainingPlan, directory: Path, minutes: float
+) -> tuple[AbstractProcess, str]:
+    """The law that validation chooses, and its sentence."""
+    process, report = fit(plan, minutes=minutes, key=SEED, directory=directory, quiet=True)
+    return process, report.sentence()
+
+
+def fit_tracks(plan: TrainingPlan, directory: Path, minutes: float) -> tuple[AbstractProcess, str]:
+    """A network on the sphere, trained for as many steps as the time allows.
+
+    Two short trainings tell what a step takes, and what compiling does; the number of steps is
+    kept, so that a stopped run resumes with it.
+    """
+    kept = directory.with_name("steps.json")
+    if not kept.exists():
+        taken = []
+        for steps in SHORT_TRAININGS:
+            start = time.monotonic()
+            fit(plan, steps=steps, key=SEED, quiet=True)
+            taken.append(time.monotonic() - start)
+        step = (taken[1] - taken[0]) / (SHORT_TRAININGS[1] - SHORT_TRAININGS[0])
+        left = 60 * minutes - sum(taken) - taken[0]
+        _atomic_io.write(kept, json.dumps(max(100, int(left / max(step, 1e-4)))))
+    steps = json.loads(kept.read_text())
+    model, history = fit(plan, steps=steps, key=SEED, directory=directory, quiet=True)
+    return model, f"network on the sphere, {steps} steps, loss {history.loss[-1]:.3f}"
 
 
 def _baselines(function_set: FunctionSet) -> dict[str, AbstractProcess]:
