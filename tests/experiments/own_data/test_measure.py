@@ -6,6 +6,8 @@ from types import SimpleNamespace
 import pytest
 from numpy.testing import assert_allclose
 
+import geomndp as gn
+from geomndp.auto import TrainingPlan
 from geomndp.cli import main
 from geomndp.experiments.own_data import measure as module
 from geomndp.experiments.own_data.experiment import EXPERIMENT
@@ -13,6 +15,8 @@ from geomndp.experiments.own_data.measure import few_tasks, measure
 from geomndp.experiments.own_data.published import published_processes
 
 from .helper import write_set
+
+GP = gn.gp.GP(gn.kernels.White())
 
 
 class Report:
@@ -31,7 +35,8 @@ def quick_fit(monkeypatch):
 
     process = []
     monkeypatch.setattr(module, "fit", fit)
-    monkeypatch.setattr(module, "build", lambda table, key, **options: options)
+    plan = object.__new__(TrainingPlan)
+    monkeypatch.setattr(module, "build", lambda table, key, **options: plan)
     return process, calls
 
 
@@ -56,19 +61,19 @@ def test_measured_once_and_read_after(tmp_path, quick_fit, monkeypatch):
 
 def test_tracks_train_as_long_as_the_time_allows(tmp_path, monkeypatch):
     """Steps of a tenth of a second, after a second of compiling; kept for the next call."""
-    clock, trained = [0.0], []
+    clock, trained, plan = [0.0], [], object.__new__(TrainingPlan)
 
     def fit(plan, *, steps, key, quiet, directory=None):
         clock[0] += 1 + 0.1 * steps
         trained.append(steps)
-        return plan, SimpleNamespace(loss=[0.5])
+        return GP, SimpleNamespace(loss=[0.5])
 
     monkeypatch.setattr(module, "fit", fit)
     monkeypatch.setattr(module.time, "monotonic", lambda: clock[0])
     for _ in range(2):
-        model, text = module.fit_tracks("plan", tmp_path / "fit", 1.0)
+        model, text = module.fit_tracks(plan, tmp_path / "fit", 1.0)
     assert trained == [2, 22, 544, 544] and "544 steps" in text
-    assert clock[0] - 55.4 <= 60 and model == "plan"
+    assert clock[0] - 55.4 <= 60 and model is GP
 
 
 def test_few_tasks_are_the_first_of_every_kind():
