@@ -100,6 +100,14 @@ WRONG = {
         ["train", "days.csv", "--inputs", "hour", "--noise", "a", "b"],
         "expected --noise OUTPUT=COLUMN for several, got a b",
     ),
+    "steps and minutes": (
+        ["train", "days.csv", "--inputs", "hour", "--steps", "5", "--minutes", "1"],
+        "expected --steps or --minutes, got both",
+    ),
+    "a rate without steps": (
+        ["train", "days.csv", "--inputs", "hour", "--peak-rate", "1e-3"],
+        "expected --steps with --peak-rate, got none",
+    ),
     "options of an experiment": (
         ["train", "days.csv", "--inputs", "hour", "--split", "1"],
         "expected --split with an experiment only, got it with a table",

@@ -24,6 +24,8 @@ def read_training_table(command: Train) -> Any:
         _validation.positive(minutes=command.minutes)
         if command.steps is not None:
             raise ValueError("expected --steps or --minutes, got both")
+    if command.steps is None and command.peak_rate is not None:
+        raise ValueError("expected --steps with --peak-rate, got none")
     periods(command.period)
     noise_columns(command.noise)
     if command.start is not None:

@@ -41,21 +41,24 @@ SHOWN = {
 
 
 def train_on_table(command: Train, table: Any, network: dict[str, Any]) -> None:
-    """Train on the functions of a table; the same command resumes a stopped run."""
+    """Fit the functions of a table; the same command resumes a stopped run."""
     with hold(Path(command.out)):  # refused before anything is computed; `fit` holds it again
         pass
-    plan = _plan(command, table, network)
-    Console().print(str(plan), highlight=False, soft_wrap=True)
+    plan, console = _plan(command, table, network), Console()
+    console.print(str(plan), highlight=False, soft_wrap=True)
     notes = {NOTED_FUNCTION: command.function or FUNCTION, "seed": command.seed}
     options: dict[str, Any] = {"directory": command.out, "notes": notes, "quiet": command.quiet}
-    if command.peak_rate is not None and command.steps is not None:
+    path = Path(command.out) / "model"
+    if command.steps is None:
+        _, report = fit(plan, minutes=command.minutes, key=command.seed, **options)
+        console.print(str(report), highlight=False, soft_wrap=True)
+        console.print(f"model: {path}")
+        return
+    if command.peak_rate is not None:
         options["optimiser"] = adam(command.steps, peak=command.peak_rate)
     options |= {"steps": command.steps, "checkpoint_every": command.checkpoint_every}
-    if command.steps is None:
-        raise ValueError("expected --steps with a table, got none")
     _, history = fit(plan, key=jax.random.key(command.seed), **options)
-    path = Path(command.out) / "model"
-    Console().print(f"loss {history.loss[-1]:.4f} after {command.steps} steps; model: {path}")
+    console.print(f"loss {history.loss[-1]:.4f} after {command.steps} steps; model: {path}")
 
 
 def _plan(command: Train, table: Any, network: dict[str, Any]) -> TrainingPlan:
