@@ -134,7 +134,8 @@ def _density(model: Any, command: Evaluate) -> dict[str, Any]:
 def as_table(metrics: dict[str, evaluation.TaskMetrics]) -> Table:
     """Means with their standard errors over functions, one row per kind and model."""
     summaries = {name: each.summary() for name, each in metrics.items()}
-    columns = [key for key in next(iter(summaries[next(iter(metrics))].values())) if key in SHOWN]
+    known = next(iter(summaries[next(iter(metrics))].values()))
+    columns = [key for key in SHOWN if key in known]
     header, rows = ["tasks", "model", *(SHOWN[key] for key in columns)], []
     for row in evaluation.compare(metrics).to_dict("records"):
         summary = summaries[row["process"]][row["kind"]]

@@ -12,10 +12,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 
 from geomndp import _atomic_io, evaluate
 from geomndp.auto import TrainingPlan, build, fit
+from geomndp.baselines import AzimuthalGP
 from geomndp.evaluate import TaskMetrics, paired_differences
 from geomndp.experiments import results as files
 from geomndp.experiments.own_data.data_sets import (
@@ -26,6 +28,7 @@ from geomndp.experiments.own_data.data_sets import (
 )
 from geomndp.experiments.own_data.published import published_processes
 from geomndp.experiments.own_data.published_tracks import published_tracks
+from geomndp.model import ProcessModel
 from geomndp.predictive import AbstractProcess
 
 MINUTES = 4.0
@@ -183,16 +186,17 @@ def few_tasks(tasks: Sequence[dict[str, Any]], num: int) -> list[dict[str, Any]]
 def evaluate_process(
     process: AbstractProcess, function_set: FunctionSet, tasks: list[dict], directory: Path
 ) -> TaskMetrics:
-    """Metrics of one process on the tasks of a set."""
+    """Metrics of one process on the tasks of a set; exact processes in double precision."""
     options = function_set.options
     outputs = list(options["outputs"])
     scale = None
     if options["codomain"] == "real":
         scale = function_set.training_table[outputs].std(ddof=0).to_numpy()
     names = {name: options[name] for name in ("function", "inputs", "outputs", "codomain")}
-    return evaluate.on_tasks(
-        process, function_set.table, tasks, **names, scale=scale, key=SEED, directory=directory
-    )
+    with jax.enable_x64(isinstance(process, ProcessModel | AzimuthalGP)):
+        return evaluate.on_tasks(
+            process, function_set.table, tasks, **names, scale=scale, key=SEED, directory=directory
+        )
 
 
 def _count_run(path: Path, num: int) -> int:
