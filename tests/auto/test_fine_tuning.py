@@ -33,8 +33,10 @@ def test_new_functions_are_seen_in_the_old_units(model, table):
     assert plan.model is model and plan.functions.mask.sum() == 19
     wanted = 2 * (table.temp[5:10] - shift) / scale
     assert_allclose(plan.data.functions.y[1, :, 0], wanted, rtol=1e-6)
-    _, history = gn.fit(plan, steps=1, key=0, quiet=True)
-    assert np.isfinite(history.loss[-1])
+    tuned, history = gn.fit(model, moved, function="day", steps=1, key=0, quiet=True)
+    assert np.isfinite(history.loss[-1]) and tuned.normaliser == model.normaliser
+    with pytest.raises(ValueError, match="expected steps"):
+        gn.fit(model, moved, function="day", key=0)
 
 
 def test_other_columns_units_and_laws_are_refused(model, table):

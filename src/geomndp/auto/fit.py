@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from os import PathLike
 from typing import Any
 
@@ -11,18 +10,17 @@ import numpy as np
 
 from geomndp import _validation
 from geomndp._deprecated import translate
-from geomndp._types import Batch
 from geomndp.auto.budget import DEFAULT_MINUTES
 from geomndp.auto.plan import TrainingPlan
-from geomndp.data import AbstractGenerator
 from geomndp.model import Model, fit as fit_model
 from geomndp.model.inputs import Seed, as_key
+from geomndp.tables import is_table
 from geomndp.train import DenoisingLoss
 
 
 def fit(
     model: Model | TrainingPlan,
-    data: AbstractGenerator | Sequence[AbstractGenerator] | Batch | None = None,
+    data: Any = None,
     *,
     steps: int | None = None,
     minutes: float | int | None = None,
@@ -43,7 +41,8 @@ def fit(
         model: A plan of `gn.build`, which has its own data, loss and options, or a model with a
             `NetworkScore`.
         data: A generator of fresh functions, several that are interleaved, or a batch of functions
-            in the data's units.
+            in the data's units; for a trained model also a table of new functions, with the name of
+            its column as `function`: the model goes on in its own units.
         steps: Number of training steps of one network.
         minutes: Time for a selection; by default until validation stops improving, at most 5.
         key: Random key or seed of the whole run.
@@ -64,6 +63,11 @@ def fit(
     Example:
         `model, report = gn.fit(plan, minutes=3, key=0, directory="run")`
     """
+    if isinstance(model, Model) and is_table(data):
+        from geomndp.auto.fine_tuning import fine_tuning_plan
+
+        model, data = fine_tuning_plan(model, data, function=options.pop("function", None)), None
+        steps = _checked(steps, minutes)
     if isinstance(model, TrainingPlan):
         if steps is None and _selects(model, minutes, data, loss, options):
             from geomndp.auto.selection import select  # only here: its imports take a second
