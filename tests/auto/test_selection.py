@@ -75,6 +75,14 @@ def test_wrong_calls_are_refused_at_once(table):
         fit(plan, key=0, minutes=-1)
 
 
+def test_a_plan_says_what_a_fit_will_do(table):
+    text = " ".join(str(build(table, symmetry="none", ordered=True, **TINY)).split())
+    for words in ("at most 5 minutes", "a fifth (the last in time) held out", "steps per minute"):
+        assert words in text
+    few = str(build(table.isel(function=slice(20)), symmetry="none", **TINY))
+    assert "each fifth of the functions in turn" in " ".join(few.split())
+
+
 class Killed(Exception):
     """Stands for the end of the process."""
 

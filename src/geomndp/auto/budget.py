@@ -14,7 +14,6 @@ from geomndp import _atomic_io
 from geomndp.auto.early_stopping import CHUNK
 from geomndp.auto.network_candidates import NetworkTiming
 
-DEFAULT_MINUTES = 5.0
 GAUSSIAN_SHARE = 0.3
 """Share of the time for the Gaussian candidates."""
 REFIT_SHARE = 0.25

@@ -23,7 +23,7 @@ from geomndp.auto.defaults import (
     noising_and_score,
 )
 from geomndp.auto.plan import TrainingPlan
-from geomndp.auto.summary import choices
+from geomndp.auto.summary import choices, estimate
 from geomndp.auto.world import noise_in_model_units, periods_of
 from geomndp.data import (
     AbstractGenerator,
@@ -139,6 +139,8 @@ def build(
     if labels is not None and len(labels) != len(functions.x):
         raise ValueError(f"expected {len(functions.x)} groups, one per function, got {len(labels)}")
     loss = default_loss(codomain)
+    if codomain == "real":
+        words += (("fit", estimate(net, data, len(functions.x), labels is not None, ordered)),)
     return TrainingPlan(model, data, loss, peak, words, functions, labels, ordered, not options)
 
 

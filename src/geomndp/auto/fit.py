@@ -10,8 +10,7 @@ import numpy as np
 
 from geomndp import _validation
 from geomndp._deprecated import translate
-from geomndp.auto.budget import DEFAULT_MINUTES
-from geomndp.auto.plan import TrainingPlan
+from geomndp.auto.plan import DEFAULT_MINUTES, TrainingPlan
 from geomndp.model import Model, fit as fit_model
 from geomndp.model.inputs import Seed, as_key
 from geomndp.tables import is_table

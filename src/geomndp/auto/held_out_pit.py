@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from scipy.special import softmax
 
-from geomndp._types import Batch, PRNGKeyArray
-from geomndp.auto.held_out import HeldOut
+from geomndp._types import Array, Batch, PRNGKeyArray
+from geomndp.auto.held_out import HeldOut, with_array_parameters
 from geomndp.auto.units import tasks_in_units
 from geomndp.auto.validation import ValidationTasks
 from geomndp.data import Normaliser
@@ -53,16 +54,20 @@ def held_out_pit(
 
 
 def _exact(process: AbstractProcess, tasks: ValidationTasks) -> np.ndarray:
-    start = tasks.num_context
+    arrays = tuple(jnp.asarray(values) for values in (tasks.x, tasks.y, tasks.context))
+    return np.asarray(_distribution(with_array_parameters(process), arrays, tasks.num_context))
+
+
+@eqx.filter_jit
+def _distribution(process: AbstractProcess, tasks: tuple[Array, ...], start: int) -> Array:
+    """Distribution functions at all targets; processes of one structure share the program."""
 
     def one(task):
         x, y, context = task
         law = process.condition(x[:start], y[:start], mask=context[:start])
         return law.marginals(x[start:]).cdf(y[start:])
 
-    arrays = tuple(jnp.asarray(values) for values in (tasks.x, tasks.y, tasks.context))
-    size = min(BATCH_SIZE, len(tasks.x))
-    return np.asarray(jax.jit(lambda items: jax.lax.map(one, items, batch_size=size))(arrays))
+    return jax.lax.map(one, tasks, batch_size=min(BATCH_SIZE, len(tasks[0])))
 
 
 def mixture_pit(

@@ -55,6 +55,20 @@ def num_points(data: AbstractGenerator) -> int:
     return min(data.functions.x.shape[1], data.max_points or data.functions.x.shape[1])
 
 
+def steps_per_minute(net: AbstractNet, data: AbstractGenerator) -> int:
+    """Training steps per minute on two cores, roughly, of a network with attention.
+
+    Args:
+        net: The network.
+        data: Its training functions.
+
+    Returns:
+        Number of steps, one digit.
+    """
+    steps = 60 * FLOPS / step_operations(net, data.batch_size, num_points(data))
+    return int(float(f"{max(steps, 1.0):.0e}"))
+
+
 def resized(plan: TrainingPlan, seconds: float, *, key: PRNGKeyArray) -> TrainingPlan:
     """The plan with the largest network that can be trained in so many seconds.
 
@@ -70,8 +84,6 @@ def resized(plan: TrainingPlan, seconds: float, *, key: PRNGKeyArray) -> Trainin
     if not plan.resizable or not isinstance(score, NetworkScore):
         return plan
     net, data = score.net, plan.data
-    if isinstance(data, ResampledGenerator) and num_points(data) > MAX_POINTS:
-        data = dataclasses.replace(data, max_points=MAX_POINTS)
     if isinstance(net, Steerable2):
         own = net.config.to_dict()
         net = _remade(
@@ -81,6 +93,8 @@ def resized(plan: TrainingPlan, seconds: float, *, key: PRNGKeyArray) -> Trainin
     if not isinstance(net, RelativeAttention | BiDimensionalAttention):
         size = min(data.batch_size, GRAPH_BATCH)
         return dataclasses.replace(plan, data=dataclasses.replace(data, batch_size=size))
+    if isinstance(data, ResampledGenerator) and num_points(data) > MAX_POINTS:
+        data = dataclasses.replace(data, max_points=MAX_POINTS)
     config = net.config.to_dict()
     smaller, batch_size = net, data.batch_size
     for width, num_layers, size in SIZES:

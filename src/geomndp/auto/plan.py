@@ -13,6 +13,8 @@ from geomndp.tables import Functions
 from geomndp.train import DenoisingLoss, adam
 
 WIDTH = 100
+DEFAULT_MINUTES = 5.0
+"""Most time of a fit that is given neither steps nor minutes."""
 
 
 @renamed_arguments(peak="peak_learning_rate", choices="description")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from geomndp.auto.network_sizes import steps_per_minute
+from geomndp.auto.plan import DEFAULT_MINUTES
+from geomndp.auto.split import FEW_FUNCTIONS
 from geomndp.data import AbstractGenerator, Normaliser, ResampledGenerator
 from geomndp.model import Model
-from geomndp.nets import AbstractNet
+from geomndp.nets import AbstractNet, BiDimensionalAttention, RelativeAttention
 from geomndp.noising import LinearSchedule
 from geomndp.tables import Functions, Variable, Variables
 
@@ -66,6 +69,22 @@ def choices(
     if len(counts) < 20:
         lines["beware"] = f"{len(counts)} functions are few: a Gaussian process may do better"
     return tuple(lines.items())
+
+
+def estimate(
+    net: AbstractNet, data: AbstractGenerator, count: int, grouped: bool, ordered: bool
+) -> str:
+    """What a fit without steps does, and how long it takes."""
+    held = "each fifth of the functions in turn" if count < FEW_FUNCTIONS else "a fifth"
+    held += " (whole groups)" if grouped else ""
+    held += " (the last in time)" if ordered and count >= FEW_FUNCTIONS else ""
+    speed = ""
+    if isinstance(net, RelativeAttention | BiDimensionalAttention):
+        speed = f", about {steps_per_minute(net, data)} steps per minute at this size on two cores"
+    return (
+        f"at most {DEFAULT_MINUTES:g} minutes, or minutes=...: {held} held out; simple Gaussian "
+        f"models, then networks for the time that is left{speed}; the best law is refitted"
+    )
 
 
 def _world(functions: Functions, units: Normaliser) -> dict[str, str]:
