@@ -40,6 +40,7 @@ def test_held_out_nats_are_those_of_the_process():
     assert nats(again.process, batch) >= nats(fit.process, batch) - 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("amplitude", ["varying", "signal"])
 def test_amplitude_that_varies(amplitude):
     truth = GP(Modulated(SE(0.4), lambda x: jnp.exp(1.5 * x)), noise=1e-4)
@@ -63,6 +64,7 @@ def test_outputs_that_are_missing_do_not_count():
     assert fit_gp(other, candidates=CONSTANT).nats == fit.nats
 
 
+@pytest.mark.slow
 def test_periodic_inputs():
     truth = GP(PeriodicInputs(SE(0.15), (1.0,)), noise=0.01)
     batch = draw(truth, 80)
@@ -99,6 +101,7 @@ def test_seconds_bound_the_candidates_and_wrong_arguments():
         fit_gp(batch._replace(mask=np.zeros_like(batch.mask)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["one function", "two functions", "a constant output"])
 def test_little_data_gives_a_process(case):
     batch = draw(GP(SE(0.3), noise=0.02), 80)

@@ -36,6 +36,7 @@ def test_it_beats_the_pooled_process_where_that_is_wrong():
     assert shrunk.nats == best
 
 
+@pytest.mark.slow
 def test_gaps_are_filled():
     batch, fresh = features(80, 0), features(40, 1)
     mask = (np.random.default_rng(0).uniform(size=(80, 8)) > 0.25).astype(float)
