@@ -116,9 +116,11 @@ class NetworkScore(AbstractScore):
         self._check_parametrisation(noising)
         return t, x, base_fields(self.base, noising, at, t, x, y, mask), mask
 
-    def _corrected(self, at: NoiseCoefficients, y, values: Values, output: Outputs) -> Outputs:
+    def _corrected(
+        self, at: NoiseCoefficients, y, values: Values | None, output: Outputs
+    ) -> Outputs:
         """Output that stands for the score: the network's, added to that of the base's score."""
-        if self.base is None:
+        if self.base is None or values is None:
             return output
         return output + self.parametrisation.from_u(at, y, at.scale * values[:, y.shape[1] :])
 
@@ -161,7 +163,7 @@ class NetworkScore(AbstractScore):
         self._check_parametrisation(noising)
         if output is None or (values is None and self.base is not None):
             inputs = self.net_inputs(noising, t, x, perturbed.y, mask)
-            output, values = self.net(*inputs), inputs[2]
+            output, values = cast(Outputs, self.net(*inputs)), inputs[2]
         at = noise_coefficients(noising, per_point(t, len(x)), zero_masked(x, row_mask(mask)), mask)
         output = self._corrected(at, perturbed.y, values, output)
         error = self.parametrisation.error(at, y0, perturbed, output)
