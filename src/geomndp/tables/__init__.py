@@ -13,6 +13,7 @@ from geomndp.tables.to_arrays import (
     write_samples,
 )
 from geomndp.tables.units import noise_from_km
+from geomndp.tables.value_tables import write_quantiles, write_values
 from geomndp.tables.variables import (
     CODOMAINS,
     Variable,
@@ -20,7 +21,6 @@ from geomndp.tables.variables import (
     name_variables,
     read_time_origin,
 )
-from geomndp.tables.write_values import write_quantiles, write_values
 
 __all__ = [
     "CODOMAINS",
