@@ -35,7 +35,7 @@ class MixtureProcess(AbstractModel):
 
     Observations C update the weights, $w_k(C) \propto w_k p_k(y_C)$. Learnt members need a solve
     for $p_k(y_C)$, which `condition` makes: with an exact divergence for at most 16 observed
-    values, else with 16 random probes of a fixed key. Without observations none is made.
+    values, else with eight random probes of a fixed key. Without observations none is made.
 
     Args:
         members: Models and process models in the data's units, with the same variables.
