@@ -1,5 +1,7 @@
 """A trained model goes on with new data in its own units, or says why it cannot."""
 
+import dataclasses
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +9,8 @@ from numpy.testing import assert_allclose
 
 import geomndp as gn
 from geomndp.auto.fine_tuning import fine_tuning_plan
+from geomndp.data import Normaliser
+from geomndp.data.transforms import LogTransform
 
 SIZES = {"width": 4, "num_layers": 1, "num_heads": 1}
 
@@ -37,6 +41,14 @@ def test_new_functions_are_seen_in_the_old_units(model, table):
     assert np.isfinite(history.loss[-1]) and tuned.normaliser == model.normaliser
     with pytest.raises(ValueError, match="expected steps"):
         gn.fit(model, moved, function="day", key=0)
+
+
+def test_padding_is_in_the_domain_of_a_transform(model, table):
+    units = Normaliser(transform=LogTransform())
+    positive = dataclasses.replace(model, normaliser=units)
+    plan = fine_tuning_plan(positive, table.drop(index=[3, 4]), function="day")
+    assert np.isfinite(plan.data.functions.y).all()
+    assert plan.functions.mask.sum() == 18
 
 
 def test_other_columns_units_and_laws_are_refused(model, table):

@@ -81,3 +81,16 @@ def test_the_paired_error_is_over_functions():
     difference, error = paired_difference(np.array([1.0, 2.0, 4.5]), np.zeros(3), tasks)
     assert_allclose((difference, error), (2.5, np.std([1, 2, 4.5], ddof=1) / np.sqrt(3)))
     assert paired_difference(np.ones(1), np.zeros(1), _tasks(1)) == (1.0, np.inf)
+
+
+def test_contexts_without_a_density():
+    """A law alone needs none; a mixture has the members that have one, or no density."""
+    candidates, tasks = _candidates(0.5, count=10), _tasks(10)
+    first, second, _ = candidates.values()
+    first.context[:2] = second.context[:1] = -np.inf
+    assert_allclose(
+        cross_validated(("scale 0.5",), candidates, tasks).per_value, first.targets, rtol=1e-12
+    )
+    mixed = mixture_per_value(np.log([0.5, 0.5]), [first, second], tasks)
+    assert mixed[0] == -np.inf and np.isclose(mixed[1], second.targets[1])
+    assert np.isfinite(mixed[1:]).all()

@@ -71,3 +71,13 @@ def test_heavy_tails_are_found():
     found = best_scale(_law(y), _tasks(y))
     assert found.dof in (5.0, 8.0) and 0.8 <= found.factor <= 1.25
     assert "random scale of" in str(found)
+
+
+def test_a_task_without_a_density_stays_without():
+    y = _values(3)
+    laws = [_held_out(y, factor) for factor in (1.0, PROBE)]
+    laws[1].targets[0] = laws[0].context[1] = -np.inf
+    law = ScaledLaw.of(*laws, _tasks(y))
+    for held in (law.at(0.8), law.mixed(RandomScale(1.0, 8.0))):
+        assert held.targets[0] == held.context[1] == -np.inf
+        assert np.isfinite([held.targets[2], held.context[2]]).all()

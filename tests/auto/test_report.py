@@ -1,5 +1,6 @@
 """The report: one sentence, one table, JSON."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -42,6 +43,17 @@ def test_the_table_and_the_json_hold_everything():
     assert text.endswith(report.sentence())
     content = json.loads(json.dumps(report.as_json()))
     assert content["candidates"][1]["by_kind"] == {"few": -0.6, "many": -0.38}
+
+
+def test_a_candidate_without_a_density_can_be_saved():
+    """A file of a model takes no infinite numbers."""
+    report = _report((("corrected", 1.0),))
+    diverged = CandidateResult("network", -np.inf, np.inf, {"few": -np.inf, "many": np.nan})
+    report = dataclasses.replace(report, candidates=(*report.candidates, diverged))
+    content = json.loads(json.dumps(report.as_json(), allow_nan=False))
+    last = content["candidates"][-1]
+    assert last["nats"] is None and last["by_kind"] == {"few": None, "many": None}
+    assert content["candidates"][0]["nats"] == -0.42
 
 
 @pytest.mark.parametrize("spread", [1.0, 0.5])

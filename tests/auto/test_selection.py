@@ -3,6 +3,7 @@
 import dataclasses
 import importlib
 import json
+from types import SimpleNamespace
 
 import equinox as eqx
 import jax
@@ -81,6 +82,34 @@ def test_a_plan_says_what_a_fit_will_do(table):
         assert words in text
     few = str(build(table.isel(function=slice(20)), symmetry="none", **TINY))
     assert "each fifth of the functions in turn" in " ".join(few.split())
+
+
+def _selection(plan, folder):
+    selection = importlib.import_module("geomndp.auto.selection")
+    return selection.Selection(plan, 3.0, 0, folder, lambda line: None)
+
+
+def test_a_folder_of_other_data_is_refused(table, tmp_path):
+    plan = build(table, symmetry="none", **TINY)
+    tasks = _selection(plan, tmp_path).tasks
+    np.testing.assert_array_equal(_selection(plan, tmp_path).tasks.y, tasks.y)
+    with pytest.raises(ValueError, match="choose another folder"):
+        _selection(build(table + 1.0, symmetry="none", **TINY), tmp_path)
+
+
+def test_a_resumed_run_has_networks_of_the_same_size(table, monkeypatch, tmp_path):
+    """Sizes follow from the time that was left when they were chosen first."""
+    module, seen = importlib.import_module("geomndp.auto.selection"), []
+    monkeypatch.setattr(module, "network_families", lambda p, b, left, key: seen.append(left))
+    monkeypatch.setattr(module, "network_budgets", lambda *args, **options: [])
+    for spent in (1.0, 60.0):
+        selection = _selection(build(table, symmetry="none", **TINY), tmp_path)
+        selection.seconds["simple models"] = spent
+        selection.gaussians = SimpleNamespace(
+            best_base="GP", base=lambda name: None, held_out={"GP": None}, mean=lambda held: 0.0
+        )
+        selection.fit_networks()
+    assert seen[0] == seen[1] > 0
 
 
 class Killed(Exception):

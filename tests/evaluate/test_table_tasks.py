@@ -91,3 +91,14 @@ def test_random_tasks_part_the_rows(frame):
     assert tasks[0] != tasks[2]
     with pytest.raises(ValueError, match="expected functions of more than 12 points, got none"):
         random_tasks(functions, contexts=(12,))
+
+
+def test_rows_without_values_are_in_no_random_task():
+    level = np.full(10, np.nan)
+    level[[1, 4, 6, 8]] = 0.5
+    table = pd.DataFrame({"function": "a", "t": np.arange(10.0), "level": level})
+    functions = read_function_rows(table, LEVELS, "function")
+    tasks = random_tasks(functions, contexts=(3,), forecast=True)
+    for task in tasks:
+        assert {*task["context"], *task["target"]} == {1, 4, 6, 8}
+    assert [len(task["context"]) for task in tasks] == [3, 2]

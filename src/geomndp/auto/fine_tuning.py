@@ -77,7 +77,7 @@ def _padded(rows: Mapping[str, FunctionRows], variables: Variables) -> Functions
     n = max(len(part.x) for part in complete)
     mask = np.arange(n)[None] < np.array([len(part.x) for part in complete])[:, None]
     x, y = (
-        np.stack([np.pad(values, ((0, n - len(values)), (0, 0))) for values in arrays])
+        np.stack([np.pad(values, ((0, n - len(values)), (0, 0)), mode="edge") for values in arrays])
         for arrays in zip(*complete, strict=True)
     )
     return Functions(x, y, mask, variables)

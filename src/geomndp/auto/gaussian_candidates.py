@@ -126,7 +126,7 @@ class GaussianData:
             found[f"GP{ending}"] = GaussianCandidate(pooled, units)
             if shrunk.process is not None:
                 found[f"shrunk covariance{ending}"] = GaussianCandidate(shrunk, units)
-        climatology = fit_climatology(self.functions[IDENTITY], train=rows)
+        climatology = fit_climatology(self.functions[IDENTITY], train=rows, period=self.period)
         if climatology.process is not None:
             found["climatology"] = GaussianCandidate(climatology, self.units[IDENTITY])
         return found
@@ -144,7 +144,7 @@ class GaussianData:
         kind, _, transform = name.partition(", ")
         functions = self.functions[transform or IDENTITY]
         if kind == "climatology":
-            return fits[name]._replace(fit=fit_climatology(functions))
+            return fits[name]._replace(fit=fit_climatology(functions, period=self.period))
         pooled = refit(fits[name.replace(kind, "GP", 1)].fit, functions)
         if kind != "GP":
             shrunk = fit_shrunk_gaussian(functions, pooled, ordered=self.ordered)

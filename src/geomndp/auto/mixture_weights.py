@@ -44,13 +44,14 @@ def mixture_per_value(
         tasks: The tasks.
 
     Returns:
-        Shape (tasks,).
+        Shape (tasks,); -inf where no member has a finite log-density of the context.
     """
     context = np.stack([member.context for member in members])
     joint = context + np.stack([member.targets for member in members])
     weights = log_weights[:, None]
     evidence = logsumexp(weights + context, axis=0)
-    return (logsumexp(weights + joint, axis=0) - evidence) / tasks.num_values()
+    given = np.where(np.isfinite(evidence), evidence, np.inf)
+    return (logsumexp(weights + joint, axis=0) - given) / tasks.num_values()
 
 
 def fit_weights(members: Sequence[HeldOut], tasks: ValidationTasks) -> np.ndarray:
@@ -95,7 +96,7 @@ def cross_validated(
     members = [candidates[name] for name in names]
     weights, per_value = fit_weights(members, tasks), np.empty(len(tasks.function))
     if len(names) == 1:
-        return WeightedCandidates(names, weights, mixture_per_value(weights, members, tasks))
+        return WeightedCandidates(names, weights, members[0].per_value(tasks))
     part = np.unique(tasks.function, return_inverse=True)[1].reshape(-1) % NUM_PARTS
     for number in np.unique(part):
         rest = np.flatnonzero(part == number)

@@ -80,9 +80,12 @@ class ScaledLaw(NamedTuple):
         counts = (self.num_targets, self.num_context)
         values = []
         for one, two, n in zip(self.plain, self.probe, counts, strict=True):
+            there = np.isfinite(one) & np.isfinite(two)
+            one, two = np.where(there, one, 0.0), np.where(there, two, 0.0)
             square = (two - one + 0.5 * n * np.log(PROBE)) * 2 / (1 - 1 / PROBE)
-            values.append(one - 0.5 * n * np.log(factor) - 0.5 * square * (1 / factor - 1))
-        return HeldOut(*(np.nan_to_num(v, nan=-np.inf) for v in values))
+            value = one - 0.5 * n * np.log(factor) - 0.5 * square * (1 / factor - 1)
+            values.append(np.where(there, value, -np.inf))
+        return HeldOut(*values)
 
     def mixed(self, scale: RandomScale) -> HeldOut:
         """Under a random scale, whose weights follow the context."""
@@ -94,7 +97,8 @@ class ScaledLaw(NamedTuple):
         context = np.stack([law.context for law in laws])
         joint = context + np.stack([law.targets for law in laws])
         evidence = np.asarray(logsumexp(weights + context, axis=0))
-        return HeldOut(np.asarray(logsumexp(weights + joint, axis=0)) - evidence, evidence)
+        given = np.where(np.isfinite(evidence), evidence, np.inf)
+        return HeldOut(np.asarray(logsumexp(weights + joint, axis=0)) - given, evidence)
 
 
 def best_scale(law: ScaledLaw, tasks: ValidationTasks) -> RandomScale:

@@ -86,8 +86,17 @@ class SelectionReport:
         return "\n".join([*lines, *self.notes, self.sentence()])
 
     def as_json(self) -> dict[str, Any]:
-        """All fields as JSON."""
-        return dataclasses.asdict(self)
+        """All fields as JSON, None for numbers that are not finite."""
+        return _finite(dataclasses.asdict(self))
+
+
+def _finite(value: Any) -> Any:
+    """A tree of dictionaries and sequences, with None for numbers that are not finite."""
+    if isinstance(value, dict):
+        return {name: _finite(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(part) for part in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def _row(values: tuple[float, ...]) -> str:

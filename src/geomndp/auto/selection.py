@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 import time
 from collections.abc import Callable
@@ -77,6 +78,14 @@ def _silent(line: str) -> None:
     """Say nothing."""
 
 
+def _digest(plan: TrainingPlan) -> str:
+    """Hash of the functions of a plan and of what was chosen for them."""
+    digest = hashlib.sha256(f"{plan.description} {plan.groups} {plan.ordered}".encode())
+    for values in (plan.functions or ())[:3]:
+        digest.update(np.ascontiguousarray(values).tobytes())
+    return digest.hexdigest()[:16]
+
+
 class Selection:
     """One fit by selection: its data, its clock and what was found so far.
 
@@ -115,7 +124,8 @@ class Selection:
         # Validation by points whose outputs are all known.
         mask = np.asarray(mask.all(axis=2)) if mask.ndim == 3 else mask
         self.count = len(x)
-        self.run = RunPlan(folder, {"minutes": minutes, "seed": seed, "functions": self.count})
+        settings = {"minutes": minutes, "seed": seed, "functions": self.count}
+        self.run = RunPlan(folder, {**settings, "data": _digest(plan)})
         self.splits = self._split()
         rows = np.concatenate([split.held_out for split in self.splits])
         self.tasks = validation_tasks(x, y, mask, rows, seed=seed)
@@ -163,7 +173,8 @@ class Selection:
             return self.total - reserve - (time.monotonic() - self.start)
 
         keys = {name: jr.fold_in(self.key, i) for i, name in enumerate(("net", "time", "train"))}
-        families = network_families(self.plan, self.gaussians.base(best), left(), key=keys["net"])
+        seconds = self.run.decide("network_seconds", left)  # sizes follow from it
+        families = network_families(self.plan, self.gaussians.base(best), seconds, key=keys["net"])
         budgets = network_budgets(
             families, self.splits, self.tasks, self.run, seconds=left, key=keys["time"]
         )

@@ -160,7 +160,8 @@ def random_tasks(
         seed: Seed of all draws.
 
     Returns:
-        Tasks, those of one kind together; functions with too few points have none.
+        Tasks, those of one kind together; rows without any value are in none, and functions with
+        too few others have none.
 
     Raises:
         ValueError: If no function has points enough.
@@ -171,10 +172,11 @@ def random_tasks(
     tasks = []
     for kind in (*contexts, *(["forecast"] if forecast else [])):
         for name, rows in (item for _ in range(repeats) for item in functions.items()):
-            order = np.argsort(rows.x[:, 0], kind="stable")
+            seen = np.flatnonzero(np.isfinite(rows.y).any(axis=1))
+            order = seen[np.argsort(rows.x[seen, 0], kind="stable")]
             count = max(2, int(np.ceil(FORECAST_SHARE * len(order))))
             if kind != "forecast":
-                order, count = rng.permutation(len(order)), int(kind)
+                order, count = rng.permutation(seen), int(kind)
             target = rng.permutation(order[count:])[:max_targets]
             if not len(target):
                 continue
