@@ -125,6 +125,20 @@ def test_candidates_are_those_that_the_values_allow():
     assert names(np.ones(5)) == ["identity"]
 
 
+def test_candidates_of_outputs_that_are_never_seen_together():
+    """Every value that is there counts, and no other."""
+    y = np.exp(np.random.default_rng(0).normal(size=(2, 200, 2)))
+    mask = np.zeros_like(y)
+    mask[0, :, 0] = mask[1, :, 1] = 1.0
+    y[mask == 0] = np.nan
+    y[1, 0, 1] = -9.0
+    found = fit_transforms(Batch(y, y, mask, 0 * mask))
+    assert [type(t) for t in found["log"]] == [LogTransform, Identity]
+    mask[1] = 0.0
+    with pytest.raises(ValueError, match="at least one real point"):
+        fit_transforms(Batch(y, y, mask, 0 * mask))
+
+
 def test_the_exponent_is_the_likeliest():
     y = (3 + 0.5 * np.random.default_rng(0).normal(size=(1, 2000, 1))) ** 2
     ones = np.ones((1, 2000))

@@ -111,6 +111,13 @@ def test_rows_are_joined_where_targets_complete_them(model, targets):
     assert join_observed_rows(problem, None) is problem
 
 
+def test_too_much_noise_is_refused_in_joined_rows_too(model):
+    seen, wanted = np.asarray([[1, 0]]), np.asarray([[0, 1]])
+    posterior = model.condition(X[:1], jnp.ones((1, 2)), mask=seen, noise=np.full((1, 2), 1e9))
+    with pytest.raises(ValueError, match="noise at most"):
+        posterior.sample(X[:1], key=0, mask=wanted, sampler=Amortised(4))
+
+
 def test_law_of_samples_is_the_posterior(model, targets, getkey):
     y_context = jr.normal(getkey(), (5, 2))
     posterior = model.condition(2 * X, y_context, mask=OBSERVED)

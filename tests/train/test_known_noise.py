@@ -84,6 +84,15 @@ def test_the_exact_flow_carries_values_to_the_clean_law(steps, error):
     assert_allclose(carried @ start @ carried.T, end, atol=error * 0.8)
 
 
+def test_functions_may_be_leaves_of_the_score():
+    exact = score.GaussianScore(dataclasses.replace(CLEAN, mean=shift))
+    start = shift(X)  # the mean stays the mean
+    model = dataclasses.replace(NOISING, mean=shift)
+    lowered = jnp.ones(len(X), bool)
+    end = quick(lambda y: known_noise.lower(exact, model, OWN, X, y, None, lowered, 2))(start)
+    assert_allclose(end, start, atol=1e-10)
+
+
 def test_less_noisy_values():
     times, mask = jnp.asarray([0.3, 0.1, 0.2, 0.4, 0.0]), jnp.asarray([1.0, 1.0, 1.0, 1.0, 0.0])
     assert_array_equal(known_noise.less_noisy(times, mask), [False, True, True, False, False])

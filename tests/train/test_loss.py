@@ -87,6 +87,14 @@ def test_loss_is_the_mean_over_targets_then_functions(getkey):
     assert_allclose(by_point, squares / number, rtol=1e-12)
 
 
+def test_a_batch_without_targets_has_no_loss(getkey):
+    batch = mixed_batch(getkey())
+    batch = batch._replace(context=batch.mask)
+    for reduction in ("function", "point"):
+        loss = train.DenoisingLoss(reduction=reduction)
+        assert value(loss, tiny_score(), batch, getkey())[0] == 0.0
+
+
 def test_weight_multiplies_by_time(getkey):
     batch, key = mixed_batch(getkey()), getkey()
     plain, info = value(train.DenoisingLoss(), tiny_score(), batch, key)

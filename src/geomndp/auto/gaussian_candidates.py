@@ -80,10 +80,7 @@ class GaussianData:
         """
         assert plan.functions is not None
         units = plan.model.normaliser or Normaliser()
-        batch = functions_in_units(plan.functions, Normaliser())
-        if batch.mask.ndim == 3:
-            batch = batch._replace(mask=batch.mask.min(axis=2))
-        allowed = fit_transforms(batch)
+        allowed = fit_transforms(functions_in_units(plan.functions, Normaliser()))
         names = tuple(allowed) if transforms is None else transforms
         self.ordered = plan.ordered
         self.units = {name: with_transform(units, plan.functions, allowed[name]) for name in names}

@@ -38,11 +38,13 @@ def fit_transforms(functions: Batch) -> dict[str, tuple[AbstractTransform, ...]]
     Example:
         `Normaliser.fit(functions, transform=fit_transforms(functions)["log"])`
     """
-    y = np.asarray(functions.y)[np.asarray(functions.mask) > 0]
-    if not len(y):
+    y, real = np.asarray(functions.y, np.float64), np.asarray(functions.mask) > 0
+    real = real if real.ndim == 3 else real[..., None]
+    real = np.repeat(real, y.shape[2] // real.shape[2], axis=2)
+    if not real.any(axis=(0, 1)).all():
         raise ValueError("expected at least one real point, got none")
-    _validation.finite_rows("y", y)
-    per_output = [_candidates(column) for column in y.T.astype(np.float64)]
+    _validation.finite_rows("y", np.where(real, y, 0.0)[real.any(axis=2)])
+    per_output = [_candidates(y[..., j][real[..., j]]) for j in range(y.shape[2])]
     names = dict.fromkeys(name for candidates in per_output for name in candidates)
     found = {name: tuple(c.get(name, Identity()) for c in per_output) for name in names}
     return {"identity": ()} | found

@@ -178,16 +178,20 @@ def check_amortised(problem: Problem) -> None:
             "expected a score trained with contexts (score.conditional), got one that knows "
             "equal times only; use Langevin or MomentMatching"
         )
-    observations, noising = problem.observations, problem.noising
-    if not observations.noisy:
-        return
+    for observations in (problem.observations, problem.partial):
+        if observations is not None and observations.noisy:
+            _check_noise(problem.noising, observations)
+
+
+def _check_noise(noising: AbstractNoising, observations: Observations) -> None:
+    """Refuse noise of observations that has no diffusion time."""
     if not noising.kernel.white:
         raise ValueError(
             "expected a white limiting kernel for observation noise in amortised conditioning, "
             f"got {type(noising.kernel).__name__}; use Langevin or MomentMatching"
         )
     if all(map(_validation.concrete, jax.tree.leaves(observations))):
-        observations = pad_observations(observations, bucket(problem.num_observed))
+        observations = pad_observations(observations, bucket(len(observations.x)))
         total = noising.schedule.integral(jnp.ones((), dtype=observations.noise.dtype))
         level = jnp.max(noising.integrated_time_of_noise(observations.x, observations.noise))
         # Inside jit even what is concrete is staged.

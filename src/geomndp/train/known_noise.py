@@ -132,7 +132,8 @@ def lower(
     Returns:
         Values (n, p), clean where they were carried.
     """
-    score = jax.lax.stop_gradient(score)
+    arrays, rest = eqx.partition(score, eqx.is_array)  # functions may be leaves
+    score = eqx.combine(jax.lax.stop_gradient(arrays), rest)
     m, rho = noising.mean_at(x), jnp.sqrt(jnp.expm1(noising.schedule.integral(times)))
     speed = jnp.where(lowered, rho, 0.0)[:, None]
 

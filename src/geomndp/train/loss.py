@@ -172,7 +172,7 @@ class DenoisingLoss(eqx.Module):
         if self.reduction == "function":
             return jnp.mean(losses), info
         targets = _per_function(targets)
-        return jnp.sum(losses * targets) / jnp.sum(targets), info
+        return jnp.sum(losses * targets) / jnp.maximum(jnp.sum(targets), 1.0), info
 
 
 def _per_function(values: Float[Array, "b n *g"]) -> Float[Array, " b"]:
