@@ -145,6 +145,18 @@ def test_the_exponent_is_the_likeliest():
     assert fit_transforms(Batch(y, y, ones, ones))["box-cox"] == (BoxCox(0.5),)
 
 
+def test_a_gaussian_law_after_a_candidate_has_a_mean():
+    """Also of values whose likeliest power is negative: nothing of the law is at infinity."""
+    z = np.random.default_rng(0).normal(size=(8, 25, 1))
+    y = (3.0 + 0.5 * z) ** -2
+    found = fit_transforms(Batch(y, y, np.ones((8, 25)), np.zeros((8, 25))))
+    for name in ("log", "box-cox"):
+        (transform,) = found[name]
+        values = transform.forward(y)
+        far = transform.inverse(values.mean() + 4 * values.std())
+        assert y.max() < far < 100 * y.max()
+
+
 def test_wrong_transforms_are_refused():
     with pytest.raises(ValueError, match="other than 0"):
         BoxCox(0.0)

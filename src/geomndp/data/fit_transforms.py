@@ -12,8 +12,9 @@ MIN_RATIO = 2.0
 """Ratio of the largest to the smallest value below which a power of y is nearly linear."""
 MIN_SKEWNESS = 0.5
 """Skewness from which on a shifted logarithm is a candidate for values of both signs."""
-EXPONENTS = (-1.0, -0.5, 0.25, 0.5, 0.75, 1.5, 2.0, 3.0)
-"""Exponents of which the likeliest is a candidate."""
+EXPONENTS = (0.25, 0.5, 0.75, 1.5, 2.0, 3.0)
+"""Exponents of which the likeliest is a candidate; of a negative one a Gaussian law has mass at
+infinity, and no mean."""
 BOUNDS = (1.0, 100.0)
 """Upper bounds of shares and percentages, whose lower bound is zero."""
 
