@@ -69,7 +69,10 @@ class AbstractGP(AbstractProcess, AbstractPredictive):
         if num_samples is None:
             return self.sample(x, key=key, num_samples=1)[0]
         _validation.at_least(0, num_samples=num_samples)
-        z = jr.normal(key, (num_samples, len(x), self.dim), dtype=x.dtype)
+        return self.colour(x, jr.normal(key, (num_samples, len(x), self.dim), dtype=x.dtype))
+
+    def colour(self, x: Inputs, z: Array) -> Array:
+        """Functions (s, n, p) at inputs (n, d) from standard normal numbers z (s, n, p)."""
         # The factor does not depend on z, so that one factorisation serves all samples.
         return self.mean_at(x)[None] + jax.vmap(self.gram(x).cholesky_mv)(z)
 

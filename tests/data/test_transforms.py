@@ -94,7 +94,7 @@ def test_units_are_those_of_the_transformed_values(getkey):
 
 def test_noise_goes_through_to_first_order(getkey):
     units = Normaliser(y_scale=2.0, transform=LogTransform())
-    y = 1 + jr.uniform(getkey(), (6, 1))
+    y = 1 + 0.4 * jr.uniform(getkey(), (6, 1))
     with pytest.warns(FirstOrderNoiseWarning, match="LogTransform to first order"):
         noise = units.forward_noise(0.01**2, y)
     samples = units.forward_y(y[None] + 0.01 * jr.normal(jr.key(0), (20_000, 6, 1)))
@@ -168,3 +168,21 @@ def test_wrong_transforms_are_refused():
         Normaliser(transform=["log"])
     with pytest.raises(ValueError, match=r"2 outputs to transform, got shape \(4, 3\)"):
         Normaliser(transform=[LogTransform(), Identity()]).forward_y(jnp.ones((4, 3)))
+
+
+def test_candidates_where_outputs_are_never_seen_together():
+    values = np.exp(np.random.default_rng(0).normal(size=(1, 40, 2)))
+    mask = np.zeros((1, 40, 2))
+    mask[:, :20, 0] = mask[:, 20:, 1] = 1.0
+    values[:, 20:, 0] = -5.0  # missing
+    arrays = [jnp.asarray(v) for v in (values, values, mask, mask)]
+    found = fit_transforms(Batch(*arrays))
+    assert found["log"] == (LogTransform(), LogTransform())
+
+
+def test_a_candidate_has_finite_moments():
+    y = jnp.asarray(1 / np.linspace(0.05, 1.0, 100))[None, :, None]  # uniform after a power of -1
+    ones = jnp.ones((1, 100))
+    (power,) = fit_transforms(Batch(y, y, ones, ones))["box-cox"]
+    assert isinstance(power, BoxCox)
+    assert power.exponent > 0

@@ -10,11 +10,12 @@ import pytest
 import scipy.stats
 from numpy.testing import assert_allclose
 
-from geomndp import Model, law
-from geomndp.data import Normaliser
+from geomndp import Model, OutsideTrainingWarning, ProcessModel, law
+from geomndp.data import LogTransform, Normaliser
 from geomndp.gp import GP
 from geomndp.kernels import Coregionalised, Diagonal, SquaredExponential, White
 from geomndp.likelihood import Flow
+from geomndp.model import TrainingSupport
 from geomndp.model.missing_outputs import join_observed_rows
 from geomndp.noising import LinearSchedule, OrnsteinUhlenbeck
 from geomndp.samplers import Amortised, Langevin
@@ -186,3 +187,16 @@ class OneGroup(GaussianScore):
     @property
     def num_groups(self):
         return 1
+
+
+def test_outputs_that_are_missing_are_not_compared():
+    kernel = Coregionalised(SquaredExponential(0.5), ((1.0, 0.6), (0.6, 2.0)))
+    support = TrainingSupport(((0.0, 1.0),), ((1.0, 9.0), (280.0, 300.0)), (1.0,), 0.1, 9, 5)
+    units = Normaliser(transform=LogTransform(), y_shift=(1.0, 5.6))
+    model = ProcessModel(GP(kernel, noise=0.1), units, support=support)
+    x, y = np.linspace(0, 1, 3), np.full((3, 2), np.nan)
+    y[:, 0], mask = 4.0, np.asarray([[1, 0]] * 3)
+    law = model.condition(x, y, mask=mask)  # a warning would be an error here
+    assert_allclose(law.log_evidence().value, model.log_prob(x, y, mask=mask))
+    with pytest.warns(OutsideTrainingWarning, match="y = 90"):
+        model.condition(x, 22.5 * y, mask=mask)

@@ -186,3 +186,19 @@ def test_members_that_do_not_belong_together_are_refused(members, gp, mixture):
         MixtureProcess((members[0].with_variables("t", "v"), members[1]))
     with pytest.raises(ValueError, match="Model or ProcessModel as member, got MixtureProcess"):
         MixtureProcess((mixture,))
+
+
+def test_quantiles_below_the_domain_of_a_member(gp):
+    both = ProcessModel(gp), ProcessModel(gp, Normaliser(transform=LogTransform()))
+    law = MixtureProcess(both).condition()
+    values = law.quantile(0.05, X)
+    assert np.all(values < 0)
+    assert_allclose(both[0].marginals(X).cdf(values) / 2, 0.05, rtol=1e-5)
+    assert_allclose(law.marginals(X).cdf(values), 0.05, rtol=1e-5)
+
+
+def test_samples_of_many_targets_under_vmap(mixture):
+    law, x = mixture.condition(XC, YC), jnp.asarray(X)[:, None]
+    samples = jax.vmap(lambda x: law.sample(x, key=jr.key(0), num_samples=3))(x[None])
+    assert samples.shape == (1, 3, 2, 1)
+    assert np.all(np.isfinite(samples))

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from geomndp.kernels import Diagonal, White
+from geomndp import ProcessModel
+from geomndp.gp import GP
+from geomndp.kernels import Diagonal, ShrunkCovariance, SquaredExponential, White
 from geomndp.likelihood import Flow
 from geomndp.model import Model
 from geomndp.nets.graph_network import MOST_TRACED, with_capacity
@@ -66,3 +68,14 @@ def test_hidden_rows_may_hold_anything(model):
     x[2], y[2] = np.nan, np.inf
     found = posterior.log_prob_info(x, y, mask=mask, flow=flow).value
     assert float(found) == pytest.approx(float(expected), abs=1e-3)
+
+
+def test_draws_of_a_shrunk_covariance_in_a_compiled_program():
+    x, kernel = np.linspace(0, 1, 40)[:, None], SquaredExponential(0.3)
+    with jax.enable_x64(True):
+        covariance = np.asarray(kernel.gram(jnp.asarray(x)).dense()) + 1e-4 * np.eye(40)
+    shrunk = ShrunkCovariance.fit(kernel, x, covariance, 0.3, 1e-4)
+    model = ProcessModel(GP(shrunk, noise=0.3e-4))
+    targets = jnp.linspace(0.0, 1.2, 50, dtype=jnp.float32)[:, None]
+    draw = jax.jit(lambda x: model.sample(x, key=0, num_samples=500))
+    assert_allclose(np.std(draw(targets), axis=0), model.std(targets), rtol=0.15)

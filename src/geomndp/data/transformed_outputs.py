@@ -37,7 +37,8 @@ def apply(method: str, transforms: Transforms, y: Any) -> Any:
 def check_outputs(transforms: Transforms, y: Any, mask: Any = None) -> None:
     """Refuse outputs (n, p) outside the domain of their transform, naming the first row.
 
-    The mask, (n,) or (n, p), is 1 for outputs that count. What JAX traces is not looked at.
+    The mask, (n,) or (n, g) for groups of outputs, is 1 for those that count. What JAX traces is
+    not looked at.
     """
     if not transforms or not (_validation.concrete(y) and _validation.concrete(mask)):
         return
@@ -45,7 +46,8 @@ def check_outputs(transforms: Transforms, y: Any, mask: Any = None) -> None:
         values, (low, high) = np.asarray(y)[:, j], transform.domain
         outside = ~((values > low) & (values < high))
         if mask is not None:
-            outside &= np.asarray(mask[:, j] if np.ndim(mask) == 2 else mask) > 0
+            size = y.shape[1] // np.shape(mask)[1] if np.ndim(mask) == 2 else 1
+            outside &= np.asarray(mask[:, j // size] if np.ndim(mask) == 2 else mask) > 0
         if outside.any():
             row, name = int(np.argmax(outside)), "y" if y.shape[1] == 1 else f"output {j} of y"
             raise ValueError(

@@ -11,7 +11,7 @@ import numpy as np
 
 from geomndp._types import Array, Outputs
 from geomndp.data import Normaliser
-from geomndp.data.transformed_outputs import apply
+from geomndp.data.transformed_outputs import apply, per_output
 from geomndp.marginals import AbstractMarginals, NormalMarginals, SampleMarginals
 
 NODES = 32
@@ -45,7 +45,10 @@ class DataMarginals(AbstractMarginals):
 
     def cdf(self, y):
         with jax.enable_x64(True):
-            return self.base.cdf(self._model_values(y)).astype(self.dtype)
+            below, above = (values < 0 for values in self._within(y))
+            probabilities = self.base.cdf(self._model_values(y))
+            probabilities = jnp.where(below, 0.0, jnp.where(above, 1.0, probabilities))
+            return probabilities.astype(self.dtype)
 
     def quantile(self, q):
         with jax.enable_x64(True):
@@ -57,11 +60,21 @@ class DataMarginals(AbstractMarginals):
             if self.normaliser.transform:
                 values = y.astype(jnp.float64)
                 log_probs += apply("log_derivative", self.normaliser.transform, values)
+                above_low, below_high = self._within(y)
+                inside = (above_low > 0) & (below_high > 0)
+                log_probs = jnp.where(inside, log_probs, -jnp.inf)
             return log_probs.astype(self.dtype)
 
     def _scale(self, y: Outputs) -> Outputs:
         """Unit (n, p) of the transformed outputs."""
         return jnp.broadcast_to(jnp.asarray([self.normaliser.y_scale], jnp.float64), y.shape)
+
+    def _within(self, y: Outputs) -> tuple[Outputs, Outputs]:
+        """Distances (n, p) from the lower and to the upper end of the transforms' domains."""
+        transforms = per_output(self.normaliser.transform, y)
+        ends = [t.domain for t in transforms] or [(-np.inf, np.inf)] * y.shape[1]
+        low, high = (jnp.asarray(end, jnp.float64)[None] for end in zip(*ends, strict=True))
+        return y.astype(jnp.float64) - low, high - y.astype(jnp.float64)
 
     def _model_values(self, y: Outputs) -> Any:
         return self.normaliser.forward_y(y.astype(jnp.float64))

@@ -12,7 +12,7 @@ import numpy as np
 from geomndp import _validation
 from geomndp._types import Array, Float, Scalar
 from geomndp.marginals import AbstractMarginals, MixtureMarginals, SampleMarginals
-from geomndp.model.execute import traced
+from geomndp.model.execute import finite_log_prob, traced
 from geomndp.model.inputs import Seed, as_key
 from geomndp.model.named_predictive import AbstractNamedPredictive, Key
 from geomndp.model.posterior import Posterior
@@ -34,7 +34,7 @@ def evidences(posteriors: tuple[Any, ...]) -> LogProb:
     for posterior in posteriors:
         size = posterior.observations.y.size
         key = None if size <= EXACT_VALUES else jr.key(PROBE_SEED)
-        results.append(posterior.log_evidence(key=key))
+        results.append(finite_log_prob(posterior.log_evidence(key=key)))
     dtype = jnp.result_type(float)
     value, solver_error, probe_error = (
         jnp.stack([jnp.asarray(result[i]).astype(dtype) for result in results]) for i in range(3)
@@ -94,7 +94,7 @@ class MixturePosterior(AbstractNamedPredictive):
         _validation.at_least(1, num_samples=num_samples)
         choice_key, *keys = jr.split(as_key(key), 1 + len(self.posteriors))
         choice = jr.categorical(choice_key, self.log_weights, shape=(num_samples,))
-        if traced((self, choice)):  # a number of draws is not known then
+        if traced((self, choice, x, options)):  # a number of draws is not known then
             draws = [
                 _draw(p, x, k, num_samples, options)
                 for p, k in zip(self.posteriors, keys, strict=True)

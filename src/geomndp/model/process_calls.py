@@ -46,6 +46,12 @@ def draw(
     return law(process, given).sample(x, key=key, num_samples=num_samples)
 
 
+def colour(process: AbstractProcess, given: Observations, x: Inputs, z: Array) -> Array:
+    """Samples (s, n, p) of a Gaussian process from standard normal numbers."""
+    gaussian: Any = law(process, given)
+    return gaussian.colour(x, z.astype(x.dtype))
+
+
 def density(
     process: AbstractProcess,
     given: Observations,

@@ -11,16 +11,18 @@ from typing import TYPE_CHECKING, Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import jax.random as jr
 
 from geomndp import _validation
 from geomndp._types import Array, Inputs, Mask, Outputs, Scalar
 from geomndp.data import Normaliser
+from geomndp.gp import AbstractGP
 from geomndp.marginals import AbstractMarginals
 from geomndp.model.data_marginals import in_data_units
 from geomndp.model.execute import finite_log_prob, traced
 from geomndp.model.inputs import Seed, as_key, check_like
 from geomndp.model.named_predictive import AbstractNamedPredictive, Key
-from geomndp.model.process_calls import call, density, draw, evidence, law, marginals
+from geomndp.model.process_calls import call, colour, density, draw, evidence, law, marginals
 from geomndp.model.summary import describe_posterior
 from geomndp.model.support import warn_about_targets
 from geomndp.model.units import in_units, read_target_inputs, read_targets
@@ -88,8 +90,14 @@ class ProcessPosterior(AbstractNamedPredictive):
         single = dtype == jnp.float32 and traced((self, x, key))
         with jax.enable_x64(True):
             args = self._given(targets := self._targets(x)), targets
-            args = _in_float32(args) if single else args
+        if single and isinstance(self.model.process, AbstractGP):
+            shape = (int(num_samples), len(targets), self.model.process.dim)
+            z = jr.normal(key, shape, jnp.float32)
+            with jax.enable_x64(True):
+                y = call(colour, self.model.process, *args, z)
+                return in_units(self._units().inverse_y, y).astype(dtype)
         with jax.enable_x64(not single):
+            args = _in_float32(args) if single else args
             y = call(draw, self.model.process, *args, key, int(num_samples))
             return in_units(self._units().inverse_y, y).astype(dtype)
 

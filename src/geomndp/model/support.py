@@ -105,7 +105,7 @@ def warn_about_context(model: Any, observations: Observations) -> None:
         return
     units, net = model.normaliser or SAME_UNITS, model.network
     rows, variances = np.asarray(x), np.asarray(noise)
-    reasons = _values(model.support, units, np.asarray(y), variances)
+    reasons = _values(model.support, units, _known(y, observations.mask), variances)
     reasons += _noise(model.support, units, variances)
     reasons += _positions(model, units, rows)
     _warn(reasons + (_density(model.support, units, net, rows) if model.learnt else []))
@@ -122,13 +122,22 @@ def warn_about_targets(posterior: Any, x: Any, y: Any = None, mask: Any = None) 
     rows = np.asarray(x)[keep]
     if len(rows) == 0:
         return
-    reasons = [] if y is None else _values(model.support, units, np.asarray(y)[keep])
+    reasons = [] if y is None else _values(model.support, units, _known(y, mask)[keep])
     reasons += _positions(model, units, rows)
     if model.learnt:
         both = np.concatenate([np.asarray(others), rows])
         reasons += _density(model.support, units, net, both)
         reasons += _sparsity(model.support, spacing(both, units.model_periods), len(both))
     _warn(reasons)
+
+
+def _known(y: Any, mask: Any) -> np.ndarray:
+    """Values (n, p), NaN where a mask of groups (n, g) says that they are missing."""
+    values = np.asarray(y)
+    if np.ndim(mask) < 2:
+        return values
+    there = np.repeat(np.asarray(mask) > 0, values.shape[1] // mask.shape[1], axis=1)
+    return np.where(there, values, np.nan)
 
 
 def _warn(reasons: list[str]) -> None:
@@ -228,6 +237,7 @@ def _beyond(
     lows, highs = np.asarray(ranges).T
     beside = margin * (highs - lows) + slack
     out = np.maximum(lows - beside - values, values - highs - beside)
+    out = np.where(np.isnan(out), -np.inf, out)  # of outputs that are missing
     row, column = np.unravel_index(np.argmax(out), out.shape)
     if not out[row, column] > 0:
         return []

@@ -20,6 +20,7 @@ from geomndp._arrays import put
 from geomndp._types import Array, Inputs, Mask, Outputs, Scalar
 from geomndp.data import Normaliser
 from geomndp.data.transformed_outputs import check_outputs
+from geomndp.linalg import zero_masked
 from geomndp.model.inputs import as_float, as_rows, check_columns, names_of, target_rows
 from geomndp.model.missing_outputs import check_whole_rows
 from geomndp.model.support import spacing
@@ -94,7 +95,7 @@ def read_targets(
     if model.normaliser is not None:
         check_outputs(model.normaliser.transform, y, mask)
         jacobian = model.normaliser.log_jacobian(y, mask)
-        y = rescale(model.normaliser.forward_y, raw_y, y)
+        y = _outputs(model.normaliser, raw_y, y, mask)
     return target_inputs(posterior, raw_x, x.dtype, mask), y, mask, jacobian
 
 
@@ -212,9 +213,16 @@ def in_model_units(
     return dataclasses.replace(
         observations,
         x=inputs,
-        y=rescale(normaliser.forward_y, y, observations.y),
+        y=_outputs(normaliser, y, observations.y, observations.mask),
         noise=_noise(normaliser, observations) if observations.noisy else noise,
     )
+
+
+def _outputs(normaliser: Normaliser, raw: Any, y: Array, mask: Mask | None) -> Array:
+    """Outputs in the model's units; a transform need not allow those that are masked."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        y = rescale(normaliser.forward_y, raw, y)
+    return zero_masked(y, mask) if normaliser.transform else y
 
 
 def _noise(normaliser: Normaliser, observations: Observations) -> Array:
