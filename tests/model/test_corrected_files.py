@@ -11,6 +11,7 @@ from numpy.testing import assert_array_equal
 
 from geomndp import Model, load
 from geomndp._types import Batch
+from geomndp._warnings import OutsideTrainingWarning
 from geomndp.gp import GP
 from geomndp.kernels import KernelRegression, SquaredExponential, White
 from geomndp.model import fit
@@ -48,6 +49,13 @@ def test_a_trained_model_comes_back_from_its_folder(trained):
         assert_array_equal(process.mean.weights, gp.mean.weights)
     document = document_of(folder / "model.safetensors")
     assert document["base"]["kind"] == "process/gp"
+
+
+def test_positions_of_the_process_matter(trained):
+    _, model, _ = trained
+    assert "absolute positions matter" in repr(model)
+    with pytest.warns(OutsideTrainingWarning, match="x"):
+        model.condition(np.asarray([[9.0], [9.5]]), np.zeros((2, 1)))
 
 
 def test_another_process_is_refused(trained, tmp_path):

@@ -70,6 +70,11 @@ class AbstractModel(AbstractProcess, AbstractNamedPredictive):
         return None
 
     @property
+    def network_base(self) -> Any:
+        """The process that the network corrects, None where there is none."""
+        return None
+
+    @property
     def learnt(self) -> bool:
         """Whether answers depend on how many and how dense points were in training."""
         return True

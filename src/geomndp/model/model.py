@@ -73,6 +73,10 @@ class Model(AbstractModel):
         return getattr(self.score, "net", None)
 
     @property
+    def network_base(self) -> Any:
+        return getattr(self.score, "base", None)
+
+    @property
     def num_relative_inputs(self) -> int:
         score, noising = self.score, self.noising
         if not isinstance(score, NetworkScore) or not noising.kernel.white:

@@ -25,7 +25,7 @@ def describe_model(model: Any) -> str:
     lines = {"noising": _one_line(model.noising), "values": _values(model)}
     if isinstance(net, AbstractNet):
         lines |= {"network": _network(net), "parametrisation": _name(model.score.parametrisation)}
-        lines["inputs"] = _inputs(net, model.variables)
+        lines["inputs"] = _inputs(net, model.variables, model.network_base is not None)
     else:
         lines["score"] = _name(model.score)
     conditional = "yes, in one reverse pass" if model.score.conditional else "by guidance only"
@@ -85,12 +85,12 @@ def _values(model: Any) -> str:
     return f"{manifold.ambient_dim} outputs" if flat else f"on {' '.join(repr(manifold).split())}"
 
 
-def _inputs(net: AbstractNet, variables: Any) -> str:
+def _inputs(net: AbstractNet, variables: Any, based: bool) -> str:
     names = f"{net.input_dim} inputs"
     if variables is not None:
         names = ", ".join(_variable(variable) for variable in variables.inputs)
     covariates = getattr(net.config, "num_invariant_inputs", 0)
-    relative = 0 < net.num_relative_inputs == net.input_dim - covariates
+    relative = 0 < net.num_relative_inputs == net.input_dim - covariates and not based
     return f"{names}; {'only differences' if relative else 'absolute positions'} matter"
 
 
