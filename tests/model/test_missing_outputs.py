@@ -200,3 +200,13 @@ def test_outputs_that_are_missing_are_not_compared():
     assert_allclose(law.log_evidence().value, model.log_prob(x, y, mask=mask))
     with pytest.warns(OutsideTrainingWarning, match="y = 90"):
         model.condition(x, 22.5 * y, mask=mask)
+
+
+def test_one_noise_for_outputs_of_several_scales(model):
+    x, y = np.linspace(0, 1, 3), np.asarray([[1.0, -3.0], [2.0, 0.0], [0.5, 1.0]])
+    process = ProcessModel(PROCESS, UNITS)
+    both = [process.condition(x, y, noise=noise) for noise in (0.3, np.full((3, 2), 0.3))]
+    assert_allclose(both[0].mean(x), both[1].mean(x))
+    assert_allclose(both[0].log_evidence().value, both[1].log_evidence().value)
+    assert_allclose(both[0].observations.noise, [[0.3 / 4, 0.3 / 25]] * 3)
+    assert_allclose(model.condition(x, y, noise=0.3).observations.noise, [[0.075, 0.012]] * 3)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from geomndp import _validation
@@ -214,7 +215,7 @@ def in_model_units(
         observations,
         x=inputs,
         y=_outputs(normaliser, y, observations.y, observations.mask),
-        noise=_noise(normaliser, observations) if observations.noisy else noise,
+        noise=_noise(model, observations) if observations.noisy else noise,
     )
 
 
@@ -225,11 +226,14 @@ def _outputs(normaliser: Normaliser, raw: Any, y: Array, mask: Mask | None) -> A
     return zero_masked(y, mask) if normaliser.transform else y
 
 
-def _noise(normaliser: Normaliser, observations: Observations) -> Array:
-    """Variances of observations in the model's units."""
+def _noise(model: Any, observations: Observations) -> Array:
+    """Variances of observations in the model's units, per value where outputs have several."""
+    normaliser, noise, y = model.normaliser, observations.noise, observations.y
     if not normaliser.transform:
-        return in_units(normaliser.forward_noise, observations.noise)
-    noise, y = observations.noise, observations.y
+        apart = len(set(normaliser.y_scale)) > 1 and model.num_groups == y.shape[1]
+        if apart and noise.ndim == 1:
+            noise = jnp.broadcast_to(noise[:, None], y.shape)
+        return in_units(normaliser.forward_noise, noise)
     if not (_validation.concrete(noise) and _validation.concrete(y)):
         return normaliser.forward_noise(noise, y)
     return put(normaliser.forward_noise(np.asarray(noise), np.asarray(y)))
