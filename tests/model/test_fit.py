@@ -13,6 +13,7 @@ import pytest
 from geomndp import _pretrained, build, fit, load, train
 from geomndp._types import Batch
 from geomndp.cli import main
+from geomndp.data import Identity, Normaliser
 from geomndp.model.model import in_full_precision
 
 
@@ -25,6 +26,24 @@ def test_fit_returns_a_model_that_conditions(learnt, function):
     model, history = fit(learnt, _one(x, y), steps=4, key=jr.key(0), quiet=True)
     assert model.score.conditional and history.steps[-1] == 4
     assert model.condition(x[:2], y[:2]).sample(x, key=jr.key(1), num_samples=2).shape == (2, 6, 1)
+
+
+def test_known_noise_of_a_batch_is_kept_in_the_models_units(learnt, function, monkeypatch):
+    batch = _one(*function)
+    noise = jnp.where(batch.mask > 0, 0.4, jnp.nan)
+    model, seen = dataclasses.replace(learnt, normaliser=Normaliser(y_scale=2.0)), []
+
+    def fit_score(score, noising, generator, **options):
+        seen.append(generator.functions.noise)
+        raise InterruptedError
+
+    monkeypatch.setattr(importlib.import_module("geomndp.model.fit"), "fit_score", fit_score)
+    with pytest.raises(InterruptedError):
+        fit(model, batch._replace(noise=noise), steps=1, key=0)
+    np.testing.assert_allclose(seen[0], 0.1 * batch.mask)
+    model = dataclasses.replace(learnt, normaliser=Normaliser(transform=Identity()))
+    with pytest.raises(ValueError, match="without a transform for known noise"):
+        fit(model, batch._replace(noise=noise), steps=1, key=0)
 
 
 def test_exact_scores_are_not_trained(exact, function):

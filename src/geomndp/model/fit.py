@@ -16,7 +16,7 @@ import numpy as np
 
 from geomndp import _validation
 from geomndp._deprecated import translate
-from geomndp._types import Batch
+from geomndp._types import Array, Batch
 from geomndp.data import AbstractGenerator, ResampledGenerator
 from geomndp.model.inputs import Seed, as_key, as_mask
 from geomndp.model.model import Model, in_full_precision
@@ -121,4 +121,18 @@ def _functions(model: Model, data: Batch) -> Batch:
         rows = [to_model_units(model, v, dtype, common_centre(model, v, m), m) for v, m in counted]
         x = np.stack(rows)
     x, y = jnp.asarray(x), jnp.asarray(y)
-    return Batch(x, y, mask.astype(x.dtype), context.astype(x.dtype))
+    noise = None if data.noise is None else _noise(model, data.noise, mask).astype(y.dtype)
+    return Batch(x, y, mask.astype(x.dtype), context.astype(x.dtype), noise)
+
+
+def _noise(model: Model, noise: Any, mask: Array) -> Array:
+    """Variances (b, n) of the values' known noise in the model's units."""
+    _validation.shape("noise", noise, mask.shape[:2])
+    rows = mask if mask.ndim == 2 else jnp.max(mask, axis=2)
+    noise = jnp.where(rows > 0, jnp.asarray(noise), 0.0)
+    _validation.not_negative(noise=noise)
+    if model.normaliser is None:
+        return noise
+    if model.normaliser.transform:
+        raise ValueError("expected outputs without a transform for known noise, got one")
+    return model.normaliser.forward_noise(noise.reshape(-1)).reshape(noise.shape)
