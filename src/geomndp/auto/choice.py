@@ -58,6 +58,7 @@ def choose(
     common = tasks.take(rows)
     pool = {name: held.take(rows) for name, held in simple.items()}
     reference = cross_validated(best_simple.names, pool, common)
+    reference = reference._replace(log_weights=best_simple.log_weights)  # those of all tasks
     best = best_mixture({**pool, **learnt}, common)
     if not set(best.names) & set(learnt):
         return Choice(reference, common, rows, False)
