@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import jax
 import numpy as np
@@ -12,6 +13,8 @@ from numpy.testing import assert_allclose
 
 from geomndp import _pretrained
 from geomndp.cli import main
+from geomndp.cli.commands import Evaluate
+from geomndp.cli.own_data import _density
 from geomndp.model import load
 
 SMALL = json.dumps({"width": 4, "num_layers": 1, "num_heads": 1, "num_frequencies": 2})
@@ -159,3 +162,14 @@ def test_a_start_keeps_its_units(trained, folder, capsys):
     assert "expected --outputs as the start has it, got ('station',)" in capsys.readouterr().err
     assert main([*line, "--out", str(out)]) == 1
     assert "expected --steps with --start, got none" in capsys.readouterr().err
+
+
+def test_probes_reach_the_networks_of_a_mixture():
+    command = Evaluate("mine", probes=4)
+    network, process = SimpleNamespace(noising=None), SimpleNamespace()
+    mixture = SimpleNamespace(members=(process, network))
+    assert _density(mixture, command)["flow"].divergence.probes == 4
+    assert _density(network, command) == _density(mixture, command)
+    assert (
+        _density(SimpleNamespace(members=(process,)), command) == _density(process, command) == {}
+    )

@@ -124,8 +124,9 @@ def _draw_tasks(command: Evaluate, table: Any, variables: Any, function: str) ->
 
 
 def _density(model: Any, command: Evaluate) -> dict[str, Any]:
-    """Options of the density of a diffusion model; other laws have none."""
-    if not hasattr(model, "noising") or (command.probes is None and command.route == "conditional"):
+    """Options of the density of diffusion models, of a mixture too; other laws have none."""
+    learnt = any(hasattr(member, "noising") for member in getattr(model, "members", (model,)))
+    if not learnt or (command.probes is None and command.route == "conditional"):
         return {}
     probes = {"flow": Flow(divergence=Hutchinson(probes=command.probes or 8))}
     return {"route": command.route, **probes}

@@ -11,7 +11,7 @@ from geomndp.auto import TrainingPlan
 from geomndp.cli import main
 from geomndp.experiments.own_data import measure as module
 from geomndp.experiments.own_data.experiment import EXPERIMENT
-from geomndp.experiments.own_data.measure import few_tasks, measure
+from geomndp.experiments.own_data.measure import few_tasks, measure, step_seconds
 from geomndp.experiments.own_data.published import published_processes
 
 from .helper import write_set
@@ -93,3 +93,8 @@ def test_sets_that_are_not_there_are_refused(tmp_path, capsys):
     line = ["reproduce", "own-data", "--data", str(folder), "--num", "1", "--only", "growth"]
     assert main([*line, "--out", str(tmp_path), "--no-figures"]) == 1
     assert "expected one of the sets waves, got 'growth'" in capsys.readouterr().err
+
+
+def test_the_time_of_a_step_is_never_negative():
+    assert_allclose(step_seconds(3.0, 5.0), 0.1)
+    assert_allclose(step_seconds(20.0, 4.4), 0.2)  # only the first one compiled

@@ -150,12 +150,17 @@ def fit_tracks(plan: TrainingPlan, directory: Path, minutes: float) -> str:
             start = time.monotonic()
             fit(plan, steps=steps, key=SEED, quiet=True)
             taken.append(time.monotonic() - start)
-        step = (taken[1] - taken[0]) / (SHORT_TRAININGS[1] - SHORT_TRAININGS[0])
         left = 60 * minutes - sum(taken) - taken[0]
-        _atomic_io.write(kept, json.dumps(max(100, int(left / max(step, 1e-4)))))
+        _atomic_io.write(kept, json.dumps(max(100, int(left / step_seconds(*taken)))))
     steps = json.loads(kept.read_text())
     _, history = fit(plan, steps=steps, key=SEED, directory=directory, quiet=True)
     return f"network on the sphere, {steps} steps, loss {history.loss[-1]:.3f}"
+
+
+def step_seconds(short: float, long: float) -> float:
+    """Seconds of a step from those of two short trainings, of which the first may have compiled."""
+    few, many = SHORT_TRAININGS
+    return (long - short) / (many - few) if long > short else long / many
 
 
 def _baselines(function_set: FunctionSet) -> dict[str, AbstractProcess]:
