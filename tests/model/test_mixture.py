@@ -202,3 +202,12 @@ def test_samples_of_many_targets_under_vmap(mixture):
     samples = jax.vmap(lambda x: law.sample(x, key=jr.key(0), num_samples=3))(x[None])
     assert samples.shape == (1, 3, 2, 1)
     assert np.all(np.isfinite(samples))
+
+
+def test_density_below_the_domain_of_a_member_under_vmap(gp):
+    both = ProcessModel(gp), ProcessModel(gp, Normaliser(transform=LogTransform()))
+    mixture, x = MixtureProcess(both), jnp.asarray(X)[:, None]
+    y = jnp.asarray([[[-0.3], [0.4]], [[0.3], [0.4]]])
+    values = jax.vmap(lambda y: mixture.log_prob(x, y))(y)
+    assert_allclose(values[0], both[0].log_prob(x, y[0]) + np.log(0.5), rtol=1e-5)
+    assert_allclose(values[1], mixture.log_prob(x, y[1]), rtol=1e-5)

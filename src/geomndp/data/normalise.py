@@ -12,7 +12,12 @@ import numpy as np
 from geomndp import _validation
 from geomndp._types import Array, Batch, Float, Outputs, Scalar
 from geomndp.data.circle import wrap
-from geomndp.data.transformed_outputs import apply, check_outputs, first_order_variance
+from geomndp.data.transformed_outputs import (
+    apply,
+    check_outputs,
+    first_order_variance,
+    inside,
+)
 from geomndp.data.transforms import AbstractTransform
 
 RowArray = Float[Array, "*n k"]
@@ -201,7 +206,7 @@ class Normaliser(eqx.Module):
             mask: 1 for real points, shape (n,), or for groups of outputs, (n, g); by default all.
 
         Returns:
-            Nats, a scalar.
+            Nats, a scalar; -inf for a value outside the domain of its transform.
         """
         scales = self.y_scale if len(self.y_scale) > 1 else self.y_scale * y.shape[1]
         terms = apply("log_derivative", self.transform, y) if self.transform else None
@@ -214,6 +219,7 @@ class Normaliser(eqx.Module):
             affine = -jnp.sum(logs * jnp.sum(mask, axis=0))
         if terms is None:
             return affine
+        terms = jnp.where(inside(self.transform, y), terms, -jnp.inf)
         keep = True if mask is None else (mask if mask.ndim == 2 else mask[:, None]) > 0
         return affine + jnp.sum(jnp.where(keep, terms, 0.0))
 

@@ -34,6 +34,13 @@ def apply(method: str, transforms: Transforms, y: Any) -> Any:
     return array_module(y).stack(columns, axis=-1)
 
 
+def inside(transforms: Transforms, y: Any) -> Any:
+    """Whether outputs (n, p) lie in the domains of their transforms, one of these at least."""
+    xp, ends = array_module(y), [transform.domain for transform in per_output(transforms, y)]
+    low, high = (xp.asarray([end], dtype=y.dtype) for end in zip(*ends, strict=True))
+    return (y > low) & (y < high)
+
+
 def check_outputs(transforms: Transforms, y: Any, mask: Any = None) -> None:
     """Refuse outputs (n, p) outside the domain of their transform, naming the first row.
 

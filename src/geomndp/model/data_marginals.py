@@ -11,7 +11,7 @@ import numpy as np
 
 from geomndp._types import Array, Outputs
 from geomndp.data import Normaliser
-from geomndp.data.transformed_outputs import apply, per_output
+from geomndp.data.transformed_outputs import apply, inside, per_output
 from geomndp.marginals import AbstractMarginals, NormalMarginals, SampleMarginals
 
 NODES = 32
@@ -60,9 +60,8 @@ class DataMarginals(AbstractMarginals):
             if self.normaliser.transform:
                 values = y.astype(jnp.float64)
                 log_probs += apply("log_derivative", self.normaliser.transform, values)
-                above_low, below_high = self._within(y)
-                inside = (above_low > 0) & (below_high > 0)
-                log_probs = jnp.where(inside, log_probs, -jnp.inf)
+                within = inside(self.normaliser.transform, values)
+                log_probs = jnp.where(within, log_probs, -jnp.inf)
             return log_probs.astype(self.dtype)
 
     def _scale(self, y: Outputs) -> Outputs:

@@ -20,7 +20,7 @@ from geomndp import _validation
 from geomndp._arrays import put
 from geomndp._types import Array, Inputs, Mask, Outputs, Scalar
 from geomndp.data import Normaliser
-from geomndp.data.transformed_outputs import check_outputs
+from geomndp.data.transformed_outputs import check_outputs, inside
 from geomndp.linalg import zero_masked
 from geomndp.model.inputs import as_float, as_rows, check_columns, names_of, target_rows
 from geomndp.model.missing_outputs import check_whole_rows
@@ -96,7 +96,10 @@ def read_targets(
     if model.normaliser is not None:
         check_outputs(model.normaliser.transform, y, mask)
         jacobian = model.normaliser.log_jacobian(y, mask)
-        y = _outputs(model.normaliser, raw_y, y, mask)
+        z = _outputs(model.normaliser, raw_y, y, mask)
+        if model.normaliser.transform and not _validation.concrete(y):  # the Jacobian says -inf
+            z = jnp.where(inside(model.normaliser.transform, y), z, 0.0)
+        y = z
     return target_inputs(posterior, raw_x, x.dtype, mask), y, mask, jacobian
 
 
