@@ -119,6 +119,16 @@ def test_too_much_noise_is_refused_in_joined_rows_too(model):
         posterior.sample(X[:1], key=0, mask=wanted, sampler=Amortised(4))
 
 
+def test_evidence_does_not_know_the_noise_of_missing_values(model):
+    seen, y = np.asarray([[1, 0], [1, 1]]), jnp.ones((2, 2))
+    plain = dataclasses.replace(model, normaliser=None)
+    evidences = [
+        plain.condition(X[:2], y, mask=seen, noise=np.where(seen, 0.1, wild)).log_evidence().value
+        for wild in (0.1, 7.0)
+    ]
+    assert evidences[0] == evidences[1]
+
+
 def test_law_of_samples_is_the_posterior(model, targets, getkey):
     y_context = jr.normal(getkey(), (5, 2))
     posterior = model.condition(2 * X, y_context, mask=OBSERVED)

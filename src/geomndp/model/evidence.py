@@ -20,6 +20,7 @@ from geomndp import _validation
 from geomndp._types import Outputs
 from geomndp._warnings import ApproximationWarning
 from geomndp.data import Normaliser
+from geomndp.linalg import of_one_rank
 from geomndp.model import execute
 from geomndp.model.likelihood_routes import chosen_flow, chosen_route
 from geomndp.model.units import in_units
@@ -82,7 +83,7 @@ def _at_noise_level(model: Any, given: Observations) -> tuple[Outputs, float, fl
         )
     if not noising.manifold.flat or not noising.kernel.white:
         raise ValueError("expected a white limiting law for the density of noisy observations")
-    counted = np.asarray(given.noise)[_rows(given)]
+    counted = _counted_noise(given)
     if counted.max() > SPREAD * counted.min():
         warnings.warn(
             "weights of a mixture take observation noise as its mean variance",
@@ -98,9 +99,9 @@ def _at_noise_level(model: Any, given: Observations) -> tuple[Outputs, float, fl
     return mean + a * (given.y - mean), time, float(jnp.log(a))
 
 
-def _rows(given: Observations) -> np.ndarray:
-    """Which observations count."""
+def _counted_noise(given: Observations) -> np.ndarray:
+    """Variances of the values that count."""
     if given.mask is None:
-        return np.ones(len(given.x), bool)
-    mask = np.asarray(given.mask)
-    return (mask if mask.ndim == 1 else mask.max(axis=1)) > 0
+        return np.asarray(given.noise)
+    noise, mask = of_one_rank(given.noise, given.mask)
+    return np.asarray(noise)[np.asarray(mask) > 0]
