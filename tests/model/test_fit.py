@@ -13,7 +13,7 @@ import pytest
 from geomndp import _pretrained, build, fit, load, train
 from geomndp._types import Batch
 from geomndp.cli import main
-from geomndp.data import Identity, Normaliser
+from geomndp.data import Identity, LogTransform, Normaliser
 from geomndp.model.model import in_full_precision
 
 
@@ -44,6 +44,13 @@ def test_known_noise_of_a_batch_is_kept_in_the_models_units(learnt, function, mo
     model = dataclasses.replace(learnt, normaliser=Normaliser(transform=Identity()))
     with pytest.raises(ValueError, match="without a transform for known noise"):
         fit(model, batch._replace(noise=noise), steps=1, key=0)
+
+
+def test_values_outside_the_domain_of_a_transform_are_refused(learnt, function):
+    model = dataclasses.replace(learnt, normaliser=Normaliser(transform=LogTransform()))
+    x, y = function
+    with pytest.raises(ValueError, match="0 < y < inf for LogTransform, got -1 in row 2"):
+        fit(model, _one(x, jnp.ones_like(y).at[2].set(-1.0)), steps=1, key=0)
 
 
 def test_exact_scores_are_not_trained(exact, function):

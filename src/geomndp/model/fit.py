@@ -18,6 +18,7 @@ from geomndp import _validation
 from geomndp._deprecated import translate
 from geomndp._types import Array, Batch
 from geomndp.data import AbstractGenerator, ResampledGenerator
+from geomndp.data.transformed_outputs import check_outputs
 from geomndp.model.inputs import Seed, as_key, as_mask
 from geomndp.model.model import Model, in_full_precision
 from geomndp.model.record import with_support
@@ -113,7 +114,11 @@ def _functions(model: Model, data: Batch) -> Batch:
             mask = mask * jnp.asarray(~gone, mask.dtype)
     dtype, normaliser = jnp.result_type(float), model.normaliser
     x, y = (v if isinstance(v, jax.Array) else np.ma.getdata(v) for v in (data.x, data.y))
-    y = y if normaliser is None else normaliser.forward_y(y)
+    if normaliser is not None:
+        for values, counted in zip(np.asarray(y), np.asarray(mask), strict=True):
+            check_outputs(normaliser.transform, values, counted)
+        with np.errstate(divide="ignore", invalid="ignore"):  # of padding
+            y = normaliser.forward_y(y)
     if isinstance(x, jax.Array):
         x = x if normaliser is None else normaliser.forward_x(x)
     else:
