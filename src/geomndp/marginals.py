@@ -147,7 +147,7 @@ class MixtureMarginals(AbstractMarginals):
 
     def _average(self, values: list[Outputs]) -> Outputs:
         weights = jnp.exp(self.log_weights).astype(values[0].dtype)
-        return jnp.einsum("k,knp->np", weights, jnp.stack(values))
+        return jnp.sum(weights[:, None, None] * jnp.stack(values), axis=0)
 
     def mean(self):
         return self._average([member.mean() for member in self.members])

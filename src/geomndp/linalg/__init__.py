@@ -5,12 +5,11 @@ dense; when the p outputs are independent copies it keeps one n x n matrix and a
 column, so that one Cholesky of size n serves all p outputs.
 """
 
-from geomndp.linalg.gaussian import Conditioning, gaussian_kl, solve_lower
+from geomndp.linalg.gaussian import Conditioning, gaussian_kl, matmul, solve_lower
 from geomndp.linalg.gram import (
     LOG_2PI,
     AbstractGram,
     DiagonalGram,
-    matmul,
     norm,
     safe_sqrt,
 )

@@ -17,8 +17,19 @@ def _namespace(*arrays: Any) -> Any:
     return jnp if any(isinstance(array, jax.Array) for array in arrays) else np
 
 
-def _matmul(a: Any, b: Any) -> Any:
-    return jnp.matmul(a, b, precision="highest") if _namespace(a, b) is jnp else a @ b
+def matmul(a: Any, b: Any) -> Any:
+    """Matrix product in full precision, where an accelerator would round float32 factors.
+
+    Args:
+        a: Shape (..., n, m).
+        b: Shape (..., m, k).
+    """
+    if _namespace(a, b) is np:
+        return a @ b
+    if a.ndim == b.ndim == 2:
+        # No preferred type: under `vmap` outside of `jax.enable_x64` it would become float32.
+        return jax.lax.dot(a, b, precision="highest")
+    return jnp.matmul(a, b, precision="highest")
 
 
 def solve_lower(factor: Any, values: Any, *, transposed: bool = False) -> Any:
@@ -55,7 +66,7 @@ class Conditioning(NamedTuple):
     def mean(self, observed: Any) -> Any:
         """Mean (m, k) of the further values, for every column (c, k) of observed ones."""
         weights = solve_lower(self.factor, self.whiten(observed), transposed=True)
-        return _matmul(self.cross.T, weights)
+        return matmul(self.cross.T, weights)
 
     def half(self) -> Any:
         """H, shape (c, m)."""
@@ -64,7 +75,7 @@ class Conditioning(NamedTuple):
     def reduction(self) -> Any:
         """Covariance (m, m) that the observations take away."""
         half = self.half()
-        return _matmul(half.T, half)
+        return matmul(half.T, half)
 
 
 def gaussian_kl(first: GaussianMoments, second: GaussianMoments) -> Any:

@@ -4,7 +4,6 @@ import abc
 from typing import TYPE_CHECKING
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -17,19 +16,6 @@ else:
     from equinox import AbstractVar
 
 LOG_2PI = 1.8378770664093453
-
-
-def matmul(a: Array, b: Array) -> Array:
-    """Matrix product in full precision, where an accelerator would round float32 factors.
-
-    Args:
-        a: Shape (..., n, m).
-        b: Shape (..., m, k).
-    """
-    if a.ndim == b.ndim == 2:
-        # No preferred type: under `vmap` outside of `jax.enable_x64` it would become float32.
-        return jax.lax.dot(a, b, precision="highest")
-    return jnp.matmul(a, b, precision="highest")
 
 
 def safe_sqrt(square: Array) -> Array:

@@ -8,11 +8,11 @@ from jax.scipy.linalg import cho_solve, solve_triangular
 from jaxtyping import Array, Float
 
 from geomndp._types import Outputs, PerPoint, Scalar
+from geomndp.linalg.gaussian import matmul
 from geomndp.linalg.gram import (
     AbstractGram,
     DiagonalGram,
     gaussian_log_density,
-    matmul,
 )
 from geomndp.linalg.masks import columns, zero_masked
 
