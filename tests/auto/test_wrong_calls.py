@@ -44,7 +44,9 @@ WRONG = {
         "expected 'p' over the dimensions",
     ),
     "half a vector": (
-        lambda d, s, w: build(w.assign(u=w.u.where(w.x != 2)), "none"),
+        lambda d, s, w: build(
+            w[["u", "v"]].assign(u=w.u.where(w.x != 2)), "E(2)", inputs=("x", "y")
+        ),
         "expected all outputs at a point or none",
     ),
     "vector without order": (

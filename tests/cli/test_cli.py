@@ -56,7 +56,17 @@ def test_list_shows_every_shipped_model(capsys):
     assert set(json.loads(capsys.readouterr().out)) == set(_pretrained.names())
 
 
-@pytest.mark.parametrize("table", registry.EXPERIMENTS)
+STORED = [name for name in registry.EXPERIMENTS if registry.experiment(name).results.exists()]
+
+
+@pytest.mark.parametrize("table", sorted(set(registry.EXPERIMENTS) - set(STORED)))
+def test_tables_without_results_say_how_to_measure(table, tmp_path, capsys):
+    assert main(["reproduce", table, "--out", str(tmp_path / "new")]) == 1
+    assert f"geomndp reproduce {table} --num" in capsys.readouterr().err
+    assert not (tmp_path / "new" / f"{table}.md").exists()
+
+
+@pytest.mark.parametrize("table", STORED)
 def test_tables_on_the_console_are_those_of_the_file(table, tmp_path, capsys):
     assert main(["reproduce", table, "--no-figures", "--out", str(tmp_path)]) == 0
     shown = capsys.readouterr().out

@@ -21,10 +21,13 @@ def reproduce(command: Reproduce) -> None:
     entry, folder = experiment(command.table), Path(command.out)
     path = folder / f"{entry.name}.md"
     _atomic_io.check_writable(path)
-    console = console_of_tables()
-    console.print(source(command), soft_wrap=True, highlight=False)
     results = entry.read_results(command.results)
     tables = _tables(entry, results, command.results)
+    if not tables and not command.num:
+        anew = f"geomndp reproduce {entry.name} --num 64 --data FOLDER"
+        raise ValueError(f"expected stored results of {entry.name}, got none; to measure: {anew}")
+    console = console_of_tables()
+    console.print(source(command), soft_wrap=True, highlight=False)
     for table in tables:
         console.print(f"\n{table.title}", style="bold", soft_wrap=True, highlight=False)
         console.print(rich_table(table))

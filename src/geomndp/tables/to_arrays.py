@@ -200,8 +200,10 @@ def read_values(variables: Variables, columns: Columns) -> np.ndarray:
         arrays.append(values)
     stacked = np.stack(arrays, axis=1)
     missing = np.isnan(stacked)
-    if variables.codomain == "sphere":  # a latitude without a longitude says nothing
-        whole = np.asarray(~missing.any(axis=1))
+    if variables.codomain == "sphere":  # a latitude without a longitude is a mistake
+        whole = np.asarray(~missing.all(axis=1))
+        for variable, absent in zip(variables.outputs, missing.T, strict=True):
+            _refuse_missing(variable.name, absent & whole)
         units = [columns.units[name] for name in variables.output_names]
         check_degrees(variables, stacked[whole], units)
         missing = np.broadcast_to(~whole[:, None], (len(stacked), variables.dim))
