@@ -8,24 +8,31 @@ import numpy as np
 import pandas as pd
 
 from geomndp import _pretrained
-from geomndp.cli.commands import List, Reproduce
+from geomndp.cli.commands import List, Reproduce, Train
 from geomndp.cli.main import COMMANDS, parse, run
 from geomndp.cli.predict_args import Condition, Predict
+from geomndp.model import Model, load
 
 from .commands import Command
 
 
 def run_quickly(found: list[Command], *, files_exist: bool = False) -> int:
     """Run those commands of a page that take no training, in the current folder; count them."""
-    count = 0
+    count, trained = 0, set()
     for command in found:
         if command.words[0] != "geomndp" or not command.whole or "--help" in command.words:
             continue
         read = parse(command.words[1:], COMMANDS)
+        if isinstance(read, Train):
+            trained.add(read.out)
+        if isinstance(read, Predict) and read.name in trained:
+            continue
         if isinstance(read, Condition) and not files_exist:
             write_observations(read)
         if isinstance(read, Predict):
-            read = dataclasses.replace(read, steps=1, num_samples=2, targets=fewer(read.targets))
+            read = dataclasses.replace(read, num_samples=2, targets=fewer(read.targets))
+            if isinstance(load(read.name), Model):
+                read = dataclasses.replace(read, steps=1)
         elif isinstance(read, Reproduce):
             read = dataclasses.replace(read, figures=False)
         elif not isinstance(read, List):

@@ -23,7 +23,9 @@ def test_tables_of_pages_are_those_of_the_results(name):
 
 
 def test_every_experiment_has_tables_on_its_page_and_in_the_readme():
-    for name in registry.EXPERIMENTS:
+    stored = [name for name in registry.EXPERIMENTS if registry.experiment(name).results.exists()]
+    assert len(stored) > 2
+    for name in stored:
         page = f"docs/{name.replace('-', '_')}.md"
         for path in ("README.md", page):
             assert f"<!-- table: {name} / " in PAGES[path].read_text(encoding="utf-8")
