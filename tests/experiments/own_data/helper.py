@@ -9,7 +9,7 @@ POINTS, FUNCTIONS, TEST = 6, 12, 3
 THETA = [0.0, -1.0, 0.0, -1.0, -1.0, -2.5]
 
 
-def write_set(folder, name="waves", **meta):
+def write_set(folder, name="sines", **meta):
     """Periodic functions of one output; the last functions are those of the test."""
     place = folder / name
     place.mkdir(parents=True)

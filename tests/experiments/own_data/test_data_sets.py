@@ -15,8 +15,8 @@ DATA = os.environ.get("GEOMNDP_DATA")
 
 def test_a_set_is_described_by_its_files(tmp_path, monkeypatch):
     write_set(tmp_path, period=24.0, ordered=True)
-    monkeypatch.setitem(data_sets.FACTS, "waves", Facts("translation", groups="_"))
-    found = read_set(tmp_path, "waves")
+    monkeypatch.setitem(data_sets.FACTS, "sines", Facts("translation", groups="_"))
+    found = read_set(tmp_path, "sines")
     wanted = {"function": "function", "inputs": ("hour",), "outputs": ("level",)}
     wanted |= {"symmetry": "translation", "codomain": "real", "ordered": True, "groups": "group"}
     assert found.options == wanted | {"periodic": {"hour": 24.0}}
@@ -27,7 +27,7 @@ def test_a_set_is_described_by_its_files(tmp_path, monkeypatch):
 
 
 def test_what_is_not_known_is_the_default(tmp_path):
-    options = read_set(write_set(tmp_path), "waves").options
+    options = read_set(write_set(tmp_path), "sines").options
     assert options["symmetry"] == "none" and "periodic" not in options and "groups" not in options
 
 
@@ -40,11 +40,11 @@ def test_missing_folders_sets_and_files(tmp_path, monkeypatch):
     write_set(tmp_path / "functions")
     monkeypatch.setenv("GEOMNDP_DATA", str(tmp_path))
     assert find_folder(None) == tmp_path / "functions"
-    with pytest.raises(ValueError, match="expected one of the sets waves, got 'growth'"):
+    with pytest.raises(ValueError, match="expected one of the sets sines, got 'growth'"):
         read_set(tmp_path / "functions", "growth")
-    (tmp_path / "functions" / "waves" / "split.json").unlink()
+    (tmp_path / "functions" / "sines" / "split.json").unlink()
     with pytest.raises(ValueError, match="expected a whole set in"):
-        read_set(tmp_path / "functions", "waves")
+        read_set(tmp_path / "functions", "sines")
 
 
 @pytest.mark.skipif(DATA is None, reason="needs the functional data sets: set GEOMNDP_DATA")

@@ -44,18 +44,18 @@ def quick_fit(monkeypatch):
 def test_measured_once_and_read_after(tmp_path, quick_fit, monkeypatch):
     process, calls = quick_fit
     folder = write_set(tmp_path / "data")
-    found = module.read_set(folder, "waves")
+    found = module.read_set(folder, "sines")
     process.append(published_processes(found)["gp"])
     options = {"data": str(folder), "directory": tmp_path / "out", "minutes": 0.5}
     results = measure(2, log=lambda text: None, **options)
-    entry = results["sets"]["waves"]
+    entry = results["sets"]["sines"]
     assert entry["runs"] == 1 and entry["functions"] == 9 and calls == [0.5]
     assert entry["models"]["ours"]["kinds"]["ctx2"]["tasks"] == 2
     assert_allclose(entry["gains"]["gp"]["joint"]["all"], [0.0, 0.0], atol=1e-9)
     assert set(entry["gains"]) == {"gp", "linear_gaussian_gp"}
     assert measure(2, log=lambda text: None, **options) == results and calls == [0.5]
     tables = EXPERIMENT.report(json.loads(json.dumps(results)))
-    assert tables[0].rows[0][:2] == ("waves", "9") and len(tables[1].rows) == 2 * (3 + 2)
+    assert tables[0].rows[0][:2] == ("sines", "9") and len(tables[1].rows) == 2 * (3 + 2)
     (figure,) = EXPERIMENT.figures(results, tmp_path, None)
     assert figure.exists()
 
@@ -92,7 +92,7 @@ def test_sets_that_are_not_there_are_refused(tmp_path, capsys):
     folder = write_set(tmp_path / "data")
     line = ["reproduce", "own-data", "--data", str(folder), "--num", "1", "--only", "growth"]
     assert main([*line, "--out", str(tmp_path), "--no-figures"]) == 1
-    assert "expected one of the sets waves, got 'growth'" in capsys.readouterr().err
+    assert "expected one of the sets sines, got 'growth'" in capsys.readouterr().err
 
 
 def test_the_time_of_a_step_is_never_negative():

@@ -24,7 +24,7 @@ METRICS |= {"coverage": "cover90", "rmse": "rmse_sd"}
 
 def test_the_law_of_a_small_set(tmp_path):
     """Means are those of the table, variances those of the parameters, in the data's units."""
-    found = read_set(write_set(tmp_path), "waves")
+    found = read_set(write_set(tmp_path), "sines")
     laws = published_processes(found)
     train = found.training_table
     gp = laws["gp"].condition()
