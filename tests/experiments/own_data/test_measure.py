@@ -83,11 +83,6 @@ def test_few_tasks_are_the_first_of_every_kind():
     assert len(few_tasks(tasks, 9)) == 5
 
 
-def test_stored_results_are_printed_without_data(tmp_path, capsys):
-    assert main(["reproduce", "own-data", "--out", str(tmp_path)]) == 0
-    assert "Stored results" in capsys.readouterr().out
-
-
 def test_sets_that_are_not_there_are_refused(tmp_path, capsys):
     folder = write_set(tmp_path / "data")
     line = ["reproduce", "own-data", "--data", str(folder), "--num", "1", "--only", "growth"]
