@@ -158,6 +158,32 @@ def _without_masked(y, real: np.ndarray):
     return np.where(np.repeat(real, np.shape(y)[1] // real.shape[1], axis=1), np.asarray(y), 0.0)
 
 
+def as_key(key: Any) -> Any:
+    """The key itself, or the one that a seed makes."""
+    import jax
+
+    if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
+        if not 0 <= key < 2**32:  # JAX would cut off what is above, without a word
+            raise ValueError(f"expected a seed from 0 to 2**32 - 1, got {key}")
+        return jax.random.key(int(key))
+    if key is not None and not isinstance(key, jax.Array):
+        raise ValueError(f"expected a key such as jax.random.key(0), or a seed, got {key!r}")
+    if key is not None and not _is_single(key):
+        raise ValueError(f"expected one key, got an array of {key.dtype} of shape {key.shape}")
+    return key
+
+
+def _is_single(key: Any) -> bool:
+    """Whether this is one key, of the new kind or of the old."""
+    import jax
+
+    if jax.numpy.issubdtype(key.dtype, jax.dtypes.prng_key):
+        return key.shape == ()
+    return (
+        key.dtype == jax.numpy.uint32 and key.shape == jax.random.key_data(jax.random.key(0)).shape
+    )
+
+
 def is_table(value: Any) -> bool:
     """Whether a value is an object of pandas or xarray.
 

@@ -11,10 +11,11 @@ import pytest
 from numpy.testing import assert_allclose
 
 from geomndp import Model
+from geomndp._validation import as_key
 from geomndp.data import Normaliser
 from geomndp.likelihood import Flow
 from geomndp.model import log_prob
-from geomndp.model.inputs import as_key, check_request
+from geomndp.model.inputs import check_request
 from geomndp.samplers import Amortised, Langevin, MomentMatching, RePaint
 from geomndp.score import GaussianScore
 

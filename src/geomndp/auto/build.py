@@ -13,6 +13,7 @@ import numpy as np
 from geomndp import _validation
 from geomndp._deprecated import renamed_arguments
 from geomndp._types import Batch
+from geomndp._validation import as_key
 from geomndp.auto.data_statistics import density, normaliser
 from geomndp.auto.defaults import (
     PEAKS,
@@ -33,7 +34,7 @@ from geomndp.data import (
     ResampledGenerator,
 )
 from geomndp.model import Model
-from geomndp.model.inputs import Seed, as_key
+from geomndp.model.inputs import Seed
 from geomndp.tables import CODOMAINS, Functions, read_functions, read_groups
 from geomndp.train import default_loss
 

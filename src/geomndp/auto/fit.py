@@ -10,9 +10,10 @@ import numpy as np
 
 from geomndp import _validation
 from geomndp._deprecated import translate
+from geomndp._validation import as_key
 from geomndp.auto.plan import DEFAULT_MINUTES, TrainingPlan
 from geomndp.model import Model, fit as fit_model
-from geomndp.model.inputs import Seed, as_key
+from geomndp.model.inputs import Seed
 from geomndp.tables import is_table
 from geomndp.train import DenoisingLoss
 

@@ -5,31 +5,12 @@ Arrays of NumPy are computed on the host, in their own precision, those of JAX o
 
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
-import numpy as np
+
+from geomndp.linalg.matrix import matmul, namespace
 
 GaussianMoments = tuple[Any, Any]
 """Mean (k,) and covariance (k, k)."""
-
-
-def _namespace(*arrays: Any) -> Any:
-    return jnp if any(isinstance(array, jax.Array) for array in arrays) else np
-
-
-def matmul(a: Any, b: Any) -> Any:
-    """Matrix product in full precision, where an accelerator would round float32 factors.
-
-    Args:
-        a: Shape (..., n, m).
-        b: Shape (..., m, k).
-    """
-    if _namespace(a, b) is np:
-        return a @ b
-    if a.ndim == b.ndim == 2:
-        # No preferred type: under `vmap` outside of `jax.enable_x64` it would become float32.
-        return jax.lax.dot(a, b, precision="highest")
-    return jnp.matmul(a, b, precision="highest")
 
 
 def solve_lower(factor: Any, values: Any, *, transposed: bool = False) -> Any:
@@ -40,7 +21,7 @@ def solve_lower(factor: Any, values: Any, *, transposed: bool = False) -> Any:
         values: Shape (n,) or (n, k).
         transposed: Whether to solve with the transpose.
     """
-    if _namespace(factor, values) is jnp:
+    if namespace(factor, values) is jnp:
         from jax.scipy.linalg import solve_triangular
     else:
         from scipy.linalg import solve_triangular
@@ -89,7 +70,7 @@ def gaussian_kl(first: GaussianMoments, second: GaussianMoments) -> Any:
         Nats.
     """
     (mean0, cov0), (mean1, cov1) = first, second
-    xp = _namespace(mean0, cov0, mean1, cov1)
+    xp = namespace(mean0, cov0, mean1, cov1)
     factor0, factor1 = xp.linalg.cholesky(cov0), xp.linalg.cholesky(cov1)
     ratio, shift = solve_lower(factor1, factor0), solve_lower(factor1, mean1 - mean0)
     logdets = xp.sum(xp.log(xp.diag(factor1))) - xp.sum(xp.log(xp.diag(factor0)))

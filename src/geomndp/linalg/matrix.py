@@ -1,20 +1,42 @@
 """Dense Gram operators, one n x n matrix for all outputs where these are independent copies."""
 
 import dataclasses
+from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.scipy.linalg import cho_solve, solve_triangular
 from jaxtyping import Array, Float
 
 from geomndp._types import Outputs, PerPoint, Scalar
-from geomndp.linalg.gaussian import matmul
 from geomndp.linalg.gram import (
     AbstractGram,
     DiagonalGram,
     gaussian_log_density,
 )
 from geomndp.linalg.masks import columns, zero_masked
+
+
+def namespace(*arrays: Any) -> Any:
+    """`jax.numpy` if any of the arrays is JAX's, else NumPy."""
+    return jnp if any(isinstance(array, jax.Array) for array in arrays) else np
+
+
+def matmul(a: Any, b: Any) -> Any:
+    """Matrix product in full precision, where an accelerator would round float32 factors.
+
+    Args:
+        a: Shape (..., n, m).
+        b: Shape (..., m, k).
+    """
+    if namespace(a, b) is np:
+        return a @ b
+    if a.ndim == b.ndim == 2:
+        # No preferred type: under `vmap` outside of `jax.enable_x64` it would become float32.
+        return jax.lax.dot(a, b, precision="highest")
+    return jnp.matmul(a, b, precision="highest")
 
 
 def jitter(dtype: jnp.dtype, n: int | Scalar) -> float | Scalar:

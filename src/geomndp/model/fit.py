@@ -17,9 +17,10 @@ import numpy as np
 from geomndp import _validation
 from geomndp._deprecated import translate
 from geomndp._types import Array, Batch
+from geomndp._validation import as_key
 from geomndp.data import AbstractGenerator, ResampledGenerator
 from geomndp.data.transformed_outputs import check_outputs
-from geomndp.model.inputs import Seed, as_key, as_mask
+from geomndp.model.inputs import Seed, as_mask
 from geomndp.model.model import Model, in_full_precision
 from geomndp.model.record import with_support
 from geomndp.model.units import common_centre, to_model_units

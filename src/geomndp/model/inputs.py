@@ -1,6 +1,6 @@
 """What public calls are given, as arrays, or refused in a sentence.
 
-Masked arrays, masks, one column as a vector, a seed as a key. A masked entry (`numpy.ma`) is one
+Masked arrays, masks, one column as a vector. A masked entry (`numpy.ma`) is one
 that is missing: an observation with one is left out of a context, a target with one does not count
 in a density, and nothing is sampled at one.
 """
@@ -11,40 +11,18 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 
 from geomndp import _validation
 from geomndp._arrays import put
 from geomndp._types import Array, Float, Mask, PRNGKeyArray
-from geomndp.data import Normaliser
-from geomndp.geometry import AbstractManifold, Sphere
+from geomndp.geometry import AbstractManifold
 from geomndp.model.missing_outputs import as_counts, presence
 from geomndp.samplers import AbstractSampler, Observations
 from geomndp.tables import Variables
 
 Seed = PRNGKeyArray | int | np.integer
 """A key of JAX, or the number to make it from."""
-
-
-def as_key(key: Any) -> Any:
-    """The key itself, or the one that a seed makes."""
-    if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
-        if not 0 <= key < 2**32:  # JAX would cut off what is above, without a word
-            raise ValueError(f"expected a seed from 0 to 2**32 - 1, got {key}")
-        return jr.key(int(key))
-    if key is not None and not isinstance(key, jax.Array):
-        raise ValueError(f"expected a key such as jax.random.key(0), or a seed, got {key!r}")
-    if key is not None and not _is_single(key):
-        raise ValueError(f"expected one key, got an array of {key.dtype} of shape {key.shape}")
-    return key
-
-
-def _is_single(key: Array) -> bool:
-    """Whether this is one key, of the new kind or of the old."""
-    if jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
-        return key.shape == ()
-    return key.dtype == jnp.uint32 and key.shape == jr.key_data(jr.key(0)).shape
 
 
 def as_rows(value: Any, dim: int = 1) -> Any:
@@ -207,31 +185,6 @@ def as_observations(
     variances = put(np.broadcast_to(np.asarray(noise), shape), x.dtype)
     noisy = bool(np.any(np.asarray(noise) > 0)) and len(x) > 0
     return Observations(x, y, variances, noisy, mask)
-
-
-def check_names(variables: Variables | None, manifold: AbstractManifold) -> None:
-    """Refuse names that do not fit the values of a model."""
-    if variables is None:
-        return
-    codomain = "sphere" if manifold == Sphere(2) else "real"
-    if variables.codomain != codomain or (codomain == "real" and not manifold.flat):
-        kind = type(manifold).__name__
-        raise ValueError(f"expected names of values on {kind}, got codomain {variables.codomain!r}")
-    if variables.dim != manifold.ambient_dim:
-        names = ", ".join(map(repr, variables.output_names))
-        raise ValueError(
-            f"expected {manifold.ambient_dim} outputs, got {len(variables.outputs)}: {names}"
-        )
-
-
-def check_scales(normaliser: Normaliser | None, manifold: AbstractManifold) -> None:
-    """Refuse to stretch what is curved."""
-    if not isinstance(normaliser, Normaliser | None):
-        raise ValueError(f"expected a Normaliser or none, got {_validation.brief(normaliser)}")
-    if not manifold.flat and normaliser is not None:
-        stretched = any(normaliser.y_shift) or any(scale != 1 for scale in normaliser.y_scale)
-        if stretched or normaliser.transform:
-            raise ValueError("expected a normaliser that leaves y on its manifold")
 
 
 def names_of(model, y=None) -> Variables:

@@ -11,9 +11,10 @@ import numpy as np
 
 from geomndp import _validation
 from geomndp._types import Array, Float, Scalar
+from geomndp._validation import as_key
 from geomndp.marginals import AbstractMarginals, MixtureMarginals, SampleMarginals
 from geomndp.model.execute import finite_log_prob, traced
-from geomndp.model.inputs import Seed, as_key
+from geomndp.model.inputs import Seed
 from geomndp.model.named_predictive import AbstractNamedPredictive, Key
 from geomndp.model.posterior import Posterior
 from geomndp.predictive import MOMENT_SAMPLES, LogProb

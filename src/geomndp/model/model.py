@@ -11,9 +11,8 @@ import jax.numpy as jnp
 from geomndp import _validation
 from geomndp._deprecated import renamed_arguments, renamed_attribute
 from geomndp.data import Normaliser
-from geomndp.geometry import AbstractManifold
+from geomndp.geometry import AbstractManifold, Sphere
 from geomndp.model.base import AbstractModel, CheckedContext
-from geomndp.model.inputs import check_names, check_scales
 from geomndp.model.posterior import Posterior
 from geomndp.model.summary import describe_model
 from geomndp.model.support import TrainingSupport, warn_about_context
@@ -108,3 +107,28 @@ def in_full_precision(model: Model) -> Model:
     fast = {"compute_dtype", "attention_backend"} & set(score.net.config.to_dict())
     net = with_config(score.net, **dict.fromkeys(fast))
     return dataclasses.replace(model, score=dataclasses.replace(score, net=net))
+
+
+def check_names(variables: Variables | None, manifold: AbstractManifold) -> None:
+    """Refuse names that do not fit the values of a model."""
+    if variables is None:
+        return
+    codomain = "sphere" if manifold == Sphere(2) else "real"
+    if variables.codomain != codomain or (codomain == "real" and not manifold.flat):
+        kind = type(manifold).__name__
+        raise ValueError(f"expected names of values on {kind}, got codomain {variables.codomain!r}")
+    if variables.dim != manifold.ambient_dim:
+        names = ", ".join(map(repr, variables.output_names))
+        raise ValueError(
+            f"expected {manifold.ambient_dim} outputs, got {len(variables.outputs)}: {names}"
+        )
+
+
+def check_scales(normaliser: Normaliser | None, manifold: AbstractManifold) -> None:
+    """Refuse to stretch what is curved."""
+    if not isinstance(normaliser, Normaliser | None):
+        raise ValueError(f"expected a Normaliser or none, got {_validation.brief(normaliser)}")
+    if not manifold.flat and normaliser is not None:
+        stretched = any(normaliser.y_shift) or any(scale != 1 for scale in normaliser.y_scale)
+        if stretched or normaliser.transform:
+            raise ValueError("expected a normaliser that leaves y on its manifold")

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 import equinox as eqx
 
 from geomndp._types import Array, Inputs, Mask, Scalar
+from geomndp._validation import as_key
 from geomndp.likelihood import Flow
 from geomndp.marginals import AbstractMarginals, SampleMarginals
 from geomndp.model import execute
 from geomndp.model.evidence import log_evidence
 from geomndp.model.execute import finite_log_prob, finite_samples
-from geomndp.model.inputs import Seed, as_key, check_like, check_request, names_of
+from geomndp.model.inputs import Seed, check_like, check_request, names_of
 from geomndp.model.likelihood_routes import chosen_flow, chosen_route
 from geomndp.model.missing_outputs import join_observed_rows, wanted_values
 from geomndp.model.named_predictive import AbstractNamedPredictive, Key

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from geomndp.data import Normaliser
 from geomndp.geometry import AbstractManifold, Euclidean
 from geomndp.model.base import AbstractModel, CheckedContext
-from geomndp.model.inputs import check_names, check_scales
+from geomndp.model.model import check_names, check_scales
 from geomndp.model.process_posterior import ProcessPosterior
 from geomndp.model.summary import describe_process_model
 from geomndp.model.support import TrainingSupport, warn_about_context

@@ -15,12 +15,13 @@ import jax.random as jr
 
 from geomndp import _validation
 from geomndp._types import Array, Inputs, Mask, Outputs, Scalar
+from geomndp._validation import as_key
 from geomndp.data import Normaliser
 from geomndp.gp import AbstractGP
 from geomndp.marginals import AbstractMarginals
 from geomndp.model.data_marginals import in_data_units
 from geomndp.model.execute import finite_log_prob, traced
-from geomndp.model.inputs import Seed, as_key, check_like
+from geomndp.model.inputs import Seed, check_like
 from geomndp.model.named_predictive import AbstractNamedPredictive, Key
 from geomndp.model.process_calls import call, colour, density, draw, evidence, law, marginals
 from geomndp.model.summary import describe_posterior
