@@ -14,7 +14,7 @@ from geomndp import OutsideTrainingWarning
 from geomndp.data import Batch, ContextSampler, Normaliser, ResampledGenerator
 from geomndp.geometry import Sphere
 from geomndp.model import TrainingSupport, with_support
-from geomndp.model.support import warn_about_targets
+from geomndp.model.outside_training import warn_about_targets
 from geomndp.nets import BiDimensionalAttention, RelativeAttention, SphericalAttention, Steerable2
 from geomndp.noising import Brownian, LinearSchedule, OrnsteinUhlenbeck
 from geomndp.score import NetworkScore, PreconditionK

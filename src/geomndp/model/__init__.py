@@ -8,10 +8,9 @@ from geomndp.model.mixture import MixtureProcess
 from geomndp.model.model import Model
 from geomndp.model.posterior import Posterior
 from geomndp.model.process_model import ProcessModel
-from geomndp.model.record import with_support
 from geomndp.model.registered import register
 from geomndp.model.serialization import load, save
-from geomndp.model.support import TrainingSupport
+from geomndp.model.support import TrainingSupport, with_support
 
 __all__ = [
     "LogProb",

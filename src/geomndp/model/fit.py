@@ -22,7 +22,7 @@ from geomndp.data import AbstractGenerator, ResampledGenerator
 from geomndp.data.transformed_outputs import check_outputs
 from geomndp.model.inputs import Seed, as_mask
 from geomndp.model.model import Model, in_full_precision
-from geomndp.model.record import with_support
+from geomndp.model.support import with_support
 from geomndp.model.units import common_centre, to_model_units
 from geomndp.score import NetworkScore
 from geomndp.train import DenoisingLoss, History, fit_score

@@ -13,9 +13,10 @@ from geomndp._deprecated import renamed_arguments, renamed_attribute
 from geomndp.data import Normaliser
 from geomndp.geometry import AbstractManifold, Sphere
 from geomndp.model.base import AbstractModel, CheckedContext
+from geomndp.model.outside_training import warn_about_context
 from geomndp.model.posterior import Posterior
 from geomndp.model.summary import describe_model
-from geomndp.model.support import TrainingSupport, warn_about_context
+from geomndp.model.support import TrainingSupport
 from geomndp.model.units import common_centre, in_model_units
 from geomndp.nets import AbstractNet, with_config
 from geomndp.noising import AbstractNoising

@@ -17,9 +17,9 @@ from geomndp.model.inputs import Seed, check_like, check_request, names_of
 from geomndp.model.likelihood_routes import chosen_flow, chosen_route
 from geomndp.model.missing_outputs import join_observed_rows, wanted_values
 from geomndp.model.named_predictive import AbstractNamedPredictive, Key
+from geomndp.model.outside_training import warn_about_targets
 from geomndp.model.stepping import Progress
 from geomndp.model.summary import describe_posterior
-from geomndp.model.support import warn_about_targets
 from geomndp.model.units import in_units, read_target_inputs, read_targets
 from geomndp.nets import with_capacity
 from geomndp.predictive import MOMENT_SAMPLES, LogProb

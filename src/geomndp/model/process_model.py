@@ -12,9 +12,10 @@ from geomndp.data import Normaliser
 from geomndp.geometry import AbstractManifold, Euclidean
 from geomndp.model.base import AbstractModel, CheckedContext
 from geomndp.model.model import check_names, check_scales
+from geomndp.model.outside_training import warn_about_context
 from geomndp.model.process_posterior import ProcessPosterior
 from geomndp.model.summary import describe_process_model
-from geomndp.model.support import TrainingSupport, warn_about_context
+from geomndp.model.support import TrainingSupport
 from geomndp.model.units import in_model_units
 from geomndp.predictive import AbstractProcess
 from geomndp.samplers.observations import no_observations

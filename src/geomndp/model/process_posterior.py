@@ -23,9 +23,9 @@ from geomndp.model.data_marginals import in_data_units
 from geomndp.model.execute import finite_log_prob, traced
 from geomndp.model.inputs import Seed, check_like
 from geomndp.model.named_predictive import AbstractNamedPredictive, Key
+from geomndp.model.outside_training import warn_about_targets
 from geomndp.model.process_calls import call, colour, density, draw, evidence, law, marginals
 from geomndp.model.summary import describe_posterior
-from geomndp.model.support import warn_about_targets
 from geomndp.model.units import in_units, read_target_inputs, read_targets
 from geomndp.predictive import MOMENT_SAMPLES, LogProb
 from geomndp.samplers import Observations

@@ -1,29 +1,41 @@
-"""What training saw, and one sentence where a request leaves it.
-
-Margins are wide: half the trained range for values, a tenth for inputs whose position matters,
-twice the extent, four times as close or as far apart, eight times as many points. Within them
-nothing is said.
-"""
+"""What training saw: the record of a model, from its generator and its loss."""
 
 from __future__ import annotations
 
-import sys
-import warnings
-from types import FrameType
-from typing import Any
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
+import jax.numpy as jnp
+import jax.random as jr
 import numpy as np
 from scipy.spatial import KDTree
 
-from geomndp import _validation
-from geomndp._warnings import OutsideTrainingWarning
-from geomndp.data import Normaliser, circle
-from geomndp.nets import AbstractNet
-from geomndp.samplers import Observations
+from geomndp._types import Array, Batch, PRNGKeyArray
+from geomndp.data import (
+    AbstractGenerator,
+    FixedInputsGenerator,
+    Normaliser,
+    ResampledGenerator,
+    circle,
+)
+from geomndp.data.sequences import SequenceGenerator
+from geomndp.linalg import DiagonalGram
+from geomndp.noising import AbstractNoising, OrnsteinUhlenbeck
+from geomndp.train import DenoisingLoss
+from geomndp.train.fit import as_generators
+
+if TYPE_CHECKING:  # a model has a record, and so imports this module
+    from geomndp.model.model import Model
+else:
+    Model = eqx.Module
 
 Range = tuple[float, float]
 SAME_UNITS = Normaliser()
+BATCHES = 4
+MAX_FUNCTIONS = 64  # functions whose distances are measured
+NEAR_ZERO = 1e-6  # a noise ratio that no network tells from zero
 
 
 class TrainingSupport(eqx.Module):
@@ -74,10 +86,20 @@ def spacing(x: np.ndarray, periods: tuple[float, ...] = ()) -> float:
         x: Points (n, d).
         periods: Period of every coordinate, zero where it has none; empty where none has one.
     """
-    apart = np.unique(circle.embed(x, periods), axis=0)
+    apart = np.unique(circle.embed(x, periods) if periods else x, axis=0)
     if len(apart) < 2:
         return 0.0
     return float(np.median(KDTree(apart).query(apart, k=2)[0][:, 1]))
+
+
+def extents(x: np.ndarray, periods: tuple[float, ...] = ()) -> np.ndarray:
+    """Range of each coordinate of points (n, d); of a periodic one the shortest arc of all."""
+    return circle.extents(x, periods) if periods else np.ptp(x, axis=0)
+
+
+def periods_of(model: Any) -> tuple[float, ...]:
+    """Period of every input in a model's units, zero where it has none; empty for no periods."""
+    return () if model.normaliser is None else model.normaliser.model_periods
 
 
 def in_data_units(shift: tuple[float, ...], scale: tuple[float, ...], values: np.ndarray):
@@ -90,158 +112,119 @@ def outputs_in_data_units(units: Normaliser, y: np.ndarray) -> np.ndarray:
     return y if units is SAME_UNITS else units.inverse_y(y)
 
 
-OUTPUT_MARGIN, INPUT_MARGIN = 0.5, 0.1  # of the range, to each side
-# Factors beyond the record at which a warning begins.
-EXTENT_FACTOR, CLOSER_FACTOR, SPARSER_FACTOR = 2.0, 4.0, 4.0
-NUM_POINTS_FACTOR, NOISE_FACTOR = 8.0, 2.0
-FEW_POINTS = 8  # of which the typical distance says nothing
-DEVIATIONS = 5.0  # of an observation's own noise, by which its value may be farther out
+def with_support(
+    model: Model,
+    generator: AbstractGenerator | Sequence[AbstractGenerator],
+    loss: DenoisingLoss | None = None,
+    *,
+    batches: int = BATCHES,
+    key: PRNGKeyArray | None = None,
+) -> Model:
+    """Add to a model a record of what it was trained on.
+
+    Args:
+        model: A model, trained or not.
+        generator: Its training functions, in the model's units; or several, interleaved.
+        loss: Its loss, which knows the noise of the context; by default `DenoisingLoss()`.
+        batches: How many batches of every generator to look at; of a finite set, all functions.
+        key: For these batches.
+
+    Returns:
+        The model with its `support`, which `save` keeps and every request is compared with.
+    """
+    key = jr.key(0) if key is None else key
+    generators = {id(one): one for one in as_generators(generator)}.values()
+    drawn = [_draw(one, k) for one in generators for k in jr.split(key, batches)]
+    batches_seen = [*drawn, *(batch for one in generators for batch in _whole_set(one))]
+    conditional = all(one.conditional for one in generators)
+    normaliser = model.normaliser or SAME_UNITS
+    x, y = (_real(batches_seen, field) for field in ("x", "y"))
+    functions = [row for batch in drawn for row in _functions(batch)]
+    scales = np.broadcast_to(normaliser.x_scale, x.shape[1:])
+    periods = periods_of(model)
+    widest = np.max([extents(row, periods) for row in functions], axis=0) * scales
+    measured = functions[:: max(1, len(functions) // MAX_FUNCTIONS)]
+    spacings = [spacing(row, periods) for row in measured]
+    support = TrainingSupport(
+        _ranges(in_data_units(normaliser.x_shift, normaliser.x_scale, x)),
+        _ranges(outputs_in_data_units(normaliser, np.asarray(y, np.float64))),
+        tuple(_brief(extent) for extent in widest),
+        _brief(min((value for value in spacings if value > 0), default=0.0)),
+        max(len(row) for row in functions),
+        max(int(_any_output(np.minimum(b.context, b.mask)).sum(1).max()) for b in drawn),
+        _noise(model.noising, normaliser, loss, x.shape[1]) if conditional else None,
+        _brief(max(spacings)) if max(spacings) > 0 else None,
+    )
+    return dataclasses.replace(model, support=support)
 
 
-def warn_about_context(model: Any, observations: Observations) -> None:
-    """Compare observations, in the model's units, with the record of a model's training."""
-    x, y, noise = observations.x, observations.y, observations.noise
-    if model.support is None or len(x) == 0 or not _all_concrete(x, y, noise, observations.mask):
-        return
-    units, net = model.normaliser or SAME_UNITS, model.network
-    rows, variances = np.asarray(x), np.asarray(noise)
-    reasons = _values(model.support, units, _known(y, observations.mask), variances)
-    reasons += _noise(model.support, units, variances)
-    reasons += _positions(model, units, rows)
-    _warn(reasons + (_density(model.support, units, net, rows) if model.learnt else []))
+@eqx.filter_jit
+def _draw(generator: AbstractGenerator, key: PRNGKeyArray) -> Batch:
+    return generator.draw(key)
 
 
-def warn_about_targets(posterior: Any, x: Any, y: Any = None, mask: Any = None) -> None:
-    """Compare target points, in the model's units and beside the context, with the record."""
-    model, others = posterior.model, posterior.observations.x
-    if model.support is None or len(x) == 0 or not _all_concrete(x, y, mask, others):
-        return
-    units, net = model.normaliser or SAME_UNITS, model.network
-    keep = slice(None) if mask is None else np.asarray(mask) > 0
-    keep = keep.any(axis=1) if isinstance(keep, np.ndarray) and keep.ndim == 2 else keep
-    rows = np.asarray(x)[keep]
-    if len(rows) == 0:
-        return
-    reasons = [] if y is None else _values(model.support, units, _known(y, mask)[keep])
-    reasons += _positions(model, units, rows)
-    if model.learnt:
-        both = np.concatenate([np.asarray(others), rows])
-        reasons += _density(model.support, units, net, both)
-        reasons += _sparsity(model.support, spacing(both, units.model_periods), len(both))
-    _warn(reasons)
+def _whole_set(generator: AbstractGenerator) -> list[Batch]:
+    """All functions of a generator that has finitely many."""
+    if isinstance(generator, ResampledGenerator):
+        return [generator.functions]
+    if isinstance(generator, (SequenceGenerator, FixedInputsGenerator)):
+        x = jnp.broadcast_to(generator.x, (*generator.y.shape[:2], generator.x.shape[-1]))
+        ones = jnp.ones(generator.y.shape[:2], generator.y.dtype)
+        return [Batch(x, generator.y, ones, jnp.zeros_like(ones))]
+    return []
 
 
-def _known(y: Any, mask: Any) -> np.ndarray:
-    """Values (n, p), NaN where a mask of groups (n, g) says that they are missing."""
-    values = np.asarray(y)
-    if np.ndim(mask) < 2:
-        return values
-    there = np.repeat(np.asarray(mask) > 0, values.shape[1] // mask.shape[1], axis=1)
-    return np.where(there, values, np.nan)
+def _functions(batch: Batch) -> list[np.ndarray]:
+    """Inputs of the real points of every function that has any."""
+    x, mask = np.asarray(batch.x), _any_output(batch.mask)
+    rows = (x[i][mask[i] > 0] for i in range(len(x)))
+    return [row for row in rows if len(row)]
 
 
-def _warn(reasons: list[str]) -> None:
-    """Warn at the line outside the package that made the request."""
-    if not reasons:
-        return
-    frame, level = sys._getframe(), 1
-    while frame.f_back and _inside(frame):
-        frame, level = frame.f_back, level + 1
-    text = "; ".join(reasons)
-    message = f"outside of what the model was trained on, so less reliable: {text}"
-    warnings.warn(message, OutsideTrainingWarning, stacklevel=level)
+def _any_output(mask: Array | np.ndarray) -> np.ndarray:
+    """Mask (b, n) of the points of which any output counts."""
+    values = np.asarray(mask)
+    return values if values.ndim == 2 else values.max(axis=2)
 
 
-def _inside(frame: FrameType) -> bool:
-    """Whether a frame is the package's, or a wrapper around its functions."""
-    package = frame.f_globals.get("__name__", "").split(".")[0]
-    wrapped = frame.f_code.co_filename.startswith("<@")
-    return wrapped or package in ("geomndp", "equinox", "jaxtyping", "beartype")
+def _real(batches: list[Batch], field: str) -> np.ndarray:
+    """Rows (m, k) of all real points, NaN where an output is missing."""
+    arrays = []
+    for batch in batches:
+        values, mask = np.asarray(getattr(batch, field)), np.asarray(batch.mask)
+        if field == "y" and mask.ndim == 3:
+            values = np.where(np.repeat(mask, values.shape[2] // mask.shape[2], 2), values, np.nan)
+        arrays.append(values[_any_output(mask) > 0])
+    return np.concatenate(arrays)
 
 
-def _all_concrete(*values: Any) -> bool:
-    """Whether JAX is tracing none of them."""
-    return all(_validation.concrete(value) for value in values)
+def _ranges(values: np.ndarray) -> tuple[Range, ...]:
+    lows, highs = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
+    return tuple((_brief(a, down=True), _brief(b)) for a, b in zip(lows, highs, strict=True))
 
 
-def _values(
-    support: TrainingSupport, units: Normaliser, y: np.ndarray, noise: np.ndarray | float = 0.0
-) -> list[str]:
-    variances = noise if np.ndim(noise) == 2 else np.reshape(noise, (-1, 1))
-    y, slack = np.asarray(y, np.float64), DEVIATIONS * np.sqrt(variances)
-    values, above, below = (outputs_in_data_units(units, v) for v in (y, y + slack, y - slack))
-    slack = np.maximum(above - values, values - below)
-    return _beyond("y", values, support.outputs, OUTPUT_MARGIN, slack)
+def _brief(value, *, down: bool = False) -> float:
+    """Four digits, rounded outwards, are enough and can be read."""
+    value = float(value)
+    margin = 5e-4 * abs(value)
+    return float(f"{value - margin if down else value + margin:.4g}")
 
 
-def _positions(model: Any, units: Normaliser, x: np.ndarray) -> list[str]:
-    support, net = model.support, model.network
-    exact = x.shape[1] if model.learnt else 0  # of a score that is known exactly, no matter
-    first = net.num_relative_inputs if isinstance(net, AbstractNet) else exact
-    if model.network_base is not None:  # has a mean, or a table, at positions of its own
-        first = 0
-    if first >= x.shape[1]:
-        return []
-    inputs = in_data_units(units.x_shift, units.x_scale, x)[:, first:]
-    return _beyond("x", inputs, support.inputs[first:], INPUT_MARGIN)
-
-
-def _density(support: TrainingSupport, units: Normaliser, net: Any, x: np.ndarray) -> list[str]:
-    """Extent, number and spacing of all points of a function."""
-    reasons, local = [], isinstance(net, AbstractNet) and net.local
-    extents = circle.extents(x, units.model_periods) * np.asarray(units.x_scale)
-    far = [i for i, most in enumerate(support.extents) if extents[i] > EXTENT_FACTOR * most]
-    if far and not local:
-        most = support.extents[far[0]]
-        reasons.append(
-            f"points over a range of {extents[far[0]]:.3g} (trained on up to {most:.3g})"
-        )
-    if len(x) > NUM_POINTS_FACTOR * support.points and not local:
-        reasons.append(f"{len(x)} points (trained on up to {support.points})")
-    typical = spacing(x, units.model_periods)
-    if 0 < typical < support.spacing / CLOSER_FACTOR:
-        ratio = support.spacing / typical
-        reasons.append(
-            f"points {ratio:.0f} times as close to each other as the closest in training"
-        )
-    return reasons
-
-
-def _sparsity(support: TrainingSupport, typical: float, num_points: int) -> list[str]:
-    """Of context and targets together: a sparse context alone is nothing unusual."""
-    sparsest = support.max_spacing
-    if not sparsest or num_points < FEW_POINTS or typical <= SPARSER_FACTOR * sparsest:
-        return []
-    return [f"points {typical / sparsest:.0f} times as far apart as the sparsest in training"]
-
-
-def _noise(support: TrainingSupport, units: Normaliser, noise: np.ndarray) -> list[str]:
-    """Noise-free observations were always seen."""
-    if support.noise is None or units.transform or not np.any(noise > 0):
-        return []
-    variances = noise[noise > 0] * units.y_scale[0] ** 2
-    low, high = support.noise
-    outside = variances[(variances < low / NOISE_FACTOR) | (variances > high * NOISE_FACTOR)]
-    if not outside.size:
-        return []
-    trained = f"trained on {low:.3g} to {high:.3g}, and zero"
-    return [f"noise of variance {outside[0]:.3g} ({trained})"]
-
-
-def _beyond(
-    name: str,
-    values: np.ndarray,
-    ranges: tuple[Range, ...],
-    margin: float,
-    slack: np.ndarray | float = 0.0,
-) -> list[str]:
-    """The value farthest out, if there is one."""
-    lows, highs = np.asarray(ranges).T
-    beside = margin * (highs - lows) + slack
-    out = np.maximum(lows - beside - values, values - highs - beside)
-    out = np.where(np.isnan(out), -np.inf, out)  # of outputs that are missing
-    row, column = np.unravel_index(np.argmax(out), out.shape)
-    if not out[row, column] > 0:
-        return []
-    low, high = ranges[column]
-    return [f"{name} = {values[row, column]:.4g} (trained on {low:.3g} to {high:.3g})"]
+def _noise(
+    noising: AbstractNoising, normaliser: Normaliser, loss: DenoisingLoss | None, input_dim: int
+) -> Range | None:
+    r"""Variances of the context's noise: ratios $\sigma^2 / a^2 = e^B - 1$ to those of K."""
+    times = (DenoisingLoss() if loss is None else loss).context_noise_levels
+    if len(set(normaliser.y_scale)) > 1 or normaliser.transform:
+        return None  # such a model refuses noise, or its variance depends on the value
+    low = 0.0 if times.clean_share > 0 and times.low <= NEAR_ZERO else times.low
+    ratios = np.asarray([low, float(times.highest(noising.schedule))])
+    if isinstance(noising, OrnsteinUhlenbeck):
+        gram = noising.gram(jnp.zeros((1, input_dim)))
+        if not isinstance(gram, DiagonalGram):
+            return None  # noise has no time of its own, and is not amortised
+        variances = ratios * float(gram.variance[0])
+    else:
+        variances = np.log1p(ratios)
+    low, high = variances * normaliser.y_scale[0] ** 2
+    return _brief(low, down=True), _brief(high)

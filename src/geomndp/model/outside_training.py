@@ -1,0 +1,186 @@
+"""One sentence where a request leaves what training saw.
+
+Margins are wide: half the trained range for values, a tenth for inputs whose position matters,
+twice the extent, four times as close or as far apart, eight times as many points. Within them
+nothing is said.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from geomndp import _validation
+from geomndp._warnings import OutsideTrainingWarning
+from geomndp.data import Normaliser
+from geomndp.model.support import (
+    SAME_UNITS,
+    Range,
+    TrainingSupport,
+    extents,
+    in_data_units,
+    outputs_in_data_units,
+    periods_of,
+    spacing,
+)
+from geomndp.nets import AbstractNet
+from geomndp.samplers import Observations
+
+OUTPUT_MARGIN, INPUT_MARGIN = 0.5, 0.1  # of the range, to each side
+# Factors beyond the record at which a warning begins.
+EXTENT_FACTOR, CLOSER_FACTOR, SPARSER_FACTOR = 2.0, 4.0, 4.0
+NUM_POINTS_FACTOR, NOISE_FACTOR = 8.0, 2.0
+FEW_POINTS = 8  # of which the typical distance says nothing
+DEVIATIONS = 5.0  # of an observation's own noise, by which its value may be farther out
+
+
+def warn_about_context(model: Any, observations: Observations) -> None:
+    """Compare observations, in the model's units, with the record of a model's training."""
+    x, y, noise = observations.x, observations.y, observations.noise
+    if model.support is None or len(x) == 0 or not _all_concrete(x, y, noise, observations.mask):
+        return
+    units = model.normaliser or SAME_UNITS
+    rows, variances = np.asarray(x), np.asarray(noise)
+    reasons = _values(model.support, units, _known(y, observations.mask), variances)
+    reasons += _noise(model.support, units, variances)
+    reasons += _positions(model, units, rows)
+    _warn(reasons + (_density(model, units, rows) if model.learnt else []))
+
+
+def warn_about_targets(posterior: Any, x: Any, y: Any = None, mask: Any = None) -> None:
+    """Compare target points, in the model's units and beside the context, with the record."""
+    model, others = posterior.model, posterior.observations.x
+    if model.support is None or len(x) == 0 or not _all_concrete(x, y, mask, others):
+        return
+    units = model.normaliser or SAME_UNITS
+    keep = slice(None) if mask is None else np.asarray(mask) > 0
+    keep = keep.any(axis=1) if isinstance(keep, np.ndarray) and keep.ndim == 2 else keep
+    rows = np.asarray(x)[keep]
+    if len(rows) == 0:
+        return
+    reasons = [] if y is None else _values(model.support, units, _known(y, mask)[keep])
+    reasons += _positions(model, units, rows)
+    if model.learnt:
+        both = np.concatenate([np.asarray(others), rows])
+        reasons += _density(model, units, both)
+        reasons += _sparsity(model.support, spacing(both, periods_of(model)), len(both))
+    _warn(reasons)
+
+
+def _known(y: Any, mask: Any) -> np.ndarray:
+    """Values (n, p), NaN where a mask of groups (n, g) says that they are missing."""
+    values = np.asarray(y)
+    if np.ndim(mask) < 2:
+        return values
+    there = np.repeat(np.asarray(mask) > 0, values.shape[1] // mask.shape[1], axis=1)
+    return np.where(there, values, np.nan)
+
+
+def _warn(reasons: list[str]) -> None:
+    """Warn at the line outside the package that made the request."""
+    if not reasons:
+        return
+    frame, level = sys._getframe(), 1
+    while frame.f_back and _inside(frame):
+        frame, level = frame.f_back, level + 1
+    text = "; ".join(reasons)
+    message = f"outside of what the model was trained on, so less reliable: {text}"
+    warnings.warn(message, OutsideTrainingWarning, stacklevel=level)
+
+
+def _inside(frame: FrameType) -> bool:
+    """Whether a frame is the package's, or a wrapper around its functions."""
+    package = frame.f_globals.get("__name__", "").split(".")[0]
+    wrapped = frame.f_code.co_filename.startswith("<@")
+    return wrapped or package in ("geomndp", "equinox", "jaxtyping", "beartype")
+
+
+def _all_concrete(*values: Any) -> bool:
+    """Whether JAX is tracing none of them."""
+    return all(_validation.concrete(value) for value in values)
+
+
+def _values(
+    support: TrainingSupport, units: Normaliser, y: np.ndarray, noise: np.ndarray | float = 0.0
+) -> list[str]:
+    variances = noise if np.ndim(noise) == 2 else np.reshape(noise, (-1, 1))
+    y, slack = np.asarray(y, np.float64), DEVIATIONS * np.sqrt(variances)
+    values, above, below = (outputs_in_data_units(units, v) for v in (y, y + slack, y - slack))
+    slack = np.maximum(above - values, values - below)
+    return _beyond("y", values, support.outputs, OUTPUT_MARGIN, slack)
+
+
+def _positions(model: Any, units: Normaliser, x: np.ndarray) -> list[str]:
+    support, net = model.support, model.network
+    exact = x.shape[1] if model.learnt else 0  # of a score that is known exactly, no matter
+    first = net.num_relative_inputs if isinstance(net, AbstractNet) else exact
+    if model.network_base is not None:  # has a mean, or a table, at positions of its own
+        first = 0
+    if first >= x.shape[1]:
+        return []
+    inputs = in_data_units(units.x_shift, units.x_scale, x)[:, first:]
+    return _beyond("x", inputs, support.inputs[first:], INPUT_MARGIN)
+
+
+def _density(model: Any, units: Normaliser, x: np.ndarray) -> list[str]:
+    """Extent, number and spacing of all points of a function."""
+    support, net, periods = model.support, model.network, periods_of(model)
+    reasons, local = [], isinstance(net, AbstractNet) and net.local
+    ranges = extents(x, periods) * np.asarray(units.x_scale)
+    far = [i for i, most in enumerate(support.extents) if ranges[i] > EXTENT_FACTOR * most]
+    if far and not local:
+        most = support.extents[far[0]]
+        reasons.append(f"points over a range of {ranges[far[0]]:.3g} (trained on up to {most:.3g})")
+    if len(x) > NUM_POINTS_FACTOR * support.points and not local:
+        reasons.append(f"{len(x)} points (trained on up to {support.points})")
+    typical = spacing(x, periods)
+    if 0 < typical < support.spacing / CLOSER_FACTOR:
+        ratio = support.spacing / typical
+        reasons.append(
+            f"points {ratio:.0f} times as close to each other as the closest in training"
+        )
+    return reasons
+
+
+def _sparsity(support: TrainingSupport, typical: float, num_points: int) -> list[str]:
+    """Of context and targets together: a sparse context alone is nothing unusual."""
+    sparsest = support.max_spacing
+    if not sparsest or num_points < FEW_POINTS or typical <= SPARSER_FACTOR * sparsest:
+        return []
+    return [f"points {typical / sparsest:.0f} times as far apart as the sparsest in training"]
+
+
+def _noise(support: TrainingSupport, units: Normaliser, noise: np.ndarray) -> list[str]:
+    """Noise-free observations were always seen."""
+    if support.noise is None or units.transform or not np.any(noise > 0):
+        return []
+    variances = noise[noise > 0] * units.y_scale[0] ** 2
+    low, high = support.noise
+    outside = variances[(variances < low / NOISE_FACTOR) | (variances > high * NOISE_FACTOR)]
+    if not outside.size:
+        return []
+    trained = f"trained on {low:.3g} to {high:.3g}, and zero"
+    return [f"noise of variance {outside[0]:.3g} ({trained})"]
+
+
+def _beyond(
+    name: str,
+    values: np.ndarray,
+    ranges: tuple[Range, ...],
+    margin: float,
+    slack: np.ndarray | float = 0.0,
+) -> list[str]:
+    """The value farthest out, if there is one."""
+    lows, highs = np.asarray(ranges).T
+    beside = margin * (highs - lows) + slack
+    out = np.maximum(lows - beside - values, values - highs - beside)
+    out = np.where(np.isnan(out), -np.inf, out)  # of outputs that are missing
+    row, column = np.unravel_index(np.argmax(out), out.shape)
+    if not out[row, column] > 0:
+        return []
+    low, high = ranges[column]
+    return [f"{name} = {values[row, column]:.4g} (trained on {low:.3g} to {high:.3g})"]
