@@ -21,10 +21,14 @@ LOG_2PI = 1.8378770664093453
 def safe_sqrt(square: Array) -> Array:
     """Square root whose gradient at zero is zero, not NaN.
 
+    No branch on `square > 0`: a compiler that computes `square` anew for each of its uses, rounded
+    once to zero and once not, would take one side of one branch and the other side of another.
+
     Args:
         square: Numbers that are not negative, of any shape.
     """
-    return jnp.where(square > 0, jnp.sqrt(jnp.where(square > 0, square, 1.0)), 0.0)
+    least = jnp.asarray(jnp.finfo(square.dtype).tiny, square.dtype)
+    return jnp.sqrt(jnp.maximum(square, least)) - jnp.sqrt(least)
 
 
 def norm(v: Float[Array, "*n p"]) -> Float[Array, "*n 1"]:
