@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 from typing import Any
 
 import equinox as eqx
@@ -26,6 +27,7 @@ from geomndp.nets.steerable_2d.o2_layers import (
     NUM_TYPES,
     Attention,
     EquivariantLinear,
+    Features,
     SteerableLayer2D,
     add_scalars,
     per_part,
@@ -174,18 +176,26 @@ class Steerable2(AbstractGraphNet[Steerable2Config], tag="net/steerable-2d"):
         h = self.embed(jnp.matmul(y, values.T)) * (1 + per_part(linear(self.gate, time)))
         covariates = covariate_features(x[:, 2:], config.covariate_periods)
         h = add_scalars(h, linear(self.side, jnp.concatenate([share, covariates, time], axis=1)))
-        time = time.astype(dtype)
+        h = self._updated(h, time.astype(dtype), x[:, :2], mask, send)
+        return jnp.matmul(self.head(rms_norm(h)), outputs)
+
+    def _updated(self, h, time, x, mask, send) -> Features:
+        """Features after all layers: one program, since only their parameters differ."""
+        config, dtype = self.config, time.dtype
         pool = None
         if self.smoothings:
-            widths = (config.radius, config.num_pooling_widths)
-            pool = gaussian_pooling(x[:, :2], mask, *widths, dtype)
-        for i, layer in enumerate(self.layers):
+            pool = gaussian_pooling(x, mask, config.radius, config.num_pooling_widths, dtype)
+
+        def update(h, parts):
+            layer, pooling, attention = parts
             h = h + layer(rms_norm(h).astype(dtype), time, send).astype(h.dtype)
-            if pool is not None:
-                pooled = self.smoothings[i](rms_norm(h).astype(dtype), time, pool)
-                h = h + pooled.astype(h.dtype)
-            if self.attentions:
+            if pooling is not None:
+                h = h + pooling(rms_norm(h).astype(dtype), time, pool).astype(h.dtype)
+            if attention is not None:
                 tokens, backend = rms_norm(h).astype(dtype), config.attention_backend
-                attended = self.attentions[i](tokens, x[:, :2], config.radius, mask, backend)
-                h = h + attended.astype(h.dtype)
-        return jnp.matmul(self.head(rms_norm(h)), outputs)
+                h = h + attention(tokens, x, config.radius, mask, backend).astype(h.dtype)
+            return h, None
+
+        per_layer = itertools.zip_longest(self.layers, self.smoothings, self.attentions)
+        stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *per_layer)
+        return jax.lax.scan(update, h, stacked)[0]
