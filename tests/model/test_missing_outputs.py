@@ -16,7 +16,6 @@ from geomndp.gp import GP
 from geomndp.kernels import Coregionalised, Diagonal, SquaredExponential, White
 from geomndp.likelihood import Flow
 from geomndp.model import TrainingSupport
-from geomndp.model.missing_outputs import join_observed_rows
 from geomndp.noising import LinearSchedule, OrnsteinUhlenbeck
 from geomndp.samplers import Amortised, Langevin
 from geomndp.score import GaussianScore
@@ -105,11 +104,11 @@ def test_what_is_missing_may_be_anything(model, targets, getkey):
 def test_rows_are_joined_where_targets_complete_them(model, targets):
     posterior = model.condition(2 * X, jnp.ones((5, 2)), mask=OBSERVED)
     problem = posterior.problem(targets / 2)
-    joined = join_observed_rows(problem, jnp.asarray(WANTED, X.dtype))
+    joined = posterior.problem(targets / 2, jnp.asarray(WANTED, X.dtype))
     # The first target asks for what its row lacks; the last asks for more than that.
     assert_allclose(joined.partial.mask, [[1, 0], [0, 0], [0, 0]])
     assert_allclose(joined.observations.x, X[jnp.asarray([1, 2, 4])])
-    assert join_observed_rows(problem, None) is problem
+    assert problem.partial is None and problem.mask is None
 
 
 def test_too_much_noise_is_refused_in_joined_rows_too(model):
@@ -144,8 +143,7 @@ def test_law_of_samples_in_rows_that_are_partly_observed(model, targets, getkey)
     posterior = model.condition(2 * X, jr.normal(getkey(), (5, 2)), mask=OBSERVED)
     wanted = np.asarray([[0, 1], [1, 1], [0, 1]])
     problem = posterior.problem(targets / 2)
-    joined = join_observed_rows(problem, jnp.asarray(wanted, X.dtype))
-    joined = dataclasses.replace(joined, mask=jnp.asarray(wanted, X.dtype))
+    joined = posterior.problem(targets / 2, jnp.asarray(wanted, X.dtype))
     apart, together = (law.sampler_law(Amortised(100), p) for p in (problem, joined))
     kept = wanted.reshape(-1) > 0
     assert_allclose(together[0][kept], apart[0][kept], atol=0.02)

@@ -17,7 +17,7 @@ from geomndp.model import likelihood_routes
 from geomndp.nets import RelativeAttention
 from geomndp.noising import DEFAULT_SCHEDULE_1D, OrnsteinUhlenbeck
 from geomndp.samplers import Observations, Problem
-from geomndp.samplers.observations import no_observations
+from geomndp.samplers.problem import no_observations
 from geomndp.score import NetworkScore
 from geomndp.train import ContextNoiseLevels, adam, default_loss, fit_score
 

@@ -10,18 +10,19 @@ from geomndp._types import Scalar
 from geomndp.data import Normaliser
 from geomndp.geometry import AbstractManifold
 from geomndp.marginals import AbstractMarginals
-from geomndp.model.inputs import Seed, as_observations, check_columns, context_rows, names_of
-from geomndp.model.missing_outputs import check_whole_rows
+from geomndp.model.inputs import (
+    Seed,
+    as_observations,
+    check_columns,
+    check_whole_rows,
+    context_rows,
+    names_of,
+)
 from geomndp.model.named_predictive import AbstractNamedPredictive, Key
 from geomndp.model.support import TrainingSupport
 from geomndp.predictive import MOMENT_SAMPLES, AbstractProcess, LogProb
 from geomndp.samplers import Observations
-from geomndp.tables import (
-    is_table,
-    name_variables,
-    read_observations,
-    read_time_origin,
-)
+from geomndp.tables import is_table, name_variables, read_observations, read_time_origin
 
 if TYPE_CHECKING:  # to pyright an AbstractVar is a field, the first of every subclass
     from typing import ClassVar as AbstractVar

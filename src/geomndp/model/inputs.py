@@ -17,7 +17,7 @@ from geomndp import _validation
 from geomndp._arrays import put
 from geomndp._types import Array, Float, Mask, PRNGKeyArray
 from geomndp.geometry import AbstractManifold
-from geomndp.model.missing_outputs import as_counts, presence
+from geomndp.model.missing_outputs import Presence, presence, whole_groups
 from geomndp.samplers import AbstractSampler, Observations
 from geomndp.tables import Variables
 
@@ -35,6 +35,54 @@ def as_rows(value: Any, dim: int = 1) -> Any:
     return value[:, None]
 
 
+def counted_values(y: Any, mask: Any, num_groups: int, what: str = "") -> Presence:
+    """Which values count, by whole rows where that says it all; arguments as those of `presence`.
+
+    With one group of outputs, rows in which NumPy masks a part of them are left alone.
+    """
+    masked = isinstance(y, np.ma.MaskedArray) and num_groups > 1 and np.ndim(y) == 2
+    if np.ndim(mask) > 1 or masked:
+        return presence(y, mask, num_groups, what)
+    return Presence(y, None if mask is None else np.asarray(mask) > 0, None)
+
+
+def as_counts(rows: np.ndarray | None, groups: np.ndarray | None) -> Array | None:
+    """The mask (n,) or (n, g) of what counts; None where all does."""
+    values = rows if groups is None else groups
+    return None if values is None else put(values, jnp.result_type(float))
+
+
+def check_whole_rows(y: Any, num_groups: int) -> None:
+    """Refuse rows of a table with a part of the outputs, for scores that know whole rows only.
+
+    Args:
+        y: Values (n, p), masked where they are missing.
+        num_groups: Groups of outputs that the score knows.
+
+    Raises:
+        ValueError: With the first such row.
+    """
+    if num_groups == 1 and isinstance(y, np.ma.MaskedArray):
+        whole_groups(~np.ma.getmaskarray(y), 1, "")
+
+
+def wanted_values(mask: Any, shape: tuple[int, int], num_groups: int) -> Any:
+    """The mask of target values that are sampled, (n,) as it is, or (n, g) for one of values.
+
+    Args:
+        mask: 0 and 1, shape (n,) or (n, p); None for all.
+        shape: Numbers n of targets and p of outputs.
+        num_groups: Groups of outputs that the score knows.
+
+    Raises:
+        ValueError: If a part of a group is asked for.
+    """
+    if np.ndim(mask) < 2 or not _validation.concrete(mask):
+        return mask
+    _, rows, groups = counted_values(np.zeros(shape), mask, num_groups)
+    return as_counts(rows, groups)
+
+
 def context_rows(
     x: Any, y: Any, noise: Any, mask: Any, dim: int, num_groups: int = 1
 ) -> tuple[Any, Any, Any, Mask | None]:
@@ -48,7 +96,7 @@ def context_rows(
     counts = None if mask is None else as_mask("mask", mask)
     if counts is not None and not all(map(_validation.concrete, (x, y, noise, counts))):
         return x, y, noise, counts
-    y, counted, groups = presence(y, counts, num_groups, " of the context")
+    y, counted, groups = counted_values(y, counts, num_groups, " of the context")
     gone = [rows for value in (x, y, noise) if (rows := _validation.missing(value)) is not None]
     gone += [] if counted is None else [~counted]
     if not any(rows.any() for rows in gone):
@@ -72,7 +120,7 @@ def target_rows(
     x, y = as_rows(x), as_rows(y, dim)
     counts = None if mask is None else as_mask("mask", mask)
     if _validation.concrete(y) and _validation.concrete(counts):
-        y, rows, groups = presence(y, counts, num_groups, "")
+        y, rows, groups = counted_values(y, counts, num_groups)
         counts = as_counts(rows, groups)
     for name, value in (("x", x), ("y", y)):
         gone = _validation.missing(value)

@@ -10,12 +10,11 @@ import dataclasses
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from geomndp import _validation
 from geomndp._arrays import put
-from geomndp._types import Array, Mask
+from geomndp._types import Array
 from geomndp.samplers import Observations, Problem
 
 
@@ -46,9 +45,6 @@ def presence(y: Any, mask: Any, num_groups: int, what: str) -> Presence:
     Raises:
         ValueError: If a part of a group is missing.
     """
-    masked = isinstance(y, np.ma.MaskedArray) and num_groups > 1 and np.ndim(y) == 2
-    if np.ndim(mask) < 2 and not masked:
-        return Presence(y, None if mask is None else np.asarray(mask) > 0, None)
     shape = np.shape(y)
     if len(shape) != 2:
         raise ValueError(f"expected y{what} of shape (n, p), got shape {shape}")
@@ -56,13 +52,13 @@ def presence(y: Any, mask: Any, num_groups: int, what: str) -> Presence:
     if mask is not None:
         _check_mask(mask, shape)
         there &= _spread(np.asarray(mask) > 0, shape)
-    if masked:
+    if isinstance(y, np.ma.MaskedArray) and num_groups > 1:
         there &= ~np.ma.getmaskarray(y)
         y = np.ma.getdata(y)
     rows = np.asarray(there.any(axis=1))
     if np.array_equal(there, np.broadcast_to(rows[:, None], shape)):
         return Presence(y, None if rows.all() else rows, None)
-    groups = _grouped(there, num_groups, what)
+    groups = whole_groups(there, num_groups, what)
     return Presence(_filled(y, there), None if rows.all() else rows, groups)
 
 
@@ -79,7 +75,7 @@ def _spread(mask: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     return np.repeat(mask, shape[1] // mask.shape[1], axis=1)
 
 
-def _grouped(there: np.ndarray, num_groups: int, what: str) -> np.ndarray:
+def whole_groups(there: np.ndarray, num_groups: int, what: str) -> np.ndarray:
     """Groups of which all outputs are there."""
     n, p = there.shape
     split = there.reshape(n, num_groups, p // num_groups)
@@ -104,61 +100,23 @@ def _filled(y: Any, there: np.ndarray) -> Any:
     return filled if isinstance(y, np.ndarray) else put(filled)
 
 
-def as_counts(rows: np.ndarray | None, groups: np.ndarray | None) -> Array | None:
-    """The mask (n,) or (n, g) of what counts; None where all does."""
-    values = rows if groups is None else groups
-    return None if values is None else put(values, jnp.result_type(float))
-
-
-def check_whole_rows(y: Any, num_groups: int) -> None:
-    """Refuse rows of a table with a part of the outputs, for scores that know whole rows only.
-
-    Args:
-        y: Values (n, p), masked where they are missing.
-        num_groups: Groups of outputs that the score knows.
-
-    Raises:
-        ValueError: With the first such row.
-    """
-    if num_groups == 1 and isinstance(y, np.ma.MaskedArray):
-        _grouped(~np.ma.getmaskarray(y), 1, "")
-
-
-def wanted_values(mask: Any, shape: tuple[int, int], num_groups: int) -> Any:
-    """The mask of target values that are sampled, (n,) as it is, or (n, g) for one of values.
-
-    Args:
-        mask: 0 and 1, shape (n,) or (n, p); None for all.
-        shape: Numbers n of targets and p of outputs.
-        num_groups: Groups of outputs that the score knows.
-
-    Raises:
-        ValueError: If a part of a group is asked for.
-    """
-    if np.ndim(mask) < 2 or not _validation.concrete(mask):
-        return mask
-    _, rows, groups = presence(np.zeros(shape), mask, num_groups, "")
-    return as_counts(rows, groups)
-
-
-def join_observed_rows(problem: Problem, mask: Mask | None) -> Problem:
+def join_observed_rows(problem: Problem) -> Problem:
     """Put observations into the rows of targets that ask for what is missing there, and no more.
 
     A score then sees a row as in training, some of its outputs at time zero and the others at t.
     Rows are the same where their inputs are, to the last bit.
 
     Args:
-        problem: Targets (n, d) and observations, whose mask (m, g) has missing outputs.
-        mask: Target values, (n, g).
+        problem: Targets (n, d) with a mask (n, g) of target values, and observations, whose mask
+            (m, g) has missing outputs.
 
     Returns:
-        The problem with this mask, and with observations of single targets in `partial`: none
-        where JAX traces any of them.
+        The problem with observations of single targets in `partial`: none where a mask is per row,
+        or JAX traces anything.
     """
-    problem = problem if mask is None else dataclasses.replace(problem, mask=mask)
-    observed = problem.observations
+    observed, mask = problem.observations, problem.mask
     per_group = all(m is not None and m.ndim == 2 for m in (mask, observed.mask))
-    if not per_group or not all(map(_validation.concrete, jax.tree.leaves((problem, mask)))):
+    if not per_group or not all(map(_validation.concrete, jax.tree.leaves(problem))):
         return problem
     rows = _matches(problem, np.asarray(mask) > 0)
     taken = rows >= 0

@@ -20,7 +20,7 @@ from geomndp.model.support import TrainingSupport
 from geomndp.model.units import common_centre, in_model_units
 from geomndp.nets import AbstractNet, with_config
 from geomndp.noising import AbstractNoising
-from geomndp.samplers.observations import no_observations
+from geomndp.samplers.problem import no_observations
 from geomndp.score import AbstractScore, NetworkScore
 from geomndp.tables import Variables
 

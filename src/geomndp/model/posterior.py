@@ -13,9 +13,9 @@ from geomndp.marginals import AbstractMarginals, SampleMarginals
 from geomndp.model import execute
 from geomndp.model.evidence import log_evidence
 from geomndp.model.execute import finite_log_prob, finite_samples
-from geomndp.model.inputs import Seed, check_like, check_request, names_of
+from geomndp.model.inputs import Seed, check_like, check_request, names_of, wanted_values
 from geomndp.model.likelihood_routes import chosen_flow, chosen_route
-from geomndp.model.missing_outputs import join_observed_rows, wanted_values
+from geomndp.model.missing_outputs import join_observed_rows
 from geomndp.model.named_predictive import AbstractNamedPredictive, Key
 from geomndp.model.outside_training import warn_about_targets
 from geomndp.model.stepping import Progress
@@ -24,9 +24,8 @@ from geomndp.model.units import in_units, read_target_inputs, read_targets
 from geomndp.nets import with_capacity
 from geomndp.predictive import MOMENT_SAMPLES, LogProb
 from geomndp.samplers import AbstractSampler, Amortised, MomentMatching, Observations, Problem
-from geomndp.samplers.base import Samples, require_whole_rows
-from geomndp.samplers.observations import no_observations
-from geomndp.samplers.problem import amortises
+from geomndp.samplers.base import Samples, require_outputs_apart
+from geomndp.samplers.problem import amortises, no_observations
 from geomndp.tables import Variables, is_table, write_samples
 
 if TYPE_CHECKING:  # a model makes posteriors, and so imports this module
@@ -124,8 +123,9 @@ class Posterior(AbstractNamedPredictive):
         check_request(num_samples, sampler, key)
         x = read_target_inputs(self, x)
         mask = wanted_values(mask, (len(x), self.model.noising.dim), self.model.score.num_groups)
-        problem = join_observed_rows(self.problem(x, mask), mask)
-        require_whole_rows(sampler, problem)
+        problem = self.problem(x, mask)
+        if problem.observed_apart:
+            require_outputs_apart(sampler)
         sampler.check(problem)
         warn_about_targets(self, problem.x)
         settings = execute.Settings(max_memory, progress)
@@ -185,7 +185,7 @@ class Posterior(AbstractNamedPredictive):
         route = chosen_route(self.problem(self.observations.x), route)
         warn_about_targets(self, x, y, mask)
         settings = execute.Settings(max_memory, progress)
-        problem = join_observed_rows(self.problem(x, mask), mask)
+        problem = self.problem(x, mask)
         result = execute.log_prob(flow, problem, y, mask, key, route, settings)
         return finite_log_prob(result._replace(value=result.value + jacobian))
 
@@ -221,11 +221,12 @@ class Posterior(AbstractNamedPredictive):
 
         Args:
             x: Targets, shape (n, d), in the model's units less the `centre`.
-            mask: 1 for real targets, 0 for padding, shape (n,): the graph of a graph network has
-                capacity for the neighbours of the real ones. The problem itself has no mask.
+            mask: 1 for real targets, 0 for padding, shape (n,), or (n, g) per group of outputs. The
+                graph of a graph network has capacity for the neighbours of the real ones.
 
         Returns:
-            The noising process, the score, the targets, the observations and `t_min`.
+            The noising process, the score, the targets with their mask, the observations and
+            `t_min`; observed outputs of single targets in their rows.
 
         Raises:
             ValueError: If the targets have another number of columns, or another dtype, than the
@@ -236,7 +237,8 @@ class Posterior(AbstractNamedPredictive):
             observed = no_observations(x.shape[1], model.noising.dim, x.dtype)
         check_like(x, observed.x)
         score = with_capacity(model.score, observed.x, x, masks=(observed.mask, mask))
-        return Problem(model.noising, score, x, observed, model.t_min)
+        problem = Problem(model.noising, score, x, observed, model.t_min, mask)
+        return join_observed_rows(problem) if problem.observed_apart else problem
 
     def default_sampler(self) -> AbstractSampler:
         """One reverse pass if the score knows contexts, else moment matching."""

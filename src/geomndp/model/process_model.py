@@ -18,7 +18,7 @@ from geomndp.model.summary import describe_process_model
 from geomndp.model.support import TrainingSupport
 from geomndp.model.units import in_model_units
 from geomndp.predictive import AbstractProcess
-from geomndp.samplers.observations import no_observations
+from geomndp.samplers.problem import no_observations
 from geomndp.tables import Variables
 
 

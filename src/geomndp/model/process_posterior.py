@@ -29,7 +29,7 @@ from geomndp.model.summary import describe_posterior
 from geomndp.model.units import in_units, read_target_inputs, read_targets
 from geomndp.predictive import MOMENT_SAMPLES, LogProb
 from geomndp.samplers import Observations
-from geomndp.samplers.observations import no_observations
+from geomndp.samplers.problem import no_observations
 from geomndp.tables import Variables, is_table, write_samples
 
 if TYPE_CHECKING:  # a model makes posteriors, and so imports this module

@@ -22,8 +22,14 @@ from geomndp._types import Array, Inputs, Mask, Outputs, Scalar
 from geomndp.data import Normaliser
 from geomndp.data.transformed_outputs import check_outputs, inside
 from geomndp.linalg import zero_masked
-from geomndp.model.inputs import as_float, as_rows, check_columns, names_of, target_rows
-from geomndp.model.missing_outputs import check_whole_rows
+from geomndp.model.inputs import (
+    as_float,
+    as_rows,
+    check_columns,
+    check_whole_rows,
+    names_of,
+    target_rows,
+)
 from geomndp.model.support import spacing
 from geomndp.samplers import Observations
 from geomndp.tables import is_table, read_inputs, read_rows

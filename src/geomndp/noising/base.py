@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import equinox as eqx
 import jax.numpy as jnp
 
+from geomndp import _validation
+from geomndp._arrays import bucket, pad_rows
 from geomndp._types import Array, Inputs, Mask, Outputs, PerPoint, PRNGKeyArray, Scalar, Times
 from geomndp.geometry import AbstractManifold
 from geomndp.kernels import AbstractKernel
@@ -138,6 +140,38 @@ class AbstractNoising(eqx.Module):
         Raises:
             ValueError: If the noise of the process is not independent per point.
         """
+
+    def check_noise(self, x: Inputs, noise: PerPoint) -> None:
+        """Refuse noise of observations that has no diffusion time.
+
+        Args:
+            x: Inputs (n, d).
+            noise: Noise variances (n,) or (n, g); where JAX traces them nothing is known.
+
+        Raises:
+            ValueError: If the limiting kernel is not white, or there is more noise than the
+                process has at the end.
+        """
+        if not self.kernel.white:
+            raise ValueError(
+                "expected a white limiting kernel for observation noise in amortised conditioning, "
+                f"got {type(self.kernel).__name__}; use Langevin or MomentMatching"
+            )
+        if not all(map(_validation.concrete, (x, noise))):
+            return
+        x, noise = (pad_rows(values, bucket(len(x))) for values in (x, noise))
+        total = self.schedule.integral(jnp.ones((), dtype=noise.dtype))
+        level = jnp.max(self.integrated_time_of_noise(x, noise))
+        # Inside jit even what is concrete is staged.
+        if _validation.concrete(level) and level > total:
+            most, got = (
+                (self.transition_std(b) / jnp.exp(self.log_mean_coefficient(b))) ** 2
+                for b in (total, level)
+            )
+            raise ValueError(
+                f"expected noise at most {float(most):.3g} times the limiting "
+                f"variance, got {float(got):.3g} times"
+            )
 
     @abc.abstractmethod
     def perturb(

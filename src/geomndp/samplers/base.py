@@ -122,9 +122,9 @@ def require_noiseless(sampler: AbstractSampler, problem: Problem) -> None:
         )
 
 
-def require_whole_rows(sampler: AbstractSampler, problem: Problem) -> None:
-    """Raise ValueError where outputs are observed apart, for samplers that know whole rows only."""
-    if problem.observed_apart and not sampler.outputs_apart:
+def require_outputs_apart(sampler: AbstractSampler) -> None:
+    """Raise ValueError for a sampler that knows whole rows only, not outputs observed apart."""
+    if not sampler.outputs_apart:
         raise ValueError(
             f"expected all outputs of an observation for {type(sampler).__name__}, got some that "
             "are missing; use Amortised or AdaptiveFlow"

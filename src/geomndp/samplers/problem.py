@@ -5,31 +5,93 @@ Problems are padded to one of few sizes; one reverse pass, or one solve, serves 
 """
 
 import dataclasses
+from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 
-from geomndp import _validation
-from geomndp._arrays import bucket, pad_mask, pad_rows
+from geomndp._arrays import pad_mask, pad_rows
 from geomndp._deprecated import renamed_arguments, renamed_attribute
-from geomndp._types import Array, Inputs, Mask
-from geomndp.linalg import join_masks
+from geomndp._types import Array, Inputs, Mask, Outputs, PerPoint
+from geomndp.linalg import columns, join_masks
 from geomndp.noising import AbstractNoising
-from geomndp.samplers.observations import Observations, pad_observations
 from geomndp.samplers.program import Labels, PointNoise
 from geomndp.score import AbstractScore
-from geomndp.solve import AbstractTimeGrid, ConditionalDynamics
+from geomndp.solve import AbstractTimeGrid, ConditionalDynamics, Context
 
 
-def context_labels(m: int) -> Labels:
-    """Labels of m context points."""
-    return 2 * jnp.arange(m, dtype=jnp.int32)
+class Observations(eqx.Module):
+    """Context points of a problem.
+
+    Attributes:
+        x: Inputs (m, d).
+        y: Observed values (m, p).
+        noise: Variance of the observation noise per point, shape (m,), or (m, g) per group of
+            outputs.
+        noisy: Whether any of it is not zero.
+        mask: 1 for an observed value, 0 for padding or a missing one, shape (m,) or (m, g); None
+            where all are observed.
+    """
+
+    x: Inputs
+    y: Outputs
+    noise: PerPoint
+    noisy: bool = eqx.field(static=True)
+    mask: Mask | None = None
+
+    def as_context(self, noising: AbstractNoising) -> Context:
+        r"""The observations as context points at their own diffusion times.
+
+        Noise of variance r on top of white limiting variance v is what noising does up to the time
+        with $\sigma^2 / a^2 = r / v$, where the value is $m + a (y - m)$. On a manifold it is the
+        heat kernel's own time, and the value stays.
+
+        Args:
+            noising: Forward process, with a white limiting kernel where there is noise.
+
+        Returns:
+            Context, at time zero where there is no noise.
+        """
+        zeros = jnp.zeros(len(self.x), dtype=self.x.dtype)
+        if not self.noisy:
+            return Context(self.x, self.y, zeros, self.mask)
+        t = noising.schedule.inverse(noising.integrated_time_of_noise(self.x, self.noise))
+        v = (1 - columns(noising.alpha(t), noising.dim)) * noising.mean_reversion(self.x, self.y)
+        return Context(self.x, noising.manifold.exp(self.y, v), t, self.mask)
 
 
-def target_labels(n: int) -> Labels:
-    """Labels of n target points."""
-    return 2 * jnp.arange(n, dtype=jnp.int32) + 1
+def no_observations(input_dim: int, output_dim: int, dtype: Any) -> Observations:
+    """The context of a prior.
+
+    Args:
+        input_dim: Number of inputs.
+        output_dim: Number of outputs.
+        dtype: Floating-point type.
+    """
+    x, y = (jnp.zeros((0, dim), dtype) for dim in (input_dim, output_dim))
+    return Observations(x, y, jnp.zeros(0, dtype), False)
+
+
+def pad_observations(observations: Observations, size: int) -> Observations:
+    """Pad observations.
+
+    Args:
+        observations: m context points.
+        size: Number of rows, at least m; none stay none.
+
+    Returns:
+        Observations with a mask.
+    """
+    m = len(observations.x)
+    if size == 0:
+        return observations
+    return Observations(
+        pad_rows(observations.x, size),
+        pad_rows(observations.y, size),
+        pad_rows(observations.noise, size),
+        observations.noisy,
+        pad_mask(observations.mask, m, size, observations.x.dtype),
+    )
 
 
 @renamed_arguments(eps="t_min")
@@ -86,12 +148,12 @@ class Problem(eqx.Module):
 
     def context_noise(self) -> PointNoise:
         """White noise of the context points."""
-        return PointNoise(context_labels(self.num_observed), self.noising.dim)
+        return PointNoise(2 * jnp.arange(self.num_observed, dtype=jnp.int32), self.noising.dim)
 
     def target_noise(self) -> PointNoise:
         """White noise of the targets."""
-        labels = target_labels(len(self.x)) if self.labels is None else self.labels
-        return PointNoise(labels, self.noising.dim)
+        labels = 2 * jnp.arange(len(self.x), dtype=jnp.int32) + 1
+        return PointNoise(labels if self.labels is None else self.labels, self.noising.dim)
 
     def joint_noise(self) -> PointNoise:
         """White noise of all points, context first."""
@@ -180,27 +242,4 @@ def check_amortised(problem: Problem) -> None:
         )
     for observations in (problem.observations, problem.partial):
         if observations is not None and observations.noisy:
-            _check_noise(problem.noising, observations)
-
-
-def _check_noise(noising: AbstractNoising, observations: Observations) -> None:
-    """Refuse noise of observations that has no diffusion time."""
-    if not noising.kernel.white:
-        raise ValueError(
-            "expected a white limiting kernel for observation noise in amortised conditioning, "
-            f"got {type(noising.kernel).__name__}; use Langevin or MomentMatching"
-        )
-    if all(map(_validation.concrete, jax.tree.leaves(observations))):
-        observations = pad_observations(observations, bucket(len(observations.x)))
-        total = noising.schedule.integral(jnp.ones((), dtype=observations.noise.dtype))
-        level = jnp.max(noising.integrated_time_of_noise(observations.x, observations.noise))
-        # Inside jit even what is concrete is staged.
-        if _validation.concrete(level) and level > total:
-            most, got = (
-                (noising.transition_std(b) / jnp.exp(noising.log_mean_coefficient(b))) ** 2
-                for b in (total, level)
-            )
-            raise ValueError(
-                f"expected noise at most {float(most):.3g} times the limiting "
-                f"variance, got {float(got):.3g} times"
-            )
+            problem.noising.check_noise(observations.x, observations.noise)
