@@ -1,6 +1,4 @@
-"""Budgets: a schedule takes the time it is given; what was decided once stays decided."""
-
-import json
+"""Budgets: a schedule takes the time it is given."""
 
 import pytest
 
@@ -8,7 +6,6 @@ from geomndp.auto.budget import (
     MIN_STEPS,
     NUM_POINTS,
     VALIDATION_SHARE,
-    RunPlan,
     network_schedule,
 )
 from geomndp.auto.early_stopping import CHUNK
@@ -36,19 +33,3 @@ def test_a_schedule_fits_its_time(seconds, step, validation, num_folds):
 def test_too_little_time_leaves_a_network_out():
     timing = NetworkTiming(1.0, 1.0)
     assert network_schedule(60.0, timing, num_functions=10, num_folds=5).steps == 0
-
-
-def test_decisions_are_read_from_the_folder(tmp_path):
-    plan = RunPlan(tmp_path, {"seed": 0, "minutes": 3.0})
-    assert plan.decide("steps", lambda: {"network": 300}) == {"network": 300}
-    again = RunPlan(tmp_path, {"seed": 0, "minutes": 3.0})
-    assert again.decide("steps", lambda: {"network": 900}) == {"network": 300}
-    text = json.loads((tmp_path / "plan.json").read_text())
-    assert text == {"settings": {"seed": 0, "minutes": 3.0}, "steps": {"network": 300}}
-    assert RunPlan(None, {}).decide("steps", lambda: 5) == 5
-
-
-def test_another_call_is_refused(tmp_path):
-    RunPlan(tmp_path, {"seed": 0, "minutes": 3.0})
-    with pytest.raises(ValueError, match=r"plan.json with minutes 3.0, got 5.0; choose another"):
-        RunPlan(tmp_path, {"seed": 0, "minutes": 5.0})

@@ -36,5 +36,5 @@ def test_exact_transforms_in_the_units_of_the_data(tasks):
 def test_a_mixture_weighs_by_the_context():
     members = [HeldOut(np.zeros(2), np.log([0.9, 0.5])), HeldOut(np.zeros(2), np.log([0.1, 0.5]))]
     pits = [np.full((2, 3, 1), 0.2), np.full((2, 3, 1), 0.8)]
-    mixed = mixture_pit(np.log([0.5, 0.5]), members, pits)
+    mixed = mixture_pit(np.log(np.full((2, 2), 0.5)), members, pits)
     assert_allclose(mixed[:, 0, 0], [0.9 * 0.2 + 0.1 * 0.8, 0.5])

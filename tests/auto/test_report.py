@@ -13,6 +13,7 @@ from geomndp.auto.report import (
     coverage_by_kind,
     pit_histogram,
 )
+from geomndp.auto.validation import ValidationTasks
 
 
 def _report(chosen):
@@ -63,8 +64,11 @@ def test_coverage_of_laws_that_are_right_and_too_narrow(spread):
 
     pit = norm(scale=spread).cdf(np.random.default_rng(0).normal(size=(400, 50)))
     pit[::2, 30:] = np.nan
-    kind = np.array(["few", "many"] * 200)
-    coverage = coverage_by_kind(pit, kind)
+    kind, empty = np.array(["few", "many"] * 200), np.zeros((400, 1, 1))
+    tasks = ValidationTasks(empty, empty, empty, empty, 0, np.arange(400) // 2, kind)
+    coverage, errors = coverage_by_kind(pit, tasks)
+    share = coverage["all"]
+    assert_allclose(errors["all"], np.sqrt(share * (1 - share) / np.isfinite(pit).sum()), rtol=0.2)
     assert_allclose(list(coverage.values()), 1 - 2 * norm.cdf(-1.645 * spread), atol=0.02)
     histogram = pit_histogram(pit)
     assert_allclose(sum(histogram), 1.0)

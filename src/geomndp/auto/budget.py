@@ -1,27 +1,20 @@
-"""Time as the budget: how many steps of which network fit into what is left.
-
-What a timing decides is written to the run's folder before training, and read from there when the
-run is resumed.
-"""
+"""Time as the budget: how many steps of a network fit into what is left."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from geomndp import _atomic_io
 from geomndp.auto.early_stopping import CHUNK
 from geomndp.auto.network_candidates import NetworkTiming
 
-GAUSSIAN_SHARE = 0.3
+GAUSSIAN_SHARE = 0.35
 """Share of the time for the Gaussian candidates."""
-REFIT_SHARE = 0.25
+REFIT_SHARE = 0.35
 """Share of the time of networks that is kept for the refit on all functions."""
 VALIDATION_SHARE = 0.2
 NUM_POINTS = 12
 """Validations of one training."""
-MIN_STEPS = 300
+MIN_STEPS = 150
 """Fewer steps than this teach a network nothing: it is left out."""
 FOLD_STEPS = 600
 """With this many steps per fold, a network is trained on one more fold."""
@@ -83,51 +76,3 @@ def network_schedule(
 
 def _rounded(steps: float) -> int:
     return max(CHUNK, int(steps) // CHUNK * CHUNK)
-
-
-class RunPlan:
-    """Decisions of a run by name, kept in `plan.json`: what was decided once stays decided."""
-
-    def __init__(self, folder: Path | None, settings: dict[str, Any]):
-        """Open or make the plan.
-
-        Args:
-            folder: The run's folder; None keeps decisions in memory.
-            settings: What the run was called with (JSON).
-
-        Raises:
-            ValueError: If the folder holds a plan of a call with other settings.
-        """
-        self._path = None if folder is None else folder / "plan.json"
-        settings = json.loads(json.dumps(settings))
-        self.decisions: dict[str, Any] = {"settings": settings}
-        if self._path is not None and self._path.exists():
-            self.decisions = json.loads(self._path.read_text(encoding="utf-8"))
-            there = self.decisions.get("settings", {})
-            differing = [name for name in settings if there.get(name) != settings[name]]
-            if differing:
-                name = differing[0]
-                raise ValueError(
-                    f"expected the run of {self._path} with {name} {there.get(name)}, "
-                    f"got {settings[name]}; choose another folder"
-                )
-        self._write()
-
-    def decide(self, name: str, make: Any) -> Any:
-        """The decision of this name: the one in the folder, else the one that `make()` takes now.
-
-        Args:
-            name: Its name.
-            make: Called without arguments where nothing is decided yet; returns JSON.
-
-        Returns:
-            The decision.
-        """
-        if name not in self.decisions:
-            self.decisions[name] = json.loads(json.dumps(make()))
-            self._write()
-        return self.decisions[name]
-
-    def _write(self) -> None:
-        if self._path is not None:
-            _atomic_io.write(self._path, json.dumps(self.decisions, indent=1) + "\n")

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from geomndp import _atomic_io
+from geomndp.auto.clock import Left
+from geomndp.auto.run_plan import RunPlan
 from geomndp.train.checkpoint import Checkpoints
 from geomndp.train.step import Trainer, TrainState, train_steps
 
@@ -37,6 +39,37 @@ class ValidatedRun(NamedTuple):
     points: tuple[ValidationPoint, ...]
 
 
+class Deadline:
+    """The end of a training when its time is up, decided once: a resumed run ends there too."""
+
+    def __init__(self, run: RunPlan, name: str, left: Left):
+        """Name the decision.
+
+        Args:
+            run: Decisions of the run.
+            name: Name of this one: the step after which the training was stopped.
+            left: Tells the time that is left.
+        """
+        self._run, self._name, self._left = run, name, left
+
+    def passed(self, step: int, validated: int) -> bool:
+        """Whether the training ends.
+
+        Args:
+            step: Steps done.
+            validated: Steps done at the last validation, where it ends if it does.
+
+        Returns:
+            True if the time is up, or was up here before.
+        """
+        if self._name in self._run.decisions:
+            return step >= self._run.decisions[self._name]
+        if self._left() > 0:
+            return False
+        self._run.decide(self._name, lambda: validated)
+        return True
+
+
 def train_validated(
     trainer: Trainer,
     state: TrainState,
@@ -46,6 +79,7 @@ def train_validated(
     validate: Callable[[Any], np.ndarray],
     mean: Callable[[np.ndarray], float],
     patience: int | None = None,
+    deadline: Deadline | None = None,
     folder: Path | None = None,
     settings: dict[str, Any] | None = None,
     log: Callable[[int, float], None] = lambda step, value: None,
@@ -63,6 +97,8 @@ def train_validated(
         validate: Nats per target value of every task, from a score.
         mean: Mean of these, by which points are compared.
         patience: Stop after so many points in a row without a better one.
+        deadline: Stops the training when its time is up, between any two calls of the program;
+            what was done since the last validation is then lost.
         folder: Keeps checkpoints and validation points.
         settings: What the run is made of (JSON): another run in the folder is refused.
         log: Called with the step and the mean of every point.
@@ -78,8 +114,9 @@ def train_validated(
         state = checkpoints.restore(state) or state
         points = _read(folder, int(state.step))
     while int(state.step) < steps and not _exhausted(points, mean, patience):
-        state, finite = _advance(trainer, state, min(every, steps - int(state.step)))
-        if not finite:
+        target = min(steps, int(state.step) + every)
+        state, whole = _advance(trainer, state, target, deadline)
+        if not whole:
             break
         params = np.asarray(state.ema_params)
         point = ValidationPoint(int(state.step), params, validate(trainer.score(state.ema_params)))
@@ -93,12 +130,18 @@ def train_validated(
     return ValidatedRun(state, tuple(points))
 
 
-def _advance(trainer: Trainer, state: TrainState, steps: int) -> tuple[TrainState, bool]:
-    """Some steps, and whether all their losses were finite."""
-    for _ in range(steps // CHUNK):
+def _advance(
+    trainer: Trainer, state: TrainState, target: int, deadline: Deadline | None
+) -> tuple[TrainState, bool]:
+    """Steps up to a number, and whether all were done, in time and with finite losses."""
+    validated = step = int(state.step)
+    while step < target:
+        if deadline is not None and deadline.passed(step, validated):
+            return state, False
         state, info = train_steps(trainer, state, CHUNK)
         if not np.all(np.isfinite(np.asarray(info.loss))):
             return state, False
+        step += CHUNK
     return state, True
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import jax.random as jr
 import numpy as np
 
-from geomndp.auto.held_out import HeldOut, held_out_in_units
+from geomndp.auto.clock import Left
+from geomndp.auto.gaussian_measure import GaussianMeasure, measure
 from geomndp.auto.plan import TrainingPlan
 from geomndp.auto.units import functions_in_units, with_transform
 from geomndp.auto.validation import ValidationTasks
@@ -45,9 +45,9 @@ class GaussianCandidate(NamedTuple):
         assert self.fit.process is not None
         return scaled(self.fit.process, factor)
 
-    def measure(self, tasks: ValidationTasks, factor: float = 1.0) -> HeldOut:
-        """Log-densities of tasks in the data's units."""
-        return held_out_in_units(self.law(factor), self.units, tasks, key=jr.key(0))
+    def measure(self, tasks: ValidationTasks) -> GaussianMeasure:
+        """What it says of tasks in the data's units."""
+        return measure(self.law(), self.units, tasks)
 
 
 def scaled(process: GP, factor: float) -> GP:
@@ -93,7 +93,7 @@ class GaussianData:
         self.groups = tuple((i,) for i in range(d)) if len(units.x_scale) > 1 else None
 
     def fit(
-        self, rows: np.ndarray, validation: np.ndarray, forms: Forms, seconds: float | None = None
+        self, rows: np.ndarray, validation: np.ndarray, forms: Forms, left: Left | None = None
     ) -> dict[str, GaussianCandidate]:
         """Fit all simple models to some functions.
 
@@ -101,13 +101,17 @@ class GaussianData:
             rows: Functions to fit.
             validation: Held-out functions, by which the form of a pooled process is chosen.
             forms: Forms to try.
-            seconds: Time after which no further form of a transform is tried.
+            left: Tells the time that is left: where there is none, no further form and no further
+                transform is tried.
 
         Returns:
-            Candidates by name.
+            Candidates by name; those of the first transform at least.
         """
         found: dict[str, GaussianCandidate] = {}
-        for name, candidates in forms.items():
+        for number, (name, candidates) in enumerate(forms.items()):
+            if found and left is not None and left() <= 0:
+                break
+            seconds = None if left is None else max(0.0, left()) / (len(forms) - number)
             functions, units = self.functions[name], self.units[name]
             pooled = fit_gp(
                 functions,

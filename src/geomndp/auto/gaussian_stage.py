@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from geomndp.auto.budget import GAUSSIAN_SHARE, RunPlan
+from geomndp.auto.clock import Left
 from geomndp.auto.gaussian_candidates import (
     IDENTITY,
     Forms,
@@ -15,20 +15,28 @@ from geomndp.auto.gaussian_candidates import (
     GaussianData,
     all_forms,
 )
+from geomndp.auto.gaussian_measure import GaussianMeasure
 from geomndp.auto.held_out import HeldOut
 from geomndp.auto.network_timing import GaussianBase
 from geomndp.auto.plan import TrainingPlan
-from geomndp.auto.recalibration import PROBE, RandomScale, ScaledLaw, best_scale
+from geomndp.auto.recalibration import GAUSSIAN, CalibratedLaw, RandomScale, calibrate
+from geomndp.auto.run_plan import RunPlan
 from geomndp.auto.split import ValidationSplit
 from geomndp.auto.validation import ValidationTasks
 from geomndp.baselines import Candidate
 
-NUM_RECALIBRATED = 2
-"""Best candidates that are recalibrated."""
+OTHER_SPLITS = 0.6
+"""Share of the time that is kept for the other splits, which have one form per transform."""
 
 
 class GaussianStage:
-    """Simple candidates of a plan by name, recalibrated ones among them."""
+    """Simple candidates of a plan by name.
+
+    Attributes:
+        splits: The splits that there was time for.
+        tasks: Their tasks.
+        laws: Every candidate with its random scale.
+    """
 
     def __init__(
         self, plan: TrainingPlan, splits: Sequence[ValidationSplit], tasks: ValidationTasks
@@ -40,115 +48,98 @@ class GaussianStage:
             splits: The splits.
             tasks: Tasks of all splits.
         """
-        self.plan, self.splits, self.tasks = plan, splits, tasks
+        self.plan, self.splits, self.tasks = plan, tuple(splits), tasks
         self.data = GaussianData(plan)
         self.folds: list[dict[str, GaussianCandidate]] = []
-        self.held_out: dict[str, HeldOut] = {}
-        self._scaled: dict[str, tuple[str, RandomScale]] = {}
-        self._laws: dict[str, ScaledLaw] = {}
+        self.laws: dict[str, CalibratedLaw] = {}
+        self._plain: dict[str, HeldOut] = {}
         self._refitted: dict[str, GaussianCandidate] = {}
 
-    def run(self, run: RunPlan, seconds: float) -> dict[str, HeldOut]:
+    def run(self, run: RunPlan, left: Left) -> None:
         """Fit and measure all simple candidates.
 
-        The forms of pooled processes are chosen on the first split, and kept on the others.
+        The forms of pooled processes are chosen on the first split, and kept on the others. Where
+        time is short, fewer forms, transforms and splits are tried.
 
         Args:
-            run: Decisions of the run: which forms were tried.
-            seconds: Time of the whole run.
-
-        Returns:
-            Log-densities of all tasks by name.
+            run: Decisions of the run: which forms were tried, on how many splits.
+            left: Tells the time that is left for the simple candidates.
         """
-        budget = GAUSSIAN_SHARE * seconds / (1 + len(self.data.units)) / len(self.splits)
         first = self.splits[0]
         if "forms" in run.decisions:
             fits = self.data.fit(first.train, first.held_out, _read(run.decisions["forms"]))
         else:
             forms = all_forms(tuple(self.data.units))
-            fits = self.data.fit(first.train, first.held_out, forms, budget)
+            kept = 0.0 if len(self.splits) == 1 else OTHER_SPLITS * left()
+            fits = self.data.fit(first.train, first.held_out, forms, lambda: left() - kept)
             run.decide("forms", lambda: _tried(forms, fits))
         self.folds = [fits]
-        chosen = {name: (_form(fits, name),) for name in self.data.units}
-        for split in self.splits[1:]:
+        chosen = {name: (_form(fits, name),) for name in _read(run.decisions["forms"])}
+        for number, split in enumerate(self.splits[1:], 2):
+            if not run.decide(f"split {number}", lambda: left() > 0):
+                break
             self.folds.append(self.data.fit(split.train, split.held_out, chosen))
-        names = [name for name in fits if all(name in fold for fold in self.folds)]
-        self.held_out = {name: self._measure(name) for name in names}
-        ranked = sorted(names, key=lambda name: -self.mean(self.held_out[name]))
-        self._recalibrate(ranked[:NUM_RECALIBRATED])
-        return self.held_out
+        self._keep(len(self.folds))
+        for name in fits:
+            if all(name in fold for fold in self.folds):
+                self._measure(name)
 
-    def _measure(self, name: str, factor: float = 1.0) -> HeldOut:
-        """Log-densities of all tasks, each under the fit that did not see its function."""
-        targets, context = (np.full(len(self.tasks.function), -np.inf) for _ in range(2))
-        for fold, split in enumerate(self.splits):
+    def _keep(self, number: int) -> None:
+        """Keep the first splits and their tasks."""
+        self.splits = self.splits[:number]
+        rows = np.concatenate([split.held_out for split in self.splits])
+        self.tasks = self.tasks.take(np.flatnonzero(np.isin(self.tasks.function, rows)))
+
+    def _measure(self, name: str) -> None:
+        """Measure all tasks, each under the fit that did not see its function."""
+        parts, order = [], []
+        for fold, split in zip(self.folds, self.splits, strict=True):
             rows = np.flatnonzero(np.isin(self.tasks.function, split.held_out))
             if len(rows):
-                held = self.folds[fold][name].measure(self.tasks.take(rows), factor)
-                targets[rows], context[rows] = held
-        return HeldOut(targets, context)
+                parts.append(fold[name].measure(self.tasks.take(rows)))
+                order.append(rows)
+        law = GaussianMeasure.joined(parts).take(np.argsort(np.concatenate(order)))
+        self._plain[name] = law.plain
+        # That of a shrunk covariance was chosen on its own functions, in folds.
+        shrunk = name.startswith("shrunk covariance")
+        start = RandomScale(1.0, self.folds[0][name].fit.dof if shrunk else None)
+        self.laws[name] = calibrate(law, self.tasks, start)
 
-    def _recalibrate(self, names: Sequence[str]) -> None:
-        """Add candidates with a random scale where it brings something."""
-        for name in names:
-            probe = self._measure(name, PROBE)
-            law = ScaledLaw.of(self.held_out[name], probe, self.tasks)
-            scale = best_scale(law, self.tasks)
-            if scale != RandomScale():
-                self._scaled[f"recalibrated {name}"] = (name, scale)
-                self._laws[name] = law
-                self.held_out[f"recalibrated {name}"] = law.mixed(scale)
-
-    def components(self, name: str, rows: np.ndarray) -> list[tuple[float, float, HeldOut]]:
-        """Log-weight, factor and log-densities of some tasks for every component of a law.
-
-        Args:
-            name: Name of a candidate.
-            rows: Indices of the tasks.
-
-        Returns:
-            One component, or those of a random scale.
-        """
-        if name not in self._scaled:
-            return [(0.0, 1.0, self.held_out[name].take(rows))]
-        base, scale = self._scaled[name]
-        law = self._laws[base]
-        return [(w, factor, law.at(factor).take(rows)) for w, factor in scale.components()]
-
-    def candidate(self, name: str, fold: int) -> GaussianCandidate:
-        """A candidate as fitted on a fold, without its random scale."""
-        return self.folds[fold][self._scaled[name][0] if name in self._scaled else name]
+    @property
+    def held_out(self) -> dict[str, HeldOut]:
+        """Log-densities of all tasks by name."""
+        return {name: law.held_out for name, law in self.laws.items()}
 
     def mean(self, held: HeldOut) -> float:
         """Mean nats per target value over kinds and functions."""
         return float(self.tasks.by_function(held.per_value(self.tasks)).mean())
 
     @property
-    def best_base(self) -> str:
-        """Name of the best candidate as it was fitted, without recalibration."""
-        names = [name for name in self.held_out if not self.is_recalibrated(name)]
-        return max(names, key=lambda name: self.mean(self.held_out[name]))
+    def best(self) -> str:
+        """Name of the best candidate."""
+        return max(self.laws, key=lambda name: self.mean(self.laws[name].held_out))
 
-    def is_recalibrated(self, name: str) -> bool:
-        """Whether this is another candidate with a random scale."""
-        return name in self._scaled
-
-    def base(self, name: str) -> GaussianBase:
-        """The Gaussian process of a candidate, for a network to correct."""
-        fits = [self.candidate(name, fold) for fold in range(len(self.folds))]
-        return GaussianBase(tuple(fit.law() for fit in fits), fits[0].units)
+    def base(self) -> GaussianBase:
+        """The best candidate without a random scale, for a network to correct."""
+        name = max(self._plain, key=lambda name: self.mean(self._plain[name]))
+        fits = [fold[name] for fold in self.folds]
+        return GaussianBase(
+            name, tuple(fit.law() for fit in fits), fits[0].units, self._plain[name]
+        )
 
     def refit(self, name: str) -> GaussianCandidate:
         """A candidate fitted to all functions, without its random scale."""
-        base = self._scaled[name][0] if name in self._scaled else name
-        if base not in self._refitted:
-            self._refitted[base] = self.data.refit(base, self.folds[0])
-        return self._refitted[base]
+        if name not in self._refitted:
+            self._refitted[name] = self.data.refit(name, self.folds[0])
+        return self._refitted[name]
 
     def notes(self) -> dict[str, str]:
         """What each candidate is."""
-        notes = {name: self.candidate(name, 0).fit.name for name in self.held_out}
-        return notes | {name: str(scale) for name, (_, scale) in self._scaled.items()}
+        notes = {}
+        for name, law in self.laws.items():
+            scale = "" if law.scale == GAUSSIAN else f"; {law.scale}"
+            notes[name] = f"{self.folds[0][name].fit.name}{scale}"
+        return notes
 
 
 def _form(fits: dict[str, GaussianCandidate], transform: str) -> Candidate:
@@ -162,8 +153,9 @@ def _tried(forms: Forms, fits: dict[str, GaussianCandidate]) -> dict[str, Any]:
     tried = {}
     for name, candidates in forms.items():
         ending = "GP" if name == IDENTITY else f"GP, {name}"
-        names = {tried_name for tried_name, _ in fits[ending].fit.candidates}
-        tried[name] = [list(form) for form in candidates if str(form) in names]
+        if ending in fits:
+            names = {tried_name for tried_name, _ in fits[ending].fit.candidates}
+            tried[name] = [list(form) for form in candidates if str(form) in names]
     return tried
 
 

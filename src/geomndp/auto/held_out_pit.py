@@ -76,7 +76,7 @@ def mixture_pit(
     """Transforms under a mixture, whose weights follow every task's context.
 
     Args:
-        log_weights: Log of the weights before any context, shape (members,).
+        log_weights: Log of the weights before any context, shape (tasks, members).
         members: Log-densities of the contexts under every member.
         pits: Transforms under every member, shape (tasks, ...).
 
@@ -84,5 +84,6 @@ def mixture_pit(
         Transforms, shape (tasks, ...).
     """
     context = np.stack([member.context for member in members])
-    weights = softmax(log_weights[:, None] + context, axis=0)
+    context = np.where(np.isfinite(context), context, -1e300)
+    weights = softmax(log_weights.T + context, axis=0)
     return np.einsum("kt,kt...->t...", weights, np.stack(pits))

@@ -26,11 +26,19 @@ NUM_PARTS = 5
 
 
 class WeightedCandidates(NamedTuple):
-    """Names of members, their log-weights, and cross-validated nats per target value by task."""
+    """Members of a mixture.
+
+    Attributes:
+        names: Their names.
+        log_weights: Their log-weights, fitted to all functions, shape (members,).
+        per_value: Nats per target value of every task, with weights fitted to other functions.
+        weights_by_task: These log-weights, shape (tasks, members).
+    """
 
     names: tuple[str, ...]
     log_weights: np.ndarray
     per_value: np.ndarray
+    weights_by_task: np.ndarray
 
 
 def mixture_per_value(
@@ -95,15 +103,17 @@ def cross_validated(
     """
     members = [candidates[name] for name in names]
     weights, per_value = fit_weights(members, tasks), np.empty(len(tasks.function))
+    by_task = np.repeat(weights[None], len(tasks.function), axis=0)
     if len(names) == 1:
-        return WeightedCandidates(names, weights, members[0].per_value(tasks))
+        return WeightedCandidates(names, weights, members[0].per_value(tasks), by_task)
     part = np.unique(tasks.function, return_inverse=True)[1].reshape(-1) % NUM_PARTS
     for number in np.unique(part):
         rest = np.flatnonzero(part == number)
         fitted = np.flatnonzero(part != number)
         own = fit_weights(_subset(members, fitted), tasks.take(fitted)) if len(fitted) else weights
         per_value[rest] = mixture_per_value(own, _subset(members, rest), tasks.take(rest))
-    return WeightedCandidates(names, weights, per_value)
+        by_task[rest] = own
+    return WeightedCandidates(names, weights, per_value, by_task)
 
 
 def _subset(members: Sequence[HeldOut], rows: np.ndarray) -> list[HeldOut]:

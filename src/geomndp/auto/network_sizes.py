@@ -21,6 +21,8 @@ MIN_STEPS = 2000
 """Steps that a size should allow in its time."""
 SIZES = ((64, 5, 64), (64, 4, 32), (32, 3, 64), (32, 3, 32), (32, 2, 32))
 """Width, layers and functions per batch, from large to small."""
+SMALL = (32, 3, 32)
+"""Largest size for few functions."""
 MAX_POINTS = 96
 """Points of a function in a batch."""
 GRAPH_BATCH = 16
@@ -69,12 +71,15 @@ def steps_per_minute(net: AbstractNet, data: AbstractGenerator) -> int:
     return int(float(f"{max(steps, 1.0):.0e}"))
 
 
-def resized(plan: TrainingPlan, seconds: float, *, key: PRNGKeyArray) -> TrainingPlan:
+def resized(
+    plan: TrainingPlan, seconds: float, *, small: bool = False, key: PRNGKeyArray
+) -> TrainingPlan:
     """The plan with the largest network that can be trained in so many seconds.
 
     Args:
         plan: A plan; one whose network the user chose stays as it is.
         seconds: Time of a training.
+        small: Whether sizes above `SMALL` are left out: few functions teach no more.
         key: Random key of new parameters.
 
     Returns:
@@ -97,7 +102,7 @@ def resized(plan: TrainingPlan, seconds: float, *, key: PRNGKeyArray) -> Trainin
         data = dataclasses.replace(data, max_points=MAX_POINTS)
     config = net.config.to_dict()
     smaller, batch_size = net, data.batch_size
-    for width, num_layers, size in SIZES:
+    for width, num_layers, size in SIZES[SIZES.index(SMALL) :] if small else SIZES:
         if width > config["width"] or num_layers > config["num_layers"]:
             continue
         smaller = _remade(net, key=key, width=width, num_layers=num_layers)

@@ -13,8 +13,8 @@ import numpy as np
 from geomndp._types import PRNGKeyArray
 from geomndp.auto.budget import NetworkSchedule
 from geomndp.auto.cosine_adam import restarted
-from geomndp.auto.early_stopping import CHUNK, ValidatedRun, train_validated
-from geomndp.auto.held_out import HeldOut, held_out_in_units
+from geomndp.auto.early_stopping import CHUNK, Deadline, ValidatedRun, train_validated
+from geomndp.auto.held_out import HeldOut
 from geomndp.auto.network_candidates import NetworkCandidate, NetworkValidation
 from geomndp.auto.split import ValidationSplit
 from geomndp.auto.validation import ValidationTasks
@@ -77,6 +77,8 @@ def train_network(
     tasks: ValidationTasks,
     schedule: NetworkSchedule,
     *,
+    exact: HeldOut | None = None,
+    deadline: Callable[[str], Deadline | None] = lambda name: None,
     key: PRNGKeyArray,
     folder: Path | None,
     log: Callable[[str], None],
@@ -88,12 +90,15 @@ def train_network(
         splits: All splits.
         tasks: Tasks of all splits.
         schedule: Its budget.
+        exact: Log-densities of all tasks under the process that it corrects, if any.
+        deadline: The deadline of a training by its name.
         key: Random key.
         folder: Keeps checkpoints and validation points; None for nowhere.
         log: Called with a line at every validation.
 
     Returns:
-        The network; None if every training diverged.
+        The network; None if it was never better than the process that it corrects, or the first
+        training diverged or had no time for one validation.
     """
     runs: list[_FoldRun] = []
     probe_key, steps = jr.fold_in(key, 0), schedule.steps
@@ -103,7 +108,8 @@ def train_network(
         trainer, state = candidate.start(
             split.train, steps=schedule.steps, key=jr.fold_in(key, fold + 1)
         )
-        validation = NetworkValidation(candidate, own, probe_key)
+        known = None if exact is None else exact.take(rows)
+        validation = NetworkValidation(candidate, own, probe_key, known)
 
         where = f"{candidate.name}, fold {fold + 1}" if fold else candidate.name
 
@@ -118,56 +124,77 @@ def train_network(
             validate=validation,
             mean=validation.mean,
             patience=PATIENCE if fold == 0 else None,
+            deadline=deadline(where),
             folder=None if folder is None else folder / candidate.name / f"fold-{fold + 1}",
             settings={"schedule": list(schedule), "train": split.train.tolist()},
             log=report,
         )
-        if not run.points:
+        if not run.points or (fold and run.points[-1].step < steps):
             break
         steps = run.points[-1].step
-        runs.append(_FoldRun(trainer, run, rows, validation))
-    return _measured(schedule, runs, tasks, probe_key) if runs else None
+        start = None if known is None else known.per_value(own)
+        runs.append(_FoldRun(trainer, run, rows, validation, start))
+    return _measured(schedule, runs, tasks) if runs else None
 
 
 class _FoldRun(NamedTuple):
-    """The training of one fold, and its tasks."""
+    """The training of one fold, its tasks, and their nats per value before it, where known."""
 
     trainer: Trainer
     run: ValidatedRun
     rows: np.ndarray
     validation: NetworkValidation
+    start: np.ndarray | None
 
-    def mean(self, point: int) -> float:
-        """Mean validation at a point."""
-        return self.validation.mean(self.run.points[point].values)
+    def gain(self, point: int) -> float:
+        """Mean validation at a point, above that of the start."""
+        values = self.run.points[point].values
+        return self.validation.mean(values - (0.0 if self.start is None else self.start))
 
 
 def _measured(
-    schedule: NetworkSchedule, runs: list[_FoldRun], tasks: ValidationTasks, probe_key: PRNGKeyArray
-) -> TrainedNetwork:
+    schedule: NetworkSchedule, runs: list[_FoldRun], tasks: ValidationTasks
+) -> TrainedNetwork | None:
     """The best step of all folds together, and the log-densities there."""
     length = min(len(fold.run.points) for fold in runs)
-    best = int(np.argmax([np.mean([fold.mean(i) for fold in runs]) for i in range(length)]))
+    gains = [np.mean([fold.gain(i) for fold in runs]) for i in range(length)]
+    best = int(np.argmax(gains))
+    if runs[0].start is not None and not gains[best] > 0:
+        return None
     models, measured = [], []
     for fold in runs:
-        candidate = fold.validation.candidate
         score = fold.trainer.score(jnp.asarray(fold.run.points[best].params))
-        models.append(candidate.in_own_units(score))
-        own = tasks.take(fold.rows)
-        measured.append(held_out_in_units(models[-1], candidate.units, own, key=probe_key))
+        models.append(fold.validation.candidate.in_own_units(score))
+        measured.append(fold.validation.held_out(score))
     held = HeldOut(*(np.concatenate(values) for values in zip(*measured, strict=True)))
     point, rows = runs[0].run.points[best], np.concatenate([fold.rows for fold in runs])
     first = runs[0].validation.candidate
     return TrainedNetwork(first, schedule, point.step, tuple(models), point.params, rows, held)
 
 
+def refit_steps(network: TrainedNetwork, num_train: int, count: int) -> int:
+    """Steps of a training of the network on all functions from the start.
+
+    Args:
+        network: The network.
+        num_train: Functions of its first fold.
+        count: Number of all functions.
+
+    Returns:
+        As many as were best, scaled by the number of functions.
+    """
+    return max(CHUNK, round(network.best_step * count / num_train / CHUNK) * CHUNK)
+
+
 def refit_network(
     network: TrainedNetwork,
-    on_all: NetworkCandidate,
+    candidate: NetworkCandidate,
     num_train: int,
     count: int,
     *,
+    deadline: Deadline | None = None,
     key: PRNGKeyArray,
+    folder: Path | None = None,
 ) -> Model:
     """Train the network on all functions.
 
@@ -176,29 +203,35 @@ def refit_network(
 
     Args:
         network: The network.
-        on_all: The candidate whose base, if any, was fitted to all functions.
+        candidate: The candidate whose base, if any, was fitted to all functions.
         num_train: Functions of its first fold.
         count: Number of all functions.
+        deadline: Its deadline.
         key: Random key.
+        folder: Keeps checkpoints; None for nowhere.
 
     Returns:
         The model, in the data's units, with a record of its training.
     """
     schedule = network.schedule
-    steps = max(CHUNK, round(network.best_step * count / num_train / CHUNK) * CHUNK)
+    steps = refit_steps(network, num_train, count)
     again = steps <= schedule.refit_steps
-    candidate = on_all if again else network.candidate
     trainer, state = candidate.start(np.arange(count), steps=schedule.steps, key=key)
+    done = 0
     if not again:
         steps = schedule.steps
-        state = restarted(state, network.params, steps - min(schedule.refit_steps, steps // 3))
+        done = steps - max(CHUNK, min(schedule.refit_steps, steps // 3) // CHUNK * CHUNK)
+        state = restarted(state, network.params, done)
     run = train_validated(
         trainer,
         state,
         steps=steps,
-        every=steps,
+        every=steps - done if again else max(CHUNK, (steps - done) // 3 // CHUNK * CHUNK),
         validate=lambda score: np.zeros(1),
         mean=np.mean,
+        deadline=deadline,
+        folder=folder,
+        settings={"schedule": list(schedule), "steps": steps},
     )
     params = run.points[-1].params if run.points else network.params
     model = candidate.model(trainer.score(jnp.asarray(params)))

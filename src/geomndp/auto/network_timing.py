@@ -3,40 +3,54 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
-import jax.random as jr
 import numpy as np
 import optax
 
 from geomndp._types import PRNGKeyArray
-from geomndp.auto.budget import NetworkSchedule, RunPlan, network_schedule
+from geomndp.auto.budget import REFIT_SHARE, NetworkSchedule, network_schedule
+from geomndp.auto.clock import FitClock
 from geomndp.auto.cosine_adam import cosine_adam
-from geomndp.auto.held_out import with_array_parameters
-from geomndp.auto.network_candidates import NetworkCandidate, time_network
+from geomndp.auto.held_out import HeldOut, with_array_parameters
+from geomndp.auto.network_candidates import NetworkCandidate, NetworkTiming, time_network
 from geomndp.auto.network_sizes import resized
 from geomndp.auto.network_stage import fold_tasks
 from geomndp.auto.plan import TrainingPlan
+from geomndp.auto.run_plan import RunPlan
 from geomndp.auto.split import ValidationSplit
 from geomndp.auto.units import plan_in_units
 from geomndp.auto.validation import ValidationTasks
 from geomndp.data import Normaliser
 from geomndp.gp import GP
-from geomndp.nets import BiDimensionalAttention, RelativeAttention
+from geomndp.nets import BiDimensionalAttention, RelativeAttention, Steerable2
 from geomndp.score import NetworkScore
 
-MIN_SECONDS = 30.0
-"""Less time than this is not enough to compile and train a network."""
-FEW_FUNCTIONS = 200
-"""With fewer functions the network that corrects a process comes first."""
+MIN_SECONDS = 45.0
+"""Less time than this is not enough to compile and train a first network."""
+FEW_FUNCTIONS = 100
+"""Fewer functions than this teach a network from scratch nothing."""
+MANY_FUNCTIONS = 1000
+"""With as many functions the network from scratch comes first."""
+FIRST_SHARE = 0.6
+"""Share of the time for the first network, where there is a second."""
 
 
 class GaussianBase(NamedTuple):
-    """Gaussian processes that a network may correct, one per fold, and their units."""
+    """Gaussian processes that a network may correct.
 
+    Attributes:
+        name: Name of the candidate.
+        processes: One process per fold.
+        units: Their units.
+        held_out: Log-densities of all tasks.
+    """
+
+    name: str
     processes: tuple[GP, ...]
     units: Normaliser
+    held_out: HeldOut
 
 
 class NetworkFamily(NamedTuple):
@@ -46,19 +60,19 @@ class NetworkFamily(NamedTuple):
         name: Its name in the report.
         plan: Its plan.
         optimiser: Its optimiser.
-        bases: The process of every fold; None for a network from scratch.
+        base: What it corrects; None for a network from scratch.
         key: Random key of the parameters.
     """
 
     name: str
     plan: TrainingPlan
     optimiser: optax.GradientTransformation
-    bases: tuple[GP, ...] | None
+    base: GaussianBase | None
     key: PRNGKeyArray
 
     def on_fold(self, fold: int) -> NetworkCandidate:
         """The candidate of a fold."""
-        return self.with_base(None if self.bases is None else self.bases[fold])
+        return self.with_base(None if self.base is None else self.base.processes[fold])
 
     def with_base(self, base: GP | None) -> NetworkCandidate:
         """The candidate that corrects a process, or none."""
@@ -71,7 +85,7 @@ class NetworkFamily(NamedTuple):
 
 
 def network_families(
-    plan: TrainingPlan, base: GaussianBase | None, seconds: float, *, key: PRNGKeyArray
+    plan: TrainingPlan, base: GaussianBase, seconds: float, *, key: PRNGKeyArray
 ) -> list[NetworkFamily]:
     """Networks of a plan, in the order in which they are tried.
 
@@ -82,70 +96,79 @@ def network_families(
         key: Random key of the parameters.
 
     Returns:
-        The network from scratch, and one that corrects the process where it can.
+        A network that corrects the process, and one from scratch where there are functions enough,
+        or where no network can correct.
     """
-    plan = plan if base is None else plan_in_units(plan, base.units)
-    plan = resized(plan, 0.4 * seconds, key=key)
+    count = 0 if plan.functions is None else len(plan.functions.x)
+    plan = plan_in_units(plan, base.units)
+    plan = resized(plan, FIRST_SHARE * seconds, small=count < MANY_FUNCTIONS, key=key)
     optimiser = cosine_adam(plan.peak_learning_rate)
-    families = [NetworkFamily("network", plan, optimiser, None, key)]
+    families = []
     score = plan.model.score
-    corrects = isinstance(score, NetworkScore) and isinstance(
-        score.net, RelativeAttention | BiDimensionalAttention
-    )
-    if base is not None and corrects:
-        families.append(NetworkFamily("corrected GP", plan, optimiser, base.processes, key))
-        if len(plan.functions.x if plan.functions else ()) < FEW_FUNCTIONS:
-            families.reverse()
-    return families
+    if isinstance(score, NetworkScore) and isinstance(
+        score.net, RelativeAttention | BiDimensionalAttention | Steerable2
+    ):
+        families.append(NetworkFamily(f"corrected {base.name}", plan, optimiser, base, key))
+    if count >= FEW_FUNCTIONS or not families:
+        families.append(NetworkFamily("network", plan, optimiser, None, key))
+    return families[::-1] if count >= MANY_FUNCTIONS else families
 
 
-def network_budgets(
-    families: Sequence[NetworkFamily],
+class NetworkBudget(NamedTuple):
+    """What is done with a network, and by when.
+
+    Attributes:
+        schedule: Its schedule; no steps where it is left out.
+        timing: What it was decided by.
+        end: Seconds of the clock at which its training ends.
+    """
+
+    schedule: NetworkSchedule
+    timing: NetworkTiming
+    end: float
+
+
+def network_budget(
+    family: NetworkFamily,
     splits: Sequence[ValidationSplit],
     tasks: ValidationTasks,
     run: RunPlan,
+    clock: FitClock,
     *,
-    seconds: Callable[[], float],
+    kept: float,
+    needed: float,
+    share: float,
     key: PRNGKeyArray,
-) -> list[tuple[NetworkFamily, NetworkSchedule]]:
-    """Time the networks, and divide what is left between those that fit.
+) -> NetworkBudget:
+    """Time a network, and give it a share of what is left; decided once.
 
     Args:
-        families: Networks in the order of promise.
+        family: The network.
         splits: The splits.
         tasks: Tasks of all splits.
-        run: Decisions of the run: the timing of a run that is resumed is read from there.
-        seconds: Tells how much time is left.
+        run: Decisions of the run: those of a run that is resumed are read from there.
+        clock: The clock.
+        kept: Seconds that are kept for what follows the networks.
+        needed: Seconds without which it is not even compiled.
+        share: Its share of the time.
         key: Random key.
 
     Returns:
-        Networks to train, with their schedules.
+        The budget.
     """
-    most = max(len(split.held_out) for split in splits)
 
-    def decide() -> dict[str, list[int]]:
-        timings = {}
-        for number, family in enumerate(families):
-            if seconds() < MIN_SECONDS * (1 + number):
-                break
-            _, own = fold_tasks(tasks, splits[0], most)
-            timings[family.name] = time_network(
-                family.on_fold(0), splits[0].train, own, key=jr.fold_in(key, number)
-            )
-        share = seconds() / max(1, len(timings))
-        num_functions = len(np.unique(fold_tasks(tasks, splits[0], most)[1].function))
-        schedules = {
-            name: network_schedule(
-                share, timing, num_functions=num_functions, num_folds=len(splits)
-            )
-            for name, timing in timings.items()
-        }
-        return {name: list(schedule) for name, schedule in schedules.items()}
+    def decide() -> list:
+        if clock.left() - kept < needed:
+            return [list(NetworkSchedule(0, 1, 0, 0, 0)), list(NetworkTiming(0.0, 0.0)), 0.0]
+        most = max(len(split.held_out) for split in splits)
+        _, own = fold_tasks(tasks, splits[0], most)
+        timing = time_network(family.on_fold(0), splits[0].train, own, key=key)
+        # Sampling its law, for the transforms, is one more program to compile.
+        seconds = share * (clock.left() - kept - timing.compilation)
+        count = len(np.unique(own.function))
+        schedule = network_schedule(seconds, timing, num_functions=count, num_folds=len(splits))
+        end = clock.elapsed() + (1 - REFIT_SHARE) * seconds
+        return [list(schedule), list(timing), end]
 
-    decided = run.decide("networks", decide)
-    schedules = {name: NetworkSchedule(*numbers) for name, numbers in decided.items()}
-    return [
-        (family, schedules[family.name])
-        for family in families
-        if family.name in schedules and schedules[family.name].steps
-    ]
+    schedule, timing, end = run.decide(family.name, decide)
+    return NetworkBudget(NetworkSchedule(*schedule), NetworkTiming(*timing), end)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import jax.random as jr
 import numpy as np
 
 from geomndp.auto.choice import Choice, results
 from geomndp.auto.held_out_pit import held_out_pit, mixture_pit
+from geomndp.auto.network_stage import TrainedNetwork
+from geomndp.auto.recalibration import GAUSSIAN
 from geomndp.auto.report import SelectionReport, coverage_by_kind, pit_histogram
+from geomndp.auto.validation import ValidationTasks
 from geomndp.model import MixtureProcess
 from geomndp.model.base import AbstractModel
 
@@ -23,63 +25,69 @@ PIT_FUNCTIONS = 16
 """Held-out functions whose transforms are taken from samples of a network."""
 
 
-def transforms(selection: Selection, choice: Choice) -> tuple[np.ndarray, np.ndarray]:
+class HeldOutTransforms(NamedTuple):
     """Probability integral transforms of held-out values under the chosen law.
+
+    Attributes:
+        values: Transforms (tasks, values), NaN for padding.
+        tasks: The tasks.
+    """
+
+    values: np.ndarray
+    tasks: ValidationTasks
+
+
+def held_out_transforms(selection: Selection, choice: Choice) -> HeldOutTransforms:
+    """Transforms under the chosen law, whose scales and weights were chosen on other functions.
 
     Args:
         selection: The selection.
         choice: Its choice.
 
     Returns:
-        Transforms (tasks, values), NaN for padding, and the kind of each task.
+        Transforms; of some functions only where they are ranks among samples of a network.
     """
-    begin = time.monotonic()
-    tasks, pits, kinds = selection.tasks, [], []
-    sampled = any(name in selection.networks for name in choice.law.names)
-    for fold, split in enumerate(selection.splits):
-        rows = choice.rows[np.isin(tasks.function[choice.rows], split.held_out)]
-        if sampled and len(rows):
-            few = tasks.take(rows).spread(max(1, PIT_FUNCTIONS // len(selection.splits)))
-            rows = rows[np.isin(tasks.function[rows], few.function)]
-        if len(rows):
-            pits.append(_fold_transforms(selection, choice, fold, rows))
-            kinds.append(tasks.kind[rows])
-    selection.seconds["calibration"] = time.monotonic() - begin
-    pit = np.concatenate(pits)
-    return pit.reshape(len(pit), -1), np.concatenate(kinds)
+    tasks, rows, law = selection.tasks, choice.rows, choice.law
+    if any(name in selection.learnt.networks for name in law.names):
+        few = choice.tasks.spread(PIT_FUNCTIONS)
+        rows = rows[np.isin(tasks.function[rows], few.function)]
+    position = np.searchsorted(choice.rows, rows)
+    members, pits = [], []
+    with selection.clock.part("calibration"):
+        for name in law.names:
+            network = selection.learnt.networks.get(name)
+            if network is None:
+                calibrated = selection.gaussians.laws[name]
+                members.append(calibrated.held_out.take(rows))
+                pits.append(calibrated.pit[rows])
+            else:
+                members.append(network.measured_on(rows))
+                pits.append(_sampled(selection, network, rows))
+    pit = mixture_pit(law.weights_by_task[position], members, pits)
+    return HeldOutTransforms(pit, tasks.take(rows))
 
 
-def _fold_transforms(
-    selection: Selection, choice: Choice, fold: int, rows: np.ndarray
-) -> np.ndarray:
-    """Transforms of the tasks `rows` under the fits of their fold."""
-    tasks, key = selection.tasks.take(rows), jr.fold_in(selection.key, 5)
-    log_weights, members, pits = [], [], []
-    for outer, name in zip(choice.law.log_weights, choice.law.names, strict=True):
-        network = selection.networks.get(name)
-        if network is not None:
-            log_weights.append(outer)
-            members.append(network.measured_on(rows))
-            pits.append(held_out_pit(network.models[fold], network.candidate.units, tasks, key=key))
-            continue
-        candidate = selection.gaussians.candidate(name, fold)
-        for inner, factor, held in selection.gaussians.components(name, rows):
-            log_weights.append(outer + inner)
-            members.append(held)
-            pits.append(held_out_pit(candidate.law(factor), candidate.units, tasks, key=key))
-    return mixture_pit(np.asarray(log_weights), members, pits)
+def _sampled(selection: Selection, network: TrainedNetwork, rows: np.ndarray) -> np.ndarray:
+    """Transforms of the tasks `rows` under a network, each trained on the fold of its tasks."""
+    tasks, key = selection.tasks, jr.fold_in(selection.key, 5)
+    found = np.full((len(rows), tasks.y[0, tasks.num_context :].size), np.nan)
+    for model, split in zip(network.models, selection.splits, strict=False):
+        own = np.flatnonzero(np.isin(tasks.function[rows], split.held_out))
+        if len(own):
+            pit = held_out_pit(model, network.candidate.units, tasks.take(rows[own]), key=key)
+            found[own] = pit.reshape(len(own), -1)
+    return found
 
 
 def describe(
-    selection: Selection, choice: Choice, pit: np.ndarray, kinds: np.ndarray
+    selection: Selection, choice: Choice, transforms: HeldOutTransforms
 ) -> SelectionReport:
     """Put everything together for people.
 
     Args:
         selection: The selection.
         choice: Its choice.
-        pit: Transforms of held-out values.
-        kinds: Kinds of their tasks.
+        transforms: Transforms of held-out values.
 
     Returns:
         The report.
@@ -87,26 +95,34 @@ def describe(
     gaussians = selection.gaussians
     measured = {name: held.take(choice.rows) for name, held in gaussians.held_out.items()}
     notes = gaussians.notes()
-    for name, network in selection.networks.items():
+    for name, network in selection.learnt.networks.items():
         measured[name] = network.measured_on(choice.rows)
         notes[name] = f"stopped at step {network.best_step} of {network.schedule.steps}"
     weights = np.exp(choice.law.log_weights).tolist()
     remarks = []
     if choice.tie:
         remarks.append("a learnt law was better by less than one standard error: a tie")
-    if any(gaussians.is_recalibrated(name) for name in choice.law.names):
-        remarks.append("recalibrated by a scale of the variances with the best held-out likelihood")
+    simple = [gaussians.laws[name] for name in choice.law.names if name in gaussians.laws]
+    if any(law.scale != GAUSSIAN for law in simple):
+        remarks.append(
+            "recalibrated by a scale of the variances with the best held-out likelihood; what is "
+            "said of a held-out function is under the scale that the others chose"
+        )
+    clock = selection.clock
+    clock.save()
+    coverage, errors = coverage_by_kind(*transforms)
     return SelectionReport(
         results(measured, notes, choice.law, choice.tasks),
         tuple(zip(choice.law.names, weights, strict=True)),
         float(choice.tasks.by_function(choice.law.per_value).mean()),
-        coverage_by_kind(pit, kinds),
-        pit_histogram(pit),
+        coverage,
+        pit_histogram(transforms.values),
         len(np.unique(choice.tasks.function)),
         selection.seed,
         tuple(tuple(int(row) for row in split.held_out) for split in selection.splits),
-        dict(selection.seconds) | {"all": time.monotonic() - selection.start},
+        dict(clock.parts) | {"all": clock.elapsed()},
         tuple(remarks),
+        errors,
     )
 
 

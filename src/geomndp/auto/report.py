@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from geomndp.auto.validation import ValidationTasks
+
 
 @dataclasses.dataclass(frozen=True)
 class CandidateResult:
@@ -44,6 +46,7 @@ class SelectionReport:
         held_out: Rows of the held-out functions, fold by fold.
         seconds: Seconds by part of the fit.
         notes: Further sentences.
+        coverage_error: Standard errors of the coverage over functions.
     """
 
     candidates: tuple[CandidateResult, ...]
@@ -56,6 +59,7 @@ class SelectionReport:
     held_out: tuple[tuple[int, ...], ...]
     seconds: dict[str, float]
     notes: tuple[str, ...] = ()
+    coverage_error: dict[str, float] = dataclasses.field(default_factory=dict)
 
     def sentence(self) -> str:
         """The result in one sentence."""
@@ -79,7 +83,10 @@ class SelectionReport:
             lines.append(
                 f"{result.name.ljust(width)}{result.nats:.3f}{error}  {', '.join(values)}{note}"
             )
-        covered = ", ".join(f"{kind} {value:.2f}" for kind, value in self.coverage.items())
+        covered = ", ".join(
+            f"{kind} {value:.2f} +- {self.coverage_error.get(kind, float('nan')):.2f}"
+            for kind, value in self.coverage.items()
+        )
         lines += [f"coverage of 90% intervals: {covered}", f"PIT histogram: {_row(self.pit)}"]
         spent = ", ".join(f"{part} {seconds:.0f}" for part, seconds in self.seconds.items())
         lines += [f"{self.num_held_out} held-out functions, seed {self.seed}; seconds: {spent}"]
@@ -103,20 +110,30 @@ def _row(values: tuple[float, ...]) -> str:
     return " ".join(f"{value:.2f}" for value in values)
 
 
-def coverage_by_kind(pit: np.ndarray, kind: np.ndarray, level: float = 0.9) -> dict[str, float]:
+def coverage_by_kind(
+    pit: np.ndarray, tasks: ValidationTasks, level: float = 0.9
+) -> tuple[dict[str, float], dict[str, float]]:
     """Share of values in the central interval, by kind of task and for all.
 
     Args:
         pit: Probability integral transforms (tasks, values); NaN for padding.
-        kind: Kind of each task.
+        tasks: The tasks.
         level: Probability of the interval.
 
     Returns:
-        Shares by kind, and "all": the mean over kinds.
+        Shares by kind and for "all", the mean over kinds; and their standard errors over functions.
     """
     inside = np.where(np.isnan(pit), np.nan, np.abs(pit - 0.5) <= level / 2)
-    shares = {str(name): float(np.nanmean(inside[kind == name])) for name in dict.fromkeys(kind)}
-    return shares | {"all": float(np.mean(list(shares.values())))}
+    by_task = np.nanmean(inside, axis=1)
+    groups = {str(name): tasks.kind == name for name in dict.fromkeys(tasks.kind)}
+    shares = {name: float(by_task[rows].mean()) for name, rows in groups.items()}
+    every = tasks.by_function(by_task)
+    parts = {name: by_task[rows] for name, rows in groups.items()} | {"all": every}
+    errors = {
+        name: float(np.std(part, ddof=1) / np.sqrt(len(part))) if len(part) > 1 else float("inf")
+        for name, part in parts.items()
+    }
+    return shares | {"all": float(np.mean(list(shares.values())))}, errors
 
 
 def pit_histogram(pit: np.ndarray) -> tuple[float, ...]:

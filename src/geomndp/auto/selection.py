@@ -4,27 +4,29 @@ from __future__ import annotations
 
 import hashlib
 import sys
-import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import jax.random as jr
 import numpy as np
 
-from geomndp.auto.budget import RunPlan
+from geomndp.auto.budget import GAUSSIAN_SHARE
 from geomndp.auto.choice import Choice, choose
+from geomndp.auto.clock import FitClock
 from geomndp.auto.gaussian_stage import GaussianStage
-from geomndp.auto.network_stage import TrainedNetwork, refit_network, train_network
-from geomndp.auto.network_timing import NetworkFamily, network_budgets, network_families
-from geomndp.auto.outcome import assemble, describe, transforms
+from geomndp.auto.learnt_stage import LearntStage
+from geomndp.auto.outcome import assemble, describe, held_out_transforms
 from geomndp.auto.plan import TrainingPlan
 from geomndp.auto.report import SelectionReport
+from geomndp.auto.run_plan import RunPlan
 from geomndp.auto.split import ValidationSplit, split_functions
 from geomndp.auto.validation import validation_tasks
 from geomndp.model import ProcessModel
 from geomndp.model._jit import use_compilation_cache
 from geomndp.model.base import AbstractModel
+from geomndp.train.lock import hold
 
 RESERVED_SHARE = 0.06
 """Share of the time for calibration, files and the unforeseen."""
@@ -54,18 +56,20 @@ def select(
 
     Raises:
         ValueError: If the plan has no functions, or the folder holds another run.
+        FolderInUse: If another process fits in the folder.
     """
     folder = None if directory is None else Path(directory)
-    selection = Selection(plan, minutes, seed, folder, _silent if quiet else _print)
-    selection.fit_simple()
-    selection.fit_networks()
-    choice = selection.choose()
-    pit, kinds = transforms(selection, choice)
-    members = selection.refit(choice)
-    report = describe(selection, choice, pit, kinds)
-    law = assemble(members, report)
-    if folder is not None:
-        law.save(folder / "model", {**(notes or {}), "selection": report.as_json()})
+    with nullcontext() if folder is None else hold(folder):
+        selection = Selection(plan, minutes, seed, folder, _silent if quiet else _print)
+        selection.fit_simple()
+        selection.fit_networks()
+        choice = selection.choose()
+        transforms = held_out_transforms(selection, choice)
+        members = selection.refit(choice)
+        report = describe(selection, choice, transforms)
+        law = assemble(members, report)
+        if folder is not None:
+            law.save(folder / "model", {**(notes or {}), "selection": report.as_json()})
     selection.log(report.sentence())
     return law, report
 
@@ -93,8 +97,8 @@ class Selection:
         splits: Which functions are fitted and held out, fold by fold.
         tasks: Validation tasks of all folds.
         gaussians: The simple candidates.
-        networks: Trained networks by name.
-        seconds: Seconds by part of the fit.
+        learnt: The networks.
+        clock: The clock.
     """
 
     def __init__(
@@ -117,7 +121,7 @@ class Selection:
         if plan.functions is None:
             raise ValueError("expected a plan with functions to choose by, got none")
         use_compilation_cache()
-        self.start, self.total = time.monotonic(), 60 * minutes
+        self.clock = FitClock(60 * minutes, folder)
         self.plan, self.seed, self.folder, self.log = plan, seed, folder, log
         self.key = jr.key(seed)
         x, y, mask = plan.functions[:3]
@@ -130,9 +134,8 @@ class Selection:
         rows = np.concatenate([split.held_out for split in self.splits])
         self.tasks = validation_tasks(x, y, mask, rows, seed=seed)
         self.gaussians = GaussianStage(plan, self.splits, self.tasks)
-        self.networks: dict[str, TrainedNetwork] = {}
-        self.seconds: dict[str, float] = {}
-        self._families: dict[str, NetworkFamily] = {}
+        self.learnt = LearntStage(self.key, self.run, self.clock, folder, log)
+        self._kept = RESERVED_SHARE * self.clock.total
 
     def _split(self) -> tuple[ValidationSplit, ...]:
         plan, count = self.plan, self.count
@@ -147,84 +150,44 @@ class Selection:
         every = np.arange(count)
         return tuple(ValidationSplit(np.setdiff1d(every, rows), rows) for rows in held_out)
 
-    def _timed(self, part: str, begin: float) -> None:
-        self.seconds[part] = time.monotonic() - begin
-
-    @property
-    def best_simple(self) -> str:
-        """Name of the best simple candidate."""
-        held = self.gaussians.held_out
-        return max(held, key=lambda name: self.gaussians.mean(held[name]))
-
     def fit_simple(self) -> None:
         """Fit and measure the simple candidates."""
-        begin = time.monotonic()
-        self.gaussians.run(self.run, self.total)
-        self._timed("simple models", begin)
-        nats = self.gaussians.mean(self.gaussians.held_out[self.best_simple])
-        self.log(f"{self.best_simple}: held-out {nats:.3f} nats per target value")
+        end = GAUSSIAN_SHARE * self.clock.total
+        with self.clock.part("simple models"):
+            self.gaussians.run(self.run, lambda: end - self.clock.elapsed())
+        self.splits, self.tasks = self.gaussians.splits, self.gaussians.tasks
+        # A refit takes about as long as the fit of a split.
+        self._kept += self.clock.parts["simple models"] / (1 + len(self.splits))
+        best = self.gaussians.best
+        nats = self.gaussians.mean(self.gaussians.held_out[best])
+        self.log(f"{best}: held-out {nats:.3f} nats per target value")
 
     def fit_networks(self) -> None:
-        """Time, train and measure the networks for which there is time."""
-        begin, best = time.monotonic(), self.gaussians.best_base
-        reserve = 0.4 * self.seconds["simple models"] + RESERVED_SHARE * self.total
-
-        def left() -> float:
-            return self.total - reserve - (time.monotonic() - self.start)
-
-        keys = {name: jr.fold_in(self.key, i) for i, name in enumerate(("net", "time", "train"))}
-        seconds = self.run.decide("network_seconds", left)  # sizes follow from it
-        families = network_families(self.plan, self.gaussians.base(best), seconds, key=keys["net"])
-        budgets = network_budgets(
-            families, self.splits, self.tasks, self.run, seconds=left, key=keys["time"]
-        )
-        self._timed("timing", begin)
-        begin, line = time.monotonic(), self.gaussians.mean(self.gaussians.held_out[best])
-        for number, (family, schedule) in enumerate(budgets):
-            network = train_network(
-                family.on_fold,
-                self.splits,
-                self.tasks,
-                schedule,
-                key=jr.fold_in(keys["train"], number),
-                folder=self.folder,
-                log=lambda text: self.log(f"{text} ({best} {line:.3f})"),
-            )
-            if network is not None:
-                self.networks[family.name], self._families[family.name] = network, family
-        self._timed("networks", begin)
+        """Train and measure the networks for which there is time, one after the other."""
+        self.learnt.run(self.plan, self.gaussians, self._kept)
 
     def choose(self) -> Choice:
         """Choose on the tasks that measured every network."""
         rows = np.arange(len(self.tasks.function))
-        for network in self.networks.values():
+        networks = self.learnt.networks
+        for network in networks.values():
             rows = np.intersect1d(rows, network.rows)
-        learnt = {name: network.measured_on(rows) for name, network in self.networks.items()}
+        learnt = {name: network.measured_on(rows) for name, network in networks.items()}
         return choose(self.gaussians.held_out, learnt, rows, self.tasks)
 
     def refit(self, choice: Choice) -> list[tuple[float, AbstractModel]]:
         """Log-weights and models of the chosen law, fitted to all functions."""
-        begin, members = time.monotonic(), []
-        for outer, name in zip(choice.law.log_weights, choice.law.names, strict=True):
-            self.log(f"refit of {name} on all {self.count} functions")
-            if name in self.networks:
-                members.append((float(outer), self._refit_network(name)))
-                continue
-            candidate, variables = self.gaussians.refit(name), self.plan.model.variables
-            for inner, factor, _ in self.gaussians.components(name, choice.rows):
-                model = ProcessModel(candidate.law(factor), candidate.units, variables)
-                members.append((float(outer + inner), model))
-        self._timed("refit", begin)
+        members = []
+        with self.clock.part("refit"):
+            for outer, name in zip(choice.law.log_weights, choice.law.names, strict=True):
+                self.log(f"refit of {name} on all {self.count} functions")
+                if name in self.learnt.networks:
+                    members.append(
+                        (float(outer), self.learnt.refit(name, self.gaussians, self.count))
+                    )
+                    continue
+                candidate, variables = self.gaussians.refit(name), self.plan.model.variables
+                for inner, factor in self.gaussians.laws[name].scale.components():
+                    model = ProcessModel(candidate.law(factor), candidate.units, variables)
+                    members.append((float(outer + inner), model))
         return members
-
-    def _refit_network(self, name: str) -> AbstractModel:
-        family, base = self._families[name], None
-        if family.bases is not None:
-            base = self.gaussians.refit(self.gaussians.best_base).law()
-        return refit_network(
-            self.networks[name],
-            family.with_base(base),
-            len(self.splits[0].train),
-            self.count,
-            key=jr.fold_in(self.key, 4),
-        )

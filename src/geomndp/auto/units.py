@@ -51,7 +51,7 @@ def functions_in_units(functions: Functions, units: Normaliser) -> Batch:
     Returns:
         A batch without contexts.
     """
-    x, _ = _in_units(functions.x, functions.y, functions.rows, units)
+    x = np.asarray(units.forward_x(_real_inputs(functions.x, functions.rows)))
     known = _by_value(functions.mask)
     filled = np.where(known, functions.y, _first_values(functions.y, known))
     mask = functions.mask.astype(np.float64)
@@ -70,15 +70,10 @@ def _first_values(y: np.ndarray, known: np.ndarray) -> np.ndarray:
     return np.array([column[there][0] for column, there in zip(y.T, known.T, strict=True)])
 
 
-def _in_units(x, y, mask, units: Normaliser) -> tuple[np.ndarray, np.ndarray]:
-    """Inputs and outputs; padding has the first real point's values, which a transform allows."""
-    real = mask > 0
+def _real_inputs(x: np.ndarray, real: np.ndarray) -> np.ndarray:
+    """Inputs (b, n, d); padding has those of a function's first real point."""
     first = np.argmax(real, axis=1)[:, None, None]
-    x, y = (
-        np.where(real[..., None], v, np.take_along_axis(v, first, axis=1)).astype(np.float64)
-        for v in (x, y)
-    )
-    return np.asarray(units.forward_x(x)), np.asarray(units.forward_y(y))
+    return np.where(real[..., None], x, np.take_along_axis(x, first, axis=1)).astype(np.float64)
 
 
 def tasks_in_units(
@@ -93,15 +88,14 @@ def tasks_in_units(
     Returns:
         Tasks, and nats to add to log-densities in the model's units, twice shape (tasks,).
     """
-    first = np.argmax(tasks.mask > 0, axis=1)[:, None, None]
-    filled = np.where(
-        tasks.mask[..., None] > 0, tasks.y, np.take_along_axis(tasks.y, first, axis=1)
-    )
-    x, y = _in_units(tasks.x, tasks.y, tasks.mask, units)
+    known = tasks.value_mask() > 0
+    filled = np.where(known, tasks.y, _first_values(tasks.y, known))
+    x = _real_inputs(tasks.x, np.asarray(known.any(axis=2)))
     with jax.enable_x64(True):
         log_jacobian = jax.jit(jax.vmap(units.log_jacobian))
         masks = (tasks.mask - tasks.context, tasks.context)
         nats = [log_jacobian(jnp.asarray(filled), jnp.asarray(mask)) for mask in masks]
+    x, y = np.asarray(units.forward_x(x)), np.asarray(units.forward_y(filled))
     return tasks._replace(x=x, y=y), np.asarray(nats[0]), np.asarray(nats[1])
 
 

@@ -40,8 +40,12 @@ class ValidationTasks(NamedTuple):
 
     def num_values(self) -> np.ndarray:
         """Number of target values of each task, shape (tasks,)."""
-        targets = self.mask[:, self.num_context :].reshape(len(self.mask), -1)
-        return targets.sum(axis=1) * (self.y.shape[2] if self.mask.ndim == 2 else 1)
+        return self.value_mask()[:, self.num_context :].sum(axis=(1, 2))
+
+    def value_mask(self) -> np.ndarray:
+        """1 for real values, shape (tasks, n, p)."""
+        mask = self.mask if self.mask.ndim == 3 else self.mask[..., None]
+        return np.broadcast_to(mask, self.y.shape)
 
     def take(self, rows: np.ndarray) -> ValidationTasks:
         """Some of the tasks, of the same shapes."""
