@@ -9,14 +9,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from geomndp.model.units import read_target_inputs
 from geomndp.tables import Variable, Variables, read_inputs
-from geomndp.tables.units import (
-    canonical,
-    check_same,
-    duration,
-    per_function,
-    seconds_since,
-    split_time,
-)
+from geomndp.tables.units import duration, per_function, seconds_since, split_time
+from geomndp.tables.variables import canonical, check_same
 
 ANCIENT = np.array(["0850-01-01", "1500-01-01", "2000-01-01"], "datetime64[s]")
 DAYS = [0.0, 237407.0, 420028.0]  # as datetime.date has them

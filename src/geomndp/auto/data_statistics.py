@@ -11,7 +11,7 @@ from geomndp.data import Normaliser
 from geomndp.data.circle import embed, extents, opposite_of_gap, wrap
 from geomndp.equivariance import FieldType
 from geomndp.tables import Functions, Variable, Variables
-from geomndp.tables.units import canonical
+from geomndp.tables.variables import canonical
 
 MAX_FUNCTIONS = 64  # functions whose distances are measured
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from geomndp.geometry.geodesy import to_latlon, to_unit, wrap_longitude
 from geomndp.tables import Variables, latlon_names
-from geomndp.tables.units import LATITUDE, LONGITUDE, canonical
+from geomndp.tables.variables import LATITUDE, LONGITUDE, canonical
 
 DIGITS = 5  # of degrees: about a metre
 SAMPLE = "sample"

@@ -18,8 +18,7 @@ from geomndp import _validation
 from geomndp.tables import Variables, read_inputs
 from geomndp.tables.pandas_adapter import is_frame, series
 from geomndp.tables.to_arrays import numeric, read_columns
-from geomndp.tables.units import check_same
-from geomndp.tables.variables import check_degrees
+from geomndp.tables.variables import check_degrees, check_same
 from geomndp.tables.xarray_adapter import as_dataset
 
 FORECAST_SHARE = 0.4  # of the points of a function, first by the first input

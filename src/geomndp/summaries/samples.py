@@ -17,7 +17,7 @@ import numpy as np
 from geomndp import _validation
 from geomndp.tables import is_table, latlon_names
 from geomndp.tables.pandas_adapter import is_frame
-from geomndp.tables.units import LONGITUDE, canonical
+from geomndp.tables.variables import LONGITUDE, canonical
 from geomndp.tables.xarray_adapter import is_data_array, is_dataset
 
 SAMPLE = "sample"

@@ -4,22 +4,21 @@ from geomndp._deprecated import deprecated_names
 from geomndp._validation import is_table
 from geomndp.tables.functions import Functions, read_functions
 from geomndp.tables.groups import read_groups
-from geomndp.tables.infer_columns import latlon_names
 from geomndp.tables.to_arrays import (
     Rows,
+    latlon_names,
     read_inputs,
     read_observations,
     read_rows,
     write_samples,
 )
-from geomndp.tables.units import noise_from_km
+from geomndp.tables.units import noise_from_km, read_time_origin
 from geomndp.tables.value_tables import write_quantiles, write_values
 from geomndp.tables.variables import (
     CODOMAINS,
     Variable,
     Variables,
     name_variables,
-    read_time_origin,
 )
 
 __all__ = [

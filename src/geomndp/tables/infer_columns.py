@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from geomndp.tables.to_arrays import adapter_of
-from geomndp.tables.units import canonical
-from geomndp.tables.variables import LATLON, as_names
+from geomndp.tables.to_arrays import latlon_names
+from geomndp.tables.variables import as_names
 from geomndp.tables.xarray_adapter import variable
 
 FUNCTION = "function"
@@ -26,31 +25,6 @@ def outputs(
     if not output_names:
         raise ValueError("expected data variables to be the outputs, got none; name outputs=...")
     return output_names
-
-
-def latlon_names(table: Any) -> tuple[str, str]:
-    """Names of the latitude and the longitude of a table, by standard name, units, or name.
-
-    Args:
-        table: A DataFrame or a Dataset.
-    """
-    about = adapter_of(table).attributes(table)
-    return _find(about, 0), _find(about, 1)
-
-
-def _find(about: dict[str, dict], index: int) -> str:
-    standard, units = LATLON[index]
-    for name, attributes in about.items():
-        stated = canonical(str(attributes.get("units", "")))
-        if attributes.get("standard_name") == standard or stated == units:
-            return name
-    for name in about:
-        if name.lower() in (standard, standard[:3]):
-            return name
-    raise ValueError(
-        f"expected a variable that is the {standard}, got {', '.join(map(repr, about)) or 'none'}"
-        "; name outputs=(latitude, longitude)"
-    )
 
 
 def function_dims(

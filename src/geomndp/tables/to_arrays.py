@@ -15,14 +15,13 @@ from geomndp._deprecated import renamed_arguments
 from geomndp.tables import pandas_adapter, xarray_adapter
 from geomndp.tables.units import (
     SECONDS,
-    check_same,
     check_variance,
     duration,
     seconds,
     seconds_since,
     split_time,
 )
-from geomndp.tables.variables import Variable, Variables, check_degrees
+from geomndp.tables.variables import Variable, Variables, check_degrees, check_same, find_latlon
 
 
 class Columns(NamedTuple):
@@ -50,6 +49,16 @@ class Rows(NamedTuple):
 def adapter_of(table: Any) -> ModuleType:
     """The adapter of the library that a table is of; xarray's refuses what is no table."""
     return pandas_adapter if pandas_adapter.is_frame(table) else xarray_adapter
+
+
+def latlon_names(table: Any) -> tuple[str, str]:
+    """Names of the latitude and the longitude of a table, by standard name, units, or name.
+
+    Args:
+        table: A DataFrame or a Dataset.
+    """
+    about = adapter_of(table).attributes(table)
+    return find_latlon(about, 0), find_latlon(about, 1)
 
 
 def read_columns(table: Any, inputs: tuple[str, ...], others: tuple[str, ...] = ()) -> Columns:

@@ -1,7 +1,4 @@
-"""Units of columns as words (CF), and times as numbers: the same, convertible, or refused.
-
-Durations are the only units that are converted; everything else must be the same words, spelt in
-any of the usual ways. An empty string says nothing, and nothing is then checked.
+"""Units (CF) that mean numbers: times, the only ones that are converted, and squares of others.
 
 Nanoseconds in 64 bits span 292 years either way and wrap silently beyond, also where NumPy takes
 the difference of two moments in different units. Moments are therefore compared in whole seconds.
@@ -16,38 +13,9 @@ from typing import Any
 import numpy as np
 
 from geomndp.geometry.geodesy import EARTH_RADIUS_KM
+from geomndp.tables.variables import Variables, canonical, check_same
 
 SECONDS = {"seconds": 1.0, "minutes": 60.0, "hours": 3600.0, "days": 86400.0}
-LATITUDE, LONGITUDE = "degrees_north", "degrees_east"
-
-_SPELLINGS = {
-    "seconds": ("s", "sec", "secs", "second"),
-    "minutes": ("min", "mins", "minute"),
-    "hours": ("h", "hr", "hrs", "hour"),
-    "days": ("d", "day"),
-    LATITUDE: ("degree_north", "degree_n", "degrees_n", "degreen", "degreesn"),
-    LONGITUDE: ("degree_east", "degree_e", "degrees_e", "degreee", "degreese"),
-    "radians": ("radian", "rad"),
-    "degrees": ("degree", "deg", "°"),
-    "m s-1": ("m/s", "m s^-1", "m s**-1", "meters per second", "metres per second"),
-    "km h-1": ("km/h", "kmh", "km h^-1"),
-    "kelvin": ("K", "degrees_kelvin"),
-    "degc": ("°c", "celsius", "degree_celsius", "degrees_celsius", "deg_c"),
-    "m": ("meter", "meters", "metre", "metres"),
-    "km": ("kilometer", "kilometers", "kilometre", "kilometres"),
-    "1": ("dimensionless", "none", "-"),
-}
-_CANONICAL = {other: name for name, others in _SPELLINGS.items() for other in (name, *others)}
-
-
-def canonical(units: str) -> str:
-    """One spelling for units that mean the same.
-
-    Only known words may be written in capitals: mPa is not MPa, nor S (siemens) s (seconds).
-    """
-    words = " ".join(units.split())
-    known = words if len(words) == 1 else words.lower()
-    return _CANONICAL.get(known, words)
 
 
 def noise_from_km(error):
@@ -123,17 +91,6 @@ def _moment(date: str) -> np.datetime64:
     return np.datetime64(year.zfill(4) + dash + padded, "us")
 
 
-def check_same(name: str, have: str, want: str) -> None:
-    """Refuse a column in other units than the model's."""
-    have, want = canonical(have), canonical(want)
-    if not have or not want or have == want:
-        return
-    # Degrees without a direction are degrees north or east where the model says so.
-    if have == "degrees" and want in (LATITUDE, LONGITUDE):
-        return
-    raise ValueError(f"expected {name!r} in {want!r}, got {have!r}; convert it first")
-
-
 def duration(name: str, have: str, want: str) -> float:
     """Factor from units of time `have` to `want`; one for the same units or unknown ones."""
     first, second = split_time(have), split_time(want)
@@ -177,6 +134,22 @@ def as_moment(time_origin: Any) -> str:
     if moment is None or np.isnat(moment):
         raise ValueError(f"expected time_origin to be a datetime, got {time_origin!r}")
     return str(moment)
+
+
+def read_time_origin(variables: Variables | None, time_origin: Any) -> str:
+    """Date from which the datetimes of a model's inputs count, as a text (ISO 8601).
+
+    Args:
+        variables: The model's.
+        time_origin: A datetime, or its text in ISO 8601.
+    """
+    times = [split_time(part.units) for part in ([] if variables is None else variables.inputs)]
+    if not any(unit and date is None for unit, date in times):
+        raise ValueError(
+            "expected an input in days, hours, ... that count from no date of their own, to count "
+            f"from time_origin={time_origin!r}, got none"
+        )
+    return as_moment(time_origin)
 
 
 def per_function(values: np.ndarray, elapsed: bool) -> tuple[np.ndarray, str]:

@@ -1,23 +1,63 @@
 """What the inputs and outputs of a model are called, in which units, and of what kind.
 
 The description travels in the model's file, so that a table can be read by the names of its
-columns and written with the same names.
+columns and written with the same names. Units must be the same words, spelt in any of the usual
+ways. An empty string says nothing, and nothing is then checked.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import equinox as eqx
 import numpy as np
 
 from geomndp import _validation
 from geomndp.geometry.geodesy import to_latlon, to_unit
-from geomndp.tables.units import LATITUDE, LONGITUDE, as_moment, canonical, check_same, split_time
 
 CODOMAINS = ("real", "sphere")
+LATITUDE, LONGITUDE = "degrees_north", "degrees_east"
 LATLON = (("latitude", LATITUDE), ("longitude", LONGITUDE))
 """Standard names and units of the outputs on the sphere."""
+
+
+_SPELLINGS = {
+    "seconds": ("s", "sec", "secs", "second"),
+    "minutes": ("min", "mins", "minute"),
+    "hours": ("h", "hr", "hrs", "hour"),
+    "days": ("d", "day"),
+    LATITUDE: ("degree_north", "degree_n", "degrees_n", "degreen", "degreesn"),
+    LONGITUDE: ("degree_east", "degree_e", "degrees_e", "degreee", "degreese"),
+    "radians": ("radian", "rad"),
+    "degrees": ("degree", "deg", "°"),
+    "m s-1": ("m/s", "m s^-1", "m s**-1", "meters per second", "metres per second"),
+    "km h-1": ("km/h", "kmh", "km h^-1"),
+    "kelvin": ("K", "degrees_kelvin"),
+    "degc": ("°c", "celsius", "degree_celsius", "degrees_celsius", "deg_c"),
+    "m": ("meter", "meters", "metre", "metres"),
+    "km": ("kilometer", "kilometers", "kilometre", "kilometres"),
+    "1": ("dimensionless", "none", "-"),
+}
+_CANONICAL = {other: name for name, others in _SPELLINGS.items() for other in (name, *others)}
+
+
+def canonical(units: str) -> str:
+    """One spelling for units that mean the same.
+
+    Only known words may be written in capitals: mPa is not MPa, nor S (siemens) s (seconds).
+    """
+    words = " ".join(units.split())
+    known = words if len(words) == 1 else words.lower()
+    return _CANONICAL.get(known, words)
+
+
+def check_same(name: str, have: str, want: str) -> None:
+    """Refuse a column in other units than the model's."""
+    have, want = canonical(have), canonical(want)
+    if not have or not want or have == want:
+        return
+    # Degrees without a direction are degrees north or east where the model says so.
+    if have == "degrees" and want in (LATITUDE, LONGITUDE):
+        return
+    raise ValueError(f"expected {name!r} in {want!r}, got {have!r}; convert it first")
 
 
 class Variable(eqx.Module):
@@ -137,29 +177,27 @@ def name_variables(inputs, outputs, codomain: str, units=None) -> Variables:
     return Variables(tuple(variables[0]), tuple(variables[1]), codomain)
 
 
-def read_time_origin(variables: Variables | None, time_origin: Any) -> str | None:
-    """Date from which the datetimes of a model's inputs count; None is left open.
-
-    Args:
-        variables: The model's.
-        time_origin: A datetime, or its text in ISO 8601.
-    """
-    if time_origin is None:
-        return None
-    times = [split_time(part.units) for part in ([] if variables is None else variables.inputs)]
-    if not any(unit and date is None for unit, date in times):
-        raise ValueError(
-            "expected an input in days, hours, ... that count from no date of their own, to count "
-            f"from time_origin={time_origin!r}, got none"
-        )
-    return as_moment(time_origin)
-
-
 def as_latlon(output: Variable, index: int) -> Variable:
     """Say that an output is a latitude (0) or a longitude (1) in degrees."""
     name, units = LATLON[index]
     check_same(output.name, output.units, units)
     return Variable(output.name, units, output.long_name, name)
+
+
+def find_latlon(about: dict[str, dict], index: int) -> str:
+    """Name of the latitude (0) or longitude (1) among variables with these attributes."""
+    standard, units = LATLON[index]
+    for name, attributes in about.items():
+        stated = canonical(str(attributes.get("units", "")))
+        if attributes.get("standard_name") == standard or stated == units:
+            return name
+    for name in about:
+        if name.lower() in (standard, standard[:3]):
+            return name
+    raise ValueError(
+        f"expected a variable that is the {standard}, got {', '.join(map(repr, about)) or 'none'}"
+        "; name outputs=(latitude, longitude)"
+    )
 
 
 def as_names(what: str, names, count: int | None = None) -> tuple[str, ...]:
