@@ -15,9 +15,10 @@ from geomndp.data import LogTransform, Normaliser
 from geomndp.gp import GP
 from geomndp.kernels import Coregionalised, Diagonal, SquaredExponential, White
 from geomndp.likelihood import Flow
-from geomndp.model import TrainingSupport
+from geomndp.model import TrainingSupport, likelihood_routes
 from geomndp.noising import LinearSchedule, OrnsteinUhlenbeck
-from geomndp.samplers import Amortised, Langevin
+from geomndp.samplers import Amortised, Langevin, Observations, Problem
+from geomndp.samplers.problem import no_observations
 from geomndp.score import GaussianScore
 
 KERNEL = Coregionalised(SquaredExponential(0.7), ((1.0, 0.7), (0.7, 1.2)))
@@ -99,6 +100,19 @@ def test_what_is_missing_may_be_anything(model, targets, getkey):
     for value, samples in results[1:]:
         assert value == results[0][0]
         assert jnp.array_equal(samples, results[0][1])
+
+
+def test_an_observed_row_without_targets_keeps_its_location(model, getkey):
+    """Observed outputs in the rows of the targets, one of which asks for nothing."""
+    y, wanted = jr.normal(getkey(), (5, 2)), np.asarray([[0, 0], [0, 0], [1, 0], [1, 1], [0, 1]])
+    observed = Observations(X, y, jnp.zeros(5), False, jnp.asarray(OBSERVED, X.dtype))
+    nothing, mask = no_observations(1, 2, X.dtype), jnp.asarray(wanted, X.dtype)
+    problem = Problem(NOISING, model.score, X, nothing, 1e-4, mask, partial=observed)
+    got = likelihood_routes.log_prob(FLOW, problem, y, mask, None, "conditional").value
+    mean, covariance = moments(np.asarray(X), np.asarray(y), OBSERVED, np.asarray(X))
+    kept = wanted.reshape(-1) > 0
+    part = scipy.stats.multivariate_normal(mean[kept], covariance[np.ix_(kept, kept)])
+    assert_allclose(got, part.logpdf(np.asarray(y).reshape(-1)[kept]), atol=4e-3)
 
 
 def test_rows_are_joined_where_targets_complete_them(model, targets):

@@ -179,6 +179,18 @@ def test_times_and_masks(getkey):
     assert lowered.sum() == 16 and lowered[::2].sum() == 8
 
 
+def test_context_points_that_were_carried_may_be_noisy_again(getkey):
+    batch = Sensors(16, data.ContextSampler(share=1.0, few=3, few_share=1.0)).draw(getkey())
+    options = train.KnownNoise(lowered_share=1.0, flow_steps=1, noisy_context_share=1.0)
+    grid, zeros = noising.schedule.PowerTimeGrid(2.0), jnp.zeros(batch.mask.shape)
+    arguments = (options, EXACT, NOISING, batch, zeros, grid, 5e-4)
+    noisy = quick(known_noise_loss.prepare, static_argnums=(6,))(*arguments, key=getkey())
+    own = known_noise.at_own_times(NOISING, batch).times
+    carried = np.asarray((batch.context > 0) & (noisy.values.times == 0))
+    assert carried.any()
+    assert_allclose(np.asarray(noisy.point_t)[carried], np.asarray(own)[carried])
+
+
 def test_refusals(getkey):
     batch = Sensors(2).draw(getkey())
     smooth = noising.OrnsteinUhlenbeck(kernels.SquaredExponential(1.0), NOISING.schedule)

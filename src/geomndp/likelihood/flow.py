@@ -32,7 +32,7 @@ from geomndp.likelihood.stepwise import (
     exact_log_density,
     prior_log_density,
 )
-from geomndp.linalg import row_mask, zero_masked
+from geomndp.linalg import zero_masked
 from geomndp.predictive import LogProb
 from geomndp.solve import (
     RK4,
@@ -221,7 +221,9 @@ class Flow(eqx.Module):
 
 
 def _zero_padding(dynamics: AnyDynamics, y: Outputs) -> tuple[AnyDynamics, Outputs]:
-    """Zeros in masked rows: whatever stands there reaches neither values nor gradients."""
-    mask = dynamics.mask
-    x = zero_masked(dynamics.x, row_mask(mask))
-    return dataclasses.replace(dynamics, x=x), zero_masked(y, mask)
+    """Zeros in masked rows: whatever stands there reaches neither values nor gradients.
+
+    A row whose free outputs are all masked keeps its location where another output is observed.
+    """
+    x = zero_masked(dynamics.x, dynamics.rows())
+    return dataclasses.replace(dynamics, x=x), zero_masked(y, dynamics.mask)

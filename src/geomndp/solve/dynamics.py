@@ -19,6 +19,7 @@ from geomndp.linalg import (
     join_per_point,
     of_one_rank,
     per_point,
+    row_mask,
     zero_masked,
 )
 from geomndp.noising import AbstractNoising
@@ -128,6 +129,10 @@ class AbstractDynamics(eqx.Module):
         """Covariance operator of the limiting law at the free points."""
         return self.noising.gram(self.x, self.mask)
 
+    def rows(self) -> Mask | None:
+        """1 for a point that has any value, 0 for padding, shape (n,); None where all have."""
+        return row_mask(self.mask)
+
     def norm(self) -> Norm | None:
         """Norm for error control that does not count masked points, None where there are none."""
         return None if self.mask is None else masked_rms(self.mask)
@@ -157,6 +162,13 @@ class ConditionalDynamics(AbstractDynamics):
         u = self.score(self.noising, *self.points(t, y))
         u = u if self.context is None else u[len(self.context.x) :]
         return u if self.partial is None else zero_masked(u, self.mask)
+
+    def rows(self):
+        rows = row_mask(self.mask)
+        if self.partial is None or rows is None:
+            return rows
+        observed = row_mask(self.partial.mask)
+        return None if observed is None else jnp.maximum(rows, observed)
 
     def points(self, t: Scalar, y: Outputs) -> ScoreInputs:
         """All points, context first, each value at its own time.

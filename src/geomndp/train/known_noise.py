@@ -45,14 +45,19 @@ class KnownNoise(eqx.Module):
         flow_steps: Steps of that flow, of four evaluations of the score each, beside a last one.
         kept_share: Share of the functions that keep, at their own times, the targets that are
             noisier than the function's time; in the others such targets are masked.
+        noisy_context_share: Share of the functions whose context points are at least as noisy as
+            their values came, also where the flow carried these to time zero: clean targets given
+            noisy sensors, which is what such a model is asked for.
     """
 
     lowered_share: float = eqx.field(default=0.5, static=True)
     flow_steps: int = eqx.field(default=2, static=True)
     kept_share: float = eqx.field(default=0.5, static=True)
+    noisy_context_share: float = eqx.field(default=0.5, static=True)
 
     def __check_init__(self):
         _validation.share(lowered_share=self.lowered_share, kept_share=self.kept_share)
+        _validation.share(noisy_context_share=self.noisy_context_share)
         _validation.at_least(1, flow_steps=self.flow_steps)
 
     def lowered_rows(self, num: int) -> np.ndarray:

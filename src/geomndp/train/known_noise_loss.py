@@ -4,7 +4,9 @@ Of a share of the functions the less noisy values are carried to time zero by th
 present score (`train.known_noise`). Those with a context are then trained at all times, those
 without up to the times from which values were carried; all other functions above the time of one of
 their values, drawn at random. Points whose own noise is larger than that of the function's time
-stay at their own times, where they tell of the others as noisy observations do, or are masked.
+stay at their own times, where they tell of the others as noisy observations do, or are masked. In a
+share of the functions context points that were carried get noise of their own level again: fresh
+noise on a clean value is what a sensor measures.
 """
 
 from __future__ import annotations
@@ -121,7 +123,7 @@ def prepare(
         t_min: Smallest time.
         key: Random key.
     """
-    time_key, point_key, keep_key = jr.split(key, 3)
+    time_key, point_key, keep_key, context_key = jr.split(key, 4)
     own, targets = at_own_times(noising, batch), batch.mask * (1.0 - batch.context)
     values = _with_lowered(options, score, noising, batch, own)
     b, dtype = len(batch.x), batch.y.dtype
@@ -129,6 +131,8 @@ def prepare(
     low = jnp.maximum(low, t_min)
     u = stratified_uniform(b, dtype, key=time_key)
     t = _times_between(noising, grid, u, low, jnp.maximum(high, 2 * low))
+    noisy = jr.bernoulli(context_key, options.noisy_context_share, (b, 1))
+    context_t = jnp.where(noisy, jnp.maximum(context_t, own.times), context_t)
     wanted = jnp.where(batch.context > 0, context_t, t[:, None])
     noisier = (values.times > wanted) & (targets > 0)
     kept = jr.bernoulli(keep_key, options.kept_share, (b, 1))
