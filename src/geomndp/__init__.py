@@ -47,6 +47,7 @@ _NAMES = {
     "fit": "auto",
     "load": "model",
     "register": "model",
+    "simple_models": "auto",
     "OutsideTrainingWarning": "_warnings",
 }
 
@@ -76,7 +77,7 @@ if TYPE_CHECKING:
         train as train,
     )
     from ._warnings import OutsideTrainingWarning as OutsideTrainingWarning
-    from .auto import build as build, fit as fit
+    from .auto import build as build, fit as fit, simple_models as simple_models
     from .model import (
         MixtureProcess as MixtureProcess,
         Model as Model,

@@ -1,0 +1,230 @@
+"""Number of training functions against the gain over the best simple model, on real functions.
+
+python benchmarks/learning_curve.py --data FOLDER --out OUT [--part 0/7] [--minutes 3]
+python benchmarks/learning_curve.py --out OUT --merge --figure docs/figures/learning_curve.png
+
+FOLDER holds the sets of `geomndp reproduce own-data`; only their training functions are used. A
+fifth of them (whole groups, or the last in time) is held out; of the others n are drawn, the same
+ones again among more, and `gn.fit(plan, minutes=...)` and the simple models are fitted to them. The
+gain is that of joint nats per target value on random tasks of the held-out functions, of the kinds
+that the set has, with a standard error over functions.
+
+Every (set, n) is a unit of work with a file of its own: one that is there is not computed again, a
+fit that was stopped resumes, and `--part 2/7` takes every seventh unit, so that processes share the
+work. `--merge` writes benchmarks/learning_curve.json, from which the figure is drawn.
+"""
+
+import argparse
+import json
+import time
+from contextlib import nullcontext
+from pathlib import Path
+
+import _threads  # noqa: F401
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+from _table import markdown
+
+import geomndp as gn
+from geomndp._atomic_io import write
+from geomndp.auto.split import split_functions
+from geomndp.evaluate.table_tasks import FunctionRows, TableTask, read_tasks
+from geomndp.evaluate.task_metrics import TaskMetrics, paired_differences
+from geomndp.experiments.own_data.data_sets import FUNCTION, FunctionSet, find_folder, read_set
+from geomndp.tables import name_variables
+
+SETS, SIZES = ("dti_cca", "japanese_vowels", "gfs_boxes"), (16, 32, 64, 128, 256)
+STORED = Path(__file__).with_suffix(".json")
+SPLIT_SEED, ORDER_SEED, TASK_SEED, FIT_SEED = 1, 2, 3, 0
+MAX_HELD_OUT, MAX_TARGETS = 48, 30
+FLOW = gn.likelihood.Flow(steps=12, divergence=gn.geometry.Hutchinson(8, chunk=8))
+BATCH_SIZE = 16
+
+
+def divide(function_set: FunctionSet) -> tuple[list[str], list[str]]:
+    """Names of the functions to learn from, in a random order, and of those that evaluate."""
+    names, table = list(function_set.train), function_set.training_table
+    groups = None
+    if column := function_set.options.get("groups"):
+        by_name = dict(zip(table[FUNCTION], table[column], strict=True))
+        groups = [str(by_name[name]) for name in names]
+    ordered = function_set.options["ordered"]
+    split = split_functions(len(names), seed=SPLIT_SEED, groups=groups, ordered=ordered)[0]
+    pool = np.random.default_rng(ORDER_SEED).permutation(split.train)
+    few = np.linspace(0, len(split.held_out) - 1, MAX_HELD_OUT).round().astype(int)
+    return [names[i] for i in pool], [names[i] for i in split.held_out[np.unique(few)]]
+
+
+def sizes_of(function_set: FunctionSet, sizes) -> list[int]:
+    """Numbers of functions to learn from: those that there are, and all of them."""
+    available = len(divide(function_set)[0])
+    return [n for n in sizes if n < 0.8 * available] + [available]
+
+
+def held_out_tasks(function_set: FunctionSet, names: list[str]) -> list[TableTask]:
+    """Random tasks of the kinds that the set has, on held-out training functions."""
+    options = function_set.options
+    variables = name_variables(options["inputs"], options["outputs"], options["codomain"])
+    table = function_set.training_table
+    rows = gn.evaluate.read_function_rows(
+        table[table[FUNCTION].isin(names)], variables, options["function"]
+    )
+    kinds = list(dict.fromkeys(task["kind"] for task in function_set.tasks))
+    contexts = [int(kind[3:]) for kind in kinds if kind.startswith("ctx")]
+    settings = {"forecast": "forecast" in kinds, "max_targets": MAX_TARGETS, "seed": TASK_SEED}
+    return read_tasks(gn.evaluate.random_tasks(rows, contexts=contexts, **settings), rows)
+
+
+def padded(parts: list[FunctionRows]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows of functions, padded by their last one; 1 for real rows whose values are known."""
+    size = max(len(rows.x) for rows in parts)
+    index = [np.minimum(np.arange(size), len(rows.x) - 1) for rows in parts]
+    x, y = (
+        np.stack([values[i] for values, i in zip(columns, index, strict=True)])
+        for columns in zip(*parts, strict=True)
+    )
+    real = np.stack([np.arange(size) < len(rows.x) for rows in parts]) & np.isfinite(y).all(axis=2)
+    return x, np.where(real[..., None], y, np.nanmean(y)), real.astype(float)
+
+
+def joint_nats(process, tasks: list[TableTask]) -> TaskMetrics:
+    """Joint nats per target value of every task; the kinds one after the other."""
+    nats = np.zeros(len(tasks))
+    exact = isinstance(process, gn.ProcessModel)
+    options = {} if exact else {"flow": FLOW, "key": jr.key(TASK_SEED)}
+    for kind in dict.fromkeys(task.kind for task in tasks):
+        rows = [number for number, task in enumerate(tasks) if task.kind == kind]
+        parts = [padded([getattr(tasks[i], part) for i in rows]) for part in ("context", "target")]
+        x, y, mask = (np.concatenate(both, axis=1) for both in zip(*parts, strict=True))
+        context = np.concatenate([np.ones_like(parts[0][2]), 0 * parts[1][2]], axis=1)
+        with jax.enable_x64(True) if exact else nullcontext():
+            dtype = jnp.result_type(float)
+            batch = gn.data.Batch(*(jnp.asarray(part, dtype) for part in (x, y, mask, context)))
+            totals = gn.evaluate.log_likelihood(
+                process,
+                batch,
+                num_context=parts[0][0].shape[1],
+                batch_size=BATCH_SIZE,
+                **options,
+            )
+            values = np.asarray(totals.value) / np.asarray(totals.num_targets)
+        outputs = 1 if tasks[0].target.y.shape[1] == 3 and _on_sphere(process) else y.shape[2]
+        nats[rows] = values / outputs
+    names = tuple(task.function for task in tasks)
+    pit = np.full((len(tasks), 1), np.nan)
+    return TaskMetrics(tuple(task.kind for task in tasks), names, {"joint": nats}, pit)
+
+
+def _on_sphere(process) -> bool:
+    return process.variables is not None and process.variables.codomain == "sphere"
+
+
+def measure(function_set: FunctionSet, n: int, folder: Path, minutes: float) -> dict:
+    """Fit to n functions and compare on the held-out ones."""
+    pool, held_out = divide(function_set)
+    chosen, table = set(pool[:n]), function_set.training_table
+    plan = gn.build(table[table[FUNCTION].isin(chosen)], key=FIT_SEED, **function_set.options)
+    begin = time.monotonic()
+    model, report = gn.fit(plan, minutes=minutes, key=FIT_SEED, directory=folder, quiet=True)
+    seconds = time.monotonic() - begin
+    tasks = held_out_tasks(function_set, held_out)
+    simple = gn.simple_models(plan, minutes=minutes, key=FIT_SEED)
+    metrics = {name: joint_nats(process, tasks) for name, process in simple.items()}
+    ours = joint_nats(model, tasks)
+    gains = {name: paired_differences(ours, each, ("joint",)) for name, each in metrics.items()}
+    return {
+        "set": function_set.name,
+        "functions": n,
+        "held_out": len(held_out),
+        "minutes": minutes,
+        "seconds": {"fit": round(seconds, 1), "all": round(time.monotonic() - begin, 1)},
+        "report": report.sentence(),
+        "chosen": report.chosen,
+        "joint": {"ours": _by_kind(ours), **{k: _by_kind(each) for k, each in metrics.items()}},
+        "gains": {name: {d.kind: list(d[2:]) for d in each} for name, each in gains.items()},
+    }
+
+
+def _by_kind(metrics: TaskMetrics) -> dict:
+    return {kind: summary["joint"] for kind, summary in metrics.summary().items()}
+
+
+def best_simple(result: dict) -> str:
+    """The simple model that is least behind, over all kinds."""
+    return min(result["gains"], key=lambda name: result["gains"][name]["all"][0])
+
+
+def draw(results: list[dict], path: Path) -> None:
+    """Gains with two standard errors by number of training functions, one line per set."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
+    for number, name in enumerate(dict.fromkeys(result["set"] for result in results)):
+        own = [result for result in results if result["set"] == name]
+        gains = np.array([result["gains"][best_simple(result)]["all"] for result in own], float)
+        counts = np.array([result["functions"] for result in own]) * 1.03**number
+        ax.errorbar(counts, gains[:, 0], 2 * gains[:, 1], fmt="o-", ms=4, capsize=2, label=name)
+    ax.axhline(0.0, color="#111111", lw=1.0, ls="--")
+    ax.set(xscale="log", xlabel="training functions", ylabel="gain, joint nats per target value")
+    ticks = sorted({result["functions"] for result in results})
+    ax.set_xticks(ticks, [str(tick) for tick in ticks], fontsize=8)
+    ax.minorticks_off()
+    ax.legend(title="held-out functions of")
+    gn.plot.save_figure(figure, path)
+
+
+def show(results: list[dict]) -> str:
+    """The results as a table in markdown."""
+    rows = []
+    for result in results:
+        best = best_simple(result)
+        gain, error = result["gains"][best]["all"]
+        weights = ", ".join(f"{name} {weight:.2f}" for name, weight in result["chosen"])
+        rows.append(
+            [result["set"], str(result["functions"]), best, f"{gain:+.3f} ± {error:.3f}", weights]
+        )
+    header = ["set", "training functions", "best simple model", "gain in joint nats", "chosen"]
+    return markdown(header, rows)
+
+
+def main() -> None:
+    """Read the arguments; measure the units of this process, or merge and draw."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", default=None, help="folder of the sets; $GEOMNDP_DATA by default")
+    parser.add_argument("--out", type=Path, default=None, help="folder of finished units")
+    parser.add_argument("--sets", nargs="*", default=list(SETS))
+    parser.add_argument("--sizes", type=int, nargs="*", default=list(SIZES))
+    parser.add_argument("--minutes", type=float, default=3.0)
+    parser.add_argument("--part", default="0/1", help="I/K: every K-th unit, beginning with I")
+    parser.add_argument("--merge", action="store_true", help=f"write {STORED.name} from OUT")
+    parser.add_argument("--figure", type=Path, default=None)
+    options = parser.parse_args()
+    if options.merge:
+        units = [json.loads(path.read_text()) for path in options.out.glob("*.json")]
+        units.sort(key=lambda unit: (unit["set"], unit["functions"]))
+        write(STORED, json.dumps(units, indent=1) + "\n")
+    elif options.out is not None:
+        folder = find_folder(options.data)
+        sets = {name: read_set(folder, name) for name in options.sets}
+        part, parts = map(int, options.part.split("/"))
+        units = [(name, n) for name in sets for n in sizes_of(sets[name], options.sizes)]
+        for name, n in units[part::parts]:
+            path = options.out / f"{name}-{n}.json"
+            if not path.exists():
+                result = measure(sets[name], n, options.out / "fits" / path.stem, options.minutes)
+                write(path, json.dumps(result) + "\n")
+                print(show([result]), flush=True)
+        return
+    results = json.loads(STORED.read_text())
+    print(show(results))
+    if options.figure is not None:
+        draw(results, options.figure)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+"""The simple models of a plan: as good as the exact process on Gaussian data, named, savable."""
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+import xarray as xr
+
+from geomndp import build, load, simple_models
+from geomndp.auto import gaussian_candidates
+from geomndp.baselines import CANDIDATES
+from geomndp.gp import GP
+from geomndp.kernels import SquaredExponential
+
+from .helper import TINY
+
+PROCESS = GP(SquaredExponential(1.0, 4.0), mean=lambda x: x, noise=0.1)
+X = jnp.linspace(0.0, 4.0, 7)[:, None]
+
+
+def functions(count: int, seed: int) -> np.ndarray:
+    draw = jax.vmap(lambda key: PROCESS.sample(X, key=key))
+    return np.asarray(draw(jr.split(jr.key(seed), count)))[..., 0]
+
+
+def test_simple_models_of_gaussian_data(monkeypatch, tmp_path):
+    """New functions: the pooled process is close to the exact one, climatology far from it."""
+    monkeypatch.setattr(gaussian_candidates, "CANDIDATES", CANDIDATES[:1])
+    table = xr.Dataset({"y": (("function", "x"), functions(40, 0))}, {"x": np.asarray(X)[:, 0]})
+    plan = build(table, symmetry="none", **TINY)
+    models = simple_models(plan, minutes=0.1, key=0)
+    assert next(iter(models)) == "climatology" and set(models) >= {"GP", "shrunk covariance"}
+    rows = jnp.asarray(functions(20, 1)[..., None])
+
+    def nats(process):
+        given = [process.condition(X[::3], y[::3]) for y in rows]
+        pairs = zip(given, rows, strict=True)
+        return np.mean([float(law.log_prob(X[1::3], y[1::3])) / 2 for law, y in pairs])
+
+    exact = nats(PROCESS)
+    assert nats(models["GP"]) > exact - 0.1
+    assert nats(models["climatology"]) < exact - 0.3
+    assert "fitted to 40 functions" in models["GP"].report
+    models["GP"].save(tmp_path / "gp")
+    assert nats(load(tmp_path / "gp")) == pytest.approx(nats(models["GP"]), rel=1e-6)
+    with pytest.raises(ValueError, match="minutes"):
+        simple_models(plan, minutes=0)

@@ -1,0 +1,57 @@
+"""The learning curve: functions that teach or evaluate, and the log-densities compared."""
+
+import sys
+from pathlib import Path
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from geomndp import ProcessModel
+from geomndp.data import Normaliser
+from geomndp.experiments.own_data.data_sets import read_set
+from geomndp.gp import GP
+from geomndp.kernels import Matern32
+
+from .experiments.own_data.helper import write_set
+
+FOLDER = Path(__file__).parents[1] / "benchmarks"
+
+
+@pytest.fixture
+def curve(monkeypatch):
+    monkeypatch.syspath_prepend(str(FOLDER))
+    import learning_curve
+
+    yield learning_curve
+    for name in ("learning_curve", "_table", "_threads"):
+        sys.modules.pop(name, None)
+
+
+def test_functions_that_teach_and_functions_that_evaluate(curve, tmp_path):
+    """Of the training functions alone; groups are kept together, more functions contain fewer."""
+    function_set = read_set(write_set(tmp_path), "sines")
+    grouped = function_set._replace(options=function_set.options | {"groups": "person"})
+    grouped.table["person"] = grouped.table["function"].str.partition("_")[0]
+    pool, held_out = curve.divide(grouped)
+    assert sorted([*pool, *held_out]) == sorted(function_set.train)
+    assert not {name.split("_")[0] for name in pool} & {name.split("_")[0] for name in held_out}
+    assert curve.sizes_of(grouped, (2, 4, 1000)) == [2, 4, len(pool)]
+    tasks = curve.held_out_tasks(grouped, held_out)
+    assert {task.function for task in tasks} == set(held_out)
+    assert {task.kind for task in tasks} == {"ctx2", "forecast"}
+
+
+def test_nats_of_padded_tasks(curve, tmp_path):
+    """Those of a process that is asked one task after the other."""
+    function_set = read_set(write_set(tmp_path), "sines")
+    tasks = curve.held_out_tasks(function_set, list(function_set.train[:2]))
+    short = tasks[0].target
+    tasks[0] = tasks[0]._replace(target=type(short)(short.x[:2], short.y[:2]))
+    units = Normaliser(x_scale=8.0, y_shift=5.0, y_scale=2.0)
+    model = ProcessModel(GP(Matern32(1.0), noise=0.1), units).with_variables("hour", "level")
+    found = curve.joint_nats(model, tasks)
+    for task, nats in zip(tasks, found.values["joint"], strict=True):
+        law = model.condition(*map(jnp.asarray, task.context))
+        expected = float(law.log_prob(*map(jnp.asarray, task.target))) / len(task.target.x)
+        np.testing.assert_allclose(nats, expected, rtol=1e-6)
