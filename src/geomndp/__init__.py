@@ -39,6 +39,7 @@ _SUBMODULES = (
 # Name -> the submodule that defines it. No name may equal that of a submodule, which would hide it.
 _NAMES = {
     "build": "auto",
+    "ChartModel": "model",
     "MixtureProcess": "model",
     "Model": "model",
     "Posterior": "model",
@@ -79,6 +80,7 @@ if TYPE_CHECKING:
     from ._warnings import OutsideTrainingWarning as OutsideTrainingWarning
     from .auto import build as build, fit as fit, simple_models as simple_models
     from .model import (
+        ChartModel as ChartModel,
         MixtureProcess as MixtureProcess,
         Model as Model,
         Posterior as Posterior,

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 
 import geomndp as gn
 from geomndp.baselines import AzimuthalGP, Candidate
-from geomndp.baselines.tracks.azimuthal_gp import centre_of, from_map, to_map
+from geomndp.geometry.azimuthal import centre_of, from_map, to_map
 from geomndp.geometry.geodesy import to_unit
 
 KERNEL = gn.kernels.Coregionalised(gn.kernels.Matern32(20.0), ((1.0, 0.3), (0.3, 2.0)))

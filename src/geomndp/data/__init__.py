@@ -6,6 +6,7 @@ from geomndp.data.context_sampling import ContextSampler, context_mask
 from geomndp.data.fields import FIELDS, FieldProblem, field_problem
 from geomndp.data.fit_transforms import fit_transforms
 from geomndp.data.fixed_inputs import FixedInputsGenerator
+from geomndp.data.frames import AbstractFrame, FixedFrame, LocalFrame
 from geomndp.data.generators import (
     SEPARATE,
     AbstractGenerator,
@@ -18,9 +19,11 @@ from geomndp.data.normalise import Normaliser
 from geomndp.data.point_designs import designs
 from geomndp.data.resampled import ResampledGenerator
 from geomndp.data.sequences import SequenceGenerator
+from geomndp.data.start_density import StartDensity
 from geomndp.data.suites import NAMES, REGIONS, SUITES, Regression1D, regression1d
 from geomndp.data.synthetic import Gaussian, Mixture, Sawtooth, SyntheticProcess
 from geomndp.data.tasks import tasks
+from geomndp.data.track_maps import TrackMaps
 from geomndp.data.transforms import AbstractTransform, BoxCox, Identity, Logit, LogTransform
 
 __all__ = [
@@ -29,6 +32,7 @@ __all__ = [
     "REGIONS",
     "SEPARATE",
     "SUITES",
+    "AbstractFrame",
     "AbstractGenerator",
     "AbstractTransform",
     "Batch",
@@ -37,10 +41,12 @@ __all__ = [
     "CholeskyGenerator",
     "ContextSampler",
     "FieldProblem",
+    "FixedFrame",
     "FixedInputsGenerator",
     "Gaussian",
     "GridGenerator",
     "Identity",
+    "LocalFrame",
     "LogTransform",
     "Logit",
     "Mixture",
@@ -51,7 +57,9 @@ __all__ = [
     "ResampledGenerator",
     "Sawtooth",
     "SequenceGenerator",
+    "StartDensity",
     "SyntheticProcess",
+    "TrackMaps",
     "context_mask",
     "covariance",
     "designs",

@@ -14,6 +14,7 @@ from geomndp._types import Array, Batch, Int, PRNGKeyArray
 from geomndp.data.context_sampling import ContextSampler, context_mask
 from geomndp.data.generators import AbstractGenerator
 from geomndp.data.group_contexts import drop_values, group_contexts
+from geomndp.data.track_maps import TrackMaps
 
 
 @renamed_arguments(thinned="thinned_share", ahead="forecast_share", most="max_points")
@@ -34,6 +35,7 @@ class ResampledGenerator(AbstractGenerator):
         max_points: Most points of a function in a batch, a random subset; by default all.
         num_functions: Only the first so many functions are drawn, by default all. Generators that
             differ in this number and in values alone share their compiled programs.
+        maps: Puts the tracks of a batch into the maps of their contexts; None for other functions.
     """
 
     functions: Batch
@@ -43,6 +45,7 @@ class ResampledGenerator(AbstractGenerator):
     forecast_share: float = eqx.field(default=0.0, static=True)
     max_points: int | None = eqx.field(default=None, static=True)
     num_functions: Int[Array, ""] | None = None
+    maps: TrackMaps | None = None
 
     def __check_init__(self):
         _validation.at_least(1, batch_size=self.batch_size)
@@ -83,6 +86,8 @@ class ResampledGenerator(AbstractGenerator):
             context = group_contexts(mask, points, self.contexts, key=context_key)
         if noise is not None:
             return Batch(x, y[:, :, :dim], mask, context, y[:, :, dim])
+        if self.maps is not None:
+            return self.maps(Batch(x, y, mask, context), key=jr.fold_in(context_key, 1))
         return Batch(x, y, mask, context)
 
     def _thin(self, points: Int[Array, " b"], *, key: PRNGKeyArray) -> Int[Array, " b"]:

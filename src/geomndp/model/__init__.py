@@ -2,6 +2,7 @@
 
 from geomndp._deprecated import deprecated_names
 from geomndp.likelihood import LogProb
+from geomndp.model.chart_model import ChartModel
 from geomndp.model.fit import fit
 from geomndp.model.likelihood_routes import log_prob
 from geomndp.model.mixture import MixtureProcess
@@ -13,6 +14,7 @@ from geomndp.model.serialization import load, save
 from geomndp.model.support import TrainingSupport, with_support
 
 __all__ = [
+    "ChartModel",
     "LogProb",
     "MixtureProcess",
     "Model",

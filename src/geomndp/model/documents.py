@@ -1,7 +1,7 @@
-"""Models of every type as documents and tensors: networks, processes and mixtures of both.
+"""Models of every type as documents and tensors: networks, processes, mixtures, laws of tracks.
 
 The key `type` tells them apart; networks, which came first, have none. Arrays of the i-th member
-of a mixture have the prefix `members.i`.
+of a mixture have the prefix `members.i/`, those of the law in a track's map `flat/`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from geomndp._safetensors import Contents
 from geomndp.model import document as networks
 from geomndp.model.base import AbstractModel
+from geomndp.model.chart_model import ChartModel
 from geomndp.model.document import PARTS, check_keys, describe_parts, read_parts
 from geomndp.model.mixture import MixtureProcess
 from geomndp.model.model import Model
@@ -32,6 +33,8 @@ def encode(model: AbstractModel, dtype: str | None = None) -> tuple[dict[str, An
     """Document and tensors of a model; parameters of networks are stored as `dtype`."""
     if isinstance(model, MixtureProcess):
         return _encode_mixture(model, dtype)
+    if isinstance(model, ChartModel):
+        return _encode_chart(model, dtype)
     if isinstance(model, ProcessModel):
         if dtype is not None:
             raise ValueError(f"expected a network to store as {dtype}, got {type(model).__name__}")
@@ -40,7 +43,8 @@ def encode(model: AbstractModel, dtype: str | None = None) -> tuple[dict[str, An
         return {"type": "process", "process": process, **describe_parts(model)}, tensors
     if not isinstance(model, Model):
         name = type(model).__name__
-        raise ValueError(f"expected a Model, ProcessModel or MixtureProcess to save, got {name}")
+        known = "a Model, ProcessModel, MixtureProcess or ChartModel"
+        raise ValueError(f"expected {known} to save, got {name}")
     return networks.to_document(model, dtype)
 
 
@@ -53,7 +57,9 @@ def decode(document: dict[str, Any], contents: Contents) -> Any:
         return _process(document, contents)
     if kind == "mixture":
         return _mixture(document, contents)
-    raise ValueError(f"expected a model of type process or mixture, got {kind!r:.80}")
+    if kind == "chart":
+        return _chart(document, contents)
+    raise ValueError(f"expected a model of type process, mixture or chart, got {kind!r:.80}")
 
 
 def _process(document: dict[str, Any], contents: Contents) -> ProcessModel:
@@ -89,7 +95,7 @@ def _encode_mixture(model: MixtureProcess, dtype: str | None) -> tuple[dict[str,
         own = None if isinstance(member, ProcessModel) else dtype
         document, arrays = encode(member, own)
         members.append(document)
-        tensors |= {f"members.{i}{_SEPARATOR}{name}": value for name, value in arrays.items()}
+        tensors |= _prefixed(f"members.{i}", arrays)
     weights = [float(value) for value in np.asarray(model.log_weights)]
     return {
         "type": "mixture",
@@ -108,12 +114,12 @@ def _mixture(document: dict[str, Any], contents: Contents) -> MixtureProcess:
     members, weights = document["members"], document["log_weights"]
     if not isinstance(members, list) or not 1 <= len(members) <= MAX_MEMBERS:
         raise ValueError(f"expected 1 to {MAX_MEMBERS} members, got {members!r:.80}")
-    if any(not isinstance(m, dict) or m.get("type") == "mixture" for m in members):
+    if any(not isinstance(m, dict) or m.get("type") not in (None, "process") for m in members):
         raise ValueError("expected networks and processes as members, got others")
     if document.get("variables") != members[0].get("variables"):
         raise ValueError("expected the variables of the first member, got others")
     log_weights = value_of("log_weights", weights, tuple[float, ...])
-    parts = [_part(contents, i) for i in range(len(members))]
+    parts = [_part(contents, f"members.{i}") for i in range(len(members))]
     if sum(len(part.tensors) for part in parts) != len(contents.tensors):
         raise ValueError("expected tensors of the members, got others")
     models = [decode(m, part) for m, part in zip(members, parts, strict=True)]
@@ -121,9 +127,45 @@ def _mixture(document: dict[str, Any], contents: Contents) -> MixtureProcess:
     return MixtureProcess(tuple(models), log_weights, report)
 
 
-def _part(contents: Contents, i: int) -> Contents:
-    """Arrays of the i-th member under their own names."""
-    prefix = f"members.{i}{_SEPARATOR}"
+def _encode_chart(model: ChartModel, dtype: str | None) -> tuple[dict[str, Any], Arrays]:
+    flat, arrays = encode(model.flat, None if isinstance(model.flat, ProcessModel) else dtype)
+    tensors = _prefixed("flat", arrays)
+    start, variables = model.start, model.variables
+    return {
+        "type": "chart",
+        "flat": flat,
+        "frame": describe(model.frame),
+        "start": None if start is None else describe(start, tensors, "start"),
+        "variables": None if variables is None else describe(variables),
+        **({} if model.report is None else {"report": model.report}),
+    }, tensors
+
+
+def _chart(document: dict[str, Any], contents: Contents) -> ChartModel:
+    check_keys(document, ("type", "flat", "frame", "start"), ("variables", "report"))
+    if not isinstance(document["flat"], dict) or document["flat"].get("type") == "chart":
+        raise ValueError("expected a flat model in the maps of tracks, got another")
+    inside = _part(contents, "flat")
+    rest = {name: v for name, v in contents.tensors.items() if not name.startswith("flat/")}
+    arrays, others = read_arrays(document["start"], contents._replace(tensors=rest))
+    if others.tensors:
+        raise ValueError(f"expected tensors of the first points, got {min(others.tensors):.80}")
+    start = document["start"]
+    if start is not None:
+        start = rebuild("start", start, "density", tensors=arrays)
+    frame = rebuild("frame", document["frame"], "frame")
+    parts = read_parts({name: document.get(name) for name in ("variables", "report")})
+    given = parts["variables"], parts["report"]
+    return ChartModel(decode(document["flat"], inside), frame, start, *given)
+
+
+def _prefixed(prefix: str, arrays: Arrays) -> Arrays:
+    return {f"{prefix}{_SEPARATOR}{name}": value for name, value in arrays.items()}
+
+
+def _part(contents: Contents, prefix: str) -> Contents:
+    """Arrays of a part under their own names."""
+    prefix = f"{prefix}{_SEPARATOR}"
     tensors = {
         name.removeprefix(prefix): tensor
         for name, tensor in contents.tensors.items()

@@ -8,12 +8,16 @@ import equinox as eqx
 
 from geomndp import _registry, geometry, kernels, nets, noising, score
 from geomndp.data import AbstractTransform, Normaliser
+from geomndp.data.frames import AbstractFrame
+from geomndp.data.start_density import StartDensity
 from geomndp.gp import GP
 from geomndp.model.support import TrainingSupport
 from geomndp.predictive import AbstractProcess
 from geomndp.tables import Variable, Variables
 
 ROLES: dict[str, Any] = {
+    "density": StartDensity,
+    "frame": AbstractFrame,
     "kernel": kernels.AbstractKernel,
     "manifold": geometry.AbstractManifold,
     "mean": eqx.Module,

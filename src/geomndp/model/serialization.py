@@ -38,7 +38,7 @@ def save(
 
     Args:
         model: A model with a `NetworkScore` of a registered network, a `ProcessModel` of a
-            registered process, or a mixture of such.
+            registered process, a mixture of such, or a `ChartModel` of any of them.
         path: File to write, with or without the ending; folders are made.
         metadata: Anything that JSON can hold; stored in the file.
         dtype: Dtype of the stored parameters, "float16" or "bfloat16" for half the size; by default
@@ -58,7 +58,7 @@ def save(
 
 
 def load(name: str | os.PathLike) -> Any:
-    """Read a model: a `Model`, a `ProcessModel` or a `MixtureProcess`.
+    """Read a model: a `Model`, `ProcessModel`, `MixtureProcess` or `ChartModel`.
 
     Args:
         name: Its path (with or without ending), the folder of its training, or its shipped name.

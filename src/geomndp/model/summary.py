@@ -52,6 +52,16 @@ def describe_mixture(mixture: Any) -> str:
     return _joined("MixtureProcess", lines) + _report(mixture)
 
 
+def describe_chart_model(model: Any) -> str:
+    """The frame of a law of tracks, and the flat law in its maps."""
+    lines = {"values": _values(model), "map": _one_line(model.frame)}
+    lines["first point"] = (
+        "no law" if model.start is None else f"{len(model.start.centres)} kernels"
+    )
+    flat = repr(model.flat).replace("\n", "\n  ")
+    return _joined("ChartModel", lines) + f"\n  of {flat}" + _report(model)
+
+
 def describe_posterior(posterior: Any) -> str:
     """What is observed, and of which model."""
     observed = posterior.observations

@@ -6,54 +6,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from geomndp._types import Array, Batch, Float, Mask
+from geomndp._types import Batch
 from geomndp.baselines.gaussian.pooled import fit_gp
 from geomndp.baselines.tracks.base import AbstractBaseline
-from geomndp.baselines.tracks.context import SPHERE, TrackContext, UnitVectors, fill_masked
+from geomndp.baselines.tracks.context import TrackContext, fill_masked
+from geomndp.geometry.azimuthal import UnitVector, centre_of, from_map, log_map_area, to_map
 from geomndp.gp import GP, ConditionedGP
 from geomndp.linalg import zero_masked
 
 CENTRE_POINTS = 5
 """Points of a training track whose centre is that of its map, as a context would be."""
-UnitVector = Float[Array, " 3"]
-
-
-def centre_of(y: UnitVectors, mask: Mask | None) -> UnitVector:
-    """Direction of the mean of unit vectors.
-
-    Args:
-        y: Unit vectors, shape (n, 3).
-        mask: 1 for real rows, shape (n,), or None.
-
-    Returns:
-        A unit vector, shape (3,).
-    """
-    return SPHERE.retract(jnp.sum(zero_masked(y, mask), axis=0))
-
-
-def east_and_north(centre: UnitVector) -> Float[Array, "2 3"]:
-    """Unit vectors to the east and to the north at a point; any pair at a pole."""
-    pole = jnp.asarray([0.0, 0.0, 1.0], centre.dtype)
-    across = jnp.cross(pole, centre)
-    east = SPHERE.retract(jnp.where(jnp.sum(across**2) > 0, across, jnp.eye(3)[0]))
-    return jnp.stack([east, jnp.cross(centre, east)])
-
-
-def to_map(centre: UnitVector, y: UnitVectors) -> Float[Array, "n 2"]:
-    """Azimuthal equidistant coordinates about a point: east and north, in radians."""
-    return SPHERE.log(jnp.broadcast_to(centre, y.shape), y) @ east_and_north(centre).T
-
-
-def from_map(centre: UnitVector, q: Float[Array, "n 2"]) -> UnitVectors:
-    """Points of the sphere from their coordinates about a centre."""
-    return SPHERE.exp(jnp.broadcast_to(centre, (len(q), 3)), q @ east_and_north(centre))
 
 
 class AzimuthalGP(AbstractBaseline):
-    r"""A process of two outputs in azimuthal equidistant coordinates about the context's centre.
-
-    With $\theta$ the angle to the centre, areas on the sphere are those of the map times
-    $\sin\theta / \theta$.
+    """A process of two outputs in azimuthal equidistant coordinates about the context's centre.
 
     Attributes:
         gp: Process of (east, north) in units of the map.
@@ -114,6 +80,5 @@ class AzimuthalGP(AbstractBaseline):
         """Density of the map's coordinates over the area of the sphere that they stand for."""
         centre, law = self._law(context)
         q = to_map(centre, y)
-        angle = jnp.sqrt(jnp.sum(q**2, axis=1, keepdims=True))
-        area = -jnp.log(jnp.sinc(angle / jnp.pi)) - 2 * np.log(self.radians)
+        area = log_map_area(q)[:, None] - 2 * np.log(self.radians)
         return law.log_prob(x, q / self.radians, mask) + jnp.sum(zero_masked(area, mask))

@@ -10,10 +10,10 @@ import numpy as np
 
 from geomndp import evaluate
 from geomndp.baselines import AzimuthalGP
-from geomndp.baselines.tracks.azimuthal_gp import centre_of, to_map
 from geomndp.experiments.own_data.data_sets import FUNCTION, FunctionSet
 from geomndp.experiments.own_data.published import fit_draws, stored_kernel
 from geomndp.experiments.own_data.published_mean import FeatureMean
+from geomndp.geometry.azimuthal import centre_of, to_map
 from geomndp.geometry.geodesy import EARTH_RADIUS_KM
 from geomndp.gp import GP
 from geomndp.tables import name_variables
