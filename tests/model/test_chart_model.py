@@ -152,7 +152,8 @@ def test_traced_requests_are_those_of_arrays(x64):
         x, y = (jnp.asarray(v, jnp.result_type(float)) for v in (X, Y))
         value = jax.jit(nats)(x, y)
         assert value.dtype == jnp.result_type(float)
-        draw = jax.jit(lambda x: MODEL.sample(x, key=jr.key(0), num_samples=2))(x)
+        law = MODEL.condition(x[:2], y[:2])
+        draw = jax.jit(lambda x: law.sample(x, key=jr.key(0), num_samples=2))(x)
     assert_allclose(value, expected, rtol=1e-9 if x64 else 1e-4)
     assert draw.shape == (2, 4, 3)
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from geomndp import _validation
 from geomndp._deprecated import renamed_arguments
-from geomndp._types import Batch
+from geomndp._types import Batch, PRNGKeyArray
 from geomndp._validation import as_key
 from geomndp.auto.data_statistics import density, normaliser
 from geomndp.auto.defaults import (
@@ -33,8 +33,10 @@ from geomndp.data import (
     Normaliser,
     ResampledGenerator,
 )
+from geomndp.equivariance import FieldType
 from geomndp.model import Model
 from geomndp.model.inputs import Seed
+from geomndp.nets import AbstractNet
 from geomndp.tables import CODOMAINS, Functions, read_functions, read_groups
 from geomndp.train import default_loss
 
@@ -125,14 +127,9 @@ def build(
     rigid = field_type_of(functions, symmetry, representations)
     check_order(rigid, inputs, functions)
     periods = periods_of(functions.variables, periodic, rigid is not None)
-    units = normaliser(functions, rigid, periods)
-    d, model_periods = functions.variables.num_inputs, units.model_periods
-    locations = np.asarray(units.forward_x(functions.x))[:, :, :d]
-    spaced = density(locations, functions.rows, periods=model_periods[:d])
     seed = as_key(0 if key is None else key)
-    net = network(functions, symmetry, rigid, spaced, options, model_periods, key=seed)
-    noising, score = noising_and_score(net, codomain)
-    model = Model(noising, score, normaliser=units, variables=functions.variables)
+    model, net = untrained_model(functions, symmetry, rigid, periods, options, key=seed)
+    units: Any = model.normaliser
     data = training_stream(functions, units, batch_size, rigid is not None)
     peak = PEAKS.get(type(net), 1e-3)
     weights = sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(net, eqx.is_array)))
@@ -140,9 +137,39 @@ def build(
     if labels is not None and len(labels) != len(functions.x):
         raise ValueError(f"expected {len(functions.x)} groups, one per function, got {len(labels)}")
     loss = default_loss(codomain)
-    if codomain == "real":
-        words += (("fit", estimate(net, data, len(functions.x), labels is not None, ordered)),)
+    words += (("fit", estimate(net, data, len(functions.x), labels is not None, ordered)),)
     return TrainingPlan(model, data, loss, peak, words, functions, labels, ordered, not options)
+
+
+def untrained_model(
+    functions: Functions,
+    symmetry: str,
+    rigid: FieldType | None,
+    periods: tuple[float, ...],
+    options: dict[str, Any],
+    *,
+    key: PRNGKeyArray,
+) -> tuple[Model, AbstractNet]:
+    """A model for functions, in units of its own, sized by the data.
+
+    Args:
+        functions: Functions in the data's units.
+        symmetry: Symmetry of the network.
+        rigid: What the outputs are under motions of space, None without these.
+        periods: Period of every input in the data's units, zero where it has none; `()` for none.
+        options: Options of the network instead of the chosen ones.
+        key: Random key of the parameters.
+
+    Returns:
+        The model and its network.
+    """
+    units = normaliser(functions, rigid, periods)
+    d, model_periods = functions.variables.num_inputs, units.model_periods
+    locations = np.asarray(units.forward_x(functions.x))[:, :, :d]
+    spaced = density(locations, functions.rows, periods=model_periods[:d])
+    net = network(functions, symmetry, rigid, spaced, options, model_periods, key=key)
+    noising, score = noising_and_score(net, functions.variables.codomain)
+    return Model(noising, score, normaliser=units, variables=functions.variables), net
 
 
 def training_stream(

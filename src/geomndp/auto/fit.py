@@ -96,8 +96,10 @@ def _selects(plan: TrainingPlan, minutes: Any, data: Any, loss: Any, options: di
     given += [name for name in options if name != "quiet"]
     if given:
         raise ValueError(f"expected steps=... beside {given[0]}, got none")
-    if plan.functions is None or plan.functions.variables.codomain != "real":
-        raise ValueError("expected steps=... for tracks on the sphere, got none")
+    if plan.functions is None:
+        raise ValueError("expected steps=... for a plan without functions, got none")
+    if plan.functions.variables.codomain == "sphere" and not plan.resizable:
+        raise ValueError("expected steps=... beside options of a network on the sphere, got none")
     if plan.functions.noise is not None:
         raise ValueError(
             "expected steps=... for values with known noise, got none: candidates are compared by "

@@ -76,14 +76,18 @@ class GaussianData:
 
         Args:
             plan: A plan with functions and units.
-            transforms: Names of the transforms; by default all that the values allow.
+            transforms: Names of the transforms; by default all that the values allow, and none in
+                the maps of tracks.
         """
         assert plan.functions is not None
         units = plan.model.normaliser or Normaliser()
         allowed = fit_transforms(functions_in_units(plan.functions, Normaliser()))
-        names = tuple(allowed) if transforms is None else transforms
+        if transforms is None:
+            transforms = tuple(allowed) if plan.maps is None else (IDENTITY,)
         self.ordered = plan.ordered
-        self.units = {name: with_transform(units, plan.functions, allowed[name]) for name in names}
+        self.units = {
+            name: with_transform(units, plan.functions, allowed[name]) for name in transforms
+        }
         self.functions = {
             name: functions_in_units(plan.functions, own) for name, own in self.units.items()
         }

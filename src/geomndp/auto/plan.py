@@ -37,6 +37,7 @@ class TrainingPlan:
         groups: One label per function: functions of one label are held out together.
         ordered: Whether the functions follow each other in time: the last ones are held out.
         resizable: Whether a fit may make the network smaller where time is short.
+        maps: Of a plan for tracks in local maps: the tracks and how they come into maps.
     """
 
     model: Model
@@ -48,6 +49,7 @@ class TrainingPlan:
     groups: tuple[str, ...] | None = None
     ordered: bool = False
     resizable: bool = True
+    maps: Any = None
 
     peak = renamed_attribute("peak_learning_rate")
     choices = renamed_attribute("description")

@@ -22,6 +22,7 @@ from geomndp.auto.plan import TrainingPlan
 from geomndp.auto.report import SelectionReport
 from geomndp.auto.run_plan import RunPlan
 from geomndp.auto.split import ValidationSplit, split_functions
+from geomndp.auto.track_plan import plan_in_maps
 from geomndp.auto.validation import validation_tasks
 from geomndp.model import ProcessModel
 from geomndp.model._jit import use_compilation_cache
@@ -68,6 +69,8 @@ def select(
         members = selection.refit(choice)
         report = describe(selection, choice, transforms)
         law = assemble(members, report)
+        if selection.plan.maps is not None:
+            law = selection.plan.maps.model(law)
         if folder is not None:
             law.save(folder / "model", {**(notes or {}), "selection": report.as_json()})
     selection.log(report.sentence())
@@ -133,6 +136,9 @@ class Selection:
         self.splits = self._split()
         rows = np.concatenate([split.held_out for split in self.splits])
         self.tasks = validation_tasks(x, y, mask, rows, seed=seed)
+        if plan.functions.variables.codomain == "sphere":
+            self.plan = plan = plan_in_maps(plan, self.splits[0], self.tasks, self.run, seed=seed)
+            self.tasks = plan.maps.tasks(self.tasks)
         self.gaussians = GaussianStage(plan, self.splits, self.tasks)
         self.learnt = LearntStage(self.key, self.run, self.clock, folder, log)
         self._kept = RESERVED_SHARE * self.clock.total

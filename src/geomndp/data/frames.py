@@ -102,7 +102,7 @@ class LocalFrame(AbstractFrame):
         count = len(x) if mask is None else jnp.sum(mask)
         mean = jnp.sum(zero_masked(x, mask), axis=0) / count
         origin = jnp.where(jnp.arange(x.shape[1]) < self.num_relative, mean, 0.0)
-        known = to_latlon(centre)[0][None] if self.axial else centre
+        known = jnp.asarray(to_latlon(centre)[0])[None] if self.axial else centre
         return LocalMap(centre, origin, known)
 
 

@@ -52,5 +52,5 @@ class TrackMaps(eqx.Module):
     def _one(self, x, y, mask, deciding):
         chart = self.frame.at(x, y, deciding)
         units = self.normaliser
-        q = units.forward_y(chart.to_map(y))
+        q = jnp.asarray(units.forward_y(chart.to_map(y)))
         return units.forward_x(chart.inputs(x)), zero_masked(q, mask)

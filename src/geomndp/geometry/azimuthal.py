@@ -15,11 +15,11 @@ from geomndp.linalg import zero_masked
 
 SPHERE = Sphere(2)
 UnitVector = Float[Array, " 3"]
-UnitVectors = Float[Array, "n 3"]
+SpherePoints = Float[Array, "n 3"]
 MapPoints = Float[Array, "n 2"]
 
 
-def centre_of(y: UnitVectors, mask: Mask | None) -> UnitVector:
+def centre_of(y: SpherePoints, mask: Mask | None) -> UnitVector:
     """Direction of the mean of unit vectors.
 
     Args:
@@ -32,7 +32,7 @@ def centre_of(y: UnitVectors, mask: Mask | None) -> UnitVector:
     return SPHERE.retract(jnp.sum(zero_masked(y, mask), axis=0))
 
 
-def to_map(centre: UnitVector, y: UnitVectors) -> MapPoints:
+def to_map(centre: UnitVector, y: SpherePoints) -> MapPoints:
     """Coordinates about a point.
 
     Args:
@@ -45,7 +45,7 @@ def to_map(centre: UnitVector, y: UnitVectors) -> MapPoints:
     return SPHERE.log(jnp.broadcast_to(centre, y.shape), y) @ east_and_north(centre).T
 
 
-def from_map(centre: UnitVector, q: MapPoints) -> UnitVectors:
+def from_map(centre: UnitVector, q: MapPoints) -> SpherePoints:
     """Points of the sphere from their coordinates about a centre.
 
     Args:

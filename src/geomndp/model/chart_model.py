@@ -14,9 +14,9 @@ from geomndp.geometry import AbstractManifold, Sphere
 from geomndp.geometry.geodesy import EARTH_RADIUS_KM
 from geomndp.model.base import AbstractModel, CheckedContext
 from geomndp.model.chart_posterior import ChartPosterior, handed_over
-from geomndp.model.inputs import check_names
+from geomndp.model.model import check_names
 from geomndp.model.summary import describe_chart_model
-from geomndp.samplers.observations import no_observations
+from geomndp.samplers.problem import no_observations
 from geomndp.tables import Variables
 
 
