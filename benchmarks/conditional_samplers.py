@@ -1,13 +1,16 @@
 """Exact KL(true posterior || sampler): the paper's ablation, and the frontier against cost.
 
 python benchmarks/conditional_samplers.py [--quick] [--figure docs/figures/conditional_samplers.png]
+python benchmarks/conditional_samplers.py --page docs/samplers.md --figure FIGURE
 
 SE data (lengthscale 0.25, noise 0.05^2), 3 context points, 50 targets, exact score, white limiting
 kernel; medians over 20 fixed tasks, the worst task in brackets. No Monte Carlo error: laws are
-propagated exactly. A vector-Jacobian product counts as two evaluations.
+propagated exactly. A vector-Jacobian product counts as two evaluations. `--page` measures nothing:
+the figure is drawn from the tables that a page shows.
 """
 
 import argparse
+import re
 import sys
 import time
 from pathlib import Path
@@ -82,6 +85,25 @@ def measured(table, columns) -> dict[str, dict[int, tuple[float, float]]]:
     return results
 
 
+def read_page(path: Path):
+    """The two ablations and the frontier as a page shows them: two digits are enough to draw."""
+    tables = []
+    for block in re.findall(r"(?:^\|.*\n)+", path.read_text(encoding="utf-8"), re.MULTILINE):
+        header, _, *rows = [
+            [cell.strip() for cell in line.strip("|").split("|")] for line in block.splitlines()
+        ]
+        if not (header[0] == "sampler" and all(name.isdigit() for name in header[1:])):
+            continue
+        table = {}
+        for name, *cells in rows:
+            pairs = zip(map(int, header[1:]), cells, strict=True)
+            table[name] = {c: tuple(map(float, re.findall(r"[\de.+-]+", v))) for c, v in pairs if v}
+        tables.append(table)
+    ablations = [table for table in tables if set(next(iter(table.values()))) == {*CORRECTORS}]
+    plain, steep = ablations
+    return plain, steep, next(table for table in tables if table not in ablations)
+
+
 def show(title: str, results, columns) -> None:
     """Print a table in markdown."""
     print(f"\n## {title}\n")
@@ -97,7 +119,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a tenth of the evaluations")
     parser.add_argument("--figure", type=Path, default=None)
+    parser.add_argument("--page", type=Path, default=None, help="draw the tables of this page")
     options = parser.parse_args()
+    if options.page:
+        draw(*read_page(options.page), 5000, options.figure)
+        return
     start, total = time.perf_counter(), 500 if options.quick else 5000
     budgets = [budget for budget in BUDGETS if budget <= max(total, 510)]
     plain = measured(ablation(total, time_grid=solve.UniformTimeGrid(), step_scale=1.0), CORRECTORS)

@@ -6,8 +6,8 @@ python benchmarks/learning_curve.py --out OUT --merge --figure docs/figures/lear
 FOLDER holds the sets of `geomndp reproduce own-data`; only their training functions are used. A
 fifth of them (whole groups, or the last in time) is held out; of the others n are drawn, the same
 ones again among more, and `gn.fit(plan, minutes=...)` and the simple models are fitted to them. The
-gain is that of joint nats per target value on random tasks of the held-out functions, of the kinds
-that the set has, with a standard error over functions.
+gain is that of joint nats per target value (of tracks: per target point) on random tasks of the
+held-out functions, of the kinds that the set has, with a standard error over functions.
 
 Every (set, n) is a unit of work with a file of its own: one that is there is not computed again, a
 fit that was stopped resumes, and `--part 2/7` takes every seventh unit, so that processes share the
@@ -86,13 +86,13 @@ def padded(parts: list[FunctionRows]) -> tuple[np.ndarray, np.ndarray, np.ndarra
         for columns in zip(*parts, strict=True)
     )
     real = np.stack([np.arange(size) < len(rows.x) for rows in parts]) & np.isfinite(y).all(axis=2)
-    return x, np.where(real[..., None], y, np.nanmean(y)), real.astype(float)
+    return x, np.where(np.isfinite(y), y, np.nanmean(y)), real.astype(float)
 
 
 def joint_nats(process, tasks: list[TableTask]) -> TaskMetrics:
     """Joint nats per target value of every task; the kinds one after the other."""
     nats = np.zeros(len(tasks))
-    exact = isinstance(process, gn.ProcessModel)
+    exact = not process.learnt
     options = {} if exact else {"flow": FLOW, "key": jr.key(TASK_SEED)}
     for kind in dict.fromkeys(task.kind for task in tasks):
         rows = [number for number, task in enumerate(tasks) if task.kind == kind]
@@ -110,15 +110,10 @@ def joint_nats(process, tasks: list[TableTask]) -> TaskMetrics:
                 **options,
             )
             values = np.asarray(totals.value) / np.asarray(totals.num_targets)
-        outputs = 1 if tasks[0].target.y.shape[1] == 3 and _on_sphere(process) else y.shape[2]
-        nats[rows] = values / outputs
+        nats[rows] = values / (1 if process.variables.codomain == "sphere" else y.shape[2])
     names = tuple(task.function for task in tasks)
     pit = np.full((len(tasks), 1), np.nan)
     return TaskMetrics(tuple(task.kind for task in tasks), names, {"joint": nats}, pit)
-
-
-def _on_sphere(process) -> bool:
-    return process.variables is not None and process.variables.codomain == "sphere"
 
 
 def measure(function_set: FunctionSet, n: int, folder: Path, minutes: float) -> dict:

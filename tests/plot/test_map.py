@@ -74,7 +74,7 @@ def test_a_fan_shows_what_is_known_and_what_came():
     west, east = ax.get_xlim()
     assert west < 175 < 186 < east
     labels = ax.get_legend_handles_labels()[1]
-    assert {"samples", "truth", "known"} <= set(labels)
+    assert {"samples", "truth", "observed"} <= set(labels)
 
 
 def test_interpolation_is_drawn_in_the_order_of_time():

@@ -8,6 +8,7 @@ from geomndp import _validation
 from geomndp.auto.fit import as_seed
 from geomndp.auto.plan import DEFAULT_MINUTES, TrainingPlan
 from geomndp.model import ProcessModel
+from geomndp.model.base import AbstractModel
 from geomndp.model.inputs import Seed
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 def simple_models(
     plan: TrainingPlan, *, minutes: float | int = DEFAULT_MINUTES, key: Seed = 0
-) -> dict[str, ProcessModel]:
+) -> dict[str, AbstractModel]:
     """Fit the simple models that a fit by selection compares with networks.
 
     Each has the transform of the outputs with the highest log-density of held-out functions, and is
@@ -29,7 +30,8 @@ def simple_models(
 
     Returns:
         "climatology" (every point by itself), "GP" (the pooled process) and, where functions share
-        their inputs, "shrunk covariance", as models in the data's units.
+        their inputs, "shrunk covariance", as models in the data's units; of tracks on the sphere
+        processes in local maps.
 
     Raises:
         ValueError: If the plan has no functions, or `minutes` is not positive.
@@ -52,9 +54,9 @@ def simple_models(
         kind, _, transform = name.partition(", ")
         report = f"{candidate.fit.name}, fitted to {selection.count} functions"
         report += f"; transform of the outputs: {transform}" if transform else ""
-        models[kind] = ProcessModel(
-            candidate.law(), candidate.units, plan.model.variables, report=report
-        )
+        own, maps = selection.plan.model.variables, selection.plan.maps
+        law = ProcessModel(candidate.law(), candidate.units, own, report=report)
+        models[kind] = law if maps is None else maps.model(law)
     return models
 
 

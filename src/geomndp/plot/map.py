@@ -146,7 +146,7 @@ def fan_map(
         _lines(ax, true_track[None], color=GREEN, lw=1.8, label="truth")
     lat, lon = to_latlon(known)
     for turn in TURNS:
-        label = "known" if turn == 0 else None
+        label = "observed" if turn == 0 else None
         ax.plot(lon + turn, lat, "o", color=BLUE, ms=3, label=label, zorder=3)
     ax.set_title(title)
     return ax
