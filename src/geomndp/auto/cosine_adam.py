@@ -11,9 +11,8 @@ import numpy as np
 import optax
 
 from geomndp._types import Array
+from geomndp.train.fit import CLIP, END_RATE, START_RATE, WARMUP
 from geomndp.train.step import TrainState
-
-START_RATE, END_RATE, WARMUP = 1e-4, 1e-5, 1 / 30
 
 
 class CosineState(NamedTuple):
@@ -46,7 +45,7 @@ def cosine_adam(peak: float) -> optax.GradientTransformation:
         return scaled, CosineState(state.step + 1, state.total)
 
     schedule = optax.GradientTransformation(init, update)  # pyright: ignore[reportArgumentType]
-    return optax.chain(optax.clip_by_global_norm(1.0), optax.scale_by_adam(), schedule)
+    return optax.chain(optax.clip_by_global_norm(CLIP), optax.scale_by_adam(), schedule)
 
 
 def with_length(state: TrainState, steps: int) -> TrainState:

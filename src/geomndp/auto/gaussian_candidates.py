@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from geomndp._types import Batch
 from geomndp.auto.clock import Left
 from geomndp.auto.gaussian_measure import GaussianMeasure, measure
 from geomndp.auto.plan import TrainingPlan
@@ -71,26 +72,28 @@ def scaled(process: GP, factor: float) -> GP:
 class GaussianData:
     """Functions of a plan in the units of every transform that they allow."""
 
-    def __init__(self, plan: TrainingPlan, transforms: tuple[str, ...] | None = None):
+    def __init__(self, plan: TrainingPlan, rows: np.ndarray | None = None):
         """Read the plan.
 
         Args:
             plan: A plan with functions and units.
-            transforms: Names of the transforms; by default all that the values allow, and none in
-                the maps of tracks.
+            rows: Functions to which transforms and their units are fitted; by default all. One
+                that some other value does not allow is left out, as are all in the maps of tracks.
         """
         assert plan.functions is not None
         units = plan.model.normaliser or Normaliser()
-        allowed = fit_transforms(functions_in_units(plan.functions, Normaliser()))
-        if transforms is None:
-            transforms = tuple(allowed) if plan.maps is None else (IDENTITY,)
+        fitted = plan.functions if rows is None else plan.functions.take(rows)
         self.ordered = plan.ordered
-        self.units = {
-            name: with_transform(units, plan.functions, allowed[name]) for name in transforms
-        }
-        self.functions = {
-            name: functions_in_units(plan.functions, own) for name, own in self.units.items()
-        }
+        self.units: dict[str, Normaliser] = {}
+        self.functions: dict[str, Batch] = {}
+        allowed = fit_transforms(functions_in_units(plan.functions, Normaliser()))
+        own = fit_transforms(functions_in_units(fitted, Normaliser()))
+        for name in allowed if plan.maps is None else (IDENTITY,):
+            if name in own:
+                changed = with_transform(units, fitted, own[name])
+                functions = functions_in_units(plan.functions, changed)
+                if np.isfinite(functions.y).all():
+                    self.units[name], self.functions[name] = changed, functions
         d = plan.functions.x.shape[2]
         periods = units.model_periods
         self.period = tuple(length or None for length in periods) if any(periods) else None
@@ -148,13 +151,14 @@ class GaussianData:
         """
         kind, _, transform = name.partition(", ")
         functions = self.functions[transform or IDENTITY]
+        units = self.units[transform or IDENTITY]
         if kind == "climatology":
-            return fits[name]._replace(fit=fit_climatology(functions, period=self.period))
+            return GaussianCandidate(fit_climatology(functions, period=self.period), units)
         pooled = refit(fits[name.replace(kind, "GP", 1)].fit, functions)
         if kind != "GP":
             shrunk = fit_shrunk_gaussian(functions, pooled, ordered=self.ordered)
-            pooled = shrunk if shrunk.process is not None else fits[name].fit
-        return fits[name]._replace(fit=pooled)
+            pooled = shrunk if shrunk.process is not None else pooled
+        return GaussianCandidate(pooled, units)
 
 
 def all_forms(transforms: tuple[str, ...]) -> Forms:

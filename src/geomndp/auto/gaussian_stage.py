@@ -49,7 +49,8 @@ class GaussianStage:
             tasks: Tasks of all splits.
         """
         self.plan, self.splits, self.tasks = plan, tuple(splits), tasks
-        self.data = GaussianData(plan)
+        self.data = GaussianData(plan, splits[0].train)
+        self._all: GaussianData | None = None
         self.folds: list[dict[str, GaussianCandidate]] = []
         self.laws: dict[str, CalibratedLaw] = {}
         self._plain: dict[str, HeldOut] = {}
@@ -130,7 +131,8 @@ class GaussianStage:
     def refit(self, name: str) -> GaussianCandidate:
         """A candidate fitted to all functions, without its random scale."""
         if name not in self._refitted:
-            self._refitted[name] = self.data.refit(name, self.folds[0])
+            self._all = self._all or GaussianData(self.plan)
+            self._refitted[name] = self._all.refit(name, self.folds[0])
         return self._refitted[name]
 
     def notes(self) -> dict[str, str]:

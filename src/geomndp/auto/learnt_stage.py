@@ -20,6 +20,7 @@ from geomndp.auto.network_stage import (
 from geomndp.auto.network_timing import (
     FIRST_SHARE,
     MIN_SECONDS,
+    SAMPLED_FUNCTIONS,
     NetworkBudget,
     NetworkFamily,
     network_budget,
@@ -27,6 +28,7 @@ from geomndp.auto.network_timing import (
 )
 from geomndp.auto.plan import TrainingPlan
 from geomndp.auto.run_plan import RunPlan
+from geomndp.auto.units import plan_in_units
 from geomndp.model import Model
 
 FILES_SHARE = 0.02
@@ -38,6 +40,7 @@ class LearntStage:
 
     Attributes:
         networks: The networks.
+        num_sampled: Held-out functions whose transforms are ranks among samples of a network.
     """
 
     def __init__(
@@ -58,6 +61,7 @@ class LearntStage:
             log: Called with a line on the way.
         """
         self.networks: dict[str, TrainedNetwork] = {}
+        self.num_sampled = SAMPLED_FUNCTIONS[1]
         self._families: dict[str, NetworkFamily] = {}
         self._key, self._run, self._clock = key, run, clock
         self._folder, self._log = folder, log
@@ -121,7 +125,8 @@ class LearntStage:
         self.networks[family.name], self._families[family.name] = network, family
         count = len(gaussians.plan.functions.x) if gaussians.plan.functions else 0
         steps = min(refit_steps(network, len(splits[0].train), count), budget.schedule.refit_steps)
-        return budget.timing.compilation + steps * budget.timing.step
+        self.num_sampled = min(self.num_sampled, budget.num_sampled)
+        return budget.sampling + steps * budget.timing.step
 
     def refit(self, name: str, gaussians: GaussianStage, count: int) -> Model:
         """A network trained on all functions, with the process that it corrects.
@@ -135,7 +140,11 @@ class LearntStage:
             The model in the data's units.
         """
         family, clock = self._families[name], self._clock
-        base = None if family.base is None else gaussians.refit(family.base.name).law()
+        base = None
+        if family.base is not None:
+            refitted = gaussians.refit(family.base.name)
+            base = refitted.law()
+            family = family._replace(plan=plan_in_units(family.plan, refitted.units))
         end, kept = f"end of the refit of {name}", FILES_SHARE * clock.total
         return refit_network(
             self.networks[name],

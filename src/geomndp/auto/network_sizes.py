@@ -25,6 +25,8 @@ SMALL = (32, 3, 32)
 """Largest size for few functions."""
 MAX_POINTS = 96
 """Points of a function in a batch."""
+MAX_VALUES = 256
+"""Values of a function in a batch: a process that is corrected solves for all of them."""
 GRAPH_BATCH = 16
 """Functions per batch of a network on graphs."""
 PLANE_SIZE = {"width": 32, "num_layers": 3, "channels": 8}
@@ -98,8 +100,9 @@ def resized(
     if not isinstance(net, RelativeAttention | BiDimensionalAttention):
         size = min(data.batch_size, GRAPH_BATCH)
         return dataclasses.replace(plan, data=dataclasses.replace(data, batch_size=size))
-    if isinstance(data, ResampledGenerator) and num_points(data) > MAX_POINTS:
-        data = dataclasses.replace(data, max_points=MAX_POINTS)
+    most = min(MAX_POINTS, MAX_VALUES // plan.model.noising.dim)
+    if isinstance(data, ResampledGenerator) and num_points(data) > most:
+        data = dataclasses.replace(data, max_points=most)
     config = net.config.to_dict()
     smaller, batch_size = net, data.batch_size
     for width, num_layers, size in SIZES[SIZES.index(SMALL) :] if small else SIZES:

@@ -14,6 +14,7 @@ from geomndp.auto.budget import REFIT_SHARE, NetworkSchedule, network_schedule
 from geomndp.auto.clock import FitClock
 from geomndp.auto.cosine_adam import cosine_adam
 from geomndp.auto.held_out import HeldOut, with_array_parameters
+from geomndp.auto.held_out_pit import COST
 from geomndp.auto.network_candidates import NetworkCandidate, NetworkTiming, time_network
 from geomndp.auto.network_sizes import resized
 from geomndp.auto.network_stage import fold_tasks
@@ -121,11 +122,22 @@ class NetworkBudget(NamedTuple):
         schedule: Its schedule; no steps where it is left out.
         timing: What it was decided by.
         end: Seconds of the clock at which its training ends.
+        num_sampled: Held-out functions that it is sampled for.
+        sampling: Seconds that this takes, compilation included.
     """
 
     schedule: NetworkSchedule
     timing: NetworkTiming
     end: float
+    num_sampled: int
+    sampling: float
+
+
+LEFT_OUT = NetworkBudget(NetworkSchedule(0, 1, 0, 0, 0), NetworkTiming(0.0, 0.0), 0.0, 0, 0.0)
+SAMPLED_FUNCTIONS = (4, 12)
+"""Fewest and most held-out functions whose transforms are ranks among samples of a network."""
+SAMPLING_SHARE = 0.08
+"""Share of the time for these samples."""
 
 
 def network_budget(
@@ -159,16 +171,18 @@ def network_budget(
 
     def decide() -> list:
         if clock.left() - kept < needed:
-            return [list(NetworkSchedule(0, 1, 0, 0, 0)), list(NetworkTiming(0.0, 0.0)), 0.0]
+            return [list(part) if isinstance(part, tuple) else part for part in LEFT_OUT]
         most = max(len(split.held_out) for split in splits)
         _, own = fold_tasks(tasks, splits[0], most)
         timing = time_network(family.on_fold(0), splits[0].train, own, key=key)
-        # Sampling its law, for the transforms, is one more program to compile.
-        seconds = share * (clock.left() - kept - timing.compilation)
         count = len(np.unique(own.function))
+        each = COST * timing.validation / count
+        num_sampled = int(np.clip(SAMPLING_SHARE * clock.total / each, *SAMPLED_FUNCTIONS))
+        sampling = timing.compilation + num_sampled * each
+        seconds = share * (clock.left() - kept - sampling)
         schedule = network_schedule(seconds, timing, num_functions=count, num_folds=len(splits))
         end = clock.elapsed() + (1 - REFIT_SHARE) * seconds
-        return [list(schedule), list(timing), end]
+        return [list(schedule), list(timing), end, num_sampled, sampling]
 
-    schedule, timing, end = run.decide(family.name, decide)
-    return NetworkBudget(NetworkSchedule(*schedule), NetworkTiming(*timing), end)
+    schedule, timing, *others = run.decide(family.name, decide)
+    return NetworkBudget(NetworkSchedule(*schedule), NetworkTiming(*timing), *others)

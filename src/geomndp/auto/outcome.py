@@ -21,9 +21,6 @@ from geomndp.model.base import AbstractModel
 if TYPE_CHECKING:
     from geomndp.auto.selection import Selection
 
-PIT_FUNCTIONS = 16
-"""Held-out functions whose transforms are taken from samples of a network."""
-
 
 class HeldOutTransforms(NamedTuple):
     """Probability integral transforms of held-out values under the chosen law.
@@ -49,7 +46,7 @@ def held_out_transforms(selection: Selection, choice: Choice) -> HeldOutTransfor
     """
     tasks, rows, law = selection.tasks, choice.rows, choice.law
     if any(name in selection.learnt.networks for name in law.names):
-        few = choice.tasks.spread(PIT_FUNCTIONS)
+        few = choice.tasks.spread(selection.learnt.num_sampled)
         rows = rows[np.isin(tasks.function[rows], few.function)]
     position = np.searchsorted(choice.rows, rows)
     members, pits = [], []

@@ -128,14 +128,13 @@ class Selection:
         self.plan, self.seed, self.folder, self.log = plan, seed, folder, log
         self.key = jr.key(seed)
         x, y, mask = plan.functions[:3]
-        # Validation by points whose outputs are all known.
-        mask = np.asarray(mask.all(axis=2)) if mask.ndim == 3 else mask
         self.count = len(x)
         settings = {"minutes": minutes, "seed": seed, "functions": self.count}
         self.run = RunPlan(folder, {**settings, "data": _digest(plan)})
         self.splits = self._split()
         rows = np.concatenate([split.held_out for split in self.splits])
-        self.tasks = validation_tasks(x, y, mask, rows, seed=seed)
+        num_inputs = plan.functions.variables.num_inputs
+        self.tasks = validation_tasks(x, y, mask, rows, seed=seed, num_inputs=num_inputs)
         if plan.functions.variables.codomain == "sphere":
             self.plan = plan = plan_in_maps(plan, self.splits[0], self.tasks, self.run, seed=seed)
             self.tasks = plan.maps.tasks(self.tasks)

@@ -133,7 +133,7 @@ def _tracks(tracks: Functions, num_relative: int) -> Batch:
 
 def _measure(plan: TrainingPlan, split: ValidationSplit, tasks: ValidationTasks) -> float:
     """Held-out nats per area of a quickly fitted simple law in the maps of a plan."""
-    data = GaussianData(plan, (IDENTITY,))
+    data = GaussianData(plan)
     functions, units = data.functions[IDENTITY], data.units[IDENTITY]
     some = split.train[np.linspace(0, len(split.train) - 1, MAX_TRIAL).astype(int)]
     pooled = fit_gp(functions, train=np.unique(some), groups=data.groups, **TRIAL)

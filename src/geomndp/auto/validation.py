@@ -86,7 +86,13 @@ class ValidationTasks(NamedTuple):
 
 
 def validation_tasks(
-    x: np.ndarray, y: np.ndarray, mask: np.ndarray, rows: np.ndarray, *, seed: int
+    x: np.ndarray,
+    y: np.ndarray,
+    mask: np.ndarray,
+    rows: np.ndarray,
+    *,
+    seed: int,
+    num_inputs: int | None = None,
 ) -> ValidationTasks:
     """Draw tasks from held-out functions: few and many context points, and forecasts of curves.
 
@@ -96,6 +102,8 @@ def validation_tasks(
         mask: Which points are real, shape (b, n), or which values, (b, n, p).
         rows: The held-out functions.
         seed: Seed of contexts and targets.
+        num_inputs: How many of the first columns of x are inputs, the others are covariates; by
+            default all.
 
     Returns:
         One task per function and kind, of at most `MAX_FUNCTIONS` functions, evenly spread; a
@@ -105,7 +113,7 @@ def validation_tasks(
         ValueError: If no held-out function has two points.
     """
     rng = np.random.default_rng([seed, 1])
-    kinds = KINDS if x.shape[2] == 1 else KINDS[:2]
+    kinds = KINDS if (num_inputs or x.shape[2]) == 1 else KINDS[:2]
     drawn = []
     there = mask if mask.ndim == 2 else np.asarray(mask.any(axis=2))
     able = rows[there[rows].sum(axis=1) > 1]

@@ -39,6 +39,12 @@ class Functions(NamedTuple):
         """Points with any value, (b, n)."""
         return self.mask if self.mask.ndim == 2 else np.asarray(self.mask.any(axis=2))
 
+    def take(self, rows: np.ndarray) -> Functions:
+        """Some of the functions."""
+        x, y, mask = (values[rows] for values in self[:3])
+        noise = None if self.noise is None else self.noise[rows]
+        return Functions(x, y, mask, self.variables, noise)
+
 
 class Padded(NamedTuple):
     """Arrays (b, n) by name, with the attributes of CF that the table states."""

@@ -30,16 +30,19 @@ from geomndp.train.loop import STEPS_PER_GENERATOR, init_interleaved, run
 from geomndp.train.loss import DenoisingLoss
 from geomndp.train.step import Trainer, TrainState, divisor
 
+START_RATE, END_RATE, WARMUP, CLIP = 1e-4, 1e-5, 1 / 30, 1.0
+"""Learning rates at the first and the last step, share of the warm-up, norm of the gradient."""
+
 
 @functools.cache  # the same object for the same settings: steps compiled with it serve again
 def adam(
     steps: int,
     *,
     peak: float = 1e-3,
-    start: float = 1e-4,
-    end: float = 1e-5,
-    warmup: float = 1 / 30,
-    clip: float = 1.0,
+    start: float = START_RATE,
+    end: float = END_RATE,
+    warmup: float = WARMUP,
+    clip: float = CLIP,
     weight_decay: float = 0.0,
 ) -> optax.GradientTransformation:
     """Adam with linear warm-up, cosine decay and clipped gradients.

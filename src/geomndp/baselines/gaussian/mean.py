@@ -116,10 +116,14 @@ def regress(moments: Moments, values, noise, period: Period, *, linear: bool) ->
 
 
 def empirical_mean(functions: list[Curve], period: Period = None) -> KernelRegression:
-    """Mean by input: the sample mean at complete common inputs, else a smooth regression of it."""
+    """Mean by input: the sample mean at complete common inputs, else a smooth regression of it.
+
+    A regression has a linear trend, unless an input is periodic: a trend would not be.
+    """
     moments, complete = table_moments(functions)
     noise = moments.variance / moments.functions * (1e-6 if complete else 1.0)
-    return regress(moments, moments.mean, noise, period, linear=not complete)
+    linear = not complete and not any(period or ())
+    return regress(moments, moments.mean, noise, period, linear=linear)
 
 
 def empirical_scale(functions: list[Curve], mean: Mean, period: Period = None) -> KernelRegression:

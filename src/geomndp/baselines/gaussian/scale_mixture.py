@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import gamma, roots_genlaguerre
+from scipy.linalg import eigh_tridiagonal
 
 from geomndp import _validation
 from geomndp.gp import GP
@@ -30,15 +30,26 @@ def scale_mixture(gp: GP, dof: float, number: int = 5) -> tuple[tuple[float, GP]
     if not (_validation.is_number(dof) and dof > 2):
         raise ValueError(f"expected dof > 2, got {dof}")
     _validation.at_least(1, number=number)
-    nodes, weights = roots_genlaguerre(number, dof / 2 - 1)
+    nodes, shares = _gamma_quadrature(dof / 2, number)
     factors = (dof / 2 - 1) / nodes
-    shares = weights / gamma(dof / 2)
     # Quadrature of a truncated range: the covariance is kept exactly.
-    factors = factors / np.sum(shares / shares.sum() * factors)
+    factors = factors / np.sum(shares * factors)
     result = []
-    for share, factor in zip(shares / shares.sum(), factors, strict=True):
+    for share, factor in zip(shares, factors, strict=True):
         noise = factor * np.asarray(gp.noise, np.float64)
         noise = tuple(map(float, noise)) if noise.ndim else float(noise)
         scaled = GP(Scaled(float(factor), gp.kernel), gp.mean, noise)
         result.append((float(share), scaled))
     return tuple(result)
+
+
+def _gamma_quadrature(shape: float, number: int) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights, which sum to 1, for expectations under a gamma law of scale one.
+
+    From the recurrence of the generalised Laguerre polynomials (Golub and Welsch 1969), without
+    gamma functions, which overflow for more than 340 degrees of freedom.
+    """
+    order = np.arange(number)
+    below = np.sqrt(order[1:] * (order[1:] + shape - 1))
+    nodes, vectors = eigh_tridiagonal(2 * order + shape, below)
+    return nodes, vectors[0] ** 2
