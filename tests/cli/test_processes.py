@@ -6,10 +6,10 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
-from geomndp import MixtureProcess, ProcessModel, load
-from geomndp.data import LogTransform, Normaliser
+from geomndp import ChartModel, MixtureProcess, ProcessModel, load
+from geomndp.data import LocalFrame, LogTransform, Normaliser, StartDensity
 from geomndp.gp import GP
-from geomndp.kernels import SquaredExponential
+from geomndp.kernels import Coregionalised, SquaredExponential
 
 LINE = "condition {} mast.csv --targets 1:5:2 --num-samples 3"
 
@@ -48,3 +48,19 @@ def test_options_without_a_meaning_are_refused(run, process):
         assert code == 1 and "expected a network for --s" in error, error
     code, _, error = run("evaluate gp --experiment regression1d/se")
     assert code == 1 and "geomndp evaluate MODEL TABLE takes any model" in error
+
+
+def test_laws_of_tracks_are_conditioned_as_any_model(run, run_json, here):
+    kernel = Coregionalised(SquaredExponential(6.0), ((4e4, 0.0), (0.0, 4e4)))
+    flat = ProcessModel(GP(kernel, noise=(25.0, 25.0)))
+    start = StartDensity(np.asarray([[1.0, 0.0, 0.0]]), 100.0)
+    model = ChartModel(flat, LocalFrame(), start).with_variables("hours", ("lat", "lon"))
+    model.save("tracks")
+    fixes = pd.DataFrame({"hours": [0.0, 6.0], "lat": [10.0, 10.5], "lon": [179.5, -179.5]})
+    fixes.to_csv("fixes.csv", index=False)
+    line = "condition tracks fixes.csv --targets 3:5:1 --num-samples 4 --obs-std 5"
+    drawn = pd.DataFrame(run_json(line))
+    assert np.all(np.abs(drawn["lat"] - 10.25) < 2) and np.all(np.abs(drawn["lon"]) > 177)
+    assert len(run_json("sample tracks --targets 0:12:6 --num-samples 2")) == 6
+    code, _, error = run(f"{line} --steps 3")
+    assert code == 1 and "expected a network for --s" in error, error
