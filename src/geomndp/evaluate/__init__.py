@@ -26,7 +26,7 @@ from geomndp.evaluate.on_tasks import on_tasks
 from geomndp.evaluate.physics import field_physics
 from geomndp.evaluate.resumable import AbstractMeasurement, RunOptions, run_resumable
 from geomndp.evaluate.score_error import ScoreError, score_error
-from geomndp.evaluate.table_tasks import random_tasks, read_function_rows
+from geomndp.evaluate.table_tasks import random_tasks, read_function_rows, spread_tasks
 from geomndp.evaluate.task_metrics import TaskMetrics, compare, paired_differences
 
 __all__ = [
@@ -62,6 +62,7 @@ __all__ = [
     "run_resumable",
     "sample_distance",
     "score_error",
+    "spread_tasks",
     "summarise",
     "whitened",
 ]

@@ -139,6 +139,35 @@ def _observed(rows: FunctionRows, chosen: np.ndarray) -> FunctionRows:
     return FunctionRows(rows.x[chosen], rows.y[chosen])
 
 
+def spread_tasks(tasks: Any, num: int) -> list[Mapping[str, Any]]:
+    """At most so many tasks of every kind, evenly spread over functions.
+
+    Of every kind first the first task of every function, then the second ones, and so on; of a
+    round that is too long the functions at equal distances in their order.
+
+    Args:
+        tasks: Tasks as dictionaries, or the path of a JSON file that holds them under "tasks".
+        num: Most tasks of a kind.
+
+    Returns:
+        Tasks in their order; the same for the same tasks and number.
+    """
+    _validation.at_least(1, num=num)
+    found, rounds, seen = load_tasks(tasks), {}, {}
+    for number, task in enumerate(found):
+        of_function = task["kind"], task["function"]
+        seen[of_function] = seen.get(of_function, -1) + 1
+        rounds.setdefault(task["kind"], {}).setdefault(seen[of_function], []).append(number)
+    kept: list[int] = []
+    for of_kind in rounds.values():
+        left = num
+        for numbers in of_kind.values():
+            count = min(left, len(numbers))
+            kept += [numbers[int((i + 0.5) * len(numbers) / count)] for i in range(count)]
+            left -= count
+    return [found[number] for number in sorted(kept)]
+
+
 def random_tasks(
     functions: Mapping[str, FunctionRows],
     *,

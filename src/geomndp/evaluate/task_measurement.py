@@ -1,89 +1,51 @@
-"""The measurement of one padded task: one law, its density, its marginals."""
+"""What one law says of padded tasks: density of the context, of the targets, of each by itself."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
-import numpy as np
 
 from geomndp._types import Array
-from geomndp.evaluate.calibration import interval_coverage
-from geomndp.evaluate.geodesic import path_metrics
+from geomndp.evaluate.padded_tasks import PaddedTasks
 from geomndp.evaluate.resumable import AbstractMeasurement
-from geomndp.evaluate.table_tasks import FunctionRows, TableTask
 from geomndp.evaluate.value_metrics import draw, value_metrics
-from geomndp.geometry import Sphere
-from geomndp.geometry.geodesy import EARTH_RADIUS_KM
+from geomndp.likelihood import Exact, Flow, Hutchinson
+from geomndp.model.mixture_posterior import evidences
+from geomndp.model.posterior import Posterior
+from geomndp.model.process_posterior import ProcessPosterior
 from geomndp.predictive import AbstractPredictive, AbstractProcess
+from geomndp.samplers import Amortised
+from geomndp.samplers.problem import amortises
+from geomndp.solve import Multistep
 
-LEVEL = 0.9  # of the central intervals
-TARGETS_AT_ONCE = 64
-
-
-class PaddedTasks(NamedTuple):
-    """Tasks of one padded size; masks are (b, n), or (b, n, p) where rows lack some outputs.
-
-    A mask is None where every value of every task is there.
-    """
-
-    context_x: Array
-    context_y: Array
-    context_mask: Array | None
-    x: Array
-    y: Array
-    mask: Array | None
-
-    @staticmethod
-    def of(tasks: Sequence[TableTask]) -> PaddedTasks:
-        """Pad tasks to the largest: inputs by their last row, values by zero."""
-        context = _pad([task.context for task in tasks])
-        return PaddedTasks(*context, *_pad([task.target for task in tasks]))
-
-
-def _pad(parts: list[FunctionRows]) -> tuple[Array, Array, Array | None]:
-    size, dtype = max(len(rows.x) for rows in parts), jnp.result_type(float)
-    d, p = parts[0].x.shape[1], parts[0].y.shape[1]
-    x, y = np.zeros((len(parts), size, d)), np.full((len(parts), size, p), np.nan)
-    for number, rows in enumerate(parts):
-        n = len(rows.x)
-        x[number, :n], y[number, :n] = rows.x, rows.y
-        x[number, n:] = rows.x[-1] if n else 0.0
-    there = np.isfinite(y)
-    whole = bool(np.all(there.any(axis=2) == there.all(axis=2)))
-    mask = None
-    if not there.all():
-        mask = jnp.asarray(there.all(axis=2) if whole else there, dtype)
-    # The last value for those missing: on a manifold zero would be no point.
-    filled = np.where(there, y, _last_rows(parts)[:, None])
-    return jnp.asarray(x, dtype), jnp.asarray(filled, dtype), mask
-
-
-def _last_rows(parts: list[FunctionRows]) -> np.ndarray:
-    last = [rows.y[-1] if len(rows.y) else np.zeros(parts[0].y.shape[1]) for rows in parts]
-    return np.nan_to_num(np.stack(last))
+FLOW_STEPS = 8
+"""Steps (RK4) of the probability flow of a network's density; half as many tell its error."""
+PROBES = 8
+"""Random probes of the divergence of joint densities; those of single values are exact."""
+SAMPLER = Amortised(24, Multistep(stochastic=False))
+"""Draws by the probability flow: the law whose density is measured."""
 
 
 class TaskMeasurement(AbstractMeasurement):
-    """Metrics of every task, each the mean over its target values.
+    """Answers of one law to every task, from which those of a mixture are put together.
 
     Attributes:
-        scale: Training standard deviation of every output.
-        sphere: Whether values are points of the sphere, evaluated in km.
+        sphere: Whether values are points of the sphere.
         num_samples: Samples per task, where they are needed.
-        exact: Whether divergences are exact.
+        exact: Whether divergences of joint densities are exact.
         batch_size: Tasks side by side on a device.
         density: Further arguments of `log_prob_info`.
         sampling: Further arguments of `sample`.
         separate_values: Whether outputs of a row have marginal densities of their own.
+        mixed: Whether the law is a member of a mixture, which needs the density of its context,
+            and its ensemble.
     """
 
-    scale: tuple[float, ...] = eqx.field(static=True)
     sphere: bool = eqx.field(static=True)
     num_samples: int = eqx.field(static=True)
     exact: bool = eqx.field(static=True)
@@ -91,101 +53,81 @@ class TaskMeasurement(AbstractMeasurement):
     density: dict[str, Any]
     sampling: dict[str, Any]
     separate_values: bool = eqx.field(default=False, static=True)
-
-    def with_separate_values(self, separate: bool) -> TaskMeasurement:
-        """The same measurement with marginal densities of single outputs, or of whole rows."""
-        return dataclasses.replace(self, separate_values=separate)
+    mixed: bool = eqx.field(default=False, static=True)
 
     def __call__(self, process, items):
         """Items are padded tasks and one key per task."""
-        count = len(items[1])
-        return jax.lax.map(
-            lambda item: self.one(process, *item), items, batch_size=min(self.batch_size, count)
-        )
+        results, few = {}, max(1, self.batch_size // 4)
+        parts = [(self.joint, self.batch_size), (self.marginal, few), (self.values, few)]
+        if self.mixed:
+            parts.append((self.context, self.batch_size))
+        for measure, at_once in parts:
+            results |= jax.lax.map(
+                lambda item, measure=measure: measure(_law(process, item[0]), *item),
+                items,
+                batch_size=min(at_once, len(items[1])),
+            )
+        return results
 
-    def one(self, process: AbstractProcess, task: PaddedTasks, key) -> dict[str, Array]:
-        """Metrics of one task."""
-        density_key, marginal_key = jr.split(key)
-        law = process.condition(task.context_x, task.context_y, mask=task.context_mask)
-        real = _values_there(task)
-        info = law.log_prob_info(
-            task.x,
-            task.y,
-            key=None if self.exact else density_key,
-            mask=task.mask,
-            **self.density,
-        )
-        count = jnp.sum(real[:, 0]) if self.sphere else jnp.sum(real)
-        error = jnp.hypot(info.solver_error, info.probe_error) / count
-        single = self.marginal_nats(law, task, real)
-        results = {"joint": info.value / count, "joint_error": error}
-        results["marginal"] = jnp.sum(single) / count
-        if self.sphere:
-            area = 2 * np.log(EARTH_RADIUS_KM)
-            results |= {name: results[name] - area for name in ("joint", "marginal")}
-        measure = self.on_sphere if self.sphere else self.real_values
-        return results | measure(law, task, real, marginal_key)
+    def joint(self, law: AbstractPredictive, task: PaddedTasks, key) -> dict[str, Array]:
+        """Log-density of all targets together, with its error."""
+        key = None if self.exact else jr.split(key)[0]
+        info = law.log_prob_info(task.x, task.y, key=key, mask=task.mask, **self.options(law))
+        return {"joint": info.value, "joint_error": jnp.hypot(info.solver_error, info.probe_error)}
 
-    def marginal_nats(self, law: AbstractPredictive, task: PaddedTasks, real: Array) -> Array:
-        """Log-densities of single values (n, p), or of single rows (n,); zero for padding."""
-        n, p = task.y.shape
-        if law.exact_marginals:
-            return jnp.where(real > 0, law.marginals(task.x).log_prob(task.y), 0.0)
+    def marginal(self, law: AbstractPredictive, task: PaddedTasks, key=None) -> dict[str, Array]:
+        """Log-densities of single values (n, p), or of single rows (n, 1)."""
+        p = task.y.shape[1]
+        single = self.separate_values or p == 1
+        if law.exact_marginals and single:
+            return {"marginal": law.marginals(task.x).log_prob(task.y)}
+        options = self.options(law)
+        if "flow" in options:  # a few values: as cheap as probes
+            options["flow"] = dataclasses.replace(options["flow"], divergence=Exact())
 
         def one_row(x, y, mask):
-            return law.log_prob_info(x[None], y[None], mask=mask, **self.density).value
+            return law.log_prob_info(x[None], y[None], mask=mask, **options).value
 
-        at_once = min(TARGETS_AT_ONCE, n)
-        if not self.separate_values:
-            nats = jax.lax.map(
-                lambda row: one_row(row[0], row[1], None), (task.x, task.y), batch_size=at_once
-            )
-            return jnp.where(real[:, 0] > 0, nats, 0.0)
-        masks = jnp.tile(jnp.eye(p, dtype=task.y.dtype), (n, 1))
-        rows = jnp.repeat(task.x, p, axis=0), jnp.repeat(task.y, p, axis=0), masks[:, None]
-        nats = jax.lax.map(lambda row: one_row(row[0], row[1], row[2]), rows, batch_size=at_once)
-        return jnp.where(real > 0, nats.reshape(n, p), 0.0)
+        if not single or p == 1:
+            nats = jax.vmap(lambda x, y: one_row(x, y, None))(task.x, task.y)
+            return {"marginal": nats[:, None]}
+        masks = jnp.eye(p, dtype=task.y.dtype)[:, None]
+        nats = jax.vmap(lambda x, y: jax.vmap(lambda mask: one_row(x, y, mask))(masks))
+        return {"marginal": nats(task.x, task.y)}
 
-    def real_values(self, law, task: PaddedTasks, real: Array, key) -> dict[str, Array]:
-        """CRPS, coverage, squared error and PIT of real values."""
-        mask = None if task.mask is None else jnp.max(real, axis=1)
-        options = {"key": key, "num_samples": self.num_samples, "mask": mask, **self.sampling}
-        found = value_metrics(law, task.x, task.y, **options)
-        scale = jnp.asarray(self.scale, task.y.dtype)[None]
-        errors = ((found.mean - task.y) / scale) ** 2
-        columns = {"crps": found.crps / scale, "squared_error": errors}
-        columns["coverage"] = interval_coverage(found.pit, LEVEL)
-        means = {
-            name: jnp.sum(jnp.where(real > 0, values, 0.0)) / jnp.sum(real)
-            for name, values in columns.items()
-        }
-        return means | {"pit": jnp.where(real > 0, found.pit, jnp.nan).reshape(-1)}
+    def values(self, law: AbstractPredictive, task: PaddedTasks, key) -> dict[str, Array]:
+        """Mean, PIT, CRPS and ensemble of every value; of points of the sphere the samples."""
+        options = {"key": jr.split(key)[1], "num_samples": self.num_samples, **self.sampling}
+        if isinstance(law, ProcessPosterior):
+            options.pop("sampler", None)
+        elif isinstance(law, Posterior) and "sampler" not in options:
+            problem = law.problem(law.observations.x)
+            options |= {"sampler": SAMPLER} if amortises(problem) else {}
+        mask = task.mask if task.mask is None or task.mask.ndim == 1 else jnp.max(task.mask, axis=1)
+        if self.sphere:
+            return {"ensemble": draw(law, task.x, mask, **options)}
+        found = value_metrics(law, task.x, task.y, mask=mask, **options)._asdict()
+        names = found if self.mixed else ("mean", "pit", "crps")
+        return {name: found[name] for name in names}
 
-    def on_sphere(self, law, task: PaddedTasks, real: Array, key) -> dict[str, Array]:
-        """Geodesic error of the mean, energy score and coverage of samples of a track."""
-        sample_key, rank_key = jr.split(key)
-        mask = None if task.mask is None else real[:, 0]
-        options = {"key": sample_key, "num_samples": self.num_samples, **self.sampling}
-        samples = draw(law, task.x, mask, **options)
-        found = path_metrics(Sphere(2), samples, task.y, key=rank_key)
-        there = real[:, 0] > 0
-        columns = {
-            "error_km": found.mean_error * EARTH_RADIUS_KM,
-            "energy_km": found.energy * EARTH_RADIUS_KM,
-            "coverage": (found.rank <= LEVEL).astype(task.y.dtype),
-        }
-        means = {
-            name: jnp.sum(jnp.where(there, values, 0.0)) / jnp.sum(real[:, 0])
-            for name, values in columns.items()
-        }
-        return means | {"pit": jnp.where(there, found.rank, jnp.nan)}
+    def context(self, law: Any, task: PaddedTasks, key=None) -> dict[str, Array]:
+        """Log-density of the context, by which a mixture weighs its members, with its error."""
+        found = evidences((law,))
+        error = jnp.hypot(found.solver_error[0], found.probe_error[0])
+        return {"evidence": found.value[0], "evidence_error": error}
+
+    def options(self, law: AbstractPredictive) -> dict[str, Any]:
+        """Arguments of `log_prob_info`: those given, else few steps and probes for networks."""
+        if isinstance(law, ProcessPosterior):
+            return {}
+        if not isinstance(law, Posterior):
+            return dict(self.density)
+        divergence = Exact() if self.exact else Hutchinson(PROBES)
+        return {"flow": Flow(steps=FLOW_STEPS, divergence=divergence), **self.density}
 
 
-def _values_there(task: PaddedTasks) -> Array:
-    """1 for real values, shape (n, p)."""
-    if task.mask is None:
-        return jnp.ones_like(task.y)
-    return jnp.broadcast_to(task.mask.reshape(len(task.y), -1), task.y.shape)
+def _law(process: AbstractProcess, task: PaddedTasks) -> Any:
+    return process.condition(task.context_x, task.context_y, mask=task.context_mask)
 
 
 def takes_value_masks(
@@ -204,11 +146,10 @@ def takes_value_masks(
     if measurement.sphere or tasks.y.shape[2] == 1:
         return False
     first = jax.tree.map(lambda leaf: leaf[0], tasks)
-    separate = measurement.with_separate_values(True)
+    separate = dataclasses.replace(measurement, separate_values=True)
 
     def attempt(process, task):
-        law = process.condition(task.context_x, task.context_y, mask=task.context_mask)
-        return separate.marginal_nats(law, task, _values_there(task))
+        return separate.marginal(_law(process, task), task)
 
     try:
         eqx.filter_eval_shape(attempt, process, first)

@@ -25,11 +25,15 @@ class ValueMetrics(NamedTuple):
         mean: Predictive mean.
         pit: Probability integral transform, the predictive distribution function at the value.
         crps: Continuous ranked probability score, in the units of the value.
+        ensemble: Samples, or quantiles at equal steps of probability, shape (s, n, p).
+        drawn: Whether the ensemble is one of samples, a scalar.
     """
 
     mean: Outputs
     pit: Outputs
     crps: Outputs
+    ensemble: Array
+    drawn: Array
 
 
 def gaussian_crps(z: Array) -> Array:
@@ -84,21 +88,23 @@ def value_metrics(
         **sampling: Further arguments of the law's `sample`.
 
     Returns:
-        Three arrays of shape (n, p).
+        Arrays of shape (n, p), and the ensemble that stands for the law in a mixture.
     """
     if not law.exact_marginals:
         sample_key, rank_key = jr.split(key)
         samples = draw(law, x, mask, key=sample_key, num_samples=num_samples, **sampling)
         ranks = pit(samples, y, key=rank_key)
-        return ValueMetrics(jnp.mean(samples, axis=0), ranks, crps(samples, y))
-    exact = law.marginals(x)
-    if isinstance(exact, NormalMarginals):
-        z = (y - exact.location) / exact.scale
-        return ValueMetrics(exact.location, norm.cdf(z), exact.scale * gaussian_crps(z))
+        mean, score, drawn = jnp.mean(samples, axis=0), crps(samples, y), jnp.ones((), y.dtype)
+        return ValueMetrics(mean, ranks, score, samples, drawn)
+    exact, drawn = law.marginals(x), jnp.zeros((), y.dtype)
     levels = (jnp.arange(NUM_LEVELS, dtype=y.dtype) + 0.5) / NUM_LEVELS
     quantiles = exact.quantile(levels)
+    if isinstance(exact, NormalMarginals):
+        z = (y - exact.location) / exact.scale
+        score = exact.scale * gaussian_crps(z)
+        return ValueMetrics(exact.location, norm.cdf(z), score, quantiles, drawn)
     scores = quantile_crps(quantiles, levels, y)
-    return ValueMetrics(jnp.mean(quantiles, axis=0), exact.cdf(y), scores)
+    return ValueMetrics(jnp.mean(quantiles, axis=0), exact.cdf(y), scores, quantiles, drawn)
 
 
 def draw(law: AbstractPredictive, x: Inputs, mask: Mask | None, **options: Any) -> Array:

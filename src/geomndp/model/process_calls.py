@@ -23,11 +23,11 @@ def call(fn: Callable, process: AbstractProcess, *args: Any) -> Any:
     """Call a function of a process, compiled once per structure where JAX traces nothing."""
     if traced((process, args)):
         return fn(process, *args)
-    process = _with_array_parameters(process)
+    process = with_array_parameters(process)
     return program(fn, process, *args)(process, *args)
 
 
-def _with_array_parameters(process: AbstractProcess) -> AbstractProcess:
+def with_array_parameters(process: AbstractProcess) -> AbstractProcess:
     """Numbers of a registered process as arrays: one program serves all that differ in them."""
     if _registry.tag_of(type(process)) is None:
         return process
