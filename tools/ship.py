@@ -1,6 +1,7 @@
 """Put trained models and measured results into the source tree, and write the tables anew.
 
     python tools/ship.py results regression1d results.json  # metrics go to cards
+    python tools/ship.py results own-data out/*/own-data-measured.json  # several files into one
     python tools/ship.py model regression1d/se runs/se  # in place of the shipped one
 
 For maintainers: users never write into the package. Commit what changed.
@@ -38,9 +39,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Ship models or results.")
     parser.add_argument("what", choices=("results", "model"))
     parser.add_argument("name", help="experiment of the results, or name of the shipped model")
-    parser.add_argument("path", help="file of results, or folder of a training")
+    parser.add_argument("path", nargs="+", help="files of results, or folder of a training")
     options = parser.parse_args()
-    {"results": ship_results, "model": ship_model}[options.what](options.name, options.path)
+    for path in options.path:
+        {"results": ship_results, "model": ship_model}[options.what](options.name, path)
     sys.argv = sys.argv[:1]
     return tables.main()
 

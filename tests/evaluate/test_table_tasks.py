@@ -7,7 +7,12 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from geomndp.evaluate.table_tasks import random_tasks, read_function_rows, read_tasks
+from geomndp.evaluate.table_tasks import (
+    random_tasks,
+    read_function_rows,
+    read_tasks,
+    spread_tasks,
+)
 from geomndp.tables import name_variables
 
 LEVELS = name_variables("t", "level", "real")
@@ -102,3 +107,18 @@ def test_rows_without_values_are_in_no_random_task():
     for task in tasks:
         assert {*task["context"], *task["target"]} == {1, 4, 6, 8}
     assert [len(task["context"]) for task in tasks] == [3, 2]
+
+
+def test_a_subset_is_spread_over_functions():
+    """Ten functions, three tasks each of one kind, in blocks by function; five of another."""
+    tasks = [{"kind": "a", "function": f, "number": n} for f in range(10) for n in range(3)]
+    tasks += [{"kind": "b", "function": f, "number": 0} for f in range(5)]
+
+    def chosen(num, kind="a"):
+        return [(t["function"], t["number"]) for t in spread_tasks(tasks, num) if t["kind"] == kind]
+
+    assert chosen(5) == [(f, 0) for f in (1, 3, 5, 7, 9)]
+    assert sorted(f for f, n in chosen(12) if n == 0) == list(range(10))
+    assert sorted(f for f, n in chosen(12) if n == 1) == [2, 7]
+    assert len(chosen(200)) == 30 and len(chosen(3, "b")) == 3
+    assert spread_tasks(tasks, 200) == tasks

@@ -140,7 +140,7 @@ def test_one_compilation_per_shape():
     [
         ({"steps": 1}, "steps to be a whole number >= 2, got 1"),
         ({"steps": 2.5}, "steps to be a whole number >= 2, got 2.5"),
-        ({"terminal": "end"}, "terminal to be one of 'prior', 'exact', got 'end'"),
+        ({"terminal": "end"}, "terminal to be one of 'prior', 'tweedie', 'exact', got 'end'"),
     ],
 )
 def test_bad_settings_are_refused(settings, message, unchecked):

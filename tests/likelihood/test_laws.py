@@ -72,7 +72,9 @@ def test_padded_and_empty_contexts():
     assert_allclose(value(flow, empty, y), truth(DATA["se"], x, y), atol=1e-2)
 
 
-@pytest.mark.parametrize(("terminal", "n", "size"), [("prior", 1, 401), ("exact", 2, 101)])
+@pytest.mark.parametrize(
+    ("terminal", "n", "size"), [("prior", 1, 401), ("tweedie", 1, 401), ("exact", 2, 101)]
+)
 def test_density_of_a_mixture(terminal, n, size):
     x, axis = jnp.array([[0.2], [0.9]])[:n], jnp.linspace(-6.0, 6.0, size)
     y = jnp.stack(jnp.meshgrid(*[axis] * n, indexing="ij"), axis=-1).reshape(-1, n, 1)

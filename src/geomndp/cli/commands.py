@@ -130,12 +130,13 @@ class Evaluate:
     """On a table: further models, on the same tasks, with paired differences."""
     figure: str | None = None
     """On a table with --against: file for a figure of the comparison."""
-    num_samples: int = 256
+    num_samples: int = 64
     """On a table: samples per task, where a law has no closed form."""
     experiment: str | None = None
     """Experiment whose test functions are used, if the model is not named like one."""
     num: int | None = None
-    """Test functions; 64 by default, of a table all."""
+    """Test functions; 64 by default. On a table: at most so many tasks of a kind, evenly spread
+    over functions; 200 by default."""
     region: str | None = None
     """1D: "in-range" (default) or "out-of-range" (inputs on [2, 6]); fields: "interpolation";
     cyclones: "interpolation" (default), "extrapolation" or "joint"."""
@@ -169,6 +170,8 @@ class Reproduce:
     measured when models shipped."""
     only: tuple[str, ...] = ()
     """Sets of "own-data" to measure anew; all of --data by default."""
+    minutes: float | None = None
+    """Time of every fit of "own-data"; 4 by default."""
     results: str | None = None
     """JSON file of results; those that come with the package by default."""
     figures: bool = True

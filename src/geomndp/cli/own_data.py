@@ -10,7 +10,6 @@ import jax
 from rich.console import Console
 
 from geomndp import _pretrained, evaluate as evaluation
-from geomndp._progress import busy
 from geomndp.auto import TrainingPlan, build, fit
 from geomndp.auto.fine_tuning import fine_tuning_plan
 from geomndp.cli.commands import Evaluate, Train
@@ -23,7 +22,6 @@ from geomndp.cli.function_tables import (
 )
 from geomndp.cli.reproduce import console_of_tables, rich_table
 from geomndp.experiments.registry import Table
-from geomndp.likelihood import Flow, Hutchinson
 from geomndp.model import load
 from geomndp.train import adam
 from geomndp.train.lock import hold
@@ -38,6 +36,8 @@ SHOWN = {
     "energy_km": "energy score, km",
 }
 """Metrics of a table and their headings."""
+MAX_TASKS = 200
+"""Most tasks of a kind, unless another number is asked for."""
 
 
 def train_on_table(command: Train, table: Any, network: dict[str, Any]) -> None:
@@ -99,13 +99,14 @@ def evaluate_on_table(command: Evaluate, table: Any) -> None:
     tasks: Any = command.tasks
     if tasks is None:
         tasks = _draw_tasks(command, table, models[command.name].variables, function)
+    tasks = evaluation.spread_tasks(tasks, MAX_TASKS if command.num is None else command.num)
     metrics = {}
     for number, (name, model) in enumerate(models.items()):
         folder = None if command.out is None else Path(command.out) / f"model-{number}"
         options: dict[str, Any] = {"density": _density(model, command)}
         options |= {"num_samples": command.num_samples, "directory": folder, "key": command.seed}
-        with busy(f"evaluating {name}"):
-            metrics[name] = evaluation.on_tasks(model, table, tasks, function=function, **options)
+        options["progress"] = True
+        metrics[name] = evaluation.on_tasks(model, table, tasks, function=function, **options)
     if command.figure is not None:
         from geomndp.plot import save_figure, task_comparison
 
@@ -118,18 +119,19 @@ def evaluate_on_table(command: Evaluate, table: Any) -> None:
 
 def _draw_tasks(command: Evaluate, table: Any, variables: Any, function: str) -> list[dict]:
     functions = evaluation.read_function_rows(table, variables, function)
-    kept = dict(list(functions.items())[: command.num])
     options = {"contexts": command.context, "forecast": command.forecast}
-    return evaluation.random_tasks(kept, **options, seed=command.seed)
+    return evaluation.random_tasks(functions, **options, seed=command.seed)
 
 
 def _density(model: Any, command: Evaluate) -> dict[str, Any]:
     """Options of the density of diffusion models, of a mixture too; other laws have none."""
     learnt = any(hasattr(member, "noising") for member in getattr(model, "members", (model,)))
-    if not learnt or (command.probes is None and command.route == "conditional"):
+    if not learnt:
         return {}
-    probes = {"flow": Flow(divergence=Hutchinson(probes=command.probes or 8))}
-    return {"route": command.route, **probes}
+    options: dict[str, Any] = {} if command.route == "conditional" else {"route": command.route}
+    if command.probes is not None:
+        options["flow"] = evaluation.task_flow(command.probes)
+    return options
 
 
 def as_table(metrics: dict[str, evaluation.TaskMetrics]) -> Table:

@@ -58,12 +58,14 @@ def _measure_sets(entry: Experiment, command: Reproduce, *, folder: Path, path: 
     """Measure the sets of an experiment anew, with its tables of them; resumes in the folder."""
     console = console_of_tables()
     assert entry.measure is not None
+    options = {} if command.minutes is None else {"minutes": command.minutes}
     measured = entry.measure(
         command.num,
         only=command.only,
         data=command.data,
         directory=folder,
-        log=lambda text: console.print(text, highlight=False),
+        log=lambda text: console.print(text, highlight=False, soft_wrap=True),
+        **options,
     )
     _atomic_io.write(path, json.dumps(measured, indent=1) + "\n")
     for table in entry.report(measured):

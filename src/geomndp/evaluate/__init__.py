@@ -27,6 +27,7 @@ from geomndp.evaluate.physics import field_physics
 from geomndp.evaluate.resumable import AbstractMeasurement, RunOptions, run_resumable
 from geomndp.evaluate.score_error import ScoreError, score_error
 from geomndp.evaluate.table_tasks import random_tasks, read_function_rows, spread_tasks
+from geomndp.evaluate.task_measurement import task_flow
 from geomndp.evaluate.task_metrics import TaskMetrics, compare, paired_differences
 
 __all__ = [
@@ -64,6 +65,7 @@ __all__ = [
     "score_error",
     "spread_tasks",
     "summarise",
+    "task_flow",
     "whitened",
 ]
 

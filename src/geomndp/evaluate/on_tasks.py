@@ -41,7 +41,7 @@ def on_tasks(
 
     Joint nats are those of all targets of a task together, over their number; marginal nats those
     of every value by itself, by one solve per value (of a model whose outputs are not observed
-    apart: per row, over its outputs). Densities of networks take 8 steps of the probability flow,
+    apart: per row, over its outputs). Densities of networks take 6 steps of the probability flow,
     joint ones 8 random probes. CRPS, PIT, coverage and errors are exact for Gaussian processes and
     else those of samples by the same flow. Members of a mixture are measured one by one, those
     that are exact in closed form, and weighed by the density of each context. Missing values are

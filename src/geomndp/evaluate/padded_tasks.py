@@ -12,8 +12,8 @@ from geomndp._types import Array
 from geomndp.data.transformed_outputs import inside
 from geomndp.evaluate.table_tasks import FunctionRows, TableTask
 
-MAX_SHAPES = 4
-"""Most shapes of the tasks of a table: every one is compiled."""
+MAX_SHAPES = 2
+"""Most shapes of tasks: to compile one takes as long as a hundred tasks of a small network."""
 
 
 class PaddedTasks(NamedTuple):
@@ -93,12 +93,13 @@ def without_impossible(task: TableTask, process: Any) -> TableTask:
 def similar_sizes(tasks: Sequence[TableTask], most: int = MAX_SHAPES) -> list[np.ndarray]:
     """Indices of tasks of similar numbers of context and of target points.
 
-    Those with the same powers of two stand together, apart from those with gaps or without a
-    context. While there are more than `most` groups, the smallest joins the nearest in size.
+    Those with the same powers of two stand together, apart from those with gaps. While there are
+    more than `most` groups, the smallest joins the nearest in size; tasks without a context stand
+    apart from those with one.
 
     Args:
         tasks: Tasks.
-        most: Most groups of tasks with a context.
+        most: Most groups of tasks with a context, and of those without.
 
     Returns:
         Groups of indices, by the first of each.
@@ -108,12 +109,11 @@ def similar_sizes(tasks: Sequence[TableTask], most: int = MAX_SHAPES) -> list[np
         sizes = [(max(len(part.x), 1) - 1).bit_length() for part in (task.context, task.target)]
         gappy = any(np.isnan(part.y).any() for part in (task.context, task.target))
         groups.setdefault((len(task.context.x) == 0, gappy, *sizes), []).append(number)
-    while len(groups) > most:
-        smallest = min(groups, key=lambda size: len(groups[size]))
-        others = [size for size in groups if size != smallest and size[0] == smallest[0]]
-        if not others:
-            break
-        away = [sum(abs(np.subtract(size, smallest))) for size in others]
-        nearest = others[int(np.argmin(away))]
-        groups[nearest] += groups.pop(smallest)
+    for free in (False, True):
+        sizes = [size for size in groups if size[0] == free]
+        while len(sizes) > most:
+            smallest = min(sizes, key=lambda size: len(groups[size]))
+            sizes.remove(smallest)
+            away = [sum(abs(np.subtract(size, smallest))) for size in sizes]
+            groups[sizes[int(np.argmin(away))]] += groups.pop(smallest)
     return sorted((np.sort(rows) for rows in groups.values()), key=lambda rows: rows[0])

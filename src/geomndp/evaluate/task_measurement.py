@@ -15,6 +15,7 @@ from geomndp.evaluate.padded_tasks import PaddedTasks
 from geomndp.evaluate.resumable import AbstractMeasurement
 from geomndp.evaluate.value_metrics import draw, value_metrics
 from geomndp.likelihood import Exact, Flow, Hutchinson
+from geomndp.model import Model
 from geomndp.model.mixture_posterior import evidences
 from geomndp.model.posterior import Posterior
 from geomndp.model.process_posterior import ProcessPosterior
@@ -23,11 +24,11 @@ from geomndp.samplers import Amortised
 from geomndp.samplers.problem import amortises
 from geomndp.solve import Multistep
 
-FLOW_STEPS = 8
+FLOW_STEPS = 6
 """Steps (RK4) of the probability flow of a network's density; half as many tell its error."""
 PROBES = 8
 """Random probes of the divergence of joint densities; those of single values are exact."""
-SAMPLER = Amortised(24, Multistep(stochastic=False))
+SAMPLER = Amortised(16, Multistep(stochastic=False))
 """Draws by the probability flow: the law whose density is measured."""
 
 
@@ -57,17 +58,25 @@ class TaskMeasurement(AbstractMeasurement):
 
     def __call__(self, process, items):
         """Items are padded tasks and one key per task."""
+        parts = [self.joint, self.marginal, self.values, *([self.context] if self.mixed else [])]
+        if not isinstance(process, Model):  # closed forms have most of their work in common
+            return self.each_task(process, items, parts, self.batch_size)
         results, few = {}, max(1, self.batch_size // 4)
-        parts = [(self.joint, self.batch_size), (self.marginal, few), (self.values, few)]
-        if self.mixed:
-            parts.append((self.context, self.batch_size))
-        for measure, at_once in parts:
-            results |= jax.lax.map(
-                lambda item, measure=measure: measure(_law(process, item[0]), *item),
-                items,
-                batch_size=min(at_once, len(items[1])),
-            )
+        for part in parts:  # one after the other, that memory and programs stay small
+            wide = part.__name__ in ("marginal", "values")
+            results |= self.each_task(process, items, [part], few if wide else self.batch_size)
         return results
+
+    def each_task(self, process, items, parts: list[Any], at_once: int) -> dict[str, Array]:
+        """Some answers to all tasks, `at_once` side by side."""
+
+        def answer(item):
+            law, results = _law(process, item[0]), {}
+            for part in parts:
+                results |= part(law, *item)
+            return results
+
+        return jax.lax.map(answer, items, batch_size=min(at_once, len(items[1])))
 
     def joint(self, law: AbstractPredictive, task: PaddedTasks, key) -> dict[str, Array]:
         """Log-density of all targets together, with its error."""
@@ -122,8 +131,20 @@ class TaskMeasurement(AbstractMeasurement):
             return {}
         if not isinstance(law, Posterior):
             return dict(self.density)
-        divergence = Exact() if self.exact else Hutchinson(PROBES)
-        return {"flow": Flow(steps=FLOW_STEPS, divergence=divergence), **self.density}
+        return {"flow": task_flow(None if self.exact else PROBES), **self.density}
+
+
+def task_flow(probes: int | None) -> Flow:
+    """The flow of a network's density: few steps, and the terminal law that samples start from.
+
+    Args:
+        probes: Random probes of the divergence; None for an exact one.
+
+    Returns:
+        The flow.
+    """
+    divergence = Exact() if probes is None else Hutchinson(probes)
+    return Flow(steps=FLOW_STEPS, divergence=divergence, terminal="tweedie")
 
 
 def _law(process: AbstractProcess, task: PaddedTasks) -> Any:

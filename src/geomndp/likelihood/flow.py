@@ -31,6 +31,7 @@ from geomndp.likelihood.stepwise import (
     SteppedSolve,
     exact_log_density,
     prior_log_density,
+    tweedie_log_density,
 )
 from geomndp.linalg import zero_masked
 from geomndp.predictive import LogProb
@@ -46,7 +47,11 @@ from geomndp.solve import (
     PowerTimeGrid,
 )
 
-TERMINALS = {"prior": prior_log_density, "exact": exact_log_density}
+TERMINALS = {
+    "prior": prior_log_density,
+    "tweedie": tweedie_log_density,
+    "exact": exact_log_density,
+}
 AnyDynamics = TypeVar("AnyDynamics", bound=AbstractDynamics)
 # A fixed-step solver that is not listed counts as first order, which never understates its error.
 ORDERS = {Euler: 1, Heun: 2, RK4: 4}
@@ -63,7 +68,8 @@ class Flow(eqx.Module):
         steps: Number of steps, at least 2; those of the error estimate are half as many.
         time_grid: Where the diffusion times lie.
         divergence: Exact, or estimated by random probes.
-        terminal: Law at time 1: "prior", the limiting law, or "exact", the true noised law, which
+        terminal: Law at time 1: "prior", the limiting law; "tweedie", that law about the mean that
+            is left at time 1, from which samples are drawn; or "exact", the true noised law, which
             exact scores alone know.
 
     Example:

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from geomndp._types import Array, Float, Int, Outputs, Scalar
+from geomndp.linalg import zero_masked
 from geomndp.solve import (
     AbstractDynamics,
     AbstractFixedStepSolver,
@@ -136,6 +137,26 @@ def prior_log_density(dynamics: AbstractDynamics) -> TerminalLogDensity:
         Values (n, p) -> log-density in nats.
     """
     return lambda y: dynamics.noising.prior_log_prob(dynamics.x, y, dynamics.mask)
+
+
+def tweedie_log_density(dynamics: AbstractDynamics) -> TerminalLogDensity:
+    r"""Log-density of the limiting law about the mean that is left at time one.
+
+    $N(m + \sigma u(m), K)$: Tweedie's formula at y = m gives the mean $m + a (E[y_0] - m)$ of the
+    noised law. It is the law from which `Amortised` draws; on a manifold it is the limiting law.
+
+    Args:
+        dynamics: Free points.
+
+    Returns:
+        Values (n, p) -> log-density in nats.
+    """
+    noising = dynamics.noising
+    if not noising.manifold.flat:
+        return prior_log_density(dynamics)
+    one = jnp.ones((), dtype=dynamics.x.dtype)
+    shift = zero_masked(noising.sigma(one) * dynamics.u(one, dynamics.mean()), dynamics.mask)
+    return lambda y: noising.prior_log_prob(dynamics.x, y - shift, dynamics.mask)
 
 
 def exact_log_density(dynamics: AbstractDynamics) -> TerminalLogDensity:

@@ -11,7 +11,7 @@ from geomndp.auto import TrainingPlan
 from geomndp.cli import main
 from geomndp.experiments.own_data import measure as module
 from geomndp.experiments.own_data.experiment import EXPERIMENT
-from geomndp.experiments.own_data.measure import few_tasks, measure, step_seconds
+from geomndp.experiments.own_data.measure import measure, step_seconds
 from geomndp.experiments.own_data.published import published_processes
 
 from .helper import write_set
@@ -55,7 +55,7 @@ def test_measured_once_and_read_after(tmp_path, quick_fit, monkeypatch):
     assert set(entry["gains"]) == {"gp", "linear_gaussian_gp"}
     assert measure(2, log=lambda text: None, **options) == results and calls == [0.5]
     tables = EXPERIMENT.report(json.loads(json.dumps(results)))
-    assert tables[0].rows[0][:2] == ("sines", "9") and len(tables[1].rows) == 2 * (3 + 2)
+    assert tables[0].rows[0][:2] == ("sines", "9") and len(tables[1].rows) == 2 * 3
     (figure,) = EXPERIMENT.figures(results, tmp_path, None)
     assert figure.exists()
 
@@ -75,12 +75,6 @@ def test_tracks_train_as_long_as_the_time_allows(tmp_path, monkeypatch):
         text = module.fit_tracks(plan, tmp_path / "fit", 1.0)
     assert trained == [2, 22, 544, 544] and "544 steps" in text
     assert clock[0] - 55.4 <= 60
-
-
-def test_few_tasks_are_the_first_of_every_kind():
-    tasks = [{"kind": kind, "number": number} for number, kind in enumerate("aabba")]
-    assert [task["number"] for task in few_tasks(tasks, 1)] == [0, 2]
-    assert len(few_tasks(tasks, 9)) == 5
 
 
 def test_sets_that_are_not_there_are_refused(tmp_path, capsys):

@@ -70,18 +70,27 @@ def measure(
     measured = {}
     for name, function_set in sets.items():
         log(f"{name}: {len(function_set.train)} training functions")
-        measured[name] = measure_set(function_set, directory / name, num=num, minutes=minutes)
+        options = {"num": num, "minutes": minutes, "log": log}
+        measured[name] = measure_set(function_set, directory / name, **options)
     return {"sets": measured}
 
 
-def measure_set(function_set: FunctionSet, directory: Path, *, num: int, minutes: float) -> dict:
+def measure_set(
+    function_set: FunctionSet,
+    directory: Path,
+    *,
+    num: int,
+    minutes: float,
+    log: Callable[[str], object] = print,
+) -> dict:
     """Fit one set and evaluate it; what was finished is read from the folder.
 
     Args:
         function_set: The set.
         directory: Its folder of results.
-        num: At most so many tasks of every kind.
+        num: At most so many tasks of every kind, evenly spread over functions.
         minutes: Time of the fit.
+        log: Callback for progress messages.
 
     Returns:
         Metrics by model and kind, paired gains, seconds, and how often the tasks were run.
@@ -90,13 +99,15 @@ def measure_set(function_set: FunctionSet, directory: Path, *, num: int, minutes
     if path.exists():
         return files.read(path)
     processes, seconds, report = fit_set(function_set, directory, minutes)
-    tasks = few_tasks(function_set.tasks, num)
+    log(f"{function_set.name}: fitted in {seconds[OURS]:.0f} s; {report}")
+    tasks = evaluate.spread_tasks(function_set.tasks, num)
     runs = _count_run(directory / "runs.json", num)
     metrics, evaluation = {}, {}
     for name, process in processes.items():
         start = time.monotonic()
         metrics[name] = evaluate_process(process, function_set, tasks, directory / name / str(num))
         evaluation[name] = round(time.monotonic() - start, 1)
+        log(f"{function_set.name}: {name}, {len(tasks)} tasks in {evaluation[name]:.0f} s")
     result = {
         "functions": len(function_set.train),
         "runs": runs,
@@ -169,27 +180,8 @@ def _baselines(function_set: FunctionSet) -> dict[str, AbstractProcess]:
     return published_processes(function_set)
 
 
-def few_tasks(tasks: Sequence[dict[str, Any]], num: int) -> list[dict[str, Any]]:
-    """The first tasks of every kind.
-
-    Args:
-        tasks: Tasks.
-        num: Most tasks per kind.
-
-    Returns:
-        Tasks in their order.
-    """
-    counts: dict[str, int] = {}
-    kept = []
-    for task in tasks:
-        counts[task["kind"]] = counts.get(task["kind"], 0) + 1
-        if counts[task["kind"]] <= num:
-            kept.append(task)
-    return kept
-
-
 def evaluate_process(
-    process: AbstractProcess, function_set: FunctionSet, tasks: list[dict], directory: Path
+    process: AbstractProcess, function_set: FunctionSet, tasks: Sequence, directory: Path
 ) -> TaskMetrics:
     """Metrics of one process on the tasks of a set; exact processes in double precision."""
     options = function_set.options
@@ -198,9 +190,10 @@ def evaluate_process(
     if options["codomain"] == "real":
         scale = function_set.training_table[outputs].std(ddof=0).to_numpy()
     names = {name: options[name] for name in ("function", "inputs", "outputs", "codomain")}
+    kept = {"directory": directory, "progress": True}
     with jax.enable_x64(isinstance(process, ProcessModel | AzimuthalGP)):
         return evaluate.on_tasks(
-            process, function_set.table, tasks, **names, scale=scale, key=SEED, directory=directory
+            process, function_set.table, tasks, **names, scale=scale, key=SEED, **kept
         )
 
 

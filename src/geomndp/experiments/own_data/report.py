@@ -87,20 +87,24 @@ def published_joint(entry: dict[str, Any]) -> tuple[str, float] | None:
 
 
 def metrics_table(sets: dict[str, dict]) -> Table:
-    """One row per set, kind and model: our own, and those that the folder publishes."""
+    """One row per set, kind and model: those measured, and others that the folder publishes."""
     rows = []
     for name, entry in sets.items():
-        for kind, ours in entry["models"][OURS]["kinds"].items():
-            for label, model in entry["models"].items():
+        measured = entry["models"]
+        others = {k: model for k, model in entry["published"].items() if k not in measured}
+        for kind, ours in measured[OURS]["kinds"].items():
+            for label, model in measured.items():
                 found = model["kinds"][kind]
                 cells = [_pair(found, metric) for metric in PUBLISHED]
-                rows.append((name, f"{kind}, {ours['tasks']}", label, *cells))
-            for label, model in entry["published"].items():
+                seconds = f"{model['fit_seconds']:.0f}"
+                rows.append((name, f"{kind}, {ours['tasks']}", label, *cells, seconds))
+            for label, model in others.items():
                 found = model["kinds"].get(kind, {})
                 cells = [_number(_published(found, metric)) for metric in PUBLISHED]
-                rows.append((name, kind, f"{label}, published", *cells))
+                seconds = f"{model['seconds']:.0f}"
+                rows.append((name, kind, f"{label}, published", *cells, seconds))
     header = ("set", "tasks", "model", "joint nats", "marginal nats", "CRPS or energy score")
-    header += ("cover 90 %", "RMSE or error")
+    header += ("cover 90 %", "RMSE or error", "s to fit")
     return Table("All sets and kinds of tasks", header, rows)
 
 
