@@ -14,6 +14,12 @@ from jax.extend.core import jaxprs_in_params
 from geomndp import kernels, noising, score, solve
 from geomndp.gp import GP
 
+
+def slow_but(fast, names):
+    """Parameters of a test, all but a few of them slow."""
+    return [pytest.param(name, marks=() if name in fast else pytest.mark.slow) for name in names]
+
+
 SE, White = kernels.SquaredExponential, kernels.White
 DTYPES = (jnp.float64, jnp.float32)
 N = 5  # points in most tests: one size, so that compiled operations are shared
@@ -52,6 +58,8 @@ KERNELS = {
 }
 SCALAR = tuple(name for name, case in KERNELS.items() if case.kernel.dim == 1)
 KINDS = ("white", "se", "diagonal", "curl-free")  # one for each structure of a Gram operator
+# With kernels of kernels: all that one can see of a kernel who knows its Gram operator alone.
+STRUCTURES = (*KINDS, "product", "field-nugget", "field-sum")
 
 SCHEDULES = {
     "linear": noising.LinearSchedule(0.0, 10.0),

@@ -1,8 +1,11 @@
 """Strict numerics for every test: float64, no silent promotion, shapes checked at each call."""
 
 import gc
+import json
 import os
 import random
+import subprocess
+import sys
 from pathlib import Path
 
 # Before jax and numpy start their thread pools: the two test workers share the cores.
@@ -24,16 +27,20 @@ import jax.random as jr
 import pytest
 from jaxtyping import install_import_hook
 
+from .mlir_contexts import share_contexts
+
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
+jax.config.update("jax_traceback_in_locations_limit", 0)  # no line numbers in programs
+share_contexts()
 
 # Never uninstalled: geomndp loads its layers lazily, so modules are still imported inside tests.
 install_import_hook("geomndp", "beartype.beartype")
 
 
 MAPS = Path("/proc/self/maps")
-MANY_MAPS = 10_000
+MANY_MAPS = 20_000
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -53,6 +60,33 @@ def pytest_collection_finish():
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 20, 20)
+
+
+@pytest.fixture(scope="session")
+def page_server():
+    """A process that runs pages: page_server.py."""
+    command = [sys.executable, "-W", "error", str(Path(__file__).with_name("page_server.py"))]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, **pipes) as server:
+        yield server
+        server.stdin.close()
+
+
+@pytest.fixture
+def run_page(page_server, tmp_path):
+    """A function that runs code in the test's folder, as a script of its own would, and returns
+    what it prints.
+    """
+
+    def run(code: str) -> str:
+        (tmp_path / "page.py").write_text(code, encoding="utf-8")
+        page_server.stdin.write(f"{tmp_path}\n")
+        page_server.stdin.flush()
+        answer = json.loads(page_server.stdout.readline())
+        assert answer["failure"] is None, answer["failure"]
+        return answer["output"]
+
+    return run
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from .cases import slow_but
 from .commands import commands
 from .quick_commands import run_quickly
 
@@ -49,19 +50,17 @@ def blocks(page: str) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_code_runs(page, tmp_path, monkeypatch):
+# Their calls are those of the README's example, of examples/ and of other tests.
+SLOW = {f"tutorials/{name}.md" for name in ("scalar", "own_data", "known_world")}
+SLOW |= {f"extend/{name}.md" for name in ("baseline", "manifold")}
+
+
+@pytest.mark.parametrize("page", slow_but([page for page in PAGES if page not in SLOW], PAGES))
+def test_code_runs(page, run_page, tmp_path, monkeypatch):
     """Python code first, then the commands, which read what it wrote."""
     code = blocks(page)
     assert code
-    script = tmp_path / "page.py"
-    script.write_text("\n".join(code), encoding="utf-8")
-    command = [sys.executable, "-W", "error", script.name]
-    # Extension pages compile much and compute little.
-    quick = "--xla_backend_optimization_level=0" if page.startswith("extend/") else ""
-    env = {**os.environ, "XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} {quick}"}
-    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    run_page("\n".join(code))
     monkeypatch.chdir(tmp_path)
     run_quickly(commands(DOCS / page), files_exist=True)
 

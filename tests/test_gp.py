@@ -12,7 +12,18 @@ from numpy.testing import assert_allclose
 from geomndp.gp import GP
 from geomndp.kernels import CurlFree, Diagonal, Matern52, SquaredExponential, White
 
-from .cases import KERNELS, KINDS, N, compilations, inputs, largest, normal, unchecked
+from .cases import (
+    KERNELS,
+    KINDS,
+    STRUCTURES,
+    N,
+    compilations,
+    inputs,
+    largest,
+    normal,
+    slow_but,
+    unchecked,
+)
 
 M = N  # observed points
 MASK = jnp.asarray([1.0, 0.0, 1.0, 0.0, 1.0])
@@ -25,7 +36,7 @@ def mean(x):
     return 0.5 - x**2
 
 
-@pytest.fixture(params=KERNELS)
+@pytest.fixture(params=slow_but(STRUCTURES, KERNELS))
 def kernel(request):
     return KERNELS[request.param].kernel
 

@@ -13,7 +13,20 @@ from geomndp import linalg
 from geomndp.kernels import Diagonal, Periodic, SquaredExponential, White
 from geomndp.linalg import DiagonalGram, MatrixGram, apply, jitter, per_output, zero_masked
 
-from .cases import DTYPES, KERNELS, KINDS, SCALAR, N, inputs, largest, matrix_of, normal, operands
+from .cases import (
+    DTYPES,
+    KERNELS,
+    KINDS,
+    SCALAR,
+    STRUCTURES,
+    N,
+    inputs,
+    largest,
+    matrix_of,
+    normal,
+    operands,
+    slow_but,
+)
 
 MASK = jnp.asarray([1.0, 0.0, 1.0, 1.0, 0.0])
 
@@ -30,7 +43,7 @@ CHANGES = {
 }
 
 
-@pytest.fixture(params=KERNELS)
+@pytest.fixture(params=slow_but(STRUCTURES, KERNELS))
 def case(request):
     return KERNELS[request.param]
 
@@ -129,7 +142,7 @@ def test_no_mask_is_a_mask_of_ones(case, getkey):
     assert zero_masked(v, None) is v
 
 
-@pytest.mark.parametrize("first", SCALAR)
+@pytest.mark.parametrize("first", slow_but(STRUCTURES, SCALAR))
 def test_hadamard(first, getkey):
     x = inputs(N, key=getkey())
     second = SquaredExponential(0.8, 1.2)

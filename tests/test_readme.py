@@ -1,8 +1,6 @@
 """The README's example runs as it is printed."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 README = Path(__file__).parents[1] / "README.md"
@@ -15,12 +13,10 @@ def example(page: Path) -> str:
     return block
 
 
-def test_example_runs(tmp_path):
-    command = [sys.executable, "-c", example(README)]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+def test_example_runs(run_page, tmp_path):
+    printed = run_page(example(README))
     assert (tmp_path / "posterior.png").stat().st_size > 1000
-    assert len(done.stdout.splitlines()) == 2
+    assert len(printed.splitlines()) == 2
 
 
 def test_home_page_shows_the_same_example():

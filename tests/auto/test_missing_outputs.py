@@ -56,7 +56,7 @@ def test_a_complete_table_knows_no_groups(stations):
     assert one.model.score.num_groups == 1 and one.data.functions.mask.ndim == 2
 
 
-@pytest.mark.parametrize("symmetry", ["none", "translation"])
+@pytest.mark.parametrize("symmetry", ["none", pytest.param("translation", marks=pytest.mark.slow)])
 def test_from_a_table_with_gaps_to_a_posterior(stations, symmetry, tmp_path):
     plan = build(stations, symmetry=symmetry, **NAMES, **TINY)
     model, _ = fit(plan, steps=3, key=0, quiet=True)

@@ -38,7 +38,9 @@ def fitted(plan):
     return model
 
 
-@pytest.fixture(scope="module", params=["translation", "none"])
+@pytest.fixture(
+    scope="module", params=["translation", pytest.param("none", marks=pytest.mark.slow)]
+)
 def periodic(request, stations):
     options = {"covariates": ["elev"], "periodic": {"hour": 24}}
     return fitted(plan_of(stations, request.param, **options))

@@ -139,12 +139,15 @@ def test_tracks_on_a_map(run_json, run):
 
 def test_times_count_from_an_origin(run_json):
     """A storm first seen a day after it was born, and one that was never seen."""
-    columns = "--columns time=ISO_TIME lat=LAT lon=LON"
+    columns = "--columns time=ISO_TIME lat=LAT lon=LON --obs-std 20"
     for command in (f"condition tracks fixes.csv {columns}", "sample tracks"):
-        found = run_json(f"{command} --targets 1:1.5:0.5 {FEW} --origin 2031-09-11T01:00+01:00")
+        found = run_json(f"{command} --targets 1:2:0.25 {FEW} --origin 2031-09-11T01:00+01:00")
         assert sorted({row["time"][:16] for row in found}) == [
             "2031-09-12T00:00",
+            "2031-09-12T06:00",
             "2031-09-12T12:00",
+            "2031-09-12T18:00",
+            "2031-09-13T00:00",
         ]
 
 

@@ -41,7 +41,11 @@ def command(name, archive, *more):
     return ["train", name, *sizes, *options, *data, *more]
 
 
-@pytest.mark.parametrize("name", KINDS)
+# Fields are trained by the test below, too.
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=pytest.mark.slow if n.startswith("vector") else ()) for n in KINDS],
+)
 def test_train_and_go_on(name, archive, tmp_path, capsys):
     """Two steps; the same command finds them done, and the log has each once."""
     arguments = command(name, archive, "--steps", "2", "--out", str(tmp_path))

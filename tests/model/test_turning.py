@@ -18,12 +18,14 @@ from geomndp.noising import LinearSchedule, OrnsteinUhlenbeck
 from geomndp.score import NetworkScore
 from geomndp.solve import ConditionalDynamics, Heun
 
+from ..cases import quick
 from ..nets.steerable import STEERABLE, awake
-from ..samplers.helper import hurried, noise_for, run_with
+from ..samplers.helper import noise_for, run_with
 
 BOUNDS = {"float32": 1e-3, "float64": 1e-8}
-SAMPLERS = {"amortised": samplers.Amortised(3), "langevin": samplers.Langevin(2, 1)}
+SAMPLERS = {"amortised": samplers.Amortised(2), "langevin": samplers.Langevin(1, 1)}
 M = 4
+slow = pytest.mark.slow
 # Covariates ("-side") belong to their locations and need no test of their own here.
 FAST = ("plane-vector-float32", "space-tensor-float64")
 CASES = [
@@ -31,7 +33,7 @@ CASES = [
     for name in STEERABLE
     if not name.endswith("-side")
     for dtype in BOUNDS
-    for mark in [() if f"{name}-{dtype}" in FAST else pytest.mark.slow]
+    for mark in [() if f"{name}-{dtype}" in FAST else slow]
 ]
 
 
@@ -68,6 +70,7 @@ def test_samples_and_likelihoods_turn(name, dtype, getkey):
         seen = samplers.Observations(x[:observed], y[:observed], noise, False)
         return samplers.Problem(model.noising, model.score, x[observed:], seen, model.t_min)
 
+    @quick
     def run(x, y, noises, probe):
         """A prior sample, a posterior sample, and a divergence estimate of the likelihood."""
         prior = run_with(SAMPLERS["amortised"].program(problem(x, y, 0)), noises[0])
@@ -81,14 +84,13 @@ def test_samples_and_likelihoods_turn(name, dtype, getkey):
         [tuple(z.astype(dtype) for z in group) for group in noise_for(program, key=getkey())]
         for program in programs
     ]
-    plain = hurried(run, x, y, noises, probe)
+    plain = run(x, y, noises, probe)
 
     def turn(v):
         return jax.vmap(lambda v: g.act_on_outputs(v, net.field_type))(v.reshape(-1, *v.shape[-2:]))
 
     turned = jax.tree.map(lambda z: turn(z).reshape(z.shape), noises)
-    moved = hurried(
-        run,
+    moved = run(
         g.act_on_inputs(x),
         g.act_on_outputs(y, net.field_type),
         turned,
@@ -113,7 +115,7 @@ class Fixed(Hutchinson):
         return self.directions
 
 
-@pytest.mark.parametrize("shape", ["finer", "scattered", "one"])
+@pytest.mark.parametrize("shape", [pytest.param("finer", marks=slow), "scattered", "one"])
 def test_unseen_places(shape, getkey):
     _, model = make("plane-vector", "float32", getkey())
     side = {"finer": 7, "scattered": 4, "one": 1}[shape]

@@ -1,5 +1,6 @@
 """The networks that every check runs on; a new one joins the list."""
 
+import functools
 from typing import NamedTuple
 
 import equinox as eqx
@@ -65,7 +66,13 @@ def awake(name, *, key, **options):
     def fill(leaf):
         return jnp.asarray(0.4 * rng.standard_normal(leaf.shape), leaf.dtype)
 
-    return jax.tree.map(fill, eqx.filter_eval_shape(fresh, name, **options))
+    return jax.tree.map(fill, shapes_of(name, **options))
+
+
+@functools.cache
+def shapes_of(name, **options):
+    """A new network without values."""
+    return eqx.filter_eval_shape(fresh, name, **options)
 
 
 def draw(n=7, d=2, p=1, *, key, dtype="float64", masked=2):

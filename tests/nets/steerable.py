@@ -1,5 +1,7 @@
 """The equivariant networks that every check of symmetry runs on; a new one joins the list."""
 
+import functools
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -63,14 +65,22 @@ def awake(name, *, key, **options):
     def fill(leaf):
         return jnp.asarray(0.4 * rng.standard_normal(leaf.shape), leaf.dtype)
 
-    return jax.tree.map(fill, eqx.filter_eval_shape(fresh, name, **options))
+    return jax.tree.map(fill, shapes_of(name, **options))
 
 
-def draw(net, *, key, grid=False, masked=2, n=27):
-    """Values at n random locations within reach of each other, or on a regular grid."""
+@functools.cache
+def shapes_of(name, **options):
+    """A new network without values."""
+    return eqx.filter_eval_shape(fresh, name, **options)
+
+
+def draw(net, *, key, grid=False, masked=2, n=None):
+    """Values at n random locations within reach of each other, or on a regular grid of as many."""
     rng, d = random(key), net.field_type.dim
+    side = 3 if d == 3 else 5
+    n = side**d if n is None else n
     if grid:
-        axis = np.arange(round(n ** (1 / d)) + 1e-9) * 0.6
+        axis = np.arange(side) * 0.6
         x = np.stack(np.meshgrid(*[axis] * d), axis=-1).reshape(-1, d)
     else:
         x = rng.uniform(-1.2, 1.2, size=(n, d))

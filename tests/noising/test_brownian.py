@@ -19,7 +19,7 @@ N = 5
 
 def test_points_move_by_their_own_times():
     """Legendre polynomials of the cosine of the angle have mean exp(-l (l + 1) s / 2)."""
-    t, draws = jnp.asarray([0.0, 5e-4, 0.05, 0.3, 1.0]), 20_000
+    t, draws = jnp.asarray([0.0, 5e-4, 0.05, 0.3, 1.0]), 4000
     x = inputs(N, key=jr.key(0))
     y0 = SPHERE.prior_sample(x, key=jr.key(1))
     noised = jax.jit(jax.vmap(lambda key: SPHERE.perturb(t, x, y0, key=key)))(
@@ -44,8 +44,19 @@ def test_target_is_the_exact_score():
     assert_allclose(-xi[1:], SPHERE.sigma(t[1:])[:, None] * score, rtol=1e-12)
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=["float64", "float32"])
-@pytest.mark.parametrize("manifold", [Sphere(2), SO3(), Torus(2)], ids=["sphere", "so3", "torus"])
+MANIFOLDS = {"sphere": Sphere(2), "so3": SO3(), "torus": Torus(2)}
+FAST = ("sphere-float32", "so3-float64", "torus-float32")
+
+
+@pytest.mark.parametrize(
+    ("manifold", "dtype"),
+    [
+        pytest.param(manifold, dtype, id=id_, marks=() if id_ in FAST else pytest.mark.slow)
+        for name, manifold in MANIFOLDS.items()
+        for dtype in DTYPES
+        for id_ in [f"{name}-{jnp.dtype(dtype)}"]
+    ],
+)
 def test_masked_rows_are_zero_and_all_is_finite(manifold, dtype, getkey):
     noising = Brownian(manifold, SPHERE.schedule)
     x, mask = inputs(N, key=getkey(), dtype=dtype), jnp.asarray([1, 1, 0, 1, 0], dtype=dtype)
@@ -68,7 +79,7 @@ def test_masked_rows_are_zero_and_all_is_finite(manifold, dtype, getkey):
 
 def test_moves_compose():
     """Noise for one time and then another is noise for their sum, in law: first harmonics."""
-    draws, x = 20_000, jnp.zeros((20_000, 1))
+    draws, x = 4000, jnp.zeros((4000, 1))
     y0 = jnp.broadcast_to(jnp.asarray([0.0, 0.0, 1.0]), (draws, 3))
     keys = jr.split(jr.key(0), 2)
     y = SPHERE.transition(jnp.asarray(0.4), x, y0, jr.normal(keys[0], y0.shape))

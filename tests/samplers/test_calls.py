@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 from geomndp import law, samplers
 from geomndp.score import AbstractScore
 
-from ..cases import compilations
+from ..cases import compilations, slow_but
 from .helper import SAMPLERS, SHORT, case, hurried, noise_for, run_with
 
 
@@ -106,7 +106,7 @@ def test_one_compilation_per_shape_and_bits_by_key(name):
     assert float(jnp.std(first.y, axis=0).min()) > 0
 
 
-@pytest.mark.parametrize("name", ["amortised", "moment-matching", "kinetic"])
+@pytest.mark.parametrize("name", slow_but(("amortised", "moment-matching"), SHORT))
 def test_single_precision(name):
     """Same noise, rounded: the same samples but for rounding."""
     problem = case("nugget", key=jr.key(0)).problem

@@ -6,6 +6,7 @@ import pytest
 
 from geomndp import law
 
+from ..cases import slow_but
 from .helper import SAMPLERS, case, hurried, shift, z_scores
 
 SAMPLES = 2**12
@@ -31,12 +32,16 @@ def check(name: str, problem) -> None:
         assert float(jnp.max(jnp.abs(score))) < 4.5
 
 
-@pytest.mark.parametrize("name", SAMPLERS)
+# Others differ from one of these in its rule, its scheme or its linear solver alone.
+FAST = ("amortised", "flow", "moment-matching", "langevin-path", "kinetic", "repaint")
+
+
+@pytest.mark.parametrize("name", slow_but(FAST, SAMPLERS))
 def test_smooth_limit_mean_and_repeated_inputs(name):
     check(name, case("nugget", key=jr.key(0), repeats=True, mean=shift).problem)
 
 
-@pytest.mark.parametrize("name", BLOCK)
+@pytest.mark.parametrize("name", slow_but(("langevin-inner",), BLOCK))
 def test_vector_fields(name):
     check(name, case("fields-white", n=5, key=jr.key(1)).problem)
 
@@ -46,17 +51,22 @@ def test_observation_noise(name):
     check(name, case("white", noise=0.1, key=jr.key(2)).problem)
 
 
-@pytest.mark.parametrize("name", BLOCK)
+@pytest.mark.parametrize("name", slow_but(("moment-matching",), BLOCK))
 def test_observation_noise_with_a_smooth_limit(name):
     check(name, case("fields", noise=0.1, n=4, key=jr.key(2)).problem)
 
 
-@pytest.mark.parametrize("name", ["amortised", "moment-matching", "kinetic", "repaint"])
+@pytest.mark.parametrize(
+    "name",
+    slow_but(("amortised", "kinetic"), ["amortised", "moment-matching", "kinetic", "repaint"]),
+)
 def test_no_observations(name):
     check(name, case("nugget", m=0, n=4, key=jr.key(4)).problem)
 
 
-@pytest.mark.parametrize("name", ["amortised", "langevin-inner", "repaint"])
+@pytest.mark.parametrize(
+    "name", slow_but(("langevin-inner",), ["amortised", "langevin-inner", "repaint"])
+)
 def test_one_observation_one_target(name):
     check(name, case("nugget", m=1, n=1, key=jr.key(5)).problem)
 

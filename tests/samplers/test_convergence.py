@@ -1,5 +1,7 @@
 """Distance to the exact posterior: the bars of few evaluations, and the limit of many steps."""
 
+import itertools
+
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
@@ -8,6 +10,7 @@ from scipy.linalg import solve_continuous_lyapunov
 
 from geomndp import law, samplers, solve
 
+from ..cases import slow_but
 from .helper import EPS, case, exact_kl, hurried
 
 # Sampler, evaluations, KL: what is asked of joint scores (a vector-Jacobian product counts as two)
@@ -37,20 +40,28 @@ def tasks():
     return [case(n=50, key=key, width=2.0) for key in jr.split(jr.key(0), 3)]
 
 
-@pytest.mark.parametrize("name", BARS)
+FEW = ("langevin-260", "kinetic-260", "moment-matching-260", "amortised-50", "flow-41")
+
+
+@pytest.mark.parametrize("name", slow_but(FEW, BARS))
 def test_bars(name, tasks):
     sampler, evaluations, bar = BARS[name]
     assert sampler.program(tasks[0].problem).evaluations <= evaluations
     assert exact_kl(sampler, *tasks) < bar
 
 
-@pytest.mark.parametrize("limit", ["white", "nugget"])
-@pytest.mark.parametrize("name", CONVERGED)
-def test_many_steps_reach_the_posterior(name, limit):
+FAST = (("amortised", "white"), ("moment-matching", "white"), ("kinetic", "nugget"))
+
+
+@pytest.mark.parametrize(
+    "both", slow_but(FAST, list(itertools.product(CONVERGED, ("white", "nugget")))), ids="-".join
+)
+def test_many_steps_reach_the_posterior(both):
+    name, limit = both
     assert exact_kl(CONVERGED[name], case(limit, key=jr.key(0))) < 2e-3
 
 
-@pytest.mark.parametrize("name", ["moment-matching", "kinetic"])
+@pytest.mark.parametrize("name", slow_but(("kinetic",), ["moment-matching", "kinetic"]))
 def test_many_steps_reach_the_posterior_of_noisy_vector_fields(name):
     assert exact_kl(CONVERGED[name], case("fields", n=4, noise=0.1, key=jr.key(1))) < 2e-3
 

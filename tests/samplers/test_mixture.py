@@ -8,6 +8,7 @@ from geomndp import noising, samplers, score
 from geomndp.gp import GP
 from geomndp.kernels import SquaredExponential, White
 
+from ..cases import quick
 from .helper import EPS, SCHEDULE, hurried
 
 PROCESSES = tuple(GP(SquaredExponential(length), noise=0.05**2) for length in (0.25, 1.0))
@@ -33,15 +34,17 @@ def share(problem, y=None):
 
 
 def test_amortised_finds_the_probabilities():
-    count = 2048
+    count = 512
 
-    def compare(problem):
+    @quick
+    def compare(key):
+        problem = make_problem(key)
         y = samplers.Amortised().draw(problem, key=jr.key(1), num_samples=count).y
         shares = jax.vmap(lambda y: share(problem, y))(y)
         return share(problem), jnp.mean(shares), jnp.std(shares) / count**0.5
 
     for key in jr.split(jr.key(0), 3):
-        truth, found, error = hurried(compare, make_problem(key))
+        truth, found, error = compare(key)
         assert 0.05 < float(truth) < 0.95
         assert abs(float(found - truth)) < 4 * float(error)
 

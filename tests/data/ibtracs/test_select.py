@@ -163,6 +163,7 @@ def test_a_fetched_file_is_verified_by_its_own_record(tmp_path):
         ibtracs.fetch("XX", folder=tmp_path, downloader=downloader)
 
 
+@pytest.mark.slow
 def test_the_real_archive(archive):
     """Counts of the archive's own notes, and the tracks that were derived from it elsewhere."""
     assert archive.report.kept == archive.report.rows == 439_238
@@ -179,7 +180,7 @@ def test_the_real_archive(archive):
         assert_allclose(mine.y, to_unit(lat, lon), atol=1e-6)
 
 
-def test_the_sample_in_the_official_layout(archive):
+def test_the_sample_in_the_official_layout(archive_folder):
     (file, *_) = ibtracs.locate()
     sample = ibtracs.read(file.parent / "ibtracs_sample.csv", columns=("storm_dir",))
     assert (len(sample), sample.report.kept, sample.report.rows) == (34, 629, 629)

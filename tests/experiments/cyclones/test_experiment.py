@@ -64,6 +64,7 @@ def test_measures_of_the_exact_law(exact, parts):
     assert_allclose(found.log_prob, float(jnp.mean(logs)), atol=0.1)
 
 
+@pytest.mark.slow
 def test_training_runs_and_lowers_the_loss(parts):
     model = cyclones.make_model("cyclones/ibtracs", key=jr.key(0), **TINY)
     generator = cyclones.tracks_generator("cyclones/ibtracs", parts.train, 16)

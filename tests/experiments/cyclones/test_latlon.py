@@ -103,6 +103,7 @@ def test_log_density_of_an_exact_law(model, tracks):
     assert float(jnp.max(found.solver_error)) < 0.1
 
 
+@pytest.mark.slow
 def test_training_lowers_the_loss(model, tracks):
     """Where all storms are at one place, which is soon learnt."""
     here = tracks.take(np.zeros(8, dtype=int))
