@@ -18,7 +18,7 @@ from _table import markdown
 
 from geomndp import Model
 from geomndp.kernels import AbstractKernel, SquaredExponential, White
-from geomndp.model import stepping
+from geomndp.model import stretches
 from geomndp.noising import LinearSchedule, OrnsteinUhlenbeck
 from geomndp.samplers import Amortised
 from geomndp.score import AbstractScore
@@ -43,7 +43,7 @@ def seconds(kernel: AbstractKernel, points: int, steps: int, stretch: float) -> 
     """Seconds of a request for one sample, compiled before."""
     model = Model(OrnsteinUhlenbeck(kernel, LinearSchedule(0.0, 10.0)), Shrinking())
     x, sampler = np.linspace(-1, 1, points)[:, None], Amortised(steps)
-    stepping.STRETCH_SECONDS = stretch
+    stretches.STRETCH_SECONDS = stretch
     took = []
     for _ in range(3):
         start = time.perf_counter()

@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from geomndp import load
 from geomndp.cli.geojson import cut
 from geomndp.geometry.geodesy import to_unit
-from geomndp.model import execute
+from geomndp.model import sampling
 from geomndp.samplers import Amortised, MomentMatching
 
 FEW = "--num-samples 3 --steps 2"
@@ -188,7 +188,7 @@ def test_a_line_is_cut_on_its_great_circle(end):
 
 def test_samples_in_blocks(run, monkeypatch):
     """No sample is a copy of another, whichever block it is in."""
-    monkeypatch.setattr(execute, "BLOCK_POINTS", {"cpu": 6})
+    monkeypatch.setattr(sampling, "BLOCK_POINTS", {"cpu": 6})
     code, out, _ = run("sample mast --targets 0:6:3 --num-samples 3 --steps 2")
     values = pd.read_csv(StringIO(out))
     assert code == 0 and list(values["sample"]) == [0, 0, 0, 1, 1, 1, 2, 2, 2]

@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 import geomndp as gn
-from geomndp.model import execute, stepping
-from geomndp.model.execute import draw
+from geomndp.model import sampling, stretches
+from geomndp.model.sampling import draw
 
 SMOOTH = gn.kernels.SquaredExponential(1.0) + gn.kernels.White(0.05)
 LIMITS = {"smooth": SMOOTH, "white": gn.kernels.White()}
@@ -37,18 +37,18 @@ def posterior(limit: str):
 def test_stretches_factorise_nothing_and_draw_the_same(name, limit, monkeypatch):
     law, sampler, x = posterior(limit), SAMPLERS[name], np.linspace(-1, 1, 5)[:, None]
     expected = draw(sampler, law.problem(jnp.asarray(x)), jr.key(1), 2)
-    made, found = {}, execute.program
+    made, found = {}, sampling.program
 
     def noted(fn, *args):
         made[fn] = found(fn, *args)
         return made[fn]
 
-    monkeypatch.setattr(execute, "program", noted)
-    monkeypatch.setattr(stepping, "STRETCH_SECONDS", 0.0)
+    monkeypatch.setattr(sampling, "program", noted)
+    monkeypatch.setattr(stretches, "STRETCH_SECONDS", 0.0)
     samples = law.sample_info(x, key=jr.key(1), num_samples=2, sampler=sampler)
     assert_allclose(samples.y, expected.y, rtol=1e-6, atol=1e-8)
     assert_allclose(samples.info.evaluations, expected.info.evaluations)
     texts = {fn: program._compiled.as_text() for fn, program in made.items()}
-    start, move = texts[stepping.start_samples], texts[stepping.move_samples]
+    start, move = texts[sampling.start_samples], texts[sampling.move_samples]
     assert ("syevd" in start) == (limit == "smooth")
     assert not any(name in move for name in FACTORISATIONS)

@@ -15,8 +15,8 @@ from geomndp._types import Array, Scalar
 from geomndp._validation import as_key
 from geomndp.data.frames import LocalMap
 from geomndp.marginals import AbstractMarginals
-from geomndp.model.execute import finite_log_prob
 from geomndp.model.inputs import Seed
+from geomndp.model.likelihood_routes import finite_log_prob
 from geomndp.model.named_predictive import AbstractNamedPredictive, Key
 from geomndp.model.process_posterior import ProcessPosterior, result_dtype, rounded
 from geomndp.model.summary import describe_posterior

@@ -21,8 +21,8 @@ from geomndp._types import Outputs
 from geomndp._warnings import ApproximationWarning
 from geomndp.data import Normaliser
 from geomndp.linalg import of_one_rank
-from geomndp.model import execute
-from geomndp.model.likelihood_routes import chosen_flow, chosen_route
+from geomndp.model.likelihood_routes import chosen_flow, chosen_route, solve_log_prob
+from geomndp.model.stretches import Settings
 from geomndp.model.units import in_units
 from geomndp.predictive import LogProb, exact_log_prob
 from geomndp.samplers import Observations
@@ -63,8 +63,8 @@ def log_evidence(posterior: Posterior, key: Any) -> LogProb:
     )
     problem = prior.problem(given.x, given.mask)
     route, flow = chosen_route(problem, None), chosen_flow(None, key)
-    settings = execute.Settings(None, False)
-    result = execute.log_prob(flow, problem, y, given.mask, key, route, settings)
+    settings = Settings(None, progress=False)
+    result = solve_log_prob(flow, problem, y, key, route, settings)
     units = Normaliser() if model.normaliser is None else model.normaliser
     values = in_units(units.inverse_y, given.y)
     mask = jnp.ones(len(given.x), given.y.dtype) if given.mask is None else given.mask

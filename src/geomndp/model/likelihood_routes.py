@@ -1,20 +1,30 @@
-"""Routes to a log-density: which one, with which flow, and the solves of each as pure functions."""
+"""Routes to a log-density: which one, with which flow, the solves of each, and their execution.
+
+A solve goes through its steps in stretches of about a second; inside JAX's transformations, where
+there is nothing to measure, all is one pure function.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 from typing import Any
 
+import equinox as eqx
+import jax
 import jax.numpy as jnp
 import jax.random as jr
+import numpy as np
 
 from geomndp import _validation
+from geomndp._arrays import bucket, pad_rows
 from geomndp._types import Array, Mask, Outputs
 from geomndp.likelihood import Exact, Flow, Hutchinson, LogProb, Solution
 from geomndp.linalg import columns, of_one_rank
-from geomndp.samplers import Problem, check_amortised, conditional_dynamics
+from geomndp.model._jit import program
+from geomndp.model.stretches import Bound, Clock, Settings, if_last, reporting, traced
+from geomndp.samplers import Problem, check_amortised, conditional_dynamics, pad_problem
 from geomndp.samplers.problem import amortises
-from geomndp.solve import AbstractDynamics, ConditionalDynamics
+from geomndp.solve import AbstractDynamics, AbstractFixedStepSolver, ConditionalDynamics
 
 ROUTES = ("conditional", "joint")
 
@@ -104,3 +114,96 @@ def _all_free(problem: Problem, y: Outputs, part: str) -> tuple[Problem, Outputs
     y = jnp.where(columns(seen, y.shape[1]) > 0, partial.y, y)
     mask = seen if part == "context" else jnp.maximum(seen, free)
     return dataclasses.replace(problem, mask=mask, partial=None), y
+
+
+@eqx.filter_jit
+def compiled_log_prob(flow: Flow, problem: Problem, y: Outputs, key, route: str) -> LogProb:
+    """Log-density as `log_prob`, with the problem's mask, compiled once per shape."""
+    return log_prob(flow, problem, y, problem.mask, key, route)
+
+
+def solve_log_prob(
+    flow: Flow,
+    problem: Problem,
+    y: Outputs,
+    key: Any,
+    route: str,
+    settings: Settings,
+) -> LogProb:
+    """Log-density as `log_prob`, with the problem's mask: in stretches, within the memory."""
+    if traced((flow, problem, y, key)):
+        return compiled_log_prob(flow, problem, y, key, route)
+    n = len(problem.x)
+    if n == 0:  # the density of nothing is one
+        zero = jnp.zeros((), problem.x.dtype)
+        return LogProb(zero, zero, zero, jnp.zeros((), jnp.int32))
+    if problem.score.pads:
+        problem = pad_problem(problem, bucket(problem.num_observed), bucket(n))
+        y = pad_rows(y, bucket(n))
+    terms = solves(problem, route)
+    bound = Bound(problem, settings)
+    with reporting("solving", 100 * len(terms), settings.progress) as report:
+        solutions = [
+            _solution(
+                flow, (problem, y, key, part), bound, lambda share, i=i: report(100 * (i + share))
+            )
+            for i, part in enumerate(terms)
+        ]
+    return flow.summary(*solutions)
+
+
+def _solution(flow: Flow, args: tuple, bound: Bound, update) -> Solution:
+    """One solve, with as many directional derivatives at a time as fit the memory."""
+    zero = np.int32(0)
+    if not isinstance(flow.solver, AbstractFixedStepSolver):
+        return program(solve, flow, *args)(flow, *args)
+    walk = program(start_density, flow, *args)(flow, *args)
+    move = program(move_density, flow, *args, walk, zero, zero)
+    if bound.exceeded(move):
+        chunk = getattr(flow.divergence, "chunk", 1)
+        chunk = bound.smaller(min(chunk, max(1, args[1].size)), move)
+        divergence = dataclasses.replace(flow.divergence, chunk=chunk)
+        return _solution(dataclasses.replace(flow, divergence=divergence), args, bound, update)
+    results = []
+
+    def advance(i: int, j: int):
+        nonlocal walk
+        walk, result = move(flow, *args, walk, np.int32(i), np.int32(j))
+        results.append(result)
+        return result
+
+    total = flow.num_steps()
+    for done in Clock().through(total, advance):
+        update(done / total)
+    return results[-1]
+
+
+def start_density(flow: Flow, problem: Problem, y, key, part: str) -> Any:
+    """Where a solve sets out from."""
+    return _stepwise(flow, problem, y, key, part).begin()
+
+
+def move_density(
+    flow: Flow, problem: Problem, y, key, part: str, walk, start, stop
+) -> tuple[Any, Solution]:
+    """The solve after the steps `start`, ..., `stop` - 1, and after the last of all its result."""
+    stepwise = _stepwise(flow, problem, y, key, part)
+    walk = jax.lax.fori_loop(start, stop, lambda k, walk: stepwise.step(walk, k), walk)
+    return walk, if_last(stop == stepwise.total, stepwise.end, walk)
+
+
+def _stepwise(flow: Flow, problem: Problem, y, key, part: str):
+    field, values, directions = equation(flow, problem, y, key, part)
+    walk = flow.stepwise(field, values, problem.t_min, directions)
+    assert walk is not None
+    return walk
+
+
+def finite_log_prob(result: LogProb) -> LogProb:
+    """The result; a NaN or infinity is an error."""
+    if _validation.concrete(result.value) and not bool(jnp.isfinite(result.value)):
+        raise FloatingPointError(
+            f"the log-density became {float(result.value)} along the flow from t_min to 1; "
+            "the values may lie far outside what the model knows, or the steps may be too few"
+        )
+    return result

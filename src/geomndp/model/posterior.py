@@ -10,15 +10,19 @@ from geomndp._types import Array, Inputs, Mask, Scalar
 from geomndp._validation import as_key
 from geomndp.likelihood import Flow
 from geomndp.marginals import AbstractMarginals, SampleMarginals
-from geomndp.model import execute
+from geomndp.model import sampling
 from geomndp.model.evidence import log_evidence
-from geomndp.model.execute import finite_log_prob, finite_samples
 from geomndp.model.inputs import Seed, check_like, check_request, names_of, wanted_values
-from geomndp.model.likelihood_routes import chosen_flow, chosen_route
+from geomndp.model.likelihood_routes import (
+    chosen_flow,
+    chosen_route,
+    finite_log_prob,
+    solve_log_prob,
+)
 from geomndp.model.missing_outputs import join_observed_rows
 from geomndp.model.named_predictive import AbstractNamedPredictive, Key
 from geomndp.model.outside_training import warn_about_targets
-from geomndp.model.stepping import Progress
+from geomndp.model.stretches import Progress, Settings
 from geomndp.model.summary import describe_posterior
 from geomndp.model.units import in_units, read_target_inputs, read_targets
 from geomndp.nets import with_capacity
@@ -105,7 +109,7 @@ class Posterior(AbstractNamedPredictive):
 
     def sample_values(self, x: Any, **request: Any) -> Array:
         """Draws as arrays, at the locations of a table too; arguments as those of `sample`."""
-        return finite_samples(self.sample_info(x, **request))
+        return sampling.finite_samples(self.sample_info(x, **request))
 
     def sample_info(
         self,
@@ -128,8 +132,8 @@ class Posterior(AbstractNamedPredictive):
             require_outputs_apart(sampler)
         sampler.check(problem)
         warn_about_targets(self, problem.x)
-        settings = execute.Settings(max_memory, progress)
-        samples = execute.sample(sampler, problem, key, int(num_samples), settings)
+        settings = Settings(max_memory, progress)
+        samples = sampling.sample(sampler, problem, key, int(num_samples), settings)
         normaliser = self.model.normaliser
         if normaliser is None:
             return samples
@@ -184,9 +188,8 @@ class Posterior(AbstractNamedPredictive):
         flow = chosen_flow(flow, key)
         route = chosen_route(self.problem(self.observations.x), route)
         warn_about_targets(self, x, y, mask)
-        settings = execute.Settings(max_memory, progress)
-        problem = self.problem(x, mask)
-        result = execute.log_prob(flow, problem, y, mask, key, route, settings)
+        settings = Settings(max_memory, progress)
+        result = solve_log_prob(flow, self.problem(x, mask), y, key, route, settings)
         return finite_log_prob(result._replace(value=result.value + jacobian))
 
     def marginals(

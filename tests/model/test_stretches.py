@@ -13,9 +13,9 @@ from numpy.testing import assert_allclose
 from geomndp import _arrays
 from geomndp._arrays import bucket, bucket_below
 from geomndp.likelihood import Exact, Flow, Hutchinson
-from geomndp.model import _jit, execute, stepping
-from geomndp.model.execute import draw
+from geomndp.model import _jit, sampling, stretches
 from geomndp.model.likelihood_routes import log_prob
+from geomndp.model.sampling import draw
 from geomndp.samplers import AbstractSampler, Amortised, Langevin
 from geomndp.solve import Adaptive
 
@@ -78,8 +78,8 @@ def test_blocks_and_stretches_change_nothing(posterior, monkeypatch):
     expected = draw(FEW, problem, jr.key(1), 5)
     ask = {"key": jr.key(1), "num_samples": 5, "sampler": FEW}
     whole = posterior.sample_info(x, **ask)
-    monkeypatch.setattr(execute, "BLOCK_POINTS", {"cpu": 20})
-    monkeypatch.setattr(stepping, "STRETCH_SECONDS", 0.0)
+    monkeypatch.setattr(sampling, "BLOCK_POINTS", {"cpu": 20})
+    monkeypatch.setattr(stretches, "STRETCH_SECONDS", 0.0)
     blocks = []
     parts = posterior.sample_info(x, **ask, progress=blocks.append)
     for found in (whole, parts):
@@ -98,11 +98,11 @@ def test_memory_is_bounded(posterior, monkeypatch):
         made.append((fn.__name__, args[4] if "samples" in fn.__name__ else 0))
         return found(fn, *args)
 
-    found = execute.program
-    monkeypatch.setattr(execute, "program", noted)
+    found = sampling.program
+    monkeypatch.setattr(sampling, "program", noted)
     need = _jit.CompiledProgram.memory
     monkeypatch.setattr(_jit.CompiledProgram, "memory", lambda self: 600)
-    monkeypatch.setattr(execute.Bound, "exceeded", lambda self, _: made[-1][1] > 2)
+    monkeypatch.setattr(stretches.Bound, "exceeded", lambda self, _: made[-1][1] > 2)
     assert_allclose(posterior.sample(x, **ask, max_memory=200), expected, **SAME)
     assert {size for _, size in made} == {6, 2}
     monkeypatch.undo()
@@ -115,10 +115,10 @@ def test_memory_is_bounded(posterior, monkeypatch):
 
 def test_slow_steps_make_smaller_blocks(posterior, monkeypatch):
     """Once in a request: every new size is compiled."""
-    monkeypatch.setattr(stepping.Clock, "slow", property(lambda self: True))
-    made, found = [], execute.program
+    monkeypatch.setattr(stretches.Clock, "slow", property(lambda self: True))
+    made, found = [], sampling.program
     monkeypatch.setattr(
-        execute, "program", lambda fn, *args: made.append(args[4]) or found(fn, *args)
+        sampling, "program", lambda fn, *args: made.append(args[4]) or found(fn, *args)
     )
     x, _ = values(2)
     assert posterior.sample(x, key=0, num_samples=4, sampler=FEW).shape == (4, 2, 1)
@@ -139,7 +139,7 @@ slow = pytest.mark.slow
 )
 def test_densities_in_stretches(posterior, name, monkeypatch):
     route, divergence = DENSITIES[name]
-    monkeypatch.setattr(stepping, "STRETCH_SECONDS", 0.0)
+    monkeypatch.setattr(stretches, "STRETCH_SECONDS", 0.0)
     flow, (x, y) = Flow(steps=4, divergence=divergence), values(5)
     steps = []
     found = posterior.log_prob_info(
@@ -156,13 +156,13 @@ def test_densities_split_their_directions_to_fit(posterior, monkeypatch):
     x, y = values(4)
     expected = posterior.log_prob_info(x, y, flow=QUICK).value
     chunks = []
-    exceeded = execute.Bound.exceeded
+    exceeded = stretches.Bound.exceeded
 
     def too_large(self, made):
         chunks.append(made)
         return len(chunks) == 1
 
-    monkeypatch.setattr(execute.Bound, "exceeded", too_large)
+    monkeypatch.setattr(stretches.Bound, "exceeded", too_large)
     found = posterior.log_prob_info(x, y, flow=QUICK, max_memory=2**20).value
     assert_allclose(found, expected, **SAME)
     assert len(chunks) == 2 and exceeded is not too_large
