@@ -1,11 +1,12 @@
 """Networks that see one function at a time: net(t, x, y, mask) -> (n, p)."""
 
 from geomndp._deprecated import deprecated_names
-from geomndp.nets.base import AbstractNet, NetConfig, build, extend_network, with_config
+from geomndp.nets.base import AbstractNet, NetConfig, build
 from geomndp.nets.bidimensional_attention import (
     BiDimensionalAttention,
     BiDimensionalAttentionConfig,
 )
+from geomndp.nets.changed_config import extend_network, with_config
 from geomndp.nets.graph_network import (
     AbstractGraphNet,
     GraphNetConfig,

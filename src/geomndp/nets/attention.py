@@ -20,8 +20,7 @@ import numpy as np
 
 from geomndp import _validation
 from geomndp._types import Array, Float, Inputs, Mask, PRNGKeyArray
-from geomndp.nets.base import check_compute, check_heads
-from geomndp.nets.covariates import CovariateConfig
+from geomndp.nets.base import CovariateConfig, check_compute, check_heads
 from geomndp.nets.layers import FourierFeatures, linear, linear_first, same_function
 
 

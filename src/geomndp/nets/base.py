@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import math
 import typing
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
-import jax.random as jr
 
 from geomndp import _deprecated, _registry, _validation
 from geomndp._types import Inputs, Mask, Outputs, PRNGKeyArray, Times, Values
@@ -73,6 +72,55 @@ class NetConfig:
         """Options with deprecated names replaced by the present ones, with a warning for each."""
         where = f"{cls.__module__}.{cls.__qualname__}"
         return _deprecated.translate(where, options) if where in _deprecated.ARGUMENTS else options
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CovariateConfig(NetConfig):
+    """Hyperparameters of networks whose inputs may be periodic, and beside covariates.
+
+    Args:
+        input_dim: Number of columns of x, covariates included.
+        output_dim: Number of output components p.
+        num_invariant_inputs: How many of the columns, the last ones, are covariates.
+        periods: Period of every column of x in the model's units, zero where it has none; empty
+            where none has one.
+        dtype: Dtype of the parameters.
+    """
+
+    num_invariant_inputs: int = 0
+    periods: tuple[float, ...] = ()
+
+    def __post_init__(self):
+        super().__post_init__()
+        check_covariates(self)
+
+    @property
+    def num_inputs(self) -> int:
+        """Columns of x before the covariates."""
+        return self.input_dim - self.num_invariant_inputs
+
+    @property
+    def input_periods(self) -> tuple[float, ...]:
+        """Periods of the inputs alone."""
+        return self.periods[: self.num_inputs]
+
+    @property
+    def covariate_periods(self) -> tuple[float, ...]:
+        """Periods of the covariates, zero where there is none."""
+        return self.periods[self.num_inputs :] or (0.0,) * self.num_invariant_inputs
+
+
+def check_covariates(config) -> None:
+    """Raise ValueError for covariates without inputs, and periods that do not fit the columns."""
+    _validation.at_least(0, num_invariant_inputs=config.num_invariant_inputs)
+    if config.num_invariant_inputs >= config.input_dim:
+        got = f"{config.num_invariant_inputs} of {config.input_dim} columns"
+        raise ValueError(f"expected fewer covariates than columns of x, got {got}")
+    if config.periods and len(config.periods) != config.input_dim:
+        got = len(config.periods)
+        raise ValueError(f"expected a period for each of {config.input_dim} columns, got {got}")
+    if not all(0 <= period < math.inf for period in config.periods):
+        raise ValueError(f"expected periods >= 0 (zero for none), got {config.periods}")
 
 
 Config = TypeVar("Config", bound=NetConfig)
@@ -151,9 +199,6 @@ class AbstractNet(eqx.Module, Generic[Config]):
         return 0
 
 
-Net = TypeVar("Net", bound=AbstractNet)
-
-
 def build(config: Mapping[str, Any], *, key: PRNGKeyArray) -> AbstractNet:
     """Make the network that a mapping describes, with new parameters.
 
@@ -173,56 +218,6 @@ def build(config: Mapping[str, Any], *, key: PRNGKeyArray) -> AbstractNet:
     _validation.one_of("kind", kind, tuple(_registry.tags("net")))
     make = cast(Callable[..., AbstractNet], _registry.class_of(kind))
     return make(**options, key=key)
-
-
-def _remake(net: Net, config: NetConfig, *, key: PRNGKeyArray) -> Net:
-    """A new network of the same class, registered or not, under another configuration."""
-    make = cast(Callable[..., Net], type(net))
-    return make(**config.to_dict(), key=key)
-
-
-def extend_network(net: Net, *, key: PRNGKeyArray, **changes: Any) -> Net:
-    """Extend a network, copying the parameters it shares with the old one.
-
-    Parts that start at zero change nothing before they are trained.
-
-    Args:
-        net: A network.
-        key: Random key of the new parameters.
-        **changes: Arguments of its configuration that add parts, such as `num_pooling_widths=4`.
-
-    Raises:
-        ValueError: If the changes alter the shape of a parameter.
-    """
-    new = _remake(net, net.config.replace(**changes), key=key)
-    old = {jax.tree_util.keystr(path): leaf for path, leaf in jax.tree.leaves_with_path(net)}
-
-    def kept(path, leaf):
-        known = old.get(jax.tree_util.keystr(path), leaf)
-        if known.shape != leaf.shape:
-            raise ValueError(f"expected changes that only add parameters, got {changes}")
-        return known
-
-    return jax.tree.map_with_path(kept, new)
-
-
-def with_config(net: Net, **changes: Any) -> Net:
-    """Return a network with the same parameters under another configuration.
-
-    Args:
-        net: A network.
-        **changes: Arguments of its configuration, for example `compute_dtype=None,
-            attention_backend=None` for likelihoods by forward mode, after training in bfloat16.
-
-    Raises:
-        ValueError: If the changes alter the shape of a parameter.
-    """
-    config = net.config.replace(**changes)
-    shapes = eqx.filter_eval_shape(_remake, net, config, key=jr.key(0))
-    old, new = jax.tree.leaves(net), jax.tree.leaves(shapes)
-    if [leaf.shape for leaf in old] != [leaf.shape for leaf in new]:
-        raise ValueError(f"expected changes that keep the parameters' shapes, got {changes}")
-    return jax.tree.unflatten(jax.tree.structure(shapes), old)
 
 
 def check_compute(compute_dtype: str | None, attention_backend: str | None = None) -> None:

@@ -16,8 +16,8 @@ from geomndp._deprecated import renamed_arguments
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray, Times, Values
 from geomndp.linalg import zero_masked
 from geomndp.nets.attention import SelfAttention
-from geomndp.nets.base import AbstractNet, check_compute, check_heads
-from geomndp.nets.covariates import CovariateConfig, CovariateEmbedding, covariate_embedding
+from geomndp.nets.base import AbstractNet, CovariateConfig, check_compute, check_heads
+from geomndp.nets.covariates import CovariateEmbedding
 from geomndp.nets.layers import (
     FourierFeatures,
     TimeEmbedding,
@@ -194,7 +194,9 @@ class BiDimensionalAttention(
         ]
         self.gather = eqx.nn.Linear(c.width, c.width, dtype=c.dtype, key=gather_key)
         self.head = zeroed(eqx.nn.Linear(c.width, c.output_dim, dtype=c.dtype, key=head_key))
-        self.covariates = covariate_embedding(c, c.width, key=key)
+        self.covariates = (
+            CovariateEmbedding(c, c.width, key=key) if c.num_invariant_inputs else None
+        )
 
     @property
     def num_relative_inputs(self) -> int:

@@ -16,7 +16,7 @@ from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray, Ti
 from geomndp.linalg import zero_masked
 from geomndp.nets.attention import RelativeBias, SelfAttention, TransformerConfig
 from geomndp.nets.base import AbstractNet, check_compute
-from geomndp.nets.covariates import CovariateEmbedding, covariate_embedding
+from geomndp.nets.covariates import CovariateEmbedding
 from geomndp.nets.layers import (
     FourierFeatures,
     TimeEmbedding,
@@ -129,7 +129,9 @@ class RelativeAttention(AbstractNet[RelativeAttentionConfig], tag="net/relative-
         sizes = (c.num_inputs, c.num_layers, c.num_heads, c.bias_width)
         self.bias = RelativeBias(*sizes, features, dtype=c.dtype, key=bias_key)
         self.head = zeroed(eqx.nn.Linear(c.width, c.output_dim, dtype=c.dtype, key=head_key))
-        self.covariates = covariate_embedding(c, c.width, key=key)
+        self.covariates = (
+            CovariateEmbedding(c, c.width, key=key) if c.num_invariant_inputs else None
+        )
 
     @property
     def num_relative_inputs(self) -> int:

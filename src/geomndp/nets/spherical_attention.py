@@ -24,7 +24,7 @@ from geomndp._types import Array, Bool, Float, Inputs, Mask, Outputs, PRNGKeyArr
 from geomndp.linalg import zero_masked
 from geomndp.nets.attention import RelativeBias, TransformerConfig
 from geomndp.nets.base import AbstractNet
-from geomndp.nets.covariates import CovariateEmbedding, covariate_embedding
+from geomndp.nets.covariates import CovariateEmbedding
 from geomndp.nets.layers import (
     FourierFeatures,
     TimeEmbedding,
@@ -195,7 +195,9 @@ class SphericalAttention(AbstractNet[SphericalAttentionConfig], tag="net/track-a
             for key in jr.split(block_key, c.num_layers)
         ]
         self.head = zeroed(eqx.nn.Linear(c.width, 2, dtype=c.dtype, key=head_key))
-        self.covariates = covariate_embedding(c, c.width, key=key)
+        self.covariates = (
+            CovariateEmbedding(c, c.width, key=key) if c.num_invariant_inputs else None
+        )
 
     def _position_features(self, x: Inputs, y: Outputs) -> Float[Array, "n f"]:
         """Fourier features of the height above the equator, with absolute ones if asked for."""
