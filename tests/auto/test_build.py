@@ -56,7 +56,7 @@ def test_a_recipe_goes_straight_into_fit(days, monkeypatch):
         calls.append((data, options))
         return score, HISTORY
 
-    monkeypatch.setattr(importlib.import_module("geomndp.model.fit"), "fit_score", train)
+    monkeypatch.setattr(importlib.import_module("geomndp.auto.fit"), "fit_score", train)
     plan = build(days, function="day", **TINY)
     model, history = fit(plan, steps=100, key=jr.key(0), quiet=True)
     assert eqx.tree_equal(model.score, plan.model.score) and history is HISTORY

@@ -12,9 +12,9 @@ from numpy.testing import assert_array_equal
 from geomndp import Model, load
 from geomndp._types import Batch
 from geomndp._warnings import OutsideTrainingWarning
+from geomndp.auto import fit
 from geomndp.gp import GP
 from geomndp.kernels import KernelRegression, SquaredExponential, White
-from geomndp.model import fit
 from geomndp.nets import RelativeAttention
 from geomndp.noising import LinearSchedule, OrnsteinUhlenbeck
 from geomndp.score import NetworkScore

@@ -197,7 +197,7 @@ def test_a_batch_at_an_offset_is_trained_on_at_its_own_centre(monkeypatch):
         seen.append(data.functions)
         return score, History(*[np.zeros(1)] * len(History._fields))
 
-    monkeypatch.setattr(importlib.import_module("geomndp.model.fit"), "fit_score", train)
+    monkeypatch.setattr(importlib.import_module("geomndp.auto.fit"), "fit_score", train)
     x, ones = np.stack([X, X + 1.0]), np.ones((2, 9))
     offsets = np.array([FAR, -3 * FAR])[:, None, None]
     for shifts in (0.0, offsets):

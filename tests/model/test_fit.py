@@ -37,7 +37,7 @@ def test_known_noise_of_a_batch_is_kept_in_the_models_units(learnt, function, mo
         seen.append(generator.functions.noise)
         raise InterruptedError
 
-    monkeypatch.setattr(importlib.import_module("geomndp.model.fit"), "fit_score", fit_score)
+    monkeypatch.setattr(importlib.import_module("geomndp.auto.fit"), "fit_score", fit_score)
     with pytest.raises(InterruptedError):
         fit(model, batch._replace(noise=noise), steps=1, key=0)
     np.testing.assert_allclose(seen[0], 0.1 * batch.mask)
@@ -117,7 +117,7 @@ def test_what_cannot_be_saved_is_said_before_training(learnt, function, tmp_path
         calls.append(options)
         return model.score, train.History(*[np.ones(1)] * 4)
 
-    monkeypatch.setattr(importlib.import_module("geomndp.model.fit"), "fit_score", fake)
+    monkeypatch.setattr(importlib.import_module("geomndp.auto.fit"), "fit_score", fake)
     with pytest.warns(UserWarning, match="only checkpoints will be kept, no model file: expected"):
         fit(model, _one(*function), steps=1, key=jr.key(0), directory=tmp_path)
     assert calls[0]["directory"] == tmp_path and not list(tmp_path.iterdir())

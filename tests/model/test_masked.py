@@ -112,7 +112,7 @@ def trained_on(monkeypatch, learnt, batch):
         seen.append(data.functions)
         return score, History(*[np.zeros(1)] * len(History._fields))
 
-    monkeypatch.setattr(importlib.import_module("geomndp.model.fit"), "fit_score", train)
+    monkeypatch.setattr(importlib.import_module("geomndp.auto.fit"), "fit_score", train)
     fit(learnt, batch, steps=1, key=3)
     return seen[0]
 

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import dataclasses
+import tempfile
+import warnings
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
+import jax
 import jax.random as jr
 import numpy as np
 
 from geomndp import _validation
 from geomndp._deprecated import translate
+from geomndp._types import Batch
 from geomndp._validation import as_key
 from geomndp.auto.plan import DEFAULT_MINUTES, TrainingPlan
-from geomndp.model import Model, fit as fit_model
+from geomndp.data import ResampledGenerator
+from geomndp.model import Model, with_support
 from geomndp.model.inputs import Seed
+from geomndp.model.model import in_full_precision
+from geomndp.model.training_functions import functions_in_units
+from geomndp.score import NetworkScore
 from geomndp.tables import is_table
-from geomndp.train import DenoisingLoss
+from geomndp.train import DenoisingLoss, History, fit_score
 
 
 def fit(
@@ -80,12 +90,59 @@ def fit(
             }
             return select(model, minutes=limit, seed=as_seed(key), **settings)
         steps = _checked(steps, minutes)
-        options = translate("geomndp.train.fit.fit_score", options)
-        options = {**model.options(steps), **options}
+        options = {**model.options(steps), **translate("geomndp.train.fit.fit_score", options)}
         loss = model.loss if loss is None else loss
         model, data = model.model, model.data if data is None else data
     common = {"loss": loss, "directory": directory, "notes": notes}
-    return fit_model(model, data, steps=_checked(steps, minutes), key=key, **common, **options)
+    return _train(model, data, steps=_checked(steps, minutes), key=key, **common, **options)
+
+
+def _train(
+    model: Model,
+    data: Any,
+    *,
+    steps: int,
+    key: Seed,
+    loss: DenoisingLoss | None,
+    directory: str | PathLike[str] | None,
+    notes: dict[str, Any] | None,
+    **options: Any,
+) -> tuple[Model, History]:
+    """Train one model; arguments as those of `fit`."""
+    options = translate("geomndp.train.fit.fit_score", options)
+    if data is None:
+        raise ValueError("expected functions to learn from, got none")
+    if not isinstance(model.score, NetworkScore):
+        raise ValueError(f"expected a NetworkScore to train, got {type(model.score).__name__}")
+    if isinstance(data, Batch):
+        functions = functions_in_units(model, data)
+        data = ResampledGenerator(functions=functions, batch_size=min(256, len(functions.x)))
+    loss = DenoisingLoss(t_min=model.t_min) if loss is None else loss
+    untrained, model = model.score, with_support(model, data, loss)
+    if directory is not None:
+        named = {"normaliser": model.normaliser, "variables": model.variables, "t_min": model.t_min}
+        options = {"directory": directory, "model_settings": named, **options}
+    keep = directory is not None and jax.process_index() == 0 and _can_be_kept(model, notes)
+    score, history = fit_score(
+        untrained, model.noising, data, steps=steps, key=as_key(key), loss=loss, **options
+    )
+    model = dataclasses.replace(model, score=score)
+    if directory is not None and keep:
+        seconds = float(history.seconds[-1]) if len(history.seconds) else 0.0
+        notes = {"steps": steps, "training_seconds": seconds, **(notes or {})}
+        in_full_precision(model).save(Path(directory) / "model", notes)
+    return model, history
+
+
+def _can_be_kept(model: Model, notes: dict[str, Any] | None) -> bool:
+    """Whether the model can be written, found out before it is trained; a warning says why not."""
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            in_full_precision(model).save(Path(folder) / "model", notes)
+        except ValueError as error:
+            warnings.warn(f"only checkpoints will be kept, no model file: {error}", stacklevel=4)
+            return False
+    return True
 
 
 def _selects(plan: TrainingPlan, minutes: Any, data: Any, loss: Any, options: dict) -> bool:

@@ -22,7 +22,7 @@ def train(command: Train, table: Any = None) -> None:
         return train_on_table(command, table, _network_options(command.net))
     import jax.random as jr
 
-    from geomndp.model import fit
+    from geomndp.auto import fit
     from geomndp.train import adam
     from geomndp.train.lock import hold
 

@@ -1,9 +1,8 @@
-"""High-level model API: sample, condition, log-density, fit, save, load."""
+"""High-level model API: sample, condition, log-density, save, load."""
 
 from geomndp._deprecated import deprecated_names
 from geomndp.likelihood import LogProb
 from geomndp.model.chart_model import ChartModel
-from geomndp.model.fit import fit
 from geomndp.model.likelihood_routes import log_prob
 from geomndp.model.mixture import MixtureProcess
 from geomndp.model.model import Model
@@ -21,7 +20,6 @@ __all__ = [
     "Posterior",
     "ProcessModel",
     "TrainingSupport",
-    "fit",
     "load",
     "log_prob",
     "register",
@@ -30,4 +28,4 @@ __all__ = [
 ]
 
 moved = "geomndp.auto:TrainingPlan"
-deprecated_names(__name__, {"Recipe": moved, "TrainingPlan": moved})
+deprecated_names(__name__, {"Recipe": moved, "TrainingPlan": moved, "fit": "geomndp.auto.fit:fit"})

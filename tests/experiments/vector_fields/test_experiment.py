@@ -6,12 +6,12 @@ import jax.random as jr
 import pytest
 from numpy.testing import assert_allclose
 
+from geomndp.auto import fit
 from geomndp.data import disc
 from geomndp.experiments.vector_fields import training as vector_fields
 from geomndp.experiments.vector_fields.evaluate import evaluate_on, field_score_errors
 from geomndp.experiments.vector_fields.experiment import MODELS
 from geomndp.likelihood import Flow, Hutchinson
-from geomndp.model import fit
 from geomndp.solve import Heun
 from geomndp.train.loss import squared_errors
 
