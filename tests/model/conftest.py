@@ -1,12 +1,16 @@
 """Small models that every test of this folder shares."""
 
+from pathlib import Path
+
 import jax.numpy as jnp
 import jax.random as jr
 import pytest
 
-from geomndp import Model
-from geomndp.gp import GP
+from geomndp import Model, load
+from geomndp.data import Normaliser
+from geomndp.gp import GP, Constant
 from geomndp.kernels import SquaredExponential, White
+from geomndp.model import TrainingSupport
 from geomndp.nets import RelativeAttention
 from geomndp.noising import LinearSchedule, OrnsteinUhlenbeck
 from geomndp.score import GaussianScore, NetworkScore
@@ -34,3 +38,19 @@ def learnt():
 def function(gp):
     x = jnp.asarray([[-1.0], [-0.3], [0.2], [0.9], [1.4], [0.2]])
     return x, gp.sample(x, key=jr.key(3))
+
+
+@pytest.fixture(scope="module")
+def valid(tmp_path_factory) -> Path:
+    """A tiny model with every optional part."""
+    net = RelativeAttention(1, 1, width=4, num_layers=1, num_heads=2, bias_width=4, key=jr.key(0))
+    kernel = White() + 0.5 * SquaredExponential((0.3,))
+    noising = OrnsteinUhlenbeck(kernel, LinearSchedule(0.0, 10.0), Constant(0.5))
+    support = TrainingSupport(((-1.0, 1.0),), ((0.0, 2.0),), (2.0,), 0.1, 9, 3, (1e-3, 1.0))
+    parts = {"normaliser": Normaliser(), "support": support}
+    model = Model(noising, NetworkScore(net, conditional=True), **parts)
+    model = model.with_variables("time", "level", units={"time": "days"})
+    path = tmp_path_factory.mktemp("valid") / "m.safetensors"
+    model.save(path, {"note": 1})
+    load(path)
+    return path

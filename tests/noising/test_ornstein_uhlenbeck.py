@@ -215,23 +215,6 @@ def test_white_noise_at_any_size(getkey):
     assert_allclose(log_prob, scipy.stats.norm(scale=1.3**0.5).logpdf(y).sum(), rtol=1e-10)
 
 
-def test_refusals(unchecked):
-    noising, x = OrnsteinUhlenbeck(White(), SCHEDULES["linear"]), jnp.zeros((4, 2))
-    y, t = jnp.zeros((4, 1)), jnp.asarray(0.3)
-    with pytest.raises(ValueError, match=r"expected y of shape \(4, 1\), got shape \(4, 2\)"):
-        noising.perturb(t, x, x, key=jr.key(0))
-    with pytest.raises(ValueError, match=r"expected y of shape \(4, 1\), got shape \(4, 2\)"):
-        noising.prior_log_prob(x, x)
-    with pytest.raises(ValueError, match=r"expected y of shape \(4, 1\), got shape \(4,\)"):
-        noising.marginal(t, x, y[:, 0])
-    with pytest.raises(ValueError, match=r"expected t of shape \(\) or \(4,\), got shape \(3,\)"):
-        noising.marginal(jnp.zeros(3), x, y)
-    with pytest.raises(ValueError, match=r"expected x of shape \(n, d\), got shape \(4,\)"):
-        noising.prior_log_prob(x[:, 0], y)
-    with pytest.raises(ValueError, match=r"expected mask of shape \(4,\), got shape \(2,\)"):
-        noising.perturb(t, x, y, key=jr.key(0), mask=jnp.ones(2))
-
-
 @pytest.mark.parametrize("name", ["white", "diagonal-white"])
 def test_noise_becomes_a_time_relative_to_the_limiting_variance(name, schedule):
     """At that time, transition_std over decay is the noise's own standard deviation."""

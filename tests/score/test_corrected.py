@@ -14,11 +14,10 @@ from geomndp import nets
 from geomndp._types import Batch
 from geomndp.data import ResampledGenerator
 from geomndp.evaluate.log_likelihood import log_likelihood
-from geomndp.geometry import Sphere
 from geomndp.gp import GP
-from geomndp.kernels import CurlFree, Diagonal, Matern32, SquaredExponential, White
+from geomndp.kernels import CurlFree, Diagonal, SquaredExponential, White
 from geomndp.model import Model
-from geomndp.noising import Brownian, LinearSchedule, OrnsteinUhlenbeck
+from geomndp.noising import LinearSchedule, OrnsteinUhlenbeck
 from geomndp.score import PARAMETRISATIONS, GaussianScore, NetworkScore
 from geomndp.score.corrected import in_float64
 from geomndp.train import DenoisingLoss, adam, fit_score
@@ -204,22 +203,6 @@ def test_likelihoods_and_samples_are_those_of_the_process(functions):
 
 def _density(gp, batch):
     return gp.condition(batch.x[0, :3], batch.y[0, :3]).log_prob(batch.x[0, 3:], batch.y[0, 3:])
-
-
-def test_what_does_not_fit_is_refused():
-    plain = nets.RelativeAttention(1, 1, **SIZES, key=KEY)
-    with pytest.raises(ValueError, match="expected num_input_fields=2 with a base, got 1"):
-        NetworkScore(plain, base=DATA["se"])
-    two = nets.RelativeAttention(1, 1, **SIZES, num_input_fields=2, key=KEY)
-    with pytest.raises(ValueError, match="expected num_input_fields=1 without a base, got 2"):
-        NetworkScore(two)
-    sphere = nets.SphericalAttention(1, **SIZES, key=KEY)
-    with pytest.raises(ValueError, match="expected a network with num_input_fields"):
-        NetworkScore(sphere).with_base(DATA["se"], key=KEY)
-    noising = Brownian(Sphere(2), LinearSchedule(1e-4, 15.0))
-    score = NetworkScore(lambda t, x, y, mask: y[:, :3], base=GP(Diagonal(Matern32(1.0), 3)))
-    with pytest.raises(ValueError, match="expected no base on a manifold"):
-        score(noising, jnp.asarray(0.5), jnp.zeros((2, 1)), jnp.eye(3)[:2])
 
 
 @pytest.mark.slow

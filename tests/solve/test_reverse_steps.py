@@ -171,21 +171,6 @@ def test_one_step_by_its_formula(getkey):
         assert_allclose(first.y, second.y, rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("eta", [0.0, 0.4, 1.0])
-def test_ancestral_keeps_the_variance(eta, dtype):
-    noising = ou()
-    for t, s in ((1.0, 0.5), (0.5, 0.49), (1.0, 1e-4), (1e-3, 5e-4), (0.3, 0.0)):
-        t, s = jnp.asarray(t, dtype), jnp.asarray(s, dtype)
-        a, kept, fresh = ancestral(noising, t, s, eta)
-        assert_allclose(a, noising.alpha(s))
-        assert_allclose(kept**2 + fresh**2, noising.sigma(s) ** 2, rtol=1e-5)
-        gap = noising.schedule.integral(t) - noising.schedule.integral(s)
-        if eta == 1 and s > 0:
-            posterior = noising.sigma(s) ** 2 / noising.sigma(t) * jnp.exp(-0.5 * gap)
-            assert_allclose(kept, posterior, rtol=1e-5)
-
-
 def test_steps_to_time_zero_end_at_the_clean_estimate(getkey):
     dynamics, y, xi = (
         make_dynamics(key=getkey()),

@@ -2,7 +2,7 @@
 
 Every case ends with the run resumed and compared, bit by bit, with one that nothing happened to.
 
-    python tests/train/kills.py --kills 50
+    python -m tests.train.kills --kills 50
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+
+from .disks import fill, small_disk
 
 WORKER = Path(__file__).with_name("worker.py")
 SOURCE = Path(__file__).parents[2] / "src"
@@ -179,21 +180,6 @@ def no_long_files(trainings: Trainings, folder: Path) -> str:
     return said
 
 
-@contextmanager
-def small_disk(folder: Path, size: str = "8m") -> Iterator[None]:
-    """Mount a small file system of its own; needs root."""
-    folder.mkdir()
-    subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)],
-        check=True,
-        capture_output=True,
-    )
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", str(folder)], check=True)
-
-
 def full_disk(trainings: Trainings, disk: Path) -> str:
     """The disk becomes full while a training runs; later there is room again."""
     with small_disk(disk):
@@ -201,7 +187,7 @@ def full_disk(trainings: Trainings, disk: Path) -> str:
         worker = trainings.start(folder)
         until(lambda: logged(folder) >= 4, worker)
         with ballast.open("wb", buffering=0) as file:
-            _fill(file)
+            fill(file)
         output, _ = worker.communicate(timeout=300)
         assert worker.returncode == 1 and "No space left on device" in output, output
         assert "the last good checkpoint is step" in output, output
@@ -209,15 +195,6 @@ def full_disk(trainings: Trainings, disk: Path) -> str:
         ballast.unlink()
         trainings.finish(folder)
     return output.splitlines()[-1].removeprefix("refused: ")
-
-
-def _fill(file) -> None:
-    block = bytes(4096)
-    try:
-        while True:
-            file.write(block)
-    except OSError:
-        return
 
 
 def read_only(trainings: Trainings, disk: Path) -> str:
