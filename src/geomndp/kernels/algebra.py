@@ -1,7 +1,7 @@
 """Sums, products and positive multiples of kernels."""
 
 from geomndp import _registry, _validation
-from geomndp.kernels.base import AbstractKernel
+from geomndp.kernels.base import AbstractKernel, AbstractWrappedKernel
 from geomndp.linalg import DiagonalGram, per_output
 
 
@@ -90,7 +90,7 @@ class Product(AbstractKernel):
 
 
 @_registry.tagged("kernel/scaled")
-class Scaled(AbstractKernel):
+class Scaled(AbstractWrappedKernel):
     """c k, with c > 0.
 
     Args:
@@ -103,18 +103,6 @@ class Scaled(AbstractKernel):
 
     def __check_init__(self):
         _validation.positive(factor=self.factor)
-
-    @property
-    def dim(self) -> int:
-        return self.kernel.dim
-
-    @property
-    def shared(self) -> bool:
-        return self.kernel.shared
-
-    @property
-    def white(self) -> bool:
-        return self.kernel.white
 
     def __call__(self, x1, x2):
         return self.factor * self.kernel(x1, x2)

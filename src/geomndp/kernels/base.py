@@ -105,6 +105,28 @@ class AbstractKernel(eqx.Module):
         return Scaled(factor, self)
 
 
+class AbstractWrappedKernel(AbstractKernel):
+    """A kernel made from another one, with as many outputs.
+
+    Attributes:
+        kernel: The other one.
+    """
+
+    kernel: AbstractVar[AbstractKernel]
+
+    @property
+    def dim(self) -> int:
+        return self.kernel.dim
+
+    @property
+    def shared(self) -> bool:
+        return self.kernel.shared
+
+    @property
+    def white(self) -> bool:
+        return self.kernel.white
+
+
 @_registry.tagged("kernel/white")
 class White(AbstractKernel):
     """White noise, independent in every row, repeated inputs included.

@@ -4,11 +4,11 @@ import jax
 import jax.numpy as jnp
 
 from geomndp import _registry
-from geomndp.kernels.base import AbstractKernel, Mean, mean_values
+from geomndp.kernels.base import AbstractKernel, AbstractWrappedKernel, Mean, mean_values
 
 
 @_registry.tagged("kernel/modulated")
-class Modulated(AbstractKernel):
+class Modulated(AbstractWrappedKernel):
     r"""$s(x_1) \, k(x_1, x_2) \, s(x_2)$: the law of s(x) f(x), one factor per output.
 
     Args:
@@ -23,16 +23,8 @@ class Modulated(AbstractKernel):
     scale: Mean
 
     @property
-    def dim(self) -> int:
-        return self.kernel.dim
-
-    @property
     def shared(self) -> bool:
         return self.kernel.shared and self.dim == 1
-
-    @property
-    def white(self) -> bool:
-        return self.kernel.white
 
     def _scale(self, x):
         return mean_values(self.scale, x, self.dim)

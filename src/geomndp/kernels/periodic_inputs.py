@@ -1,4 +1,4 @@
-"""Kernels on the circle."""
+"""Kernels of inputs on the circle."""
 
 import math
 
@@ -6,11 +6,11 @@ import jax.numpy as jnp
 
 from geomndp import _registry, _validation
 from geomndp._types import Array, Float
-from geomndp.kernels.base import AbstractKernel
+from geomndp.kernels.base import AbstractKernel, AbstractWrappedKernel
 
 
 @_registry.tagged("kernel/periodic-inputs")
-class PeriodicInputs(AbstractKernel):
+class PeriodicInputs(AbstractWrappedKernel):
     r"""A kernel of inputs some of which are angles, such as the hour or the day of the year.
 
     A coordinate with period $\rho$ becomes the point $\rho / 2\pi \, (\cos, \sin)(2 \pi x / \rho)$
@@ -37,18 +37,6 @@ class PeriodicInputs(AbstractKernel):
         if not known:
             raise ValueError(f"expected a period for at least one input, got {self.period}")
         _validation.positive(period=known)
-
-    @property
-    def dim(self) -> int:
-        return self.kernel.dim
-
-    @property
-    def shared(self) -> bool:
-        return self.kernel.shared
-
-    @property
-    def white(self) -> bool:
-        return self.kernel.white
 
     def embed(self, x: Float[Array, "*n d"]) -> Float[Array, "*n e"]:
         """Coordinates of which the kernel is a function.

@@ -1,6 +1,7 @@
 """Networks that see one function at a time: net(t, x, y, mask) -> (n, p)."""
 
 from geomndp._deprecated import deprecated_names
+from geomndp.nets.attention import TransformerConfig
 from geomndp.nets.base import AbstractNet, NetConfig, build
 from geomndp.nets.bidimensional_attention import (
     BiDimensionalAttention,
@@ -42,6 +43,7 @@ __all__ = [
     "Steerable2Config",
     "Steerable3",
     "Steerable3Config",
+    "TransformerConfig",
     "build",
     "clean",
     "extend_network",

@@ -31,7 +31,8 @@ class TransformerConfig(CovariateConfig):
     Args:
         input_dim: Number of columns of x, covariates included.
         output_dim: Number of output components p.
-        num_invariant_inputs: How many columns of x, the last ones, are covariates.
+        num_invariant_inputs: How many columns of x, the last ones, are covariates: features of
+            their point, not relative.
         periods: Period of every column of x, zero where it has none; empty where none has one.
         width: Channels of a token, divisible by `num_heads`.
         num_layers: Number of transformer blocks.

@@ -31,30 +31,14 @@ from geomndp.nets.layers import (
 @renamed_arguments(implementation="attention_backend")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RelativeAttentionConfig(TransformerConfig):
-    """Hyperparameters of `RelativeAttention`.
+    """Hyperparameters of `RelativeAttention`: those of `TransformerConfig`, and some of its own.
 
     Args:
-        input_dim: Number of columns of x, covariates included.
-        output_dim: Number of output components p.
-        num_invariant_inputs: How many columns of x, the last ones, are covariates: features of
-            their point, not relative.
-        periods: Period of every column of x, zero where it has none; empty where none has one.
-        width: Channels of a token, divisible by `num_heads`.
-        num_layers: Number of transformer blocks.
-        num_heads: Number of attention heads.
-        expansion: Width of a block's MLP over that of a token.
-        bias_width: Width of the MLP of the attention bias.
-        num_frequencies: Number of Fourier features of each relative coordinate.
-        min_wavelength: The shortest wavelength, in units of the inputs.
-        max_wavelength: The longest wavelength.
         num_input_fields: Fields of the outputs' type that enter: 1 for the noised values, 2 with
             the score of a Gaussian process beside them (see `NetworkScore.base`).
-        compute_dtype: "bfloat16" for matrix products with float32 parameters and residuals; None
-            follows y.
         attention_backend: `implementation` of jax.nn.dot_product_attention; "cudnn" has no
             forward-mode derivative.
         num_groups: Groups of neighbouring outputs, of one size, with times and masks of their own.
-        dtype: Dtype of the parameters.
     """
 
     attention_backend: str | None = None

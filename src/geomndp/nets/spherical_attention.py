@@ -41,29 +41,15 @@ NUM_POSITION_FREQUENCIES = 6
 @renamed_arguments(absolute="absolute_min_wavelength")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SphericalAttentionConfig(TransformerConfig):
-    """Hyperparameters of `SphericalAttention`.
+    """Hyperparameters of `SphericalAttention`: those of `TransformerConfig`, and some of its own.
 
     Args:
-        input_dim: Number of columns of x, covariates included.
         output_dim: 3, the coordinates of R^3.
-        num_invariant_inputs: How many columns of x, the last ones, are covariates.
-        periods: Period of every column of x, zero where it has none; empty where none has one.
-        width: Channels of a token, divisible by `num_heads`.
-        num_layers: Number of transformer blocks.
-        num_heads: Number of attention heads.
-        expansion: Width of a block's MLP over that of a token.
-        bias_width: Width of the MLP of the attention bias.
-        num_frequencies: Number of Fourier features of each relative coordinate.
-        min_wavelength: The shortest wavelength, in units of the inputs.
-        max_wavelength: The longest wavelength.
         noise_rate: Times t, about the noise's standard deviation on the unit sphere.
         resolution: The smallest length that matters, in radians. A point's unit of length is the
             hypotenuse of the two.
         absolute_min_wavelength: Shortest wavelength of Fourier features of position (longitude
             included) and input, which break the symmetry; zero for none, which keeps it.
-        compute_dtype: "bfloat16" for matrix products with float32 parameters and residuals; None
-            follows y.
-        dtype: Dtype of the parameters.
     """
 
     input_dim: int = dataclasses.field(default=1, kw_only=False)
