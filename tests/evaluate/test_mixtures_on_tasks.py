@@ -11,10 +11,11 @@ from numpy.testing import assert_allclose
 
 import geomndp as gn
 from geomndp._warnings import ApproximationWarning
-from geomndp.data import LogTransform, Normaliser
+from geomndp.data import LocalFrame, LogTransform, Normaliser
 from geomndp.evaluate import on_tasks, task_runs
 from geomndp.evaluate.padded_tasks import MAX_SHAPES, similar_sizes
 from geomndp.evaluate.table_tasks import FunctionRows, TableTask
+from geomndp.geometry.geodesy import EARTH_RADIUS_KM, to_unit
 from geomndp.noising import LinearSchedule, OrnsteinUhlenbeck
 from geomndp.score import GaussianScore
 
@@ -112,3 +113,28 @@ def test_few_shapes_for_tasks_of_all_sizes():
     assert len(groups) <= MAX_SHAPES + 1
     assert sorted(np.concatenate(groups)) == list(range(61))
     assert any(list(group) == [60] for group in groups)  # no context: a program of its own
+
+
+def flat_law(length):
+    """A law of (east, north) in km by hours and latitude."""
+    kernel = gn.kernels.Coregionalised(gn.kernels.Matern32(length), ((1.0, 0.3), (0.3, 2.0)))
+    units = Normaliser((2.0, 0.0), (6.0, 20.0), (10.0, 0.0), 1500.0)
+    return gn.ProcessModel(gn.gp.GP(kernel, noise=(0.05, 0.05)), units)
+
+
+def test_tracks_of_a_mixture_in_local_maps():
+    """Members are measured apart and weighed in the map: the density is that of the whole law."""
+    mixture = gn.MixtureProcess((flat_law(4.0), flat_law(1.0)), np.log([0.4, 0.6]))
+    track = {"hours": [0.0, 6, 12, 18, 24], "lat": [-10.0, -11, -13, -16, -17]}
+    track["lon"] = [178.0, 179, -179, -178, -176]
+    units = {"lat": "degrees_north", "lon": "degrees_east"}
+    model = gn.ChartModel(mixture, LocalFrame()).with_variables("hours", ("lat", "lon"), units)
+    task = {"kind": "k", "function": "storm", "context": [0, 1], "target": [2, 3, 4]}
+    found = on_tasks(model, pd.DataFrame({"function": "storm", **track}), [task])
+    x, y = np.asarray(track["hours"])[:, None], to_unit(track["lat"], track["lon"])
+    law, area = model.condition(x[:2], y[:2]), 2 * np.log(EARTH_RADIUS_KM)
+    joint = float(law.log_prob(x[2:], y[2:])) / 3 - area
+    single = [float(law.log_prob(x[k : k + 1], y[k : k + 1])) - area for k in (2, 3, 4)]
+    assert_allclose(found.values["joint"], joint, rtol=1e-6)
+    assert_allclose(found.values["marginal"], np.mean(single), rtol=1e-6)
+    assert 100 < found.values["energy_km"][0] < 5000

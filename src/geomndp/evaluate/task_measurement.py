@@ -16,6 +16,7 @@ from geomndp.evaluate.resumable import AbstractMeasurement
 from geomndp.evaluate.value_metrics import draw, value_metrics
 from geomndp.likelihood import Exact, Flow, Hutchinson
 from geomndp.model import Model
+from geomndp.model.chart_posterior import ChartPosterior
 from geomndp.model.mixture_posterior import evidences
 from geomndp.model.posterior import Posterior
 from geomndp.model.process_posterior import ProcessPosterior
@@ -59,7 +60,8 @@ class TaskMeasurement(AbstractMeasurement):
     def __call__(self, process, items):
         """Items are padded tasks and one key per task."""
         parts = [self.joint, self.marginal, self.values, *([self.context] if self.mixed else [])]
-        if not isinstance(process, Model):  # closed forms have most of their work in common
+        learnt = isinstance(getattr(process, "flat", process), Model)
+        if not learnt:  # closed forms have most of their work in common
             return self.each_task(process, items, parts, self.batch_size)
         results, few = {}, max(1, self.batch_size // 4)
         for part in parts:  # one after the other, that memory and programs stay small
@@ -107,10 +109,11 @@ class TaskMeasurement(AbstractMeasurement):
     def values(self, law: AbstractPredictive, task: PaddedTasks, key) -> dict[str, Array]:
         """Mean, PIT, CRPS and ensemble of every value; of points of the sphere the samples."""
         options = {"key": jr.split(key)[1], "num_samples": self.num_samples, **self.sampling}
-        if isinstance(law, ProcessPosterior):
+        own = _in_map(law)
+        if isinstance(own, ProcessPosterior):
             options.pop("sampler", None)
-        elif isinstance(law, Posterior) and "sampler" not in options:
-            problem = law.problem(law.observations.x)
+        elif isinstance(own, Posterior) and "sampler" not in options:
+            problem = own.problem(own.observations.x)
             options |= {"sampler": SAMPLER} if amortises(problem) else {}
         mask = task.mask if task.mask is None or task.mask.ndim == 1 else jnp.max(task.mask, axis=1)
         if self.sphere:
@@ -121,15 +124,16 @@ class TaskMeasurement(AbstractMeasurement):
 
     def context(self, law: Any, task: PaddedTasks, key=None) -> dict[str, Array]:
         """Log-density of the context, by which a mixture weighs its members, with its error."""
-        found = evidences((law,))
+        found = evidences((_in_map(law),))  # all members have the same map
         error = jnp.hypot(found.solver_error[0], found.probe_error[0])
         return {"evidence": found.value[0], "evidence_error": error}
 
     def options(self, law: AbstractPredictive) -> dict[str, Any]:
         """Arguments of `log_prob_info`: those given, else few steps and probes for networks."""
-        if isinstance(law, ProcessPosterior):
+        own = _in_map(law)
+        if isinstance(own, ProcessPosterior):
             return {}
-        if not isinstance(law, Posterior):
+        if not isinstance(own, Posterior):
             return dict(self.density)
         return {"flow": task_flow(None if self.exact else PROBES), **self.density}
 
@@ -145,6 +149,12 @@ def task_flow(probes: int | None) -> Flow:
     """
     divergence = Exact() if probes is None else Hutchinson(probes)
     return Flow(steps=FLOW_STEPS, divergence=divergence, terminal="tweedie")
+
+
+def _in_map(law: Any) -> Any:
+    """The flat law of tracks in a local map, else the law itself."""
+    flat = law.flat if isinstance(law, ChartPosterior) else None
+    return law if flat is None else flat
 
 
 def _law(process: AbstractProcess, task: PaddedTasks) -> Any:

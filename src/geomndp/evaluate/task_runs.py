@@ -7,9 +7,8 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -25,49 +24,16 @@ from geomndp.evaluate.mixed_answers import (
     on_sphere,
     real_values,
 )
-from geomndp.evaluate.padded_tasks import PaddedTasks, similar_sizes, without_impossible
+from geomndp.evaluate.padded_tasks import PaddedTasks, similar_sizes
 from geomndp.evaluate.resumable import run_resumable
 from geomndp.evaluate.table_tasks import TableTask
 from geomndp.evaluate.task_measurement import TaskMeasurement, takes_value_masks
+from geomndp.evaluate.task_members import Member, members_of
 from geomndp.evaluate.task_metrics import TaskMetrics
 from geomndp.geometry.geodesy import EARTH_RADIUS_KM
-from geomndp.model import MixtureProcess, ProcessModel
-from geomndp.model.process_calls import with_array_parameters
 
 BLOCK = 64
 """Most tasks of a block: what a stop loses."""
-
-
-class Member(NamedTuple):
-    """One law of a mixture on tasks of one shape.
-
-    Attributes:
-        process: The law.
-        tasks: The tasks as it can take them.
-        altered: Which tasks lack context values that it holds impossible.
-    """
-
-    process: Any
-    tasks: list[TableTask]
-    altered: np.ndarray
-
-    @staticmethod
-    def of(process: Any, tasks: list[TableTask]) -> Member:
-        """The tasks of a member, without impossible context values."""
-        own = [without_impossible(task, process) for task in tasks]
-        altered = np.array([a is not b for a, b in zip(own, tasks, strict=True)])
-        if isinstance(process, ProcessModel):  # members that differ in numbers share a program
-            arrays = with_array_parameters(process.process)
-            process = eqx.tree_at(lambda model: model.process, process, arrays)
-        return Member(process, own, altered)
-
-    def padded(self) -> PaddedTasks:
-        """The tasks as arrays of one shape."""
-        return PaddedTasks.of(self.tasks)
-
-    def precision(self) -> Any:
-        """Exact processes are computed in float64, networks as they were trained."""
-        return jax.enable_x64(True) if isinstance(self.process, ProcessModel) else nullcontext()
 
 
 def measure_tasks(
@@ -93,9 +59,7 @@ def measure_tasks(
     Returns:
         Metrics of every task.
     """
-    mixed = isinstance(process, MixtureProcess)
-    members = process.members if mixed else (process,)
-    log_weights = np.asarray(process.log_weights if mixed else [0.0], np.float64)
+    members, log_weights = members_of(process)
     columns: dict[str, np.ndarray] = {}
     pits = np.full((len(tasks), max(task.target.y.size for task in tasks)), np.nan)
     with _shown(len(tasks) * len(members), progress) as finished:
@@ -171,7 +135,7 @@ def ask_members(
     answers = []
     for number, member in enumerate(group):
         kept = None if folder is None else folder / f"member-{number}" if mixed else folder
-        if mixed and isinstance(member.process, ProcessModel):
+        if mixed and member.exact:
             kept = None  # takes seconds to compute, and much disk to keep
         with member.precision():
             found = _in_blocks(asked, member, keys, kept, finished)

@@ -1,25 +1,24 @@
 """One call per set: resumable, counted, timed, with paired gains and tables of all."""
 
 import json
-from types import SimpleNamespace
+from typing import ClassVar
 
 import pytest
 from numpy.testing import assert_allclose
 
-import geomndp as gn
 from geomndp.auto import TrainingPlan
 from geomndp.cli import main
 from geomndp.experiments.own_data import measure as module
 from geomndp.experiments.own_data.experiment import EXPERIMENT
-from geomndp.experiments.own_data.measure import measure, step_seconds
+from geomndp.experiments.own_data.measure import measure
 from geomndp.experiments.own_data.published import published_processes
 
 from .helper import write_set
 
-GP = gn.gp.GP(gn.kernels.White())
-
 
 class Report:
+    seconds: ClassVar = {"all": 12.5}
+
     def sentence(self):
         return "chosen: the published process"
 
@@ -49,6 +48,7 @@ def test_measured_once_and_read_after(tmp_path, quick_fit, monkeypatch):
     options = {"data": str(folder), "directory": tmp_path / "out", "minutes": 0.5}
     results = measure(2, log=lambda text: None, **options)
     entry = results["sets"]["sines"]
+    assert abs(entry["models"]["ours"]["fit_seconds"] - 12.5) < 10
     assert entry["runs"] == 1 and entry["functions"] == 9 and calls == [0.5]
     assert entry["models"]["ours"]["kinds"]["ctx2"]["tasks"] == 2
     assert_allclose(entry["gains"]["gp"]["joint"]["all"], [0.0, 0.0], atol=1e-9)
@@ -60,30 +60,8 @@ def test_measured_once_and_read_after(tmp_path, quick_fit, monkeypatch):
     assert figure.exists()
 
 
-def test_tracks_train_as_long_as_the_time_allows(tmp_path, monkeypatch):
-    """Steps of a tenth of a second, after a second of compiling; kept for the next call."""
-    clock, trained, plan = [0.0], [], object.__new__(TrainingPlan)
-
-    def fit(plan, *, steps, key, quiet, directory=None):
-        clock[0] += 1 + 0.1 * steps
-        trained.append(steps)
-        return GP, SimpleNamespace(loss=[0.5])
-
-    monkeypatch.setattr(module, "fit", fit)
-    monkeypatch.setattr(module.time, "monotonic", lambda: clock[0])
-    for _ in range(2):
-        text = module.fit_tracks(plan, tmp_path / "fit", 1.0)
-    assert trained == [2, 22, 544, 544] and "544 steps" in text
-    assert clock[0] - 55.4 <= 60
-
-
 def test_sets_that_are_not_there_are_refused(tmp_path, capsys):
     folder = write_set(tmp_path / "data")
     line = ["reproduce", "own-data", "--data", str(folder), "--num", "1", "--only", "growth"]
     assert main([*line, "--out", str(tmp_path), "--no-figures"]) == 1
     assert "expected one of the sets sines, got 'growth'" in capsys.readouterr().err
-
-
-def test_the_time_of_a_step_is_never_negative():
-    assert_allclose(step_seconds(3.0, 5.0), 0.1)
-    assert_allclose(step_seconds(20.0, 4.4), 0.2)  # only the first one compiled

@@ -1,0 +1,76 @@
+"""The laws that a process consists of, each with the tasks as it can take them."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from geomndp.evaluate.padded_tasks import PaddedTasks, without_impossible
+from geomndp.evaluate.table_tasks import TableTask
+from geomndp.model import ChartModel, MixtureProcess, ProcessModel
+from geomndp.model.process_calls import with_array_parameters
+
+
+def members_of(process: Any) -> tuple[tuple[Any, ...], np.ndarray]:
+    """The members of a mixture, also of one in local maps, and the logarithms of their weights.
+
+    Args:
+        process: What is evaluated.
+
+    Returns:
+        Laws in the data's units, the process itself where it is no mixture.
+    """
+    if isinstance(process, MixtureProcess):
+        return process.members, np.asarray(process.log_weights, np.float64)
+    if isinstance(process, ChartModel) and isinstance(process.flat, MixtureProcess):
+        flat, log_weights = members_of(process.flat)
+        return tuple(eqx.tree_at(lambda m: m.flat, process, each) for each in flat), log_weights
+    return (process,), np.zeros(1)
+
+
+class Member(NamedTuple):
+    """One law of a mixture on tasks of one shape.
+
+    Attributes:
+        process: The law.
+        tasks: The tasks as it can take them.
+        altered: Which tasks lack context values that it holds impossible.
+    """
+
+    process: Any
+    tasks: list[TableTask]
+    altered: np.ndarray
+
+    @staticmethod
+    def of(process: Any, tasks: list[TableTask]) -> Member:
+        """The tasks of a member, without impossible context values."""
+        own = [without_impossible(task, process) for task in tasks]
+        altered = np.array([a is not b for a, b in zip(own, tasks, strict=True)])
+        return Member(_with_arrays(process), own, altered)
+
+    @property
+    def exact(self) -> bool:
+        """Whether it is a process of closed forms."""
+        return isinstance(getattr(self.process, "flat", self.process), ProcessModel)
+
+    def padded(self) -> PaddedTasks:
+        """The tasks as arrays of one shape."""
+        return PaddedTasks.of(self.tasks)
+
+    def precision(self) -> Any:
+        """Exact processes are computed in float64, networks as they were trained."""
+        return jax.enable_x64(True) if self.exact else nullcontext()
+
+
+def _with_arrays(process: Any) -> Any:
+    """Numbers of exact processes as arrays: members that differ in these share a program."""
+    if isinstance(process, ChartModel):
+        return eqx.tree_at(lambda model: model.flat, process, _with_arrays(process.flat))
+    if not isinstance(process, ProcessModel):
+        return process
+    arrays = with_array_parameters(process.process)
+    return eqx.tree_at(lambda model: model.process, process, arrays)
