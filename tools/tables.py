@@ -7,19 +7,24 @@ A page marks a table by the experiment and the table's title, as `geomndp reprod
 
     <!-- table: regression1d / Calibration of posterior samples -->
     <!-- end of table -->
+
+In place of an experiment there may be a benchmark whose results are in `benchmarks/results`.
 """
 
 from __future__ import annotations
 
 import argparse
 import functools
+import json
 import re
 import sys
 from pathlib import Path
 
 from geomndp.experiments import registry
+from geomndp.experiments.table import Table
 
 ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
 BLOCK = re.compile(
     r"(<!-- table: (?P<experiment>[\w-]+) / (?P<title>[^\n]+?) -->\n).*?(<!-- end of table -->)",
     re.DOTALL,
@@ -28,7 +33,11 @@ BLOCK = re.compile(
 
 @functools.cache
 def tables(experiment: str) -> dict[str, str]:
-    """Markdown of an experiment's tables by title."""
+    """Markdown of an experiment's or a benchmark's tables by title."""
+    if (stored := RESULTS / f"{experiment}.json").exists():
+        table = json.loads(stored.read_text(encoding="utf-8"))["table"]
+        rows = [tuple(row) for row in table["cells"]]
+        return {table["title"]: Table(table["title"], tuple(table["header"]), rows).markdown()}
     entry = registry.experiment(experiment)
     return {table.title: table.markdown() for table in entry.report(entry.read_results())}
 

@@ -10,9 +10,6 @@ from geomndp.score import GaussianScore
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 SIZES = "--steps 10000 --batch 128 --width 32 --layers 4 --heads 4 --functions 60000 --tests 700"
-BOUND = 0.03
-"""Of the network that a CPU trains in some minutes; measured 0.012 to 0.02, standard error 0.0035.
-That of the size for a GPU is 0.02 (docs/tutorials/missing_outputs.md)."""
 
 
 @pytest.fixture
@@ -29,8 +26,9 @@ def test_the_exact_score_has_no_regret(check):
 
 @pytest.mark.slow
 def test_regret_with_half_of_the_outputs_missing(check, tmp_path):
+    """At most 0.02 nats per target value; measured 0.0127 to 0.0155, standard errors 0.0035."""
     path = tmp_path / "results.json"
     check.main([*SIZES.split(), "--out", str(path)])
     rows = importlib.import_module("_exact_check").read(path)
     assert len(rows) == 4
-    assert all(row.value < BOUND for row in rows), rows
+    assert all(row.met for row in rows), rows

@@ -53,7 +53,7 @@ class KnownNoise(eqx.Module):
     lowered_share: float = eqx.field(default=0.5, static=True)
     flow_steps: int = eqx.field(default=2, static=True)
     kept_share: float = eqx.field(default=0.5, static=True)
-    noisy_context_share: float = eqx.field(default=0.5, static=True)
+    noisy_context_share: float = eqx.field(default=0.75, static=True)
 
     def __check_init__(self):
         _validation.share(lowered_share=self.lowered_share, kept_share=self.kept_share)
