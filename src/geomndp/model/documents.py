@@ -1,7 +1,6 @@
-"""Models of every type as documents and tensors: networks, processes, mixtures, laws of tracks.
+"""Models as documents (JSON) and tensors, and back after everything about them was checked.
 
-The key `type` tells them apart; networks, which came first, have none. Arrays of the i-th member
-of a mixture have the prefix `members.i/`, those of the law in a track's map `flat/`.
+A `Model` here; other types, whose documents have a `type`, in `process_documents`.
 """
 
 from __future__ import annotations
@@ -9,166 +8,177 @@ from __future__ import annotations
 from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
+import jax.random as jr
 import numpy as np
 
+from geomndp import nets, score
 from geomndp._safetensors import Contents
-from geomndp.model import document as networks
+from geomndp.gp import AbstractGP
 from geomndp.model.base import AbstractModel
-from geomndp.model.chart_model import ChartModel
-from geomndp.model.document import PARTS, check_keys, describe_parts, read_parts
-from geomndp.model.mixture import MixtureProcess
 from geomndp.model.model import Model
-from geomndp.model.parts import describe, rebuild, sentence, value_of
-from geomndp.model.process_calls import density
-from geomndp.model.process_model import ProcessModel
-from geomndp.model.tensors import read_arrays
+from geomndp.model.parts import describe, options_of, rebuild, sentence, value_of
+from geomndp.model.tensors import (
+    FLOATS,
+    STORED,
+    check_sizes,
+    float_dtype,
+    parameters,
+    read_arrays,
+    restore,
+    round_to,
+)
 
-MAX_MEMBERS = 16
+PARTS = ("normaliser", "variables", "support")
+_REQUIRED = ("t_min", "noising", "net", "parametrisation", "conditional")
+_OPTIONAL = ("dtype", "stored_dtype", "base")
+_BASE = "base"
 Arrays = dict[str, np.ndarray]
 
 
 def encode(model: AbstractModel, dtype: str | None = None) -> tuple[dict[str, Any], Arrays]:
     """Document and tensors of a model; parameters of networks are stored as `dtype`."""
-    if isinstance(model, MixtureProcess):
-        return _encode_mixture(model, dtype)
-    if isinstance(model, ChartModel):
-        return _encode_chart(model, dtype)
-    if isinstance(model, ProcessModel):
-        if dtype is not None:
-            raise ValueError(f"expected a network to store as {dtype}, got {type(model).__name__}")
-        tensors: Arrays = {}
-        process = describe(model.process, tensors, "process")
-        return {"type": "process", "process": process, **describe_parts(model)}, tensors
-    if not isinstance(model, Model):
-        name = type(model).__name__
-        known = "a Model, ProcessModel, MixtureProcess or ChartModel"
-        raise ValueError(f"expected {known} to save, got {name}")
-    return networks.to_document(model, dtype)
+    if isinstance(model, Model):
+        return _encode_network(model, dtype)
+    from geomndp.model import process_documents  # which encodes their members by this function
+
+    return process_documents.encode_process(model, dtype)
 
 
 def decode(document: dict[str, Any], contents: Contents) -> Any:
     """Check a document of version 3 field by field, then make the model."""
-    kind = document.get("type")
-    if kind is None and "type" not in document:
-        return networks.from_document(document, contents)
-    if kind == "process":
-        return _process(document, contents)
-    if kind == "mixture":
-        return _mixture(document, contents)
-    if kind == "chart":
-        return _chart(document, contents)
-    raise ValueError(f"expected a model of type process, mixture or chart, got {kind!r:.80}")
+    if "type" not in document:
+        return _network_model(document, contents)
+    from geomndp.model import process_documents
+
+    return process_documents.decode_process(document, contents)
 
 
-def _process(document: dict[str, Any], contents: Contents) -> ProcessModel:
-    check_keys(document, ("type", "process"), (*PARTS, "report"))
-    arrays, others = read_arrays(document["process"], contents)
-    if others.tensors:
-        raise ValueError(f"expected tensors of the process, got {min(others.tensors):.80}")
-    process = rebuild("process", document["process"], "process", tensors=arrays)
-    model = ProcessModel(process, **read_parts(document))
-    if model.input_dim is not None:
-        _check_calls(model, model.input_dim)
+def learnt_score(model: Model) -> score.NetworkScore:
+    """The score of a model that can be saved."""
+    learnt = model.score
+    if not isinstance(learnt, score.NetworkScore) or not isinstance(learnt.net, nets.AbstractNet):
+        raise ValueError("expected a model with a NetworkScore of geomndp.nets to save")
+    return learnt
+
+
+def _encode_network(model: Model, dtype: str | None) -> tuple[dict[str, Any], Arrays]:
+    """Everything but the parameters, and the tensors; parameters are stored as `dtype`."""
+    learnt, arrays = learnt_score(model), {}
+    assert isinstance(learnt.net, nets.AbstractNet)
+    tensors = parameters(learnt.net)
+    own_dtype = float_dtype(tensors)
+    stored = own_dtype if dtype is None else dtype
+    document = {
+        "t_min": model.t_min,
+        "noising": describe(model.noising),
+        "net": describe(learnt.net),
+        "parametrisation": describe(learnt.parametrisation),
+        "conditional": learnt.conditional,
+        "dtype": own_dtype,
+        "stored_dtype": stored,
+        **describe_parts(model),
+    }
+    if learnt.base is not None:
+        document[_BASE] = describe(learnt.base, arrays, _BASE)
+    return document, round_to(tensors, stored) | arrays
+
+
+def describe_parts(model: AbstractModel) -> dict[str, Any]:
+    """Normaliser, names, record of training and report of any model."""
+    parts = {name: getattr(model, name) for name in PARTS}
+    described = {name: None if part is None else describe(part) for name, part in parts.items()}
+    return described | ({} if model.report is None else {"report": model.report})
+
+
+def read_parts(document: dict[str, Any]) -> dict[str, Any]:
+    """What `describe_parts` wrote, as arguments of a model."""
+    report = document.get("report")
+    if report is not None and not isinstance(report, str):
+        raise ValueError(f"expected text for report, got {report!r:.80}")
+    parts = {
+        role: None if (part := document.get(role)) is None else rebuild(role, part, role)
+        for role in PARTS
+    }
+    return parts | {"report": report}
+
+
+def _network_model(document: dict[str, Any], contents: Contents) -> Model:
+    check_keys(document, _REQUIRED, (*_OPTIONAL, *PARTS, "report"))
+    for name, allowed in (("dtype", FLOATS), ("stored_dtype", STORED)):
+        if document.get(name) is not None and document[name] not in allowed:
+            raise ValueError(f"expected {name} of {allowed}, got {document[name]!r:.80}")
+    t_min = value_of("t_min", document["t_min"], float)
+    conditional = value_of("conditional", document["conditional"], bool)
+    parametrisation = rebuild("parametrisation", document["parametrisation"], "parametrisation")
+    noising = rebuild("noising", document["noising"], "noising")
+    parts = read_parts(document)
+    options: dict[str, Any] = {"conditional": conditional}
+    if document.get(_BASE) is not None:
+        arrays, contents = read_arrays(document[_BASE], contents)
+        options[_BASE] = rebuild(_BASE, document[_BASE], "process", tensors=arrays)
+        if not isinstance(options[_BASE], AbstractGP):
+            raise ValueError(f"expected a Gaussian process for base, got {document[_BASE]!r:.80}")
+    net = _network(document, contents)
+    model = Model(noising, score.NetworkScore(net, parametrisation, **options), t_min, **parts)
+    _check_fit(model, net)
     return model
 
 
-def _check_calls(model: ProcessModel, input_dim: int) -> None:
-    """Refuse a process that does not take inputs of so many dimensions."""
+def check_keys(
+    document: dict[str, Any], required: tuple[str, ...], optional: tuple[str, ...]
+) -> None:
+    """Refuse a document with other keys than these."""
+    if unknown := sorted(set(document) - {*required, *optional}):
+        raise ValueError(f"expected a model's document, got the key {unknown[0]!r:.80}")
+    if missing := [name for name in required if name not in document]:
+        raise ValueError(f"expected {missing[0]} in a model's document, got none")
+
+
+def _network(document: dict[str, Any], contents: Contents) -> nets.AbstractNet:
+    """The network with its parameters."""
+    options = options_of("net", document["net"], "net")
+    check_sizes(options, contents)
+    config = {"kind": document["net"]["kind"], **options}
     try:
-        with jax.enable_x64(True):
-            given = model.condition().observations
-            x, y = jnp.zeros((2, input_dim)), jnp.zeros((2, model.manifold.ambient_dim))
-            eqx.filter_eval_shape(density, model.process, given, x, y, None, None)
-            if model.normaliser is not None:
-                model.normaliser.forward_x(x)
-                model.normaliser.inverse_y(y)
+        # Shapes only: to draw parameters that are then replaced takes seconds.
+        shapes = eqx.filter_eval_shape(nets.build, config, key=jr.key(0))
     except Exception as error:
-        what = f"a process of functions of {input_dim} inputs"
+        raise ValueError(f"expected a valid net, got: {sentence(error)}") from error
+    return restore(shapes, contents, document.get("dtype"), document.get("stored_dtype"))
+
+
+def _check_fit(model: Model, net: nets.AbstractNet) -> None:
+    """Refuse parts that do not belong together."""
+    if model.noising.dim != net.output_dim:
+        raise ValueError(f"expected a noising of {net.output_dim} outputs, got {model.noising.dim}")
+    _check_calls(model, net.input_dim)
+    counts = {"x": net.input_dim, "y": net.output_dim}
+    if model.variables is not None and len(model.variables.inputs) != net.input_dim:
+        got = len(model.variables.inputs)
+        raise ValueError(f"expected names of {net.input_dim} inputs, got {got}")
+    support = model.support
+    if support and (len(support.inputs), len(support.outputs)) != tuple(counts.values()):
+        raise ValueError(
+            f"expected ranges of {tuple(counts.values())} inputs and outputs, got others"
+        )
+    if model.normaliser is not None:
+        for field in ("x_shift", "x_scale", "y_shift", "y_scale"):
+            if len(getattr(model.normaliser, field)) not in (1, counts[field[0]]):
+                raise ValueError(f"expected one {field} or {counts[field[0]]}, got others")
+        if len(model.normaliser.transform) not in (0, 1, net.output_dim):
+            raise ValueError(f"expected one transform or {net.output_dim}, got others")
+
+
+def _check_calls(model: Model, input_dim: int) -> None:
+    """Refuse a kernel or a mean that does not take inputs of so many dimensions."""
+    x = jnp.zeros((2, input_dim))
+    try:
+        eqx.filter_eval_shape(model.noising.mean_at, x)
+        eqx.filter_eval_shape(model.noising.kernel, x[0], x[1])
+        t, y = jnp.zeros(()), jnp.zeros((2, model.noising.dim))
+        if isinstance(model.score, score.NetworkScore) and model.score.base is not None:
+            eqx.filter_eval_shape(model.score.net_inputs, model.noising, t, x, y)
+    except Exception as error:
+        what = f"a noising of functions of {input_dim} inputs"
         raise ValueError(f"expected {what}, got: {sentence(error)}") from error
-
-
-def _encode_mixture(model: MixtureProcess, dtype: str | None) -> tuple[dict[str, Any], Arrays]:
-    members, tensors = [], {}
-    for i, member in enumerate(model.members):
-        own = None if isinstance(member, ProcessModel) else dtype
-        document, arrays = encode(member, own)
-        members.append(document)
-        tensors |= _prefixed(f"members.{i}", arrays)
-    weights = [float(value) for value in np.asarray(model.log_weights)]
-    return {
-        "type": "mixture",
-        "log_weights": weights,
-        "members": members,
-        "variables": members[0]["variables"],
-        **({} if model.report is None else {"report": model.report}),
-    }, tensors
-
-
-_SEPARATOR = "/"
-
-
-def _mixture(document: dict[str, Any], contents: Contents) -> MixtureProcess:
-    check_keys(document, ("type", "log_weights", "members"), ("variables", "report"))
-    members, weights = document["members"], document["log_weights"]
-    if not isinstance(members, list) or not 1 <= len(members) <= MAX_MEMBERS:
-        raise ValueError(f"expected 1 to {MAX_MEMBERS} members, got {members!r:.80}")
-    if any(not isinstance(m, dict) or m.get("type") not in (None, "process") for m in members):
-        raise ValueError("expected networks and processes as members, got others")
-    if document.get("variables") != members[0].get("variables"):
-        raise ValueError("expected the variables of the first member, got others")
-    log_weights = value_of("log_weights", weights, tuple[float, ...])
-    parts = [_part(contents, f"members.{i}") for i in range(len(members))]
-    if sum(len(part.tensors) for part in parts) != len(contents.tensors):
-        raise ValueError("expected tensors of the members, got others")
-    models = [decode(m, part) for m, part in zip(members, parts, strict=True)]
-    report = read_parts({"report": document.get("report")})["report"]
-    return MixtureProcess(tuple(models), log_weights, report)
-
-
-def _encode_chart(model: ChartModel, dtype: str | None) -> tuple[dict[str, Any], Arrays]:
-    flat, arrays = encode(model.flat, None if isinstance(model.flat, ProcessModel) else dtype)
-    tensors = _prefixed("flat", arrays)
-    start, variables = model.start, model.variables
-    return {
-        "type": "chart",
-        "flat": flat,
-        "frame": describe(model.frame),
-        "start": None if start is None else describe(start, tensors, "start"),
-        "variables": None if variables is None else describe(variables),
-        **({} if model.report is None else {"report": model.report}),
-    }, tensors
-
-
-def _chart(document: dict[str, Any], contents: Contents) -> ChartModel:
-    check_keys(document, ("type", "flat", "frame", "start"), ("variables", "report"))
-    if not isinstance(document["flat"], dict) or document["flat"].get("type") == "chart":
-        raise ValueError("expected a flat model in the maps of tracks, got another")
-    inside = _part(contents, "flat")
-    rest = {name: v for name, v in contents.tensors.items() if not name.startswith("flat/")}
-    arrays, others = read_arrays(document["start"], contents._replace(tensors=rest))
-    if others.tensors:
-        raise ValueError(f"expected tensors of the first points, got {min(others.tensors):.80}")
-    start = document["start"]
-    if start is not None:
-        start = rebuild("start", start, "density", tensors=arrays)
-    frame = rebuild("frame", document["frame"], "frame")
-    parts = read_parts({name: document.get(name) for name in ("variables", "report")})
-    given = parts["variables"], parts["report"]
-    return ChartModel(decode(document["flat"], inside), frame, start, *given)
-
-
-def _prefixed(prefix: str, arrays: Arrays) -> Arrays:
-    return {f"{prefix}{_SEPARATOR}{name}": value for name, value in arrays.items()}
-
-
-def _part(contents: Contents, prefix: str) -> Contents:
-    """Arrays of a part under their own names."""
-    prefix = f"{prefix}{_SEPARATOR}"
-    tensors = {
-        name.removeprefix(prefix): tensor
-        for name, tensor in contents.tensors.items()
-        if name.startswith(prefix)
-    }
-    return contents._replace(tensors=tensors)

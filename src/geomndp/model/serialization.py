@@ -124,7 +124,7 @@ def _decode(document: dict[str, Any], weights: Path) -> Any:
         digest = _pretrained.digest(document, contents.data)
     _check_sum(document, digest, weights)
     try:
-        document = upgrade(document)
+        document = upgrade(document) if document["version"] < _pretrained.VERSION else document
         _check_size(document)
         described = {key: value for key, value in document.items() if key not in _FRAME}
         return decode(described, contents)
