@@ -16,9 +16,8 @@ import jax.random as jr
 import numpy as np
 from _table import markdown
 
-from geomndp import Model
+from geomndp import Model, _progress
 from geomndp.kernels import AbstractKernel, SquaredExponential, White
-from geomndp.model import stretches
 from geomndp.noising import LinearSchedule, OrnsteinUhlenbeck
 from geomndp.samplers import Amortised
 from geomndp.score import AbstractScore
@@ -43,7 +42,7 @@ def seconds(kernel: AbstractKernel, points: int, steps: int, stretch: float) -> 
     """Seconds of a request for one sample, compiled before."""
     model = Model(OrnsteinUhlenbeck(kernel, LinearSchedule(0.0, 10.0)), Shrinking())
     x, sampler = np.linspace(-1, 1, points)[:, None], Amortised(steps)
-    stretches.STRETCH_SECONDS = stretch
+    _progress.STRETCH_SECONDS = stretch
     took = []
     for _ in range(3):
         start = time.perf_counter()

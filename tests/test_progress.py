@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from geomndp import _progress
-from geomndp.model.stretches import reporting
+from geomndp._progress import reporting
 
 
 class Terminal(io.StringIO):

@@ -1,4 +1,7 @@
-"""Progress on standard error: a bar on a terminal, a few lines elsewhere."""
+"""Progress: a bar on a terminal, a few lines elsewhere, and steps in stretches of about a second.
+
+Between stretches Python has control, sees Ctrl-C and reports. JAX is not imported before a stretch.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,17 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
 from itertools import islice
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Item = TypeVar("Item")
 QUIET_SECONDS = 2.0  # seconds before the first line; every further one takes twice as long
+STRETCH_SECONDS, MAX_STEP_SECONDS = 1.0, 2.0
+"""Seconds that a stretch of steps should take, and that one step may take."""
+
+Progress = bool | Callable[[float], None]
+"""True for a bar on a terminal, False for none, or a function called with the amount done."""
 
 
 @contextmanager
@@ -92,3 +101,52 @@ def _lines(text: Callable[[], str]) -> Iterator[None]:
     finally:
         done.set()
         thread.join()
+
+
+@contextmanager
+def reporting(what: str, total: int, progress: Progress) -> Iterator[Callable[[float], None]]:
+    """Yield report(done), which passes on the amount done: to a function, a bar, or nowhere."""
+    if callable(progress):
+        yield progress
+    elif progress and sys.stderr.isatty() and find_spec("rich") is not None:
+        with quiet_at_first(what, total) as update:
+            yield update
+    else:
+        yield lambda done: None
+
+
+class Clock:
+    """How many steps fit into a stretch, by how long those before took.
+
+    `patient`: blocks were made smaller once for steps that took long, which compiles anew. On a
+    busy machine they may take long again.
+    """
+
+    def __init__(self, patient: bool = False) -> None:
+        """Nothing is known yet."""
+        self.seconds: float | None = None
+        self.patient = patient
+
+    @property
+    def slow(self) -> bool:
+        """Whether a single step takes longer than it may."""
+        return self.seconds is not None and self.seconds > MAX_STEP_SECONDS
+
+    def stretch(self, left: int) -> int:
+        """Steps of the next stretch: one to begin with."""
+        if self.seconds is None:
+            return 1
+        return min(left, max(1, int(STRETCH_SECONDS / max(self.seconds, 1e-9))))
+
+    def through(self, total: int, move: Callable[[int, int], Any]) -> Iterator[int]:
+        """Make all steps by move(start, stop); yields the number of those that are done."""
+        import jax
+
+        done = 0
+        while done < total:
+            stop = done + self.stretch(total - done)
+            since = time.monotonic()
+            jax.block_until_ready(move(done, stop))
+            self.seconds = (time.monotonic() - since) / (stop - done)
+            done = stop
+            yield done

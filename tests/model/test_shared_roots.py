@@ -7,7 +7,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 import geomndp as gn
-from geomndp.model import sampling, stretches
+from geomndp import _progress
+from geomndp.model import sampling
 from geomndp.model.sampling import draw
 
 SMOOTH = gn.kernels.SquaredExponential(1.0) + gn.kernels.White(0.05)
@@ -44,7 +45,7 @@ def test_stretches_factorise_nothing_and_draw_the_same(name, limit, monkeypatch)
         return made[fn]
 
     monkeypatch.setattr(sampling, "program", noted)
-    monkeypatch.setattr(stretches, "STRETCH_SECONDS", 0.0)
+    monkeypatch.setattr(_progress, "STRETCH_SECONDS", 0.0)
     samples = law.sample_info(x, key=jr.key(1), num_samples=2, sampler=sampler)
     assert_allclose(samples.y, expected.y, rtol=1e-6, atol=1e-8)
     assert_allclose(samples.info.evaluations, expected.info.evaluations)

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from geomndp import _arrays
+from geomndp import _arrays, _progress
 from geomndp._arrays import bucket, bucket_below
 from geomndp.likelihood import Exact, Flow, Hutchinson
-from geomndp.model import _jit, sampling, stretches
+from geomndp.model import _jit, sampling
 from geomndp.model.likelihood_routes import log_prob
 from geomndp.model.sampling import draw
 from geomndp.samplers import AbstractSampler, Amortised, Langevin
@@ -79,7 +79,7 @@ def test_blocks_and_stretches_change_nothing(posterior, monkeypatch):
     ask = {"key": jr.key(1), "num_samples": 5, "sampler": FEW}
     whole = posterior.sample_info(x, **ask)
     monkeypatch.setattr(sampling, "BLOCK_POINTS", {"cpu": 20})
-    monkeypatch.setattr(stretches, "STRETCH_SECONDS", 0.0)
+    monkeypatch.setattr(_progress, "STRETCH_SECONDS", 0.0)
     blocks = []
     parts = posterior.sample_info(x, **ask, progress=blocks.append)
     for found in (whole, parts):
@@ -102,7 +102,7 @@ def test_memory_is_bounded(posterior, monkeypatch):
     monkeypatch.setattr(sampling, "program", noted)
     need = _jit.CompiledProgram.memory
     monkeypatch.setattr(_jit.CompiledProgram, "memory", lambda self: 600)
-    monkeypatch.setattr(stretches.Bound, "exceeded", lambda self, _: made[-1][1] > 2)
+    monkeypatch.setattr(_jit.Bound, "exceeded", lambda self, _: made[-1][1] > 2)
     assert_allclose(posterior.sample(x, **ask, max_memory=200), expected, **SAME)
     assert {size for _, size in made} == {6, 2}
     monkeypatch.undo()
@@ -115,7 +115,7 @@ def test_memory_is_bounded(posterior, monkeypatch):
 
 def test_slow_steps_make_smaller_blocks(posterior, monkeypatch):
     """Once in a request: every new size is compiled."""
-    monkeypatch.setattr(stretches.Clock, "slow", property(lambda self: True))
+    monkeypatch.setattr(_progress.Clock, "slow", property(lambda self: True))
     made, found = [], sampling.program
     monkeypatch.setattr(
         sampling, "program", lambda fn, *args: made.append(args[4]) or found(fn, *args)
@@ -139,7 +139,7 @@ slow = pytest.mark.slow
 )
 def test_densities_in_stretches(posterior, name, monkeypatch):
     route, divergence = DENSITIES[name]
-    monkeypatch.setattr(stretches, "STRETCH_SECONDS", 0.0)
+    monkeypatch.setattr(_progress, "STRETCH_SECONDS", 0.0)
     flow, (x, y) = Flow(steps=4, divergence=divergence), values(5)
     steps = []
     found = posterior.log_prob_info(
@@ -156,13 +156,13 @@ def test_densities_split_their_directions_to_fit(posterior, monkeypatch):
     x, y = values(4)
     expected = posterior.log_prob_info(x, y, flow=QUICK).value
     chunks = []
-    exceeded = stretches.Bound.exceeded
+    exceeded = _jit.Bound.exceeded
 
     def too_large(self, made):
         chunks.append(made)
         return len(chunks) == 1
 
-    monkeypatch.setattr(stretches.Bound, "exceeded", too_large)
+    monkeypatch.setattr(_jit.Bound, "exceeded", too_large)
     found = posterior.log_prob_info(x, y, flow=QUICK, max_memory=2**20).value
     assert_allclose(found, expected, **SAME)
     assert len(chunks) == 2 and exceeded is not too_large

@@ -1,4 +1,4 @@
-"""Compiled programs: few of them in memory, the costly ones on disk for the next process.
+"""Compiled programs: bounded, few of them in memory, the costly ones on disk for the next process.
 
 A program is kept for every function, structure and shape that it was called with, the last used
 ones only: each holds memory and memory maps, of which Linux grants a process 65,530 by default.
@@ -20,11 +20,17 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
+
+from geomndp import _validation
+from geomndp._arrays import bucket_below, memory_bound, too_much
+from geomndp._progress import Progress
+from geomndp.samplers import Problem
 
 MAX_PROGRAMS = 64
 """Programs that are kept."""
@@ -49,6 +55,32 @@ class CompiledProgram:
         if analysis is None:
             return 0
         return int(analysis.temp_size_in_bytes + analysis.output_size_in_bytes)
+
+
+class Settings(NamedTuple):
+    """How a request is carried out: the bytes that it may take, and how it reports progress."""
+
+    max_memory: int | None = None
+    progress: Progress = True
+
+
+class Bound:
+    """The bytes that one program may take."""
+
+    def __init__(self, problem: Problem, settings: Settings):
+        """As the settings say, for the device on which the problem is."""
+        self.by_user = settings.max_memory is not None
+        self.bytes = memory_bound(settings.max_memory, next(iter(problem.x.devices())))
+
+    def exceeded(self, program: CompiledProgram) -> bool:
+        """Whether a program takes more."""
+        return program.memory() > self.bytes
+
+    def smaller(self, size: int, program: CompiledProgram) -> int:
+        """How many would fit, if a program for `size` of them takes too much."""
+        if size == 1:
+            raise too_much(program.memory(), self.bytes, self.by_user)
+        return bucket_below(min(size - 1, max(1, size * self.bytes // program.memory())))
 
 
 def is_array(leaf: Any) -> bool:
@@ -100,6 +132,22 @@ def _kind(leaf: Any) -> tuple:
 def _surroundings() -> tuple:
     names = ("enable_x64", "default_device", "default_matmul_precision")
     return tuple(setting(f"jax_{name}") for name in names)
+
+
+def if_last(last, finish, state):
+    """Result of `finish` after the last step, zeros before."""
+    shapes = jax.eval_shape(finish, state)
+
+    def nothing(_):
+        return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
+
+    return jax.lax.cond(last, finish, nothing, state)
+
+
+def traced(tree: Any) -> bool:
+    """Whether JAX is tracing any leaf, or compilation is disabled."""
+    leaves = jax.tree.leaves(tree)
+    return setting("jax_disable_jit") or not all(map(_validation.concrete, leaves))
 
 
 VARIABLE = "GEOMNDP_COMPILATION_CACHE"

@@ -21,8 +21,8 @@ from geomndp._types import Outputs
 from geomndp._warnings import ApproximationWarning
 from geomndp.data import Normaliser
 from geomndp.linalg import of_one_rank
+from geomndp.model._jit import Settings
 from geomndp.model.likelihood_routes import chosen_flow, chosen_route, solve_log_prob
-from geomndp.model.stretches import Settings
 from geomndp.model.units import in_units
 from geomndp.predictive import LogProb, exact_log_prob
 from geomndp.samplers import Observations

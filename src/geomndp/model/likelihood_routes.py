@@ -17,11 +17,11 @@ import numpy as np
 
 from geomndp import _validation
 from geomndp._arrays import bucket, pad_rows
+from geomndp._progress import Clock, reporting
 from geomndp._types import Array, Mask, Outputs
 from geomndp.likelihood import Exact, Flow, Hutchinson, LogProb, Solution
 from geomndp.linalg import columns, of_one_rank
-from geomndp.model._jit import program
-from geomndp.model.stretches import Bound, Clock, Settings, if_last, reporting, traced
+from geomndp.model._jit import Bound, Settings, if_last, program, traced
 from geomndp.samplers import Problem, check_amortised, conditional_dynamics, pad_problem
 from geomndp.samplers.problem import amortises
 from geomndp.solve import AbstractDynamics, AbstractFixedStepSolver, ConditionalDynamics

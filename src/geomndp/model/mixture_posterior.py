@@ -13,11 +13,11 @@ from geomndp import _validation
 from geomndp._types import Array, Float, Scalar
 from geomndp._validation import as_key
 from geomndp.marginals import AbstractMarginals, MixtureMarginals, SampleMarginals
+from geomndp.model._jit import traced
 from geomndp.model.inputs import Seed
 from geomndp.model.likelihood_routes import finite_log_prob
 from geomndp.model.named_predictive import AbstractNamedPredictive, Key
 from geomndp.model.posterior import Posterior
-from geomndp.model.stretches import traced
 from geomndp.predictive import MOMENT_SAMPLES, LogProb
 from geomndp.tables import Variables, is_table, write_samples
 

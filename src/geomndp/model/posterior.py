@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import equinox as eqx
 
+from geomndp._progress import Progress
 from geomndp._types import Array, Inputs, Mask, Scalar
 from geomndp._validation import as_key
 from geomndp.likelihood import Flow
 from geomndp.marginals import AbstractMarginals, SampleMarginals
 from geomndp.model import sampling
+from geomndp.model._jit import Settings
 from geomndp.model.evidence import log_evidence
 from geomndp.model.inputs import Seed, check_like, check_request, names_of, wanted_values
 from geomndp.model.likelihood_routes import (
@@ -22,7 +24,6 @@ from geomndp.model.likelihood_routes import (
 from geomndp.model.missing_outputs import join_observed_rows
 from geomndp.model.named_predictive import AbstractNamedPredictive, Key
 from geomndp.model.outside_training import warn_about_targets
-from geomndp.model.stretches import Progress, Settings
 from geomndp.model.summary import describe_posterior
 from geomndp.model.units import in_units, read_target_inputs, read_targets
 from geomndp.nets import with_capacity

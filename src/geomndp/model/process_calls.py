@@ -13,8 +13,7 @@ from geomndp import _registry
 from geomndp._types import Array, Inputs, Outputs
 from geomndp.gp import AbstractGP
 from geomndp.marginals import AbstractMarginals
-from geomndp.model._jit import program
-from geomndp.model.stretches import traced
+from geomndp.model._jit import program, traced
 from geomndp.predictive import AbstractPredictive, AbstractProcess, LogProb, exact_log_prob
 from geomndp.samplers import Observations
 

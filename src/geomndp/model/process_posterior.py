@@ -19,13 +19,13 @@ from geomndp._validation import as_key
 from geomndp.data import Normaliser
 from geomndp.gp import AbstractGP
 from geomndp.marginals import AbstractMarginals
+from geomndp.model._jit import traced
 from geomndp.model.data_marginals import in_data_units
 from geomndp.model.inputs import Seed, check_like
 from geomndp.model.likelihood_routes import finite_log_prob
 from geomndp.model.named_predictive import AbstractNamedPredictive, Key
 from geomndp.model.outside_training import warn_about_targets
 from geomndp.model.process_calls import call, colour, density, draw, evidence, law, marginals
-from geomndp.model.stretches import traced
 from geomndp.model.summary import describe_posterior
 from geomndp.model.units import in_units, read_target_inputs, read_targets
 from geomndp.predictive import MOMENT_SAMPLES, LogProb

@@ -19,17 +19,9 @@ import numpy as np
 
 from geomndp import _validation
 from geomndp._arrays import bucket, bucket_below, put
+from geomndp._progress import MAX_STEP_SECONDS, Clock, reporting
 from geomndp._types import Array
-from geomndp.model._jit import program
-from geomndp.model.stretches import (
-    MAX_STEP_SECONDS,
-    Bound,
-    Clock,
-    Settings,
-    if_last,
-    reporting,
-    traced,
-)
+from geomndp.model._jit import Bound, Settings, if_last, program, traced
 from geomndp.samplers import (
     AbstractProgramSampler,
     AbstractSampler,
