@@ -12,7 +12,8 @@ from geomndp.gp import GP
 from geomndp.kernels import Diagonal, ShrunkCovariance, SquaredExponential, White
 from geomndp.likelihood import Flow
 from geomndp.model import Model
-from geomndp.nets.graph_network import MOST_TRACED, with_capacity
+from geomndp.nets import with_capacity
+from geomndp.nets.graph_network import MOST_TRACED
 from geomndp.noising import LinearSchedule, OrnsteinUhlenbeck
 from geomndp.samplers import Amortised
 from geomndp.score import NetworkScore

@@ -2,7 +2,7 @@
 
 from geomndp._deprecated import deprecated_names
 from geomndp.nets.attention import TransformerConfig
-from geomndp.nets.base import AbstractNet, NetConfig, build
+from geomndp.nets.base import AbstractNet, NetConfig, build, with_capacity
 from geomndp.nets.bidimensional_attention import (
     BiDimensionalAttention,
     BiDimensionalAttentionConfig,
@@ -14,7 +14,6 @@ from geomndp.nets.graph_network import (
     graph_nets,
     neighbour_counts,
     num_dropped_edges,
-    with_capacity,
 )
 from geomndp.nets.layers import clean
 from geomndp.nets.relative_attention import (

@@ -20,7 +20,7 @@ import numpy as np
 
 from geomndp import _validation
 from geomndp._types import Array, Float, Inputs, Mask, PRNGKeyArray
-from geomndp.nets.base import CovariateConfig, check_compute, check_heads
+from geomndp.nets.base import CovariateConfig, check_compute
 from geomndp.nets.layers import FourierFeatures, linear, linear_first, same_function
 
 
@@ -62,6 +62,13 @@ class TransformerConfig(CovariateConfig):
         _validation.at_least(1, num_layers=self.num_layers, expansion=self.expansion)
         check_heads(self.width, self.num_heads)
         check_compute(self.compute_dtype)
+
+
+def check_heads(width: int, num_heads: int) -> None:
+    """Raise ValueError unless the width can be divided among the attention heads."""
+    _validation.at_least(1, width=width, num_heads=num_heads)
+    if width % num_heads:
+        raise ValueError(f"expected a width divisible by num_heads={num_heads}, got {width}")
 
 
 def attend(

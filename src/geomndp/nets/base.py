@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 
 from geomndp import _deprecated, _registry, _validation
@@ -79,12 +80,9 @@ class CovariateConfig(NetConfig):
     """Hyperparameters of networks whose inputs may be periodic, and beside covariates.
 
     Args:
-        input_dim: Number of columns of x, covariates included.
-        output_dim: Number of output components p.
         num_invariant_inputs: How many of the columns, the last ones, are covariates.
         periods: Period of every column of x in the model's units, zero where it has none; empty
             where none has one.
-        dtype: Dtype of the parameters.
     """
 
     num_invariant_inputs: int = 0
@@ -92,7 +90,15 @@ class CovariateConfig(NetConfig):
 
     def __post_init__(self):
         super().__post_init__()
-        check_covariates(self)
+        _validation.at_least(0, num_invariant_inputs=self.num_invariant_inputs)
+        if self.num_invariant_inputs >= self.input_dim:
+            got = f"{self.num_invariant_inputs} of {self.input_dim} columns"
+            raise ValueError(f"expected fewer covariates than columns of x, got {got}")
+        if self.periods and len(self.periods) != self.input_dim:
+            got = len(self.periods)
+            raise ValueError(f"expected a period for each of {self.input_dim} columns, got {got}")
+        if not all(0 <= period < math.inf for period in self.periods):
+            raise ValueError(f"expected periods >= 0 (zero for none), got {self.periods}")
 
     @property
     def num_inputs(self) -> int:
@@ -110,20 +116,8 @@ class CovariateConfig(NetConfig):
         return self.periods[self.num_inputs :] or (0.0,) * self.num_invariant_inputs
 
 
-def check_covariates(config) -> None:
-    """Raise ValueError for covariates without inputs, and periods that do not fit the columns."""
-    _validation.at_least(0, num_invariant_inputs=config.num_invariant_inputs)
-    if config.num_invariant_inputs >= config.input_dim:
-        got = f"{config.num_invariant_inputs} of {config.input_dim} columns"
-        raise ValueError(f"expected fewer covariates than columns of x, got {got}")
-    if config.periods and len(config.periods) != config.input_dim:
-        got = len(config.periods)
-        raise ValueError(f"expected a period for each of {config.input_dim} columns, got {got}")
-    if not all(0 <= period < math.inf for period in config.periods):
-        raise ValueError(f"expected periods >= 0 (zero for none), got {config.periods}")
-
-
 Config = TypeVar("Config", bound=NetConfig)
+Tree = TypeVar("Tree")
 
 
 class AbstractNet(eqx.Module, Generic[Config]):
@@ -141,6 +135,7 @@ class AbstractNet(eqx.Module, Generic[Config]):
 
     config: Config = eqx.field(static=True)
     config_type: ClassVar[type[NetConfig]] = NetConfig
+    has_graph: ClassVar[bool] = False
 
     def __init_subclass__(cls, tag: str | None = None, **kwargs: Any):
         super().__init_subclass__(**kwargs)
@@ -220,19 +215,36 @@ def build(config: Mapping[str, Any], *, key: PRNGKeyArray) -> AbstractNet:
     return make(**options, key=key)
 
 
+def with_capacity(tree: Tree, *point_sets: Any, masks: tuple | None = None) -> Tree:
+    """Give every graph network inside `tree` room for all neighbours among the points.
+
+    Args:
+        tree: A network, a score, a model: anything that may hold networks.
+        *point_sets: Points of one function, (n, d) in the model's units, in one or more sets such
+            as context and targets. There is room for the graph of all and of every set alone.
+        masks: One mask (n,) per set, zero where a row is padding, or None where no row is.
+
+    Returns:
+        The same with larger `max_neighbours` where needed: see `AbstractGraphNet.with_room`.
+    """
+
+    def has_graph(node: Any) -> bool:
+        return isinstance(node, AbstractNet) and node.has_graph
+
+    masks = (None,) * len(point_sets) if masks is None else masks
+    leaves, structure = jax.tree.flatten(tree, is_leaf=has_graph)
+    if not any(map(has_graph, leaves)):
+        return tree
+    nodes = [leaf.with_room(point_sets, masks) if has_graph(leaf) else leaf for leaf in leaves]
+    return jax.tree.unflatten(structure, nodes)
+
+
 def check_compute(compute_dtype: str | None, attention_backend: str | None = None) -> None:
     """Raise ValueError for an unknown dtype or backend, and for cuDNN without bfloat16."""
     _validation.one_of("compute_dtype", compute_dtype, (None, "float32", "bfloat16"))
     _validation.one_of("attention_backend", attention_backend, (None, "xla", "cudnn"))
     if attention_backend == "cudnn" and compute_dtype != "bfloat16":
         raise ValueError(f"expected compute_dtype 'bfloat16' with cudnn, got {compute_dtype!r}")
-
-
-def check_heads(width: int, num_heads: int) -> None:
-    """Raise ValueError unless the width can be divided among the attention heads."""
-    _validation.at_least(1, width=width, num_heads=num_heads)
-    if width % num_heads:
-        raise ValueError(f"expected a width divisible by num_heads={num_heads}, got {width}")
 
 
 _deprecated.deprecated_names(__name__, {"clean": "geomndp.nets.layers:clean"})

@@ -15,8 +15,8 @@ from geomndp import _validation
 from geomndp._deprecated import renamed_arguments
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray, Times, Values
 from geomndp.linalg import zero_masked
-from geomndp.nets.attention import SelfAttention
-from geomndp.nets.base import AbstractNet, CovariateConfig, check_compute, check_heads
+from geomndp.nets.attention import SelfAttention, check_heads
+from geomndp.nets.base import AbstractNet, CovariateConfig, check_compute
 from geomndp.nets.covariates import CovariateEmbedding
 from geomndp.nets.layers import (
     FourierFeatures,

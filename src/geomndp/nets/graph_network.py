@@ -9,7 +9,6 @@ from __future__ import annotations
 import abc
 import dataclasses
 import itertools
-from collections.abc import Callable
 from typing import Any, TypeVar
 
 import jax
@@ -21,18 +20,17 @@ from geomndp._arrays import bucket
 from geomndp._types import Array, Float, Inputs, Mask
 from geomndp.equivariance import FieldType
 from geomndp.linalg import zero_masked
-from geomndp.nets.base import AbstractNet, NetConfig, check_covariates
+from geomndp.nets.base import AbstractNet, CovariateConfig
 from geomndp.nets.cell_list import MARGIN
 from geomndp.nets.changed_config import with_config
 from geomndp.nets.graph import CANDIDATES, Graph, radius_graph
 
 MOST_TRACED = 1024
 ROUNDING = 1e-5  # of the radius: the device compares rounded distances
-Tree = TypeVar("Tree")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class GraphNetConfig(NetConfig, abc.ABC):
+class GraphNetConfig(CovariateConfig, abc.ABC):
     """Hyperparameters of a network on a radius graph; inputs and outputs follow from the field.
 
     Args:
@@ -53,8 +51,6 @@ class GraphNetConfig(NetConfig, abc.ABC):
     input_dim: int = dataclasses.field(init=False)
     output_dim: int = dataclasses.field(init=False)
     representations: tuple[str, ...] = dataclasses.field(default=("vector",), kw_only=False)
-    num_invariant_inputs: int = 0
-    periods: tuple[float, ...] = ()
     width: int = 64
     num_layers: int = 5
     radius: float = 2.0
@@ -66,7 +62,6 @@ class GraphNetConfig(NetConfig, abc.ABC):
         self._set("input_dim", self.field_type.dim + self.num_invariant_inputs)
         self._set("output_dim", self.field_type.size)
         super().__post_init__()
-        check_covariates(self)
         if any(self.periods[: self.field_type.dim]):
             got = self.periods
             raise ValueError(f"expected periods of covariates only, not of a location, got {got}")
@@ -80,11 +75,6 @@ class GraphNetConfig(NetConfig, abc.ABC):
     def field_type(self) -> FieldType:
         """Space of the inputs, and how values transform with it."""
 
-    @property
-    def covariate_periods(self) -> tuple[float, ...]:
-        """Periods of the covariates, zero where there is none."""
-        return self.periods[self.field_type.dim :] or (0.0,) * self.num_invariant_inputs
-
 
 GraphConfig = TypeVar("GraphConfig", bound=GraphNetConfig)
 
@@ -94,6 +84,8 @@ class AbstractGraphNet(AbstractNet[GraphConfig]):
 
     Its `max_neighbours` grows with the points that it is asked about: see `with_capacity`.
     """
+
+    has_graph = True
 
     @property
     def field_type(self) -> FieldType:
@@ -110,54 +102,35 @@ class AbstractGraphNet(AbstractNet[GraphConfig]):
         location = x[:, : self.field_type.dim]
         return radius_graph(location, mask, self.config.radius, self.config.max_neighbours)
 
+    def with_room(self, point_sets: tuple, masks: tuple) -> AbstractNet:
+        """The network with a larger `max_neighbours` if the points need it, else itself.
 
-def with_capacity(tree: Tree, *point_sets: Any, masks: tuple | None = None) -> Tree:
-    """Give every graph network inside `tree` room for all neighbours among the points.
+        Where JAX traces the points, whose values the shape of a program cannot depend on, there is
+        room for all points to be neighbours of each other, at most `MOST_TRACED` of them.
 
-    Args:
-        tree: A network, a score, a model: anything that may hold networks.
-        *point_sets: Points of one function, (n, d) in the model's units, in one or more sets such
-            as context and targets. There is room for the graph of all and of every set alone.
-        masks: One mask (n,) per set, zero where a row is padding, or None where no row is.
-
-    Returns:
-        The same with larger `max_neighbours` where needed; `tree` itself where nothing is. Where
-        JAX traces the points, whose values the shape of a program cannot depend on, there is room
-        for all points to be neighbours of each other.
-
-    Raises:
-        ValueError: More than `MOST_TRACED` traced points, for which that room would be too much.
-    """
-    masks = (None,) * len(point_sets) if masks is None else masks
-    if not graph_nets(tree):
-        return tree
-    if all(map(_validation.concrete, (*point_sets, *masks))):
-        pairs = zip(point_sets, masks, strict=True)
-        real = [np.asarray(x, float)[... if m is None else np.asarray(m) > 0] for x, m in pairs]
-        return _with_room(tree, lambda net: _needed(net, real))
-    total = sum(map(len, point_sets))
-    if total > MOST_TRACED:
-        raise ValueError(
-            f"expected at most {MOST_TRACED} points of a graph network inside jit or vmap, got "
-            f"{total}: call it outside, where the neighbours can be counted"
-        )
-    return _with_room(tree, lambda net: total - 1)
-
-
-def _with_room(tree: Tree, needed: Callable[[AbstractGraphNet], int]) -> Tree:
-    """Enlarge `max_neighbours` of graph networks to what each needs."""
-
-    def enlarge(node):
-        if not _is_graph_net(node) or (count := needed(node)) <= node.config.max_neighbours:
-            return node
-        return with_config(node, max_neighbours=neighbour_bucket(count))
-
-    return jax.tree.map(enlarge, tree, is_leaf=_is_graph_net)
+        Args:
+            point_sets: Sets of points (n, d) of one function.
+            masks: One mask (n,) per set, or None.
+        """
+        if all(map(_validation.concrete, (*point_sets, *masks))):
+            pairs = zip(point_sets, masks, strict=True)
+            real = [np.asarray(x, float)[... if m is None else np.asarray(m) > 0] for x, m in pairs]
+            count = _needed(self, real)
+        else:
+            count = sum(map(len, point_sets)) - 1
+            if count >= MOST_TRACED:
+                raise ValueError(
+                    f"expected at most {MOST_TRACED} points of a graph network inside jit or vmap, "
+                    f"got {count + 1}: call it outside, where the neighbours can be counted"
+                )
+        if count <= self.config.max_neighbours:
+            return self
+        return with_config(self, max_neighbours=neighbour_bucket(count))
 
 
 def graph_nets(tree: Any) -> list[AbstractGraphNet]:
     """All graph networks inside a tree, such as a score or a model."""
-    leaves = jax.tree.leaves(tree, is_leaf=_is_graph_net)
+    leaves = jax.tree.leaves(tree, is_leaf=lambda node: isinstance(node, AbstractGraphNet))
     return [leaf for leaf in leaves if isinstance(leaf, AbstractGraphNet)]
 
 
@@ -193,10 +166,6 @@ def neighbour_counts(x: Float[np.ndarray, "n d"], radius: float) -> np.ndarray:
 def neighbour_bucket(count: int) -> int:
     """Smallest of 24, 32, 48, 64, 80, 96, ... that is not below the count."""
     return max(24, bucket(count))
-
-
-def _is_graph_net(node: Any) -> bool:
-    return isinstance(node, AbstractGraphNet)
 
 
 def _needed(net: AbstractGraphNet, point_sets: list[np.ndarray]) -> int:
