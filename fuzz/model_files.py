@@ -16,7 +16,7 @@ from fuzz.judge import judge_call
 from fuzz.twists import Twister
 from fuzz.values import TEXTS
 from fuzz.world import World
-from geomndp import _pretrained
+from geomndp import _model_files
 
 PLAIN = (None, True, False, 0, -1, 1, 2, 10**9, 1e30, -0.5, [], {}, [[]], {"kind": "White"}, 2**70)
 NAMES = (
@@ -35,7 +35,7 @@ def model_file(twist: Twister, world: World) -> Attempt:
     good = (world.folder / f"{name}.safetensors").read_bytes()
     raw = twist("bytes", None, lambda r: damaged(r, good) if r.random() < 0.5 else None)
     header, tensors = _parts(good)
-    document = json.loads(header[_pretrained.KEY])
+    document = json.loads(header[_model_files.KEY])
     document = twist("document", document, lambda r: _odd_json(r, document))
     document = twist("again", document, lambda r: _odd_json(r, document))
     tensors = twist("tensors", tensors, lambda r: _odd_tensors(r, tensors))
@@ -71,10 +71,10 @@ def _joined(document: Any, tensors: dict[str, np.ndarray], summed: bool) -> byte
     start = 8 + int.from_bytes(data[:8], "little")
     if summed and isinstance(document, dict):
         try:
-            document = {**document, "sha256": _pretrained.digest(document, data[start:])}
+            document = {**document, "sha256": _model_files.digest(document, data[start:])}
         except ValueError:  # NaN is no JSON
             pass
-    return save(tensors, {_pretrained.KEY: json.dumps(document)})
+    return save(tensors, {_model_files.KEY: json.dumps(document)})
 
 
 def _places(value: Any, path: tuple = ()) -> list[tuple]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from geomndp import _pretrained
+from geomndp import _model_files
 from geomndp.cli.commands import List, Reproduce, Train
 from geomndp.cli.main import COMMANDS, parse, run
 from geomndp.cli.predict_args import Condition, Predict
@@ -51,7 +51,7 @@ def fewer(at: tuple[str, ...]) -> tuple[str, ...]:
 
 def write_observations(command: Condition) -> None:
     """A file that a page speaks of without making it: a few rows of the model's columns."""
-    variables = _pretrained.document(_pretrained.find(command.name))["variables"]
+    variables = _model_files.document(_model_files.find(command.name))["variables"]
     names = [part["name"] for side in ("inputs", "outputs") for part in variables[side]]
     rows = np.arange(4.0)[:, None] + 0.1 * np.arange(len(names))
     pd.DataFrame(rows, columns=names).to_csv(command.observations, index=False)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from geomndp import _pretrained
+from geomndp import _model_files
 
 ROOT = Path(__file__).parents[1]
 MAX_MEGABYTES = 40
@@ -37,7 +37,7 @@ def test_wheel_holds_models_outlines_results_and_no_tests(built):
     folders = {name.partition("/")[0] for name in names}
     assert folders == {"geomndp", next(name for name in folders if name.endswith(".dist-info"))}
     root = ROOT / "src/geomndp/shipped"
-    files = (path for end in _pretrained.SUFFIXES for path in root.rglob(f"*{end}"))
+    files = (path for end in _model_files.SUFFIXES for path in root.rglob(f"*{end}"))
     models = [f"geomndp/shipped/{path.relative_to(root).as_posix()}" for path in files]
     others = ["py.typed", "plot/land-110m.json", "plot/land-110m.NOTICE"]
     results = (ROOT / "src/geomndp/experiments").glob("*/results.json")

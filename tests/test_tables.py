@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from geomndp import _pretrained
+from geomndp import _model_files
 from geomndp.experiments import registry, results
 
 from .commands import ROOT
@@ -47,16 +47,16 @@ def test_results_and_models_are_shipped_by_one_call(tmp_path, monkeypatch):
     (models / "regression1d").mkdir(parents=True)
     run = tmp_path / "run"
     run.mkdir()
-    shutil.copy(_pretrained.weights(_pretrained.folder() / name), run / "model.safetensors")
-    monkeypatch.setattr(_pretrained, "folder", lambda: models)
+    shutil.copy(_model_files.weights(_model_files.folder() / name), run / "model.safetensors")
+    monkeypatch.setattr(_model_files, "folder", lambda: models)
     tool["ship_model"](name, str(run))
-    assert _pretrained.names() == [name] and _pretrained.metadata(name)["metrics"] == {}
+    assert _model_files.names() == [name] and _model_files.metadata(name)["metrics"] == {}
     metrics = {"log_prob": [0.5, 0.1], "num": 8}
     path, target = tmp_path / "results.json", tmp_path / "target.json"
     results.write(path, {"scores": {name: {"in-range": {"conditional": metrics}}}, "noise": {}})
     sizes = {"results": target}
     monkeypatch.setattr(registry, "experiment", lambda _: type("Fake", (), sizes))
     tool["ship_results"]("regression1d", str(path))
-    assert _pretrained.metadata(name)["metrics"] == {"in-range": metrics}
+    assert _model_files.metadata(name)["metrics"] == {"in-range": metrics}
     assert results.read(target) == {"noise": {}}
     assert "tables" in sys.modules

@@ -15,23 +15,23 @@ import sys
 
 import tables
 
-from geomndp import _pretrained
+from geomndp import _model_files
 from geomndp.experiments import registry, results
 
 
 def ship_results(experiment: str, path: str) -> None:
     """Metrics to the cards of models, everything else to the experiment's results."""
-    results.ship(path, registry.experiment(experiment).results, _pretrained.folder())
+    results.ship(path, registry.experiment(experiment).results, _model_files.folder())
 
 
 def ship_model(name: str, run: str) -> None:
     """Weights and metadata of a training; the old card goes, and its metrics with it."""
     registry.find(name)
-    source, target = _pretrained.find(run), _pretrained.folder() / name
-    metadata = _pretrained.document(source)["metadata"]
-    shutil.copyfile(_pretrained.weights(source), _pretrained.sibling(target, ".safetensors"))
-    _pretrained.sibling(target, ".json").unlink(missing_ok=True)
-    _pretrained.write_metadata(target, {**metadata, "metrics": {}})
+    source, target = _model_files.find(run), _model_files.folder() / name
+    metadata = _model_files.document(source)["metadata"]
+    shutil.copyfile(_model_files.weights(source), _model_files.sibling(target, ".safetensors"))
+    _model_files.sibling(target, ".json").unlink(missing_ok=True)
+    _model_files.write_metadata(target, {**metadata, "metrics": {}})
 
 
 def main() -> int:

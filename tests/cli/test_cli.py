@@ -9,7 +9,7 @@ import time
 import pytest
 
 import geomndp
-from geomndp import _pretrained, _progress
+from geomndp import _model_files, _progress
 from geomndp.cli import main
 from geomndp.cli.main import _RUN
 from geomndp.experiments import registry
@@ -51,9 +51,9 @@ def test_version(capsys):
 def test_list_shows_every_shipped_model(capsys):
     assert main(["list"]) == 0
     shown = capsys.readouterr().out
-    assert _pretrained.names() and all(name in shown for name in _pretrained.names())
+    assert _model_files.names() and all(name in shown for name in _model_files.names())
     assert main(["list", "--json"]) == 0
-    assert set(json.loads(capsys.readouterr().out)) == set(_pretrained.names())
+    assert set(json.loads(capsys.readouterr().out)) == set(_model_files.names())
 
 
 STORED = [name for name in registry.EXPERIMENTS if registry.experiment(name).results.exists()]
@@ -108,8 +108,8 @@ def test_unwritable_output_is_one_sentence(tmp_path, capsys):
 
 
 def test_shipped_models_are_experiments_with_measured_metrics():
-    for name in _pretrained.names():
-        notes = _pretrained.metadata(name)
+    for name in _model_files.names():
+        notes = _model_files.metadata(name)
         assert notes["experiment"] == name
         gaps = registry.find(name).read_results().get("gaps", {})
         assert registry.find(name).regions[0] in notes["metrics"] or name in gaps
@@ -125,7 +125,7 @@ def test_table_has_published_and_measured_rows():
     text = "".join(table.markdown() for table in table1d.tables("paper"))
     assert "| T(1)-GeomNDP, paper | 0.72 | 0.32 | -0.38 | 3.39 | 0.64 |" in text
     assert "| NDP*, paper | * | * | * | * | * |" in text
-    measured = _pretrained.metadata("regression1d/se")["metrics"]["in-range"]
+    measured = _model_files.metadata("regression1d/se")["metrics"]["in-range"]
     assert log_likelihood(*measured["log_prob"]) in text
     rows = table1d.rows("gnp2020", "in-range")
     quoted = published.QUOTED["in-range"]

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
-from geomndp import _pretrained
+from geomndp import _model_files
 from geomndp.cli import main
 from geomndp.cli.commands import Evaluate
 from geomndp.cli.own_data import _density
@@ -49,7 +49,7 @@ def trained(folder):
 
 
 def test_the_model_keeps_the_names_of_its_columns(trained):
-    model, notes = load(trained), _pretrained.metadata(trained)
+    model, notes = load(trained), _model_files.metadata(trained)
     assert model.variables is not None and model.variables.output_names == ("temp",)
     assert notes["function"] == "day" and notes["seed"] == 1 and notes["steps"] == 2
     assert_allclose(model.normaliser.y_shift, 15, atol=2)

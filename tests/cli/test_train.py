@@ -7,7 +7,7 @@ import jax
 import pytest
 from numpy.testing import assert_allclose
 
-from geomndp import _pretrained
+from geomndp import _model_files
 from geomndp.cli import main
 from geomndp.experiments import registry
 from geomndp.experiments.base import Deferred
@@ -54,9 +54,9 @@ def test_train_and_go_on(name, archive, tmp_path, capsys):
         assert "after 2 steps" in " ".join(capsys.readouterr().out.split())
     log = (tmp_path / "log.csv").read_text().splitlines()
     assert [line.split(",")[0] for line in log[1:]] == ["2"]
-    notes = _pretrained.metadata(tmp_path / "model")
+    notes = _model_files.metadata(tmp_path / "model")
     assert notes["experiment"] == name and notes["steps"] == 2
-    assert _pretrained.metadata(tmp_path) == notes
+    assert _model_files.metadata(tmp_path) == notes
     assert notes.get("functions", 8) == 8 and notes.get("split", 3) == 3
 
 
@@ -129,7 +129,7 @@ def test_training_starts_from_the_parameters_of_another_model(archive, tmp_path,
     old, new = (load(path).score.net for path in (first, second))
     for a, b in zip(jax.tree.leaves(old), jax.tree.leaves(new), strict=True):
         assert_allclose(a, b, atol=1e-3)  # a step of Adam's first rate, 1e-4
-    notes = _pretrained.metadata(second)
+    notes = _model_files.metadata(second)
     assert notes["start"] == first and notes["peak_rate"] == 1e-12
     capsys.readouterr()
     other = command("vector-fields/div-free-ndp", archive, "--steps", "1", "--out", second)

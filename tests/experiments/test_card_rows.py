@@ -2,7 +2,7 @@
 
 import pytest
 
-from geomndp import _pretrained
+from geomndp import _model_files
 from geomndp.experiments.card_rows import card_metrics, cells, model_rows
 
 CARDS = {
@@ -13,8 +13,8 @@ CARDS = {
 
 @pytest.fixture(autouse=True)
 def shipped(monkeypatch):
-    monkeypatch.setattr(_pretrained, "names", lambda: list(CARDS))
-    monkeypatch.setattr(_pretrained, "metadata", CARDS.__getitem__)
+    monkeypatch.setattr(_model_files, "names", lambda: list(CARDS))
+    monkeypatch.setattr(_model_files, "metadata", CARDS.__getitem__)
 
 
 def test_metrics_of_a_card():

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from geomndp import Model, _pretrained
+from geomndp import Model, _model_files
 from geomndp.cli import main
 from geomndp.experiments import results
 from geomndp.experiments.regression1d import (
@@ -78,16 +78,16 @@ def test_scores_ship_with_their_models_and_the_rest_with_the_table(tmp_path, mon
     models = tmp_path / "models"
     weights = models / f"{name}.safetensors"
     weights.parent.mkdir(parents=True)
-    shutil.copy(_pretrained.weights(_pretrained.folder() / name), weights)
+    shutil.copy(_model_files.weights(_model_files.folder() / name), weights)
     path, target = tmp_path / "results.json", tmp_path / "regression1d.json"
     results.write(path, {"scores": {name: {"in-range": SCORES}}, "curve": {"a": CURVE}})
     results.ship(path, target, models)
-    metrics = _pretrained.document(models / name)["metadata"]["metrics"]["in-range"]
+    metrics = _model_files.document(models / name)["metadata"]["metrics"]["in-range"]
     assert metrics == SCORE | {"joint": SCORES["joint"]}
     results.write(path, {"curve": {"b": CURVE}})
     results.ship(path, target, models)
     assert results.read(target) == {"curve": {"a": CURVE, "b": CURVE}}
-    monkeypatch.setattr(_pretrained, "folder", lambda: models)
+    monkeypatch.setattr(_model_files, "folder", lambda: models)
     rows = {row[0]: row[1] for row in table1d.rows("paper", "in-range")}
     assert rows["T(1)-GeomNDP"] == "0.500 ± 0.100"
     assert rows["T(1)-GeomNDP, joint route"] == "0.480 ± 0.100"

@@ -7,13 +7,13 @@ from pathlib import Path
 
 from safetensors.numpy import load_file, save
 
-from geomndp import _pretrained
+from geomndp import _model_files
 from geomndp._safetensors import read_contents, read_metadata
 from geomndp.model.legacy import _TAGS, DOCUMENT, FIELD_RENAMES
 
 
 def document_of(path: Path) -> dict:
-    return json.loads(read_metadata(path)[_pretrained.KEY])
+    return json.loads(read_metadata(path)[_model_files.KEY])
 
 
 def rewrite(path: Path, document: dict, tensors: dict | None = None) -> None:
@@ -21,8 +21,8 @@ def rewrite(path: Path, document: dict, tensors: dict | None = None) -> None:
     tensors = load_file(path) if tensors is None else tensors
     path.write_bytes(save(tensors))
     document = dict(document)
-    document["sha256"] = _pretrained.digest(document, read_contents(path).data)
-    path.write_bytes(save(tensors, {_pretrained.KEY: json.dumps(document)}))
+    document["sha256"] = _model_files.digest(document, read_contents(path).data)
+    path.write_bytes(save(tensors, {_model_files.KEY: json.dumps(document)}))
 
 
 def change(path: Path, edit: Callable[[dict], object]) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from geomndp import _pretrained, build, fit, load, train
+from geomndp import _model_files, build, fit, load, train
 from geomndp._types import Batch
 from geomndp.cli import main
 from geomndp.data import Identity, LogTransform, Normaliser
@@ -76,7 +76,7 @@ def test_the_folder_of_a_training_is_a_model(trained):
     folder, _, model, history = trained
     assert eqx.tree_equal(load(folder), in_full_precision(model))
     assert load(folder).normaliser is not None and load(folder).variables is not None
-    notes = _pretrained.metadata(folder)
+    notes = _model_files.metadata(folder)
     assert notes == {"steps": 4, "training_seconds": history.seconds[-1]}
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save
 
-from geomndp import _pretrained, load
+from geomndp import _model_files, load
 
 from .helper import as_version_one, change, document_of, rewrite
 
@@ -63,7 +63,7 @@ def _write(path: Path, text: str, tensors: dict) -> None:
     try:
         rewrite(path, json.loads(text), tensors)
     except (ValueError, RecursionError):
-        path.write_bytes(save(tensors, {_pretrained.KEY: text}))
+        path.write_bytes(save(tensors, {_model_files.KEY: text}))
 
 
 CHANGES = [(name, 3) for name in VALUES] + [(name, 1) for name in ("missing", "object", "deep")]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from geomndp import _pretrained, load
+from geomndp import _model_files, load
 
 from .helper import change, document_of, rewrite
 
@@ -59,7 +59,7 @@ def test_tensors_that_are_not_the_networks_are_refused(case, valid, tmp_path):
 
 
 def test_another_models_weights_are_refused(valid, tmp_path):
-    other = _pretrained.weights(_pretrained.folder() / "regression1d/se")
+    other = _model_files.weights(_model_files.folder() / "regression1d/se")
     path = tmp_path / "m.safetensors"
     rewrite(path, document_of(valid), load_file(other))
     with pytest.raises(ValueError, match="expected tensors of the network, got"):

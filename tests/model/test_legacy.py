@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save
 
-from geomndp import _pretrained, _registry, load
+from geomndp import _model_files, load
 from geomndp.model.legacy import DOCUMENT, FIELD_RENAMES, upgrade
 from geomndp.model.parts import arguments
 from geomndp.model.tensors import parameters
@@ -93,9 +93,9 @@ def write_old(folder: Path, version: int) -> dict[str, np.ndarray]:
         (folder / "m.json").write_text(json.dumps(document))
     else:
         start = 8 + int.from_bytes(data[:8], "little")
-        document["sha256"] = _pretrained.digest(document, data[start:])
+        document["sha256"] = _model_files.digest(document, data[start:])
         (folder / "m.safetensors").write_bytes(
-            save(stored, {_pretrained.KEY: json.dumps(document)})
+            save(stored, {_model_files.KEY: json.dumps(document)})
         )
     return stored
 
@@ -110,9 +110,9 @@ def test_files_of_older_versions_load_and_are_saved_as_the_present_one(version, 
     for name, value in stored.items():
         np.testing.assert_array_equal(found[name], value)
     model.save(tmp_path / "again")
-    document = _pretrained.read_document(tmp_path / "again")
+    document = _model_files.read_document(tmp_path / "again")
     assert document["version"] == 3 and document["t_min"] == 0.002 and "eps" not in document
-    assert _pretrained.metadata(tmp_path / "m") == {"eps": 1}  # a user's own words
+    assert _model_files.metadata(tmp_path / "m") == {"eps": 1}  # a user's own words
 
 
 def test_fields_are_renamed_at_every_depth(monkeypatch):
@@ -129,7 +129,7 @@ def test_fields_are_renamed_at_every_depth(monkeypatch):
 
 @pytest.mark.parametrize("tag", [tag for tag in FIELD_RENAMES if tag != DOCUMENT])
 def test_renamed_fields_are_those_of_the_class(tag):
-    cls = _registry.class_of(tag)
+    cls = _model_files.class_of(tag)
     assert cls is not None
     assert set(FIELD_RENAMES[tag].values()) <= set(arguments(cls))
     assert not set(FIELD_RENAMES[tag]) & set(arguments(cls))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from geomndp import _pretrained, _safetensors, load
+from geomndp import _model_files, _safetensors, load
 
 SECONDS = 0.5  # of the processor
 
@@ -57,7 +57,7 @@ def test_what_is_no_file_or_too_large_is_refused_unread(make, version, tmp_path,
     path = Path("m.safetensors")
     make(path)
     if version == 1:
-        source = _pretrained.folder() / "vector-fields/se-ndp.json"
+        source = _model_files.folder() / "vector-fields/se-ndp.json"
         Path("m.json").write_bytes(source.read_bytes())
     start = time.process_time()
     with pytest.raises(ValueError, match=ODD[make]):

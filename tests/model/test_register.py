@@ -8,7 +8,7 @@ import jax.random as jr
 import pytest
 
 import geomndp as gn
-from geomndp import _registry
+from geomndp import _model_files
 from geomndp.model.registered import ROLES
 from geomndp.nets import with_config
 
@@ -52,7 +52,7 @@ class Squared(gn.kernels.AbstractKernel):
 def registry(monkeypatch):
     """What a test registers is forgotten after it."""
     for name in ("_CLASSES", "_TAGS"):
-        monkeypatch.setattr(_registry, name, dict(getattr(_registry, name)))
+        monkeypatch.setattr(_model_files, name, dict(getattr(_model_files, name)))
 
 
 def model_of(net, kernel=None) -> gn.Model:
@@ -76,8 +76,8 @@ def test_own_classes_are_saved_and_loaded_once_they_are_registered(registry, tmp
 
 def test_a_file_with_an_unregistered_class_says_how_to_register(registry, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(_registry, "_CLASSES", dict(_registry._CLASSES))
-        patch.setattr(_registry, "_TAGS", dict(_registry._TAGS))
+        patch.setattr(_model_files, "_CLASSES", dict(_model_files._CLASSES))
+        patch.setattr(_model_files, "_TAGS", dict(_model_files._TAGS))
         gn.register("net/pointwise", Pointwise)
         model_of(Pointwise(1, 1, key=jr.key(0))).save(tmp_path / "m")
     with pytest.raises(ValueError, match=r"'net/pointwise'; own classes .* gn\.register"):
@@ -118,7 +118,7 @@ def test_every_part_of_the_package_that_can_be_saved_has_a_tag():
         for name in module.__all__:
             cls = getattr(module, name)
             if isinstance(cls, type) and issubclass(cls, bases) and "Abstract" not in name:
-                tag = _registry.tag_of(cls)
+                tag = _model_files.tag_of(cls)
                 assert tag is not None, name
                 assert issubclass(cls, ROLES[tag.split("/")[0]])
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from geomndp import Model, _atomic_io, _pretrained, load
+from geomndp import Model, _atomic_io, _model_files, load
 from geomndp.data import Normaliser
 from geomndp.geometry import ProductManifold, Sphere, Torus
 from geomndp.gp import Constant
@@ -32,7 +32,7 @@ def test_round_trip_is_the_identity(learnt, function, tmp_path):
     model.save(tmp_path / "folder" / "a", {"note": 1})
     again = load(tmp_path / "folder" / "a.safetensors")
     assert eqx.tree_equal(again, model)
-    assert _pretrained.metadata(tmp_path / "folder" / "a") == {"note": 1}
+    assert _model_files.metadata(tmp_path / "folder" / "a") == {"note": 1}
     assert again.log_prob(x, y) == model.log_prob(x, y)
     assert [p.name for p in (tmp_path / "folder").iterdir()] == ["a.safetensors"]
     assert eqx.tree_equal(load(tmp_path / "folder" / "a"), model)
@@ -162,8 +162,8 @@ def _old_model(version: int, learnt: Model, folder: Path) -> Model:
         learnt.save(folder / "m")
         return learnt
     folder.mkdir()
-    for suffix in _pretrained.SUFFIXES:
-        shutil.copy(_pretrained.sibling(_pretrained.folder() / V1, suffix), folder / f"m{suffix}")
+    for suffix in _model_files.SUFFIXES:
+        shutil.copy(_model_files.sibling(_model_files.folder() / V1, suffix), folder / f"m{suffix}")
     return load(V1)
 
 
@@ -180,10 +180,10 @@ def test_files_of_version_one_load(tmp_path):
     assert found.noising.kernel == Diagonal(
         White(document["noising"]["kernel"]["kernel"]["variance"]), 2
     )
-    found.save(tmp_path / "v1/m", _pretrained.metadata(tmp_path / "v1/m"))
+    found.save(tmp_path / "v1/m", _model_files.metadata(tmp_path / "v1/m"))
     assert [p.name for p in (tmp_path / "v1").iterdir()] == ["m.safetensors"]
     assert eqx.tree_equal(load(tmp_path / "v1/m"), old)
-    assert _pretrained.metadata(tmp_path / "v1/m") == document["metadata"]
+    assert _model_files.metadata(tmp_path / "v1/m") == document["metadata"]
 
 
 def test_a_foreign_json_beside_a_model_is_left_alone(learnt, tmp_path):

@@ -6,7 +6,7 @@ import equinox as eqx
 import jax.random as jr
 import pytest
 
-from geomndp import _registry, nets
+from geomndp import _model_files, nets
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,7 @@ def define(tag: str):
 def registry(monkeypatch):
     """What a test registers is forgotten after it."""
     for name in ("_CLASSES", "_TAGS"):
-        monkeypatch.setattr(_registry, name, dict(getattr(_registry, name)))
+        monkeypatch.setattr(_model_files, name, dict(getattr(_model_files, name)))
 
 
 def test_a_class_statement_registers_a_network(registry):

@@ -11,7 +11,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from geomndp import nets
-from geomndp._registry import tag_of
+from geomndp._model_files import tag_of
 
 from .helper import DTYPES, INVARIANT, NETS, TOLERANCE, awake, draw, fresh, gradients, quick, run
 

@@ -11,7 +11,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from geomndp import nets
-from geomndp._registry import tag_of
+from geomndp._model_files import tag_of
 from geomndp.equivariance import random_transform
 from geomndp.nets import graph
 from geomndp.nets.steerable_2d import global_pooling

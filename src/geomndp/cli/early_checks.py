@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from geomndp import _atomic_io, _pretrained, _validation
+from geomndp import _atomic_io, _model_files, _validation
 from geomndp.cli.commands import Demo, Evaluate, Reproduce, Train
 from geomndp.cli.function_tables import read_test_table, read_training_table
 from geomndp.cli.table_files import is_file
@@ -38,7 +38,7 @@ def check_evaluate(command: Evaluate) -> Any:
     counts = {"num": command.num, "probes": command.probes}
     _validation.at_least(1, **{name: value for name, value in counts.items() if value is not None})
     _validation.one_of("route", command.route, ("conditional", "joint"))
-    document = _pretrained.document(_pretrained.find(command.name))
+    document = _model_files.document(_model_files.find(command.name))
     if command.test_table:
         return read_test_table(command, document)
     _refuse(command, ON_TABLES[Evaluate], "test functions of an experiment")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from geomndp import _pretrained, _validation
+from geomndp import _model_files, _validation
 from geomndp.cli.predict_args import Condition, Predict
 from geomndp.cli.table_files import check_output, is_file, is_frame, read_table
 from geomndp.cli.usage_errors import UsageError
@@ -74,7 +74,7 @@ def _observations(command: Condition) -> Any:
 
 def model_names(model: str) -> Names:
     """Names of a model's columns, from its document alone."""
-    variables = _pretrained.document(_pretrained.find(model)).get("variables")
+    variables = _model_files.document(_model_files.find(model)).get("variables")
     if variables is None:
         raise ValueError(
             f"expected a model that names its inputs and outputs, got {model}; "

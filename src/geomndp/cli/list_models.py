@@ -6,7 +6,7 @@ import json
 
 from rich.table import Table
 
-from geomndp import _pretrained
+from geomndp import _model_files
 from geomndp.cli.commands import List
 from geomndp.cli.reproduce import console_of_tables
 from geomndp.experiments.registry import EXPERIMENTS, Experiment, experiment
@@ -14,7 +14,9 @@ from geomndp.experiments.registry import EXPERIMENTS, Experiment, experiment
 
 def list_models(command: List) -> None:
     """Print the shipped models, and the experiments that can be trained and reproduced."""
-    documents = {name: _pretrained.document(_pretrained.find(name)) for name in _pretrained.names()}
+    documents = {
+        name: _model_files.document(_model_files.find(name)) for name in _model_files.names()
+    }
     if command.json:
         shown = {name: doc["metadata"] | _columns(doc) for name, doc in documents.items()}
         print(json.dumps(shown, indent=1))

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 from rich.console import Console
 
-from geomndp import _pretrained, evaluate as evaluation
+from geomndp import _model_files, evaluate as evaluation
 from geomndp.auto import TrainingPlan, build, fit
 from geomndp.auto.fine_tuning import fine_tuning_plan
 from geomndp.cli.commands import Evaluate, Train
@@ -93,7 +93,7 @@ def build_options(command: Train, network: dict[str, Any]) -> dict[str, Any]:
 
 def evaluate_on_table(command: Evaluate, table: Any) -> None:
     """Evaluate a model, and those it is compared with, on the functions of a table."""
-    function = function_column(command, _pretrained.metadata(command.name))
+    function = function_column(command, _model_files.metadata(command.name))
     names = (command.name, *command.against)
     models: dict[str, Any] = {name: load(name) for name in names}
     tasks: Any = command.tasks

@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
-from geomndp import _pretrained
+from geomndp import _model_files
 from geomndp._progress import busy
 from geomndp.cli.commands import Evaluate, Train
 from geomndp.experiments.registry import Experiment, find
@@ -109,7 +109,7 @@ def evaluate(command: Evaluate, table: Any = None) -> None:
         return evaluate_on_table(command, table)
     from geomndp.model import Model, load
 
-    model, notes = load(command.name), _pretrained.metadata(command.name)
+    model, notes = load(command.name), _model_files.metadata(command.name)
     if not isinstance(model, Model):
         got = f"a {type(model).__name__}: geomndp evaluate MODEL TABLE takes any model"
         raise ValueError(f"expected a network for the test functions of an experiment, got {got}")

@@ -12,7 +12,7 @@ import abc
 import equinox as eqx
 import jax.numpy as jnp
 
-from geomndp import _registry
+from geomndp import _model_files
 from geomndp._types import Array, Float, Inputs, Mask
 from geomndp.geometry.azimuthal import centre_of, from_map, log_map_area, to_map
 from geomndp.geometry.geodesy import EARTH_RADIUS_KM, to_latlon
@@ -78,7 +78,7 @@ class AbstractFrame(eqx.Module):
         """
 
 
-@_registry.tagged("frame/local")
+@_model_files.tagged("frame/local")
 class LocalFrame(AbstractFrame):
     """A map about the mean of the context points, with the context's mean time as origin.
 
@@ -106,7 +106,7 @@ class LocalFrame(AbstractFrame):
         return LocalMap(centre, origin, known)
 
 
-@_registry.tagged("frame/fixed")
+@_model_files.tagged("frame/fixed")
 class FixedFrame(AbstractFrame):
     """One map for all tracks: positions and times are absolute.
 

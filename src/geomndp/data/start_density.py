@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from geomndp import _registry, _validation
+from geomndp import _model_files, _validation
 from geomndp._types import Array, Float, PRNGKeyArray, Scalar
 from geomndp.geometry.von_mises_fisher import (
     best_concentration,
@@ -21,7 +21,7 @@ MAX_CENTRES = 256
 """First points around which the kernels of a fitted density stand."""
 
 
-@_registry.tagged("density/start")
+@_model_files.tagged("density/start")
 class StartDensity(eqx.Module):
     """Kernel density of first points: von Mises-Fisher laws around those of known tracks.
 

@@ -13,7 +13,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from geomndp import _registry, _validation
+from geomndp import _model_files, _validation
 
 
 def array_module(values: Any) -> Any:
@@ -63,7 +63,7 @@ class AbstractTransform(eqx.Module):
         """
 
 
-@_registry.tagged("transform/identity")
+@_model_files.tagged("transform/identity")
 class Identity(AbstractTransform):
     """T(y) = y."""
 
@@ -81,7 +81,7 @@ class Identity(AbstractTransform):
         return array_module(y).zeros_like(y)
 
 
-@_registry.tagged("transform/log")
+@_model_files.tagged("transform/log")
 class LogTransform(AbstractTransform):
     """T(y) = log(y + shift), for y > -shift.
 
@@ -108,7 +108,7 @@ class LogTransform(AbstractTransform):
         return -self.forward(y)
 
 
-@_registry.tagged("transform/box-cox")
+@_model_files.tagged("transform/box-cox")
 class BoxCox(AbstractTransform):
     r"""$T(y) = ((y + shift)^\lambda - 1) / \lambda$, for y > -shift.
 
@@ -149,7 +149,7 @@ class BoxCox(AbstractTransform):
         return (self.exponent - 1) * array_module(y).log(y + self.shift)
 
 
-@_registry.tagged("transform/logit")
+@_model_files.tagged("transform/logit")
 class Logit(AbstractTransform):
     """T(y) = log((y - lower) / (upper - y)), for lower < y < upper.
 

@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from geomndp import _pretrained
+from geomndp import _model_files
 from geomndp.experiments import results
 from geomndp.experiments.metric_columns import MetricColumns
 from geomndp.experiments.table import Table
@@ -149,7 +149,7 @@ class Experiment:
 
     def shipped(self) -> list[str]:
         """Names of its models that come with the package."""
-        names = _pretrained.names()
+        names = _model_files.names()
         return [name for name in self.models if name in names]
 
     def measure_shipped(self, num: int, **options: Any) -> dict[str, dict[str, dict]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from geomndp import _pretrained
+from geomndp import _model_files
 from geomndp.experiments.table import log_likelihood
 
 ROUTES = {"conditional": "", "joint": ", joint route"}
@@ -13,9 +13,9 @@ ROUTES = {"conditional": "", "joint": ", joint route"}
 
 def card_metrics(name: str | None, region: str, route: str = "conditional") -> dict:
     """Metrics on a model's card; empty if it does not ship or was not measured."""
-    if name not in _pretrained.names():
+    if name not in _model_files.names():
         return {}
-    metrics = _pretrained.metadata(name).get("metrics", {}).get(region, {})
+    metrics = _model_files.metadata(name).get("metrics", {}).get(region, {})
     return metrics if route == "conditional" else metrics.get(route, {})
 
 

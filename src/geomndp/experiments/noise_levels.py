@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from geomndp import _pretrained
+from geomndp import _model_files
 from geomndp.evaluate import moment_matched_kl
 from geomndp.experiments import results
 from geomndp.experiments.registry import find
@@ -157,7 +157,7 @@ def main() -> None:
     parser.add_argument("--densities", type=int, default=64)
     options = parser.parse_args()
     for model in options.models:
-        name = _pretrained.metadata(model)["experiment"]
+        name = _model_files.metadata(model)["experiment"]
         sizes = {"tasks": options.tasks, "num_samples": options.samples}
         rows = noise_rows(load(model), noise_setting(name), **sizes, densities=options.densities)
         results.update(options.out, ("noise", name), rows)

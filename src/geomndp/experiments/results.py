@@ -34,7 +34,7 @@ import json
 import os
 from pathlib import Path
 
-from geomndp import _atomic_io, _pretrained
+from geomndp import _atomic_io, _model_files
 
 
 def read(path: str | os.PathLike) -> dict:
@@ -102,7 +102,7 @@ def ship(path: str | os.PathLike, target: Path, models: Path) -> None:
     """
     content = read(path)
     for name, regions in content.pop("scores", {}).items():
-        notes = _pretrained.document(models / name)["metadata"]
+        notes = _model_files.document(models / name)["metadata"]
         if "conditional" in regions:
             regions = {"interpolation": regions}
         for region, routes in regions.items():
@@ -110,7 +110,7 @@ def ship(path: str | os.PathLike, target: Path, models: Path) -> None:
             if "joint" in routes:
                 metrics["joint"] = routes["joint"]
             notes.setdefault("metrics", {})[region] = metrics
-        _pretrained.write_metadata(models / name, notes)
+        _model_files.write_metadata(models / name, notes)
     write(target, merge(read(target), content))
 
 

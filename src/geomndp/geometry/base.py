@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from geomndp import _registry, _validation
+from geomndp import _model_files, _validation
 from geomndp._arrays import bucket, put
 from geomndp._deprecated import RenamedMethods, renamed_attribute
 from geomndp._types import Array, Float, PRNGKeyArray
@@ -199,7 +199,7 @@ class AbstractFamily(AbstractManifold):
         return self.d
 
 
-@_registry.tagged("manifold/euclidean")
+@_model_files.tagged("manifold/euclidean")
 class Euclidean(AbstractFamily):
     """Flat space R^d.
 

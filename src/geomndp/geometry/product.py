@@ -5,7 +5,7 @@ import math
 import jax.numpy as jnp
 import numpy as np
 
-from geomndp import _registry
+from geomndp import _model_files
 from geomndp.geometry.base import AbstractFamily, AbstractManifold, Array
 from geomndp.geometry.heat.kernel import Independent
 from geomndp.geometry.sphere import Sphere
@@ -14,7 +14,7 @@ from geomndp.linalg import safe_sqrt
 CIRCLE = Sphere(1)
 
 
-@_registry.tagged("manifold/product")
+@_model_files.tagged("manifold/product")
 class ProductManifold(AbstractManifold):
     """Product of manifolds; a point is the points of the factors one after the other.
 
@@ -95,7 +95,7 @@ class ProductManifold(AbstractManifold):
         return Independent(known, sizes) if len(known) == len(kernels) else None
 
 
-@_registry.tagged("manifold/torus")
+@_model_files.tagged("manifold/torus")
 class Torus(AbstractFamily):
     """Flat torus T^d, points (..., 2 d): cosine and sine of the first angle, then of the second...
 

@@ -10,7 +10,7 @@ import math
 import jax.numpy as jnp
 import numpy as np
 
-from geomndp import _registry
+from geomndp import _model_files
 from geomndp._types import Array
 from geomndp.geometry.base import AbstractManifold
 from geomndp.geometry.heat import densities
@@ -21,7 +21,7 @@ from geomndp.linalg import matmul, norm
 ROOT2 = math.sqrt(2)
 
 
-@_registry.tagged("manifold/so3")
+@_model_files.tagged("manifold/so3")
 class SO3(AbstractManifold):
     """Rotations of space, points (..., 9): the rows of a rotation matrix one after the other."""
 

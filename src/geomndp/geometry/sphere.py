@@ -10,7 +10,7 @@ import math
 import jax.numpy as jnp
 import numpy as np
 
-from geomndp import _registry
+from geomndp import _model_files
 from geomndp._types import Array
 from geomndp.geometry.base import AbstractFamily
 from geomndp.geometry.heat import densities
@@ -19,7 +19,7 @@ from geomndp.geometry.heat.radial import Radial
 from geomndp.linalg import norm
 
 
-@_registry.tagged("manifold/sphere")
+@_model_files.tagged("manifold/sphere")
 class Sphere(AbstractFamily):
     """Unit sphere S^d, points (..., d + 1) of length one; `Sphere(1)` is the circle.
 

@@ -1,11 +1,11 @@
 """Sums, products and positive multiples of kernels."""
 
-from geomndp import _registry, _validation
+from geomndp import _model_files, _validation
 from geomndp.kernels.base import AbstractKernel, AbstractWrappedKernel
 from geomndp.linalg import DiagonalGram, per_output
 
 
-@_registry.tagged("kernel/sum")
+@_model_files.tagged("kernel/sum")
 class Sum(AbstractKernel):
     """k1 + k2: the law of a sum of independent functions.
 
@@ -50,7 +50,7 @@ class Sum(AbstractKernel):
         return (self.first.gram(x) + self.second.gram(x)).masked(mask)
 
 
-@_registry.tagged("kernel/product")
+@_model_files.tagged("kernel/product")
 class Product(AbstractKernel):
     """k1 k2, of scalar kernels.
 
@@ -89,7 +89,7 @@ class Product(AbstractKernel):
         return self.first.gram(x).hadamard(self.second.gram(x)).masked(mask)
 
 
-@_registry.tagged("kernel/scaled")
+@_model_files.tagged("kernel/scaled")
 class Scaled(AbstractWrappedKernel):
     """c k, with c > 0.
 

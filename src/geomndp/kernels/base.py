@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from geomndp import _registry, _validation
+from geomndp import _model_files, _validation
 from geomndp._types import Inputs, Mask, Outputs
 from geomndp.linalg import AbstractGram, DiagonalGram, MatrixGram
 
@@ -127,7 +127,7 @@ class AbstractWrappedKernel(AbstractKernel):
         return self.kernel.white
 
 
-@_registry.tagged("kernel/white")
+@_model_files.tagged("kernel/white")
 class White(AbstractKernel):
     """White noise, independent in every row, repeated inputs included.
 
@@ -160,7 +160,7 @@ class White(AbstractKernel):
         return DiagonalGram(variance, 1).masked(mask)
 
 
-@_registry.tagged("kernel/diagonal")
+@_model_files.tagged("kernel/diagonal")
 class Diagonal(AbstractKernel):
     """Independent copies of a scalar kernel, one per output: one Cholesky of size n serves all.
 
@@ -198,7 +198,7 @@ class Diagonal(AbstractKernel):
 Mean = Callable[[Inputs], Outputs]
 
 
-@_registry.tagged("mean/constant")
+@_model_files.tagged("mean/constant")
 class Constant(eqx.Module):
     """Constant mean function.
 

@@ -3,13 +3,13 @@
 import jax.numpy as jnp
 import numpy as np
 
-from geomndp import _registry, _validation
+from geomndp import _model_files, _validation
 from geomndp._types import Array, Float
 from geomndp.kernels.base import AbstractKernel
 from geomndp.linalg import MatrixGram
 
 
-@_registry.tagged("kernel/coregionalised")
+@_model_files.tagged("kernel/coregionalised")
 class Coregionalised(AbstractKernel):
     r"""$k(x_1, x_2) B$: outputs that are mixtures of independent functions with one kernel.
 

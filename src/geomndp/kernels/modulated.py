@@ -3,11 +3,11 @@
 import jax
 import jax.numpy as jnp
 
-from geomndp import _registry
+from geomndp import _model_files
 from geomndp.kernels.base import AbstractKernel, AbstractWrappedKernel, Mean, mean_values
 
 
-@_registry.tagged("kernel/modulated")
+@_model_files.tagged("kernel/modulated")
 class Modulated(AbstractWrappedKernel):
     r"""$s(x_1) \, k(x_1, x_2) \, s(x_2)$: the law of s(x) f(x), one factor per output.
 

@@ -4,12 +4,12 @@ import math
 
 import jax.numpy as jnp
 
-from geomndp import _registry, _validation
+from geomndp import _model_files, _validation
 from geomndp._types import Array, Float
 from geomndp.kernels.base import AbstractKernel, AbstractWrappedKernel
 
 
-@_registry.tagged("kernel/periodic-inputs")
+@_model_files.tagged("kernel/periodic-inputs")
 class PeriodicInputs(AbstractWrappedKernel):
     r"""A kernel of inputs some of which are angles, such as the hour or the day of the year.
 

@@ -7,13 +7,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from geomndp import _registry, _validation
+from geomndp import _model_files, _validation
 from geomndp._types import Array, Float, Inputs, Outputs
 from geomndp.kernels.base import AbstractKernel
 from geomndp.linalg import matmul
 
 
-@_registry.tagged("mean/kernel-regression")
+@_model_files.tagged("mean/kernel-regression")
 class KernelRegression(eqx.Module):
     r"""$m(x) = a + b^\top x + \sum_j k(x, x_j) w_j$: a table of values, regressed by a kernel.
 

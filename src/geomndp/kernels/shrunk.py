@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from geomndp import _registry, _validation
+from geomndp import _model_files, _validation
 from geomndp._types import Array, Float, Inputs
 from geomndp.kernels.base import AbstractKernel
 from geomndp.linalg import MatrixGram, matmul, per_output
@@ -15,7 +15,7 @@ TOLERANCE = 1e-5
 """Largest distance of equal inputs, relative to the range of the table."""
 
 
-@_registry.tagged("kernel/shrunk-covariance")
+@_model_files.tagged("kernel/shrunk-covariance")
 class ShrunkCovariance(AbstractKernel):
     r"""$(1 - a) S + a K$ on the inputs X of a table, defined everywhere.
 

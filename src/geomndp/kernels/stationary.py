@@ -6,7 +6,7 @@ import math
 import equinox as eqx
 import jax.numpy as jnp
 
-from geomndp import _registry, _validation
+from geomndp import _model_files, _validation
 from geomndp._types import Array, Float, Scalar
 from geomndp.kernels.base import AbstractKernel, Point
 from geomndp.linalg import safe_sqrt
@@ -46,7 +46,7 @@ class AbstractStationary(AbstractKernel):
         return (self.variance * self.profile((x1 - x2) / scale)).reshape(1, 1)
 
 
-@_registry.tagged("kernel/squared-exponential")
+@_model_files.tagged("kernel/squared-exponential")
 class SquaredExponential(AbstractStationary):
     r"""$v \exp(-r^2 / 2)$ with $r = |x_1 - x_2| / \ell$: smooth functions.
 
@@ -62,7 +62,7 @@ class SquaredExponential(AbstractStationary):
         return jnp.exp(-0.5 * jnp.sum(r**2))
 
 
-@_registry.tagged("kernel/matern-12")
+@_model_files.tagged("kernel/matern-12")
 class Matern12(AbstractStationary):
     r"""$v \exp(-r)$ with $r = |x_1 - x_2| / \ell$: continuous, nowhere smooth functions.
 
@@ -78,7 +78,7 @@ class Matern12(AbstractStationary):
         return jnp.exp(-safe_sqrt(jnp.sum(r**2)))
 
 
-@_registry.tagged("kernel/matern-32")
+@_model_files.tagged("kernel/matern-32")
 class Matern32(AbstractStationary):
     r"""$v (1 + s) \exp(-s)$ with $s = \sqrt3 |x_1 - x_2| / \ell$: functions with one derivative.
 
@@ -95,7 +95,7 @@ class Matern32(AbstractStationary):
         return (1 + s) * jnp.exp(-s)
 
 
-@_registry.tagged("kernel/matern-52")
+@_model_files.tagged("kernel/matern-52")
 class Matern52(AbstractStationary):
     r"""$v (1 + s + s^2 / 3) \exp(-s)$, $s = \sqrt5 |x_1 - x_2| / \ell$: two derivatives.
 
@@ -112,7 +112,7 @@ class Matern52(AbstractStationary):
         return (1 + s + s**2 / 3) * jnp.exp(-s)
 
 
-@_registry.tagged("kernel/bias")
+@_model_files.tagged("kernel/bias")
 class Bias(AbstractKernel):
     """Constant functions of random height.
 
@@ -134,7 +134,7 @@ class Bias(AbstractKernel):
         return jnp.asarray(self.variance, dtype=x1.dtype).reshape(1, 1)
 
 
-@_registry.tagged("kernel/periodic")
+@_model_files.tagged("kernel/periodic")
 class Periodic(AbstractKernel):
     r"""$v \exp(-\sum \sin^2(\pi (x_1 - x_2) / \rho) / 2 \ell^2)$ (MacKay 1998): periodic functions.
 

@@ -3,12 +3,12 @@
 import equinox as eqx
 import jax.numpy as jnp
 
-from geomndp import _registry, _validation
+from geomndp import _model_files, _validation
 from geomndp.equivariance import symmetric_basis
 from geomndp.kernels.base import AbstractKernel
 
 
-@_registry.tagged("kernel/hessian")
+@_model_files.tagged("kernel/hessian")
 class Hessian(AbstractKernel):
     r"""Covariance of the Hessian of a field with a squared-exponential kernel k0.
 

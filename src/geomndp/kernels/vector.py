@@ -8,7 +8,7 @@ divergence-free one; both here times lengthscale^2, with r = (x1 - x2) / lengths
 import equinox as eqx
 import jax.numpy as jnp
 
-from geomndp import _registry, _validation
+from geomndp import _model_files, _validation
 from geomndp.kernels.base import AbstractKernel
 
 
@@ -30,7 +30,7 @@ class _AbstractFieldKernel(AbstractKernel):
         return self.variance * jnp.exp(-0.5 * square), jnp.outer(r, r), square, eye
 
 
-@_registry.tagged("kernel/curl-free")
+@_model_files.tagged("kernel/curl-free")
 class CurlFree(_AbstractFieldKernel):
     """Curl-free vector fields, gradients of a scalar field: k0 (I - r r^T).
 
@@ -49,7 +49,7 @@ class CurlFree(_AbstractFieldKernel):
         return k0 * (eye - outer)
 
 
-@_registry.tagged("kernel/divergence-free")
+@_model_files.tagged("kernel/divergence-free")
 class DivergenceFree(_AbstractFieldKernel):
     """Divergence-free vector fields: k0 (r r^T + (d - 1 - r^2) I).
 

@@ -7,7 +7,7 @@ To rename a field of a registered class (its tag, and the names of tensors, stay
 
 1. Rename the field, and let its constructor take the old name for one release
    (`renamed_arguments` of `geomndp._deprecated`).
-2. If files of the present version were released, add one to `geomndp._pretrained.VERSION` and the
+2. If files of the present version were released, add one to `geomndp._model_files.VERSION` and the
    old number to the versions that `read_document` there accepts, and write the step to the new one
    here, with a table of its own like `FIELD_RENAMES`; else add the row
    `{tag: {old field: new field}}` to the last table.

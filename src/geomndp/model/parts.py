@@ -18,7 +18,7 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from geomndp import _registry
+from geomndp import _model_files
 from geomndp.model.registered import ROLES
 from geomndp.nets import AbstractNet
 
@@ -42,7 +42,7 @@ def describe(
     Arrays go into `tensors`, under the path of their field below `where`; without it they are
     refused.
     """
-    tag = _registry.tag_of(type(part))
+    tag = _model_files.tag_of(type(part))
     if tag is None:
         name = type(part).__name__
         raise ValueError(
@@ -100,9 +100,9 @@ def class_at(where: str, config: Any, role: str | None) -> type:
     if not isinstance(config, dict) or not isinstance(config.get("kind"), str):
         raise ValueError(f"expected a part with its kind for {where}, got {config!r:.80}")
     kind = config["kind"]
-    cls = _registry.class_of(kind)
+    cls = _model_files.class_of(kind)
     if cls is None or (role is not None and not kind.startswith(f"{role}/")):
-        known = ", ".join(_registry.tags(role)) if role else "registered"
+        known = ", ".join(_model_files.tags(role)) if role else "registered"
         raise ValueError(
             f"expected a known part ({known}) for {where} in the model file, got {kind!r:.80}; "
             "own classes are registered by gn.register before loading"

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from geomndp import _registry
+from geomndp import _model_files
 from geomndp._types import Array, Inputs, Outputs
 from geomndp.gp import AbstractGP
 from geomndp.marginals import AbstractMarginals
@@ -28,7 +28,7 @@ def call(fn: Callable, process: AbstractProcess, *args: Any) -> Any:
 
 def with_array_parameters(process: AbstractProcess) -> AbstractProcess:
     """Numbers of a registered process as arrays: one program serves all that differ in them."""
-    if _registry.tag_of(type(process)) is None:
+    if _model_files.tag_of(type(process)) is None:
         return process
     return jax.tree.map(lambda v: np.float64(v) if isinstance(v, float) else v, process)
 

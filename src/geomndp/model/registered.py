@@ -6,7 +6,7 @@ from typing import Any
 
 import equinox as eqx
 
-from geomndp import _registry, geometry, kernels, nets, noising, score
+from geomndp import _model_files, geometry, kernels, nets, noising, score
 from geomndp.data import AbstractTransform, Normaliser
 from geomndp.data.frames import AbstractFrame
 from geomndp.data.start_density import StartDensity
@@ -50,7 +50,7 @@ _OWN = {
     "variables/plain": Variables,
 }
 for _tag, _class in _OWN.items():
-    _registry.add(_tag, _class)
+    _model_files.add_class(_tag, _class)
 
 
 def register(tag: str, cls: type | None = None) -> Any:
@@ -81,5 +81,5 @@ def register(tag: str, cls: type | None = None) -> Any:
     if not isinstance(cls, type) or not issubclass(cls, ROLES[role]):
         expected = ROLES[role].__name__
         raise ValueError(f"expected a subclass of {expected} for {tag}, got {cls!r}")
-    _registry.add(tag, cls)
+    _model_files.add_class(tag, cls)
     return cls

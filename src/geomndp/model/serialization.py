@@ -3,7 +3,7 @@
 One file is replaced by one rename: whoever is stopped while saving leaves the old model or the new
 one. Loading never runs code, and checks everything before anything is made: type and size of the
 file, the JSON against the fields of the classes that it names, the tensors against the network.
-Files of versions 1 (two of them, see `_pretrained`) and 2 are read too.
+Files of versions 1 (two of them, see `_model_files`) and 2 are read too.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from geomndp import _atomic_io, _pretrained
+from geomndp import _atomic_io, _model_files
 from geomndp._safetensors import MAX_JSON, check_depth, read_contents
 from geomndp.model.base import AbstractModel
 from geomndp.model.documents import decode, encode
@@ -47,10 +47,10 @@ def save(
     Raises:
         ValueError: If the file could not be loaded again; nothing is written then.
     """
-    path = _pretrained.stem(path)
+    path = _model_files.stem(path)
     if not path.name:
         raise ValueError(f"expected a file to save to, got {os.fspath(path)!r}")
-    target = _pretrained.sibling(path, ".safetensors")
+    target = _model_files.sibling(path, ".safetensors")
     with _atomic_io.replacing(target) as temporary:
         temporary.write_bytes(_encode(model, metadata or {}, dtype))
         _check_again(model, temporary, dtype)
@@ -67,8 +67,8 @@ def load(name: str | os.PathLike) -> Any:
         ValueError: If there is no such model, or its file is damaged, foreign, too large or of a
             class that is not registered (see `register`).
     """
-    path = _pretrained.find(name)
-    document, weights = _pretrained.read_document(path), _pretrained.weights(path)
+    path = _model_files.find(name)
+    document, weights = _model_files.read_document(path), _model_files.weights(path)
     return _decode(document, weights)
 
 
@@ -78,12 +78,12 @@ def _encode(model: AbstractModel, metadata: dict, dtype: str | None) -> bytes:
 
     described, tensors = encode(model, dtype)
     tensors = {name: np.ascontiguousarray(value) for name, value in tensors.items()}
-    frame = {"format": _pretrained.KEY, "version": _pretrained.VERSION}
+    frame = {"format": _model_files.KEY, "version": _model_files.VERSION}
     document = _json(frame | described) | {"metadata": _json(metadata)}
     data = as_bytes(tensors)
     start = 8 + int.from_bytes(data[:8], "little")
-    document["sha256"] = _pretrained.digest(document, data[start:])
-    return as_bytes(tensors, {_pretrained.KEY: json.dumps(document, allow_nan=False)})
+    document["sha256"] = _model_files.digest(document, data[start:])
+    return as_bytes(tensors, {_model_files.KEY: json.dumps(document, allow_nan=False)})
 
 
 def _json(value: dict) -> dict:
@@ -100,7 +100,7 @@ def _json(value: dict) -> dict:
 
 def _check_again(model: AbstractModel, path: Path, dtype: str | None) -> None:
     """Refuse to leave a file that cannot be loaded, or that holds another model."""
-    again = _decode(_pretrained.read_document(_pretrained.stem(path)), path)
+    again = _decode(_model_files.read_document(_model_files.stem(path)), path)
     if encode(again, dtype)[0] != encode(model, dtype)[0]:
         raise ValueError(
             "expected a model whose parts are made from their fields alone, got others"
@@ -109,8 +109,8 @@ def _check_again(model: AbstractModel, path: Path, dtype: str | None) -> None:
 
 def _remove_old(path: Path) -> None:
     """Remove the document of a model of version 1, or the card of an older one."""
-    old = _pretrained.sibling(path, ".json")
-    if old.is_file() and _pretrained.is_document(old):
+    old = _model_files.sibling(path, ".json")
+    if old.is_file() and _model_files.is_document(old):
         with contextlib.suppress(OSError):
             old.unlink()
 
@@ -121,10 +121,10 @@ def _decode(document: dict[str, Any], weights: Path) -> Any:
     if document["version"] == 1:
         digest = hashlib.sha256(weights.read_bytes()).hexdigest()
     else:
-        digest = _pretrained.digest(document, contents.data)
+        digest = _model_files.digest(document, contents.data)
     _check_sum(document, digest, weights)
     try:
-        document = upgrade(document) if document["version"] < _pretrained.VERSION else document
+        document = upgrade(document) if document["version"] < _model_files.VERSION else document
         _check_size(document)
         described = {key: value for key, value in document.items() if key not in _FRAME}
         return decode(described, contents)

@@ -13,7 +13,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from geomndp import _deprecated, _registry, _validation
+from geomndp import _deprecated, _model_files, _validation
 from geomndp._types import Inputs, Mask, Outputs, PRNGKeyArray, Times, Values
 
 
@@ -146,7 +146,7 @@ class AbstractNet(eqx.Module, Generic[Config]):
         if tag is not None:
             if not tag.startswith("net/"):
                 raise ValueError(f"expected a tag such as 'net/my-net', got {tag!r}")
-            _registry.add(tag, cls)
+            _model_files.add_class(tag, cls)
 
     @abc.abstractmethod
     def __call__(self, t: Times, x: Inputs, y: Values, mask: Mask | None = None) -> Outputs:
@@ -210,8 +210,8 @@ def build(config: Mapping[str, Any], *, key: PRNGKeyArray) -> AbstractNet:
     """
     options = dict(config)
     kind = options.pop("kind", None)
-    _validation.one_of("kind", kind, tuple(_registry.tags("net")))
-    make = cast(Callable[..., AbstractNet], _registry.class_of(kind))
+    _validation.one_of("kind", kind, tuple(_model_files.tags("net")))
+    make = cast(Callable[..., AbstractNet], _model_files.class_of(kind))
     return make(**options, key=key)
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from geomndp import _pretrained
+from geomndp import _model_files
 from geomndp.cli import main
 from geomndp.experiments import results
 from geomndp.experiments.vector_fields import (
@@ -48,7 +48,7 @@ FILE = {
 def models(tmp_path, monkeypatch):
     """Two models in a folder of their own, with scores shipped to them."""
     folder = tmp_path / "models"
-    document = _pretrained.document(_pretrained.folder() / OLD)
+    document = _model_files.document(_model_files.folder() / OLD)
     document["metadata"]["metrics"] = {}
     for name in (NAME, f"{NAME}-ndp", "vector-fields/hessian"):
         results.write(folder / f"{name}.json", document)
@@ -57,7 +57,7 @@ def models(tmp_path, monkeypatch):
     scores = {NAME: routes, f"{NAME}-ndp": {"conditional": SCORE}}
     results.write(path, {"scores": scores, **FILE})
     results.ship(path, tmp_path / "shipped.json", folder)
-    monkeypatch.setattr(_pretrained, "folder", lambda: folder)
+    monkeypatch.setattr(_model_files, "folder", lambda: folder)
     return tmp_path
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from geomndp import Model, _pretrained
+from geomndp import Model, _model_files
 from geomndp.experiments import results
 from geomndp.experiments.vector_fields import measure as measure_fields
 from geomndp.score import GaussianScore
@@ -38,7 +38,7 @@ def test_parts_are_measured_once(tmp_path, monkeypatch):
 
 
 def test_runs_become_points_of_a_curve(tmp_path):
-    path, document = tmp_path / "all.json", _pretrained.document(_pretrained.folder() / OLD)
+    path, document = tmp_path / "all.json", _model_files.document(_model_files.folder() / OLD)
     for functions, steps in ((800, 10), (800, 20), (None, 20)):
         run = tmp_path / f"{functions}-{steps}"
         notes = {"experiment": NAME, "functions": functions, "steps": steps}

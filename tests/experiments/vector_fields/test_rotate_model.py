@@ -10,7 +10,7 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from geomndp import _pretrained
+from geomndp import _model_files
 from geomndp.data import Normaliser, covariance, field_problem
 from geomndp.experiments.vector_fields import rotate_model
 from geomndp.experiments.vector_fields.rotate_model import rotated_model
@@ -80,14 +80,14 @@ def test_a_model_is_turned_on_disk(tmp_path, monkeypatch, getkey):
         rotate_model.main()
     assert load(paths[1]).score.net.config.representations == ("pseudovector",)
     assert load(paths[2]).score.net.config.representations == ("vector",)
-    notes = _pretrained.metadata(paths[1])
+    notes = _model_files.metadata(paths[1])
     assert notes["experiment"] == "vector-fields/div-free"
     assert notes["metrics"] == {}
 
 
 def test_the_shipped_models_are_partners():
     curl, div = (
-        _pretrained.document(_pretrained.folder() / f"vector-fields/{n}-free")
+        _model_files.document(_model_files.folder() / f"vector-fields/{n}-free")
         for n in ("curl", "div")
     )
     assert curl["sha256"] == div["sha256"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import jax.random as jr
 import numpy as np
 
-from geomndp import _pretrained
+from geomndp import _model_files
 from geomndp.data.ibtracs import VARIABLE, Split
 from geomndp.experiments.base import Unavailable
 from geomndp.experiments.cyclones.evaluate import draw_tracks
@@ -28,12 +28,12 @@ def figures(results: dict, folder: Path, data: str | None = None) -> Iterator[Pa
     """Maps of the shipped model's samples and forecasts, where there is an archive of tracks."""
     import matplotlib
 
-    if MODEL not in _pretrained.names():
+    if MODEL not in _model_files.names():
         raise Unavailable(f"no model {MODEL} in this package")
     if data is None and not os.environ.get(VARIABLE):
         raise Unavailable(f"no tracks (give the archive as --data, or set {VARIABLE})")
     matplotlib.use("Agg")
-    split = read_split(data, _pretrained.metadata(MODEL).get("split", 0))
+    split = read_split(data, _model_files.metadata(MODEL).get("split", 0))
     model = load(MODEL)
     yield tracks_figure(folder / "cyclones_tracks.png", model, split)
     yield fans_figure(folder / "cyclones_fans.png", model, split)

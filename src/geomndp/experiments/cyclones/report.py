@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from geomndp import _pretrained
+from geomndp import _model_files
 from geomndp.experiments.cyclones.experiment import MODELS as SPECS
 from geomndp.experiments.cyclones.paper import published
 from geomndp.experiments.cyclones.rows import LEADS, TASKS, Row, from_json
@@ -83,12 +83,12 @@ def tables(rows: Sequence[Row], title: str) -> list[Table]:
 
 def training() -> Table:
     """How the shipped models were trained, as their files tell it."""
-    names = [name for name in _pretrained.names() if name in SPECS]
+    names = [name for name in _model_files.names() if name in SPECS]
     keys = {"steps": "steps", "batch_size": "batch", "seed": "seed"}
     keys |= {"training_seconds": "seconds", "step_ms": "ms per step"}
     rows = []
     for name in names:
-        notes = _pretrained.metadata(name)
+        notes = _model_files.metadata(name)
         rows.append((name, *(_note(notes.get(key)) for key in keys)))
     return Table("Training", ("model", *keys.values()), rows)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import jax.numpy as jnp
 import numpy as np
 
-from geomndp import _pretrained
+from geomndp import _model_files
 from geomndp._types import PRNGKeyArray
 from geomndp.experiments.demo.report import Number, Section, with_error
 from geomndp.geometry.geodesy import to_unit
@@ -64,7 +64,7 @@ def show_track(folder: Path, *, key: PRNGKeyArray, num_samples: int, steps: int)
 
 def _expected(index: int) -> str:
     """Mean error of the model's forecasts at a lead, as measured when it shipped."""
-    measured = _pretrained.metadata(MODEL)["metrics"].get("extrapolation", {})
+    measured = _model_files.metadata(MODEL)["metrics"].get("extrapolation", {})
     errors = measured.get("lead_errors")
     if errors is None:
         return ""

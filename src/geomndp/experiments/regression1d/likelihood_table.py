@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from geomndp import _pretrained
+from geomndp import _model_files
 from geomndp.experiments.card_rows import cells, model_rows
 from geomndp.experiments.regression1d.experiment import NAMES, REGIONS, RegressionSpec
 from geomndp.experiments.regression1d.paper import DATASETS, PAPER, QUOTED
@@ -15,7 +15,7 @@ LABELS = {"T(1)-GeomNDP": True, "NDP*": False}
 def shipped(suite: str) -> dict[str, str]:
     """Data sets of a suite for which a T(1) model ships, with its name."""
     names = {dataset: NAMES[RegressionSpec(suite, dataset, True)] for dataset in DATASETS}
-    return {dataset: name for dataset, name in names.items() if name in _pretrained.names()}
+    return {dataset: name for dataset, name in names.items() if name in _model_files.names()}
 
 
 def _names(suite: str, invariant: bool) -> list[str | None]:

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from geomndp import _pretrained, _validation
+from geomndp import _model_files, _validation
 from geomndp._types import Batch, Float
 from geomndp.data import FieldProblem
 from geomndp.data.grids import random_mask, white_noise
@@ -177,7 +177,7 @@ def main() -> None:
     flow = Flow(solver, options.steps, divergence=Hutchinson(probes=options.probes))
     for path in options.models:
         sizes = {key: getattr(options, key) for key in ("num", "fields", "probes", "batch_size")}
-        name, designs = _pretrained.metadata(path)["experiment"], tuple(options.designs)
+        name, designs = _model_files.metadata(path)["experiment"], tuple(options.designs)
         measure(name, load(path), options.out, designs=designs, flow=flow, **sizes)
 
 

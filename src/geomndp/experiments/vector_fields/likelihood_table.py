@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from geomndp import _pretrained
+from geomndp import _model_files
 from geomndp.experiments.card_rows import card_metrics, cells, model_rows
 from geomndp.experiments.table import Table, log_likelihood, pair
 from geomndp.experiments.vector_fields.experiment import MODELS, NAMES, VectorFieldSpec
@@ -17,7 +17,7 @@ REGION = "interpolation"
 
 def shipped() -> list[str]:
     """Names of the vector- and tensor-field models that come with the package."""
-    return [name for name in _pretrained.names() if name in MODELS]
+    return [name for name in _model_files.names() if name in MODELS]
 
 
 def columns() -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import jax.random as jr
 
-from geomndp import _pretrained
+from geomndp import _model_files
 from geomndp.experiments import results
 from geomndp.experiments.vector_fields.evaluate import evaluate_on, field_score_errors
 from geomndp.experiments.vector_fields.physics import sample_physics
@@ -64,7 +64,7 @@ def measure(
 
 def add_efficiency(run: str | PathLike, path: str | PathLike) -> None:
     """Add the score of one run to the curve of its model, in place of one with as many fields."""
-    notes = _pretrained.metadata(Path(run) / "model")
+    notes = _model_files.metadata(Path(run) / "model")
     name, scores = notes["experiment"], results.read(Path(run) / "results.json")
     metrics = results.lookup(scores, "scores", notes["experiment"], "conditional")
     if metrics is None:
@@ -97,7 +97,7 @@ def main() -> None:
             add_efficiency(run, options.out)
             continue
         path = Path(run) / "model"
-        name, model = _pretrained.metadata(path)["experiment"], load(path)
+        name, model = _model_files.metadata(path)["experiment"], load(path)
         evaluate_run(name, model, run, num=options.fields)
         measure(name, model, options.out, num=options.num, samples=options.samples)
 

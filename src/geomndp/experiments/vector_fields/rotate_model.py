@@ -17,7 +17,7 @@ import dataclasses
 
 import equinox as eqx
 
-from geomndp import _pretrained
+from geomndp import _model_files
 from geomndp.experiments.vector_fields.rotated_sampler import rotation_90
 from geomndp.kernels import Diagonal, White
 from geomndp.linalg import matmul
@@ -70,7 +70,7 @@ def main() -> None:
     parser.add_argument("model", help="name or path of a model of curl- or divergence-free fields")
     parser.add_argument("out", help="path of the model to write")
     options = parser.parse_args()
-    notes = dict(_pretrained.metadata(options.model)) | {
+    notes = dict(_model_files.metadata(options.model)) | {
         "metrics": {},
         "turned_from": options.model,
     }

@@ -1,4 +1,6 @@
-"""Model files and the models that come with the package. Plain Python, so that listing is fast.
+"""Model files: those that come with the package, their documents, and the classes they may name.
+
+Plain Python, so that listing is fast.
 
 | version | files | holds |
 |---|---|---|
@@ -9,6 +11,10 @@
 Beside such a file a *card* `NAME.json` may stand: {"format", "version": 2, "metadata"},
 metadata that replace those in the file, which then need not be written again when metrics are
 measured. A card with a "model" is an alias of that shipped model.
+
+A document names classes by stable tags `role/name`. A tag is not a Python path: a class may move
+and keep its tag, so that files stay readable. Loading looks tags up in a table and never imports
+anything.
 """
 
 from __future__ import annotations
@@ -16,10 +22,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
+from collections.abc import Callable
 from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from geomndp import _atomic_io
 from geomndp._safetensors import parse_json, read_json, read_metadata
@@ -28,6 +36,10 @@ VERSION, CARD_VERSION = 3, 2
 SUFFIXES = (".json", ".safetensors")
 KEY = "geomndp"
 """Name of the document in a safetensors header, and `format` of every document."""
+_Class = TypeVar("_Class", bound=type)
+_TAG = re.compile(r"[a-z][a-z-]*/[a-z0-9][a-z0-9.-]*")
+_CLASSES: dict[str, type] = {}
+_TAGS: dict[type, str] = {}
 
 
 def folder() -> Path:
@@ -174,3 +186,46 @@ def _checked(content: dict[str, Any], where: Path, versions: tuple[int, ...]) ->
     if not isinstance(content.get("sha256", ""), str):
         raise ValueError(f"expected a checksum in {where}, got {content['sha256']!r:.80}")
     return content
+
+
+def add_class(tag: str, cls: type) -> None:
+    """Register a class under a tag; a class of the same path (a cell run again) replaces itself."""
+    if not isinstance(tag, str) or not _TAG.fullmatch(tag):
+        raise ValueError(f"expected a tag such as 'net/my-net', got {tag!r}")
+    if not isinstance(cls, type):
+        raise ValueError(f"expected a class for {tag}, got {cls!r}")
+    known = _CLASSES.get(tag)
+    if known is not None and _path(known) != _path(cls):
+        raise ValueError(f"expected a tag of its own for {_path(cls)}, got that of {_path(known)}")
+    if _TAGS.get(cls, tag) != tag:
+        raise ValueError(f"expected one tag for {_path(cls)}, got {_TAGS[cls]} and {tag}")
+    _CLASSES[tag], _TAGS[cls] = cls, tag
+
+
+def tagged(tag: str) -> Callable[[_Class], _Class]:
+    """Class decorator: the name of the class in model files."""
+
+    def decorate(cls: _Class) -> _Class:
+        add_class(tag, cls)
+        return cls
+
+    return decorate
+
+
+def tag_of(cls: type) -> str | None:
+    """Tag of a class, None if it has none."""
+    return _TAGS.get(cls)
+
+
+def class_of(tag: str) -> type | None:
+    """Class under a tag, None if there is none."""
+    return _CLASSES.get(tag)
+
+
+def tags(role: str) -> list[str]:
+    """All tags of a role."""
+    return sorted(tag for tag in _CLASSES if tag.startswith(f"{role}/"))
+
+
+def _path(cls: type) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"
