@@ -72,6 +72,19 @@ def test_a_function_has_one_group(scans):
         read_groups(scans, "person", "scan")
 
 
+def test_groups_follow_the_order_of_the_functions_dimensions():
+    """Functions are numbered by (year, site); the labels stand over (site, year)."""
+    labels = np.array([["a", "b", "c"], ["d", "e", "f"]])
+    table = xr.Dataset(
+        {"y": (("year", "site", "x"), np.zeros((3, 2, 4)))},
+        {"x": np.arange(4.0), "person": (("site", "year"), labels)},
+    )
+    for function in (("year", "site"), None):
+        found = read_groups(table, "person", function)[1]
+        assert found == tuple(labels.T.ravel())
+    assert read_groups(table, "person", ("site", "year"))[1] == tuple(labels.ravel())
+
+
 def test_groups_of_a_dataset_and_labels():
     table = xr.Dataset(
         {"y": (("function", "x"), np.random.default_rng(0).normal(size=(4, 3)))},

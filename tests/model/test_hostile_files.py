@@ -157,7 +157,7 @@ def test_parts_that_do_not_belong_together_are_refused(valid, tmp_path):
         "the key 'more'": lambda d: d.update(more=1),
         "for noising.schedule, got 'more'": lambda d: d["noising"]["schedule"].update(more=1),
         "ranges of .1, 1. inputs and outputs": lambda d: d["support"].update(outputs=[]),
-        "bytes of description": lambda d: d["noising"].update(x="x" * 70_000),
+        "bytes of description": lambda d: d["noising"].update(x="x" * 1_100_000),
     }
     for message, edit in cases.items():
         path = tmp_path / "m.safetensors"

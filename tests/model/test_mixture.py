@@ -211,3 +211,25 @@ def test_density_below_the_domain_of_a_member_under_vmap(gp):
     values = jax.vmap(lambda y: mixture.log_prob(x, y))(y)
     assert_allclose(values[0], both[0].log_prob(x, y[0]) + np.log(0.5), rtol=1e-5)
     assert_allclose(values[1], mixture.log_prob(x, y[1]), rtol=1e-5)
+
+
+def test_members_that_hold_a_value_impossible_are_left_out(members):
+    """A logarithm knows no negative value; alone it is refused by name, beside others answered."""
+    units = Normaliser(transform=(LogTransform(),))
+    logarithm = ProcessModel(members[0].process, units).with_variables("t", "level")
+    named = members[0].with_variables("t", "level")
+    mixture = MixtureProcess((logarithm, named), np.log([0.9, 0.1]))
+    law = mixture.condition(XC, -YC)
+    assert_allclose(law.weights, [1.0])
+    assert_allclose(law.log_prob(X, Y), named.condition(XC, -YC).log_prob(X, Y), rtol=1e-6)
+    assert len(mixture.condition(XC, YC).weights) == 2
+    with pytest.raises(ValueError, match=r"expected 0 < level < inf for LogTransform, got -0\.4"):
+        MixtureProcess((logarithm, logarithm)).condition(XC, -YC)
+
+
+def test_levels_of_quantiles_at_a_table(members):
+    law = members[0].with_variables("t", "level").condition(XC, YC)
+    targets = pd.DataFrame({"t": X})
+    with pytest.raises(ValueError, match=r"expected one level or a list of them, got shape"):
+        law.quantile(np.full((2, 2), 0.5), targets)
+    assert law.quantile(np.full((2, 2), 0.5), X).shape == (2, 2, 2, 1)

@@ -12,7 +12,7 @@ from geomndp.gp import GP
 from geomndp.kernels import SquaredExponential, White
 from geomndp.noising import OrnsteinUhlenbeck, Perturbed
 from geomndp.score import PARAMETRISATIONS, GaussianScore, NetworkScore
-from geomndp.score.parametrisations import noise_coefficients
+from geomndp.score.parametrisations import PreconditionRoot, noise_coefficients
 
 from ..cases import DATA, DTYPES, KERNELS, SCHEDULES, N, inputs, largest, normal, ou, unchecked
 
@@ -195,3 +195,12 @@ def test_default_is_the_velocity():
     assert isinstance(
         NetworkScore(SquaredExponential()).parametrisation, PARAMETRISATIONS["velocity"]
     )
+
+
+def test_the_time_of_padding_does_not_count():
+    """Rows that are padding stand at a later time than all others; the score does not see it."""
+    noising, score = ou("nugget"), NetworkScore(lambda t, x, y, mask: 0.3 * y, PreconditionRoot())
+    x, y = jnp.linspace(0.0, 1.0, N)[:, None], jnp.linspace(-1.0, 1.0, N)[:, None]
+    late, same = jnp.where(MASK > 0, 0.01, 0.9), jnp.full(N, 0.01)
+    found = [score(noising, t, x, y, MASK) for t in (late, same)]
+    assert_allclose(found[0], found[1], rtol=1e-5)

@@ -16,6 +16,10 @@ Transforms = tuple[AbstractTransform, ...]
 """One transform per output, one for all, or `()` for none."""
 
 
+class OutsideDomainError(ValueError):
+    """An output that its transform does not know, such as a negative value under a logarithm."""
+
+
 def per_output(transforms: Transforms, y: Any) -> Transforms:
     """The transform of every output of y (..., p); `()` where nothing is transformed."""
     if len(transforms) == 1:
@@ -41,11 +45,13 @@ def inside(transforms: Transforms, y: Any) -> Any:
     return (y > low) & (y < high)
 
 
-def check_outputs(transforms: Transforms, y: Any, mask: Any = None) -> None:
+def check_outputs(
+    transforms: Transforms, y: Any, mask: Any = None, names: tuple[str, ...] = ()
+) -> None:
     """Refuse outputs (n, p) outside the domain of their transform, naming the first row.
 
-    The mask, (n,) or (n, g) for groups of outputs, is 1 for those that count. What JAX traces is
-    not looked at.
+    The mask, (n,) or (n, g) for groups of outputs, is 1 for those that count; `names` are those of
+    the outputs. What JAX traces is not looked at.
     """
     if not transforms or not (_validation.concrete(y) and _validation.concrete(mask)):
         return
@@ -57,7 +63,8 @@ def check_outputs(transforms: Transforms, y: Any, mask: Any = None) -> None:
             outside &= np.asarray(mask[:, j // size] if np.ndim(mask) == 2 else mask) > 0
         if outside.any():
             row, name = int(np.argmax(outside)), "y" if y.shape[1] == 1 else f"output {j} of y"
-            raise ValueError(
+            name = names[j] if names else name
+            raise OutsideDomainError(
                 f"expected {low:g} < {name} < {high:g} for {type(transform).__name__}, got "
                 f"{values[row]:g} in row {row}"
             )

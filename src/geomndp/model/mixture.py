@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from geomndp import _validation
+from geomndp.data.transformed_outputs import OutsideDomainError
 from geomndp.geometry import AbstractManifold
 from geomndp.model.base import AbstractModel
 from geomndp.model.mixture_posterior import MixturePosterior, evidences
@@ -102,11 +103,23 @@ class MixtureProcess(AbstractModel):
         raise NotImplementedError("expected `condition` of the members to be called")
 
     def condition(self, *args: Any, **options: Any) -> MixturePosterior:
-        """Law of the mixture given observations; arguments as those of `Model.condition`."""
-        posteriors = tuple(member.condition(*args, **options) for member in self.members)
-        evidence = evidences(posteriors)
-        log_weights = jnp.asarray(self.log_weights, evidence.value.dtype) + evidence.value
-        return MixturePosterior(posteriors, log_weights, evidence)
+        """Law of the mixture given observations; arguments as those of `Model.condition`.
+
+        A member whose transform does not know an observed value holds it impossible: its weight is
+        zero, and it is left out. Where all do, the value is refused.
+        """
+        posteriors, kept, refusals = [], [], []
+        for number, member in enumerate(self.members):
+            try:
+                posteriors.append(member.condition(*args, **options))
+                kept.append(number)
+            except OutsideDomainError as refusal:
+                refusals.append(refusal)
+        if not kept:
+            raise refusals[0]
+        evidence = evidences(tuple(posteriors))
+        log_weights = jnp.asarray(self.log_weights[np.asarray(kept)], evidence.value.dtype)
+        return MixturePosterior(tuple(posteriors), log_weights + evidence.value, evidence)
 
     def with_variables(
         self, inputs: Any, outputs: Any, units: dict[str, str] | None = None

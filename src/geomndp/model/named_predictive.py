@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from geomndp._types import Outputs
 from geomndp.model.inputs import Seed
 from geomndp.predictive import MOMENT_SAMPLES, AbstractPredictive
@@ -52,7 +54,7 @@ class AbstractNamedPredictive(AbstractPredictive):
         """Quantiles of every value, noise included.
 
         Args:
-            q: Probability level, or several.
+            q: Probability level, or several; of any shape at arrays, at most (levels,) at a table.
             x: Inputs, shape (n, d) or (n,), or a table.
             key: Random key or seed, needed where there is no closed form.
             num_samples: Number of samples that stand for the law then.
@@ -61,9 +63,14 @@ class AbstractNamedPredictive(AbstractPredictive):
             Shape (n, p) for one level, (levels, n, p) for several; a table at the locations of a
             table, for several levels with a dimension (a column) `quantile`.
 
+        Raises:
+            ValueError: If a key is missing, or levels of several dimensions meet a table.
+
         Example:
             `model.condition(table).quantile([0.05, 0.95], targets, key=0)`
         """
+        if is_table(x) and np.ndim(q) > 1:
+            raise ValueError(f"expected one level or a list of them, got shape {np.shape(q)}")
         values = self.marginals(x, key=key, num_samples=num_samples).quantile(q)
         if not is_table(x):
             return values

@@ -23,7 +23,7 @@ from geomndp.model.base import AbstractModel
 from geomndp.model.documents import decode, encode
 from geomndp.model.legacy import upgrade
 
-MAX_DESCRIPTION = 64 * 2**10
+MAX_DESCRIPTION = 2**20
 """Bytes of a document without its metadata."""
 _FRAME = ("format", "version", "sha256", "metadata")
 

@@ -100,7 +100,7 @@ def read_targets(
     model.manifold.check("y", y, mask)
     jacobian = 0.0
     if model.normaliser is not None:
-        check_outputs(model.normaliser.transform, y, mask)
+        check_outputs(model.normaliser.transform, y, mask, _output_names(model))
         jacobian = model.normaliser.log_jacobian(y, mask)
         z = _outputs(model.normaliser, raw_y, y, mask)
         if model.normaliser.transform and not _validation.concrete(y):  # the Jacobian says -inf
@@ -218,7 +218,8 @@ def in_model_units(
     normaliser: Normaliser | None = model.normaliser
     if normaliser is None:
         return dataclasses.replace(observations, x=inputs)
-    check_outputs(normaliser.transform, observations.y, observations.mask)
+    names = _output_names(model)
+    check_outputs(normaliser.transform, observations.y, observations.mask, names)
     noise = observations.noise
     return dataclasses.replace(
         observations,
@@ -226,6 +227,10 @@ def in_model_units(
         y=_outputs(normaliser, y, observations.y, observations.mask),
         noise=_noise(model, observations) if observations.noisy else noise,
     )
+
+
+def _output_names(model: Any) -> tuple[str, ...]:
+    return () if model.variables is None else model.variables.output_names
 
 
 def _outputs(normaliser: Normaliser, raw: Any, y: Array, mask: Mask | None) -> Array:

@@ -23,7 +23,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, Times
-from geomndp.linalg import AbstractGram, columns, per_point
+from geomndp.linalg import AbstractGram, columns, per_point, zero_masked
 from geomndp.noising import AbstractNoising, Perturbed
 
 if TYPE_CHECKING:  # to pyright an AbstractVar is a field, the first of every subclass
@@ -66,6 +66,10 @@ def noise_coefficients(
     sigma, gram = columns(noising.sigma(t), noising.dim), noising.gram(x, mask)
     scale = jnp.sqrt(gram.diagonal())
     output_scale = sigma / (sigma + FLOOR)
+    if mask is not None:  # the largest of the real values counts where one serves all
+        wide = mask.ndim == 2 and output_scale.shape[1] == 1
+        shape = (len(x), noising.dim if wide else output_scale.shape[1])
+        output_scale = zero_masked(jnp.broadcast_to(output_scale, shape), mask)
     a = columns(noising.alpha(t), noising.dim)
     return NoiseCoefficients(a, sigma, noising.mean_at(x), gram, scale, output_scale)
 

@@ -31,7 +31,7 @@ def read_groups(table: Any, groups: Any, function: Any = None) -> tuple[Any, tup
     if not is_frame(table):
         if groups not in table.variables:
             raise ValueError(f"expected groups to be a variable of the Dataset, got {groups!r}")
-        labels = np.asarray(table[groups].values).reshape(-1)
+        labels = np.asarray(_in_order_of_functions(table, groups, function)).reshape(-1)
         return table.drop_vars(groups), tuple(map(str, labels))
     (name,) = as_names("function", FUNCTION if function is None else function, 1)
     columns = (series(table, column).to_numpy() for column in (name, groups))
@@ -45,3 +45,12 @@ def read_groups(table: Any, groups: Any, function: Any = None) -> tuple[Any, tup
     # Functions are numbered in the order of their labels, whatever these are.
     order = np.unique(series(table, name).to_numpy())
     return table.drop(columns=groups), tuple(by_function[str(label)] for label in order)
+
+
+def _in_order_of_functions(table: Any, groups: str, function: Any) -> Any:
+    """Labels over the functions' dimensions in the order in which functions are numbered."""
+    others = [dim for name in table.data_vars if name != groups for dim in table[name].dims]
+    order = others if function is None else as_names("function", function)
+    labels = table[groups]
+    dims = [dim for dim in dict.fromkeys((*order, *others)) if dim in labels.dims]
+    return labels.transpose(*dims).values if len(dims) == labels.ndim else labels.values
