@@ -78,7 +78,7 @@ def _per_group(net: AbstractNet, v: Times, n: int) -> PerPoint:
     return v if v.ndim == 2 else jnp.broadcast_to(v[:, None], (n, net.num_groups))
 
 
-def _per_field(net: AbstractNet, mask: Mask) -> Mask:
+def _per_field(net: AbstractNet, mask: Mask) -> Array:
     """Mask of all input fields, whose groups are those of the outputs again."""
     return mask if mask.ndim == 1 else jnp.tile(mask, (1, net.value_dim // net.output_dim))
 
