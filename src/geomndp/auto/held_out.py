@@ -19,7 +19,7 @@ from geomndp.likelihood import Flow
 from geomndp.model import Model
 from geomndp.predictive import AbstractProcess
 
-VALIDATION_FLOW = Flow(steps=6, divergence=Hutchinson(2, chunk=2))
+VALIDATION_FLOW = Flow(steps=6, divergence=Hutchinson(2, chunk=2), terminal="tweedie")
 """Common probes and few steps: differences between candidates, not digits, are asked for."""
 BATCH_SIZE = 16
 

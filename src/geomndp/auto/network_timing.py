@@ -30,8 +30,8 @@ from geomndp.score import NetworkScore
 
 MIN_SECONDS = 45.0
 """Less time than this is not enough to compile and train a first network."""
-FEW_FUNCTIONS = 100
-"""Fewer functions than this teach a network from scratch nothing."""
+FEW_FUNCTIONS = 40
+"""Fewer functions than this teach a network from scratch nothing, not even beside other laws."""
 MANY_FUNCTIONS = 1000
 """With as many functions the network from scratch comes first."""
 FIRST_SHARE = 0.6
