@@ -35,7 +35,7 @@ class Facts(NamedTuple):
 FACTS = {
     "cyclones_sh": Facts("translation", "sphere", ("lat", "lon")),
     "dti_cca": Facts(groups="_"),
-    "gfs_boxes": Facts("E(2)"),
+    "gfs_boxes": Facts("E(2)", groups="_"),
     "ozone": Facts("E(2)"),
 }
 """Sets of which there is more to say than `meta.json` does."""
