@@ -42,6 +42,7 @@ def test_the_error_of_the_mean_over_kinds_is_that_of_function_means():
     means = [np.mean([np.mean(joint[[i, i + 2]]), joint[i + 4]]) for i in (0, 1)]
     assert_allclose(difference.mean, np.mean(means))
     assert_allclose(difference.standard_error, np.std(means, ddof=1) / np.sqrt(2))
+    assert metrics(joint).over_kinds()["joint"] == list(difference[2:])
 
 
 def test_a_table_has_the_first_as_reference():

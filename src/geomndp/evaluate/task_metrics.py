@@ -49,6 +49,14 @@ class TaskMetrics(NamedTuple):
         """
         return {kind: _summary(self.of_kind(kind)) for kind in self.kinds()}
 
+    def over_kinds(self) -> dict[str, list[float | None]]:
+        """Means over kinds of the means over tasks, every kind the same, of every metric.
+
+        Returns:
+            Metric -> [mean, standard error over functions, None for one].
+        """
+        return {name: list(_over_kinds(self, values)) for name, values in self.values.items()}
+
     def frame(self) -> Any:
         """One row per task: its kind, its function and its metrics, a DataFrame."""
         import pandas as pd

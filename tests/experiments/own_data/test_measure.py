@@ -65,3 +65,9 @@ def test_sets_that_are_not_there_are_refused(tmp_path, capsys):
     line = ["reproduce", "own-data", "--data", str(folder), "--num", "1", "--only", "growth"]
     assert main([*line, "--out", str(tmp_path), "--no-figures"]) == 1
     assert "expected one of the sets sines, got 'growth'" in capsys.readouterr().err
+
+
+def test_results_without_a_density_can_be_stored():
+    found = module._finite({"joint": [float("-inf"), float("nan")], "coverage": [0.9, 0.1]})
+    assert found == {"joint": [module.NO_DENSITY, None], "coverage": [0.9, 0.1]}
+    json.dumps(found, allow_nan=False)

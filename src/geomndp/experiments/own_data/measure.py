@@ -33,6 +33,8 @@ from geomndp.predictive import AbstractProcess
 
 MINUTES = 4.0
 """Time of a fit on two CPU cores: below the five that a user is promised."""
+NO_DENSITY = -1e9
+"""Nats that stand for minus infinity in stored results."""
 SEED = 0
 OURS = "ours"
 
@@ -113,9 +115,10 @@ def measure_set(
         "models": {name: _entry(each, seconds, evaluation, name) for name, each in metrics.items()},
         "gains": {name: _gains(metrics[OURS], each) for name, each in metrics.items()},
         "pit": np.histogram(metrics[OURS].pit, 10, (0, 1))[0].tolist(),
-        "published": function_set.published,
+        "published": {name: _shown(each) for name, each in function_set.published.items()},
     }
     del result["gains"][OURS]
+    result = _finite(result)
     files.write(path, result)
     return result
 
@@ -131,7 +134,7 @@ def fit_set(
         building = time.monotonic() - start
         options = {"directory": directory / "fit", "quiet": True}
         _, report = fit(plan, minutes=minutes, key=SEED, **options)
-        # The fit's own clock goes on where a stopped run left it.
+        # The fit's own clock resumes with a stopped run.
         found = {"seconds": building + report.seconds["all"], "report": report.sentence()}
         files.write(kept, {**found, "whole": str(report)})
     done = files.read(kept)
@@ -165,6 +168,22 @@ def evaluate_process(
         )
 
 
+def _shown(published: dict[str, Any]) -> dict[str, Any]:
+    """What tables show of a published baseline: numbers by kind and seconds, no parameters."""
+    return {name: published[name] for name in ("seconds", "choice", "kinds") if name in published}
+
+
+def _finite(value: Any) -> Any:
+    """The same results as JSON can hold them: no density at all is `NO_DENSITY` nats."""
+    if isinstance(value, dict):
+        return {name: _finite(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_finite(each) for each in value]
+    if isinstance(value, float) and not np.isfinite(value):
+        return np.sign(value) * -NO_DENSITY if np.isinf(value) else None
+    return value
+
+
 def _count_run(path: Path, num: int) -> int:
     """How often the test tasks were run from this folder, this time included."""
     counts = json.loads(path.read_text()) if path.exists() else []
@@ -175,7 +194,7 @@ def _count_run(path: Path, num: int) -> int:
 
 def _entry(metrics: TaskMetrics, seconds, evaluation, name: str) -> dict[str, Any]:
     times = {"fit_seconds": seconds[name], "evaluation_seconds": evaluation[name]}
-    return {**times, "kinds": metrics.summary()}
+    return {**times, "kinds": metrics.summary(), "all": metrics.over_kinds()}
 
 
 def _gains(ours: TaskMetrics, other: TaskMetrics) -> dict[str, dict[str, list[float | None]]]:

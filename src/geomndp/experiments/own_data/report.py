@@ -39,9 +39,6 @@ def summary_table(sets: dict[str, dict]) -> Table:
         gains = entry["gains"].get(best, {})
         score = gains.get("crps", gains.get("energy_km", {})).get("all")
         ours = entry["models"][OURS]
-        kinds = ours["kinds"].values()
-        coverage = sum(kind["coverage"][0] for kind in kinds) / len(kinds)
-        errors = [kind["coverage"][1] or 0.0 for kind in kinds]
         cells = (pair(gains.get("joint", {}).get("all"), 3), pair(score, 4))
         published = published_joint(entry)
         rows.append(
@@ -49,10 +46,10 @@ def summary_table(sets: dict[str, dict]) -> Table:
                 name,
                 str(entry["functions"]),
                 best,
-                f"{mean_joint(ours):.3f}",
+                pair(ours["all"]["joint"], 3),
                 "" if published is None else f"{published[1]:.3f} ({published[0]})",
                 *cells,
-                f"{coverage:.2f} ± {max(errors):.2f}",
+                pair(ours["all"]["coverage"], 2),
                 f"{ours['fit_seconds']:.0f}",
                 f"{ours['evaluation_seconds']:.0f}",
                 str(entry["runs"]),
@@ -64,16 +61,10 @@ def summary_table(sets: dict[str, dict]) -> Table:
     return Table("Gain over the best simple model, mean over the kinds of tasks", header, rows)
 
 
-def mean_joint(model: dict[str, Any]) -> float:
-    """Joint nats per target value, averaged over kinds."""
-    joint = [kind["joint"][0] for kind in model["kinds"].values()]
-    return sum(joint) / len(joint)
-
-
 def best_simple(entry: dict[str, Any]) -> str:
     """The simple model of the highest joint nats, averaged over kinds."""
     simple = {name: model for name, model in entry["models"].items() if name != OURS}
-    return max(simple, key=lambda name: mean_joint(simple[name])) if simple else ""
+    return max(simple, key=lambda name: simple[name]["all"]["joint"][0]) if simple else ""
 
 
 def published_joint(entry: dict[str, Any]) -> tuple[str, float] | None:
