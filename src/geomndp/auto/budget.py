@@ -13,7 +13,9 @@ REFIT_SHARE = 0.35
 """Share of the time of networks that is kept for the refit on all functions."""
 VALIDATION_SHARE = 0.2
 NUM_POINTS = 12
-"""Validations of one training."""
+"""Validations of one training; half as many where they take long."""
+MIN_FUNCTIONS = 8
+"""Held-out functions that validate at least: fewer tell no difference."""
 MIN_STEPS = 150
 """Fewer steps than this teach a network nothing: it is left out."""
 FOLD_STEPS = 600
@@ -59,19 +61,18 @@ def network_schedule(
     while folds < num_folds and training / (folds + 1) / timing.step >= FOLD_STEPS:
         folds += 1
     per_fold = training / folds
-    functions = num_functions
-    validating = NUM_POINTS * timing.validation
-    if validating > VALIDATION_SHARE * per_fold:
-        functions = max(4, int(num_functions * VALIDATION_SHARE * per_fold / validating))
+    functions, allowed = num_functions, VALIDATION_SHARE * per_fold
+    points = NUM_POINTS if NUM_POINTS * timing.validation <= allowed else NUM_POINTS // 2
+    validating = points * timing.validation
+    if validating > allowed:
+        functions = max(MIN_FUNCTIONS, int(num_functions * allowed / validating))
         functions = min(functions, num_functions)
         validating *= functions / num_functions
     steps = int((per_fold - validating) / timing.step)
     if steps < MIN_STEPS:
         return NetworkSchedule(0, CHUNK, functions, 0, 0)
-    every = _rounded(min(steps, MAX_STEPS) / NUM_POINTS)
-    return NetworkSchedule(
-        every * NUM_POINTS, every, functions, folds, _rounded(refit / timing.step)
-    )
+    every = _rounded(min(steps, MAX_STEPS) / points)
+    return NetworkSchedule(every * points, every, functions, folds, _rounded(refit / timing.step))
 
 
 def _rounded(steps: float) -> int:

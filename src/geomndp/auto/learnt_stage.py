@@ -88,7 +88,7 @@ class LearntStage:
                 budget = network_budget(family, splits, tasks, self._run, clock, **options)
                 if budget.schedule.steps:
                     kept += self._train(family, budget, gaussians, keys[1])
-            needed = 3 * budget.timing.compilation + MIN_SECONDS / 3
+            needed = 2 * budget.timing.compilation + MIN_SECONDS / 2  # to sample it, too
 
     def _train(
         self,
