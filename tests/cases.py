@@ -58,8 +58,8 @@ KERNELS = {
 }
 SCALAR = tuple(name for name, case in KERNELS.items() if case.kernel.dim == 1)
 KINDS = ("white", "se", "diagonal", "curl-free")  # one for each structure of a Gram operator
-# With kernels of kernels: all that one can see of a kernel who knows its Gram operator alone.
-STRUCTURES = (*KINDS, "product", "field-nugget", "field-sum")
+# Every kernel for tests that see its Gram operator alone: those with one like another's are slow.
+GRAMS = slow_but((*KINDS, "product", "field-nugget", "field-sum"), KERNELS)
 
 SCHEDULES = {
     "linear": noising.LinearSchedule(0.0, 10.0),

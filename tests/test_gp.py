@@ -12,17 +12,7 @@ from numpy.testing import assert_allclose
 from geomndp.gp import GP
 from geomndp.kernels import CurlFree, Diagonal, Matern52, White
 
-from .cases import (
-    KERNELS,
-    KINDS,
-    STRUCTURES,
-    N,
-    compilations,
-    inputs,
-    normal,
-    slow_but,
-    unchecked,
-)
+from .cases import GRAMS, KERNELS, KINDS, N, compilations, inputs, normal, unchecked
 
 M = N  # observed points
 MASK = jnp.asarray([1.0, 0.0, 1.0, 0.0, 1.0])
@@ -35,7 +25,7 @@ def mean(x):
     return 0.5 - x**2
 
 
-@pytest.fixture(params=slow_but(STRUCTURES, KERNELS))
+@pytest.fixture(params=GRAMS)
 def kernel(request):
     return KERNELS[request.param].kernel
 

@@ -17,18 +17,17 @@ from geomndp.score import GaussianScore, MixtureScore
 
 from ..cases import (
     DATA,
+    GRAMS,
     KERNELS,
     LIMITS,
     SCHEDULES,
     SCORES,
-    STRUCTURES,
     N,
     compilations,
     inputs,
     largest,
     normal,
     ou,
-    slow_but,
     unchecked,
 )
 
@@ -63,7 +62,7 @@ def test_u_is_the_gradient(name, limit, getkey):
     check_gradient(SCORES[name], ou(limit), 1, getkey)
 
 
-@pytest.mark.parametrize("name", slow_but(STRUCTURES, KERNELS))
+@pytest.mark.parametrize("name", GRAMS)
 def test_u_is_the_gradient_for_every_kernel(name, getkey):
     kernel = KERNELS[name].kernel
     limit = White(1.3) if kernel.dim == 1 else CurlFree(0.7) + 0.1 * Diagonal(White(), 2)
