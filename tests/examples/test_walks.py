@@ -1,10 +1,7 @@
 """The walks under examples/ arrive, on the smallest sizes that take every step."""
 
 import importlib.util
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pandas as pd
@@ -39,21 +36,17 @@ def test_storm_to_tracks(tmp_path):
     assert len(tracks) == 2 and len(tracks[1]["properties"]["time"]) == 3
 
 
-def test_own_data(tmp_path):
-    """The script as people start it; compiled quickly, since next to nothing is computed."""
-    sizes = "--steps 1 --days 3 --new 1 --num-samples 3"
-    command = [sys.executable, "-W", "error", str(FOLDER / "own_data.py"), *sizes.split()]
-    quick = f"{os.environ.get('XLA_FLAGS', '')} --xla_backend_optimization_level=0"
-    done = subprocess.run(
-        [*command, "--out", str(tmp_path)],
-        env={**os.environ, "XLA_FLAGS": quick},
-        capture_output=True,
-        text=True,
+def test_own_data(run_page, tmp_path):
+    """The script as people start it."""
+    sizes = f"--steps 1 --days 3 --new 1 --num-samples 3 --out {tmp_path}"
+    script = str(FOLDER / "own_data.py")
+    printed = run_page(
+        f"import runpy, sys\nsys.argv = {[script, *sizes.split()]}\n"
+        f"runpy.run_path({script!r}, run_name='__main__')\n"
     )
-    assert done.returncode == 0, done.stderr
-    found = dict(re.findall(r"^([\w ]+): (-?[\d.]+)$", done.stdout, re.MULTILINE))
+    found = dict(re.findall(r"^([\w ]+): (-?[\d.]+)$", printed, re.MULTILINE))
     assert float(found["nats"]) < float(found["nats of the truth"]) and float(found["CRPS"]) > 0
-    line = re.search(r"^now: geomndp (.*)$", done.stdout, re.MULTILINE)
+    line = re.search(r"^now: geomndp (.*)$", printed, re.MULTILINE)
     assert line is not None
     asked = parse(line[1].split(), COMMANDS)
     readings = pd.read_csv(asked.observations)

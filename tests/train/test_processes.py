@@ -14,8 +14,9 @@ import geomndp
 
 WORKER = Path(__file__).with_name("worker.py")
 SOURCE = str(Path(geomndp.__file__).parents[1])
-FEW = 20
-QUICK = "--xla_backend_optimization_level=0"  # compiles faster, to other last bits
+FEW = 10
+# Compiles faster, to other last bits.
+QUICK = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
 
 
 @pytest.fixture(scope="module")
@@ -63,10 +64,11 @@ def rows(folder):
 def whole(start, tmp_path_factory):
     """A run of one process on one device."""
     result = tmp_path_factory.mktemp("whole") / "result.npz"
-    finish(start(result, "--steps", FEW))
+    finish(start(result, "--steps", FEW, flags=QUICK))
     return read(result)
 
 
+@pytest.mark.slow  # two processes have a device each
 def test_two_devices_give_the_losses_of_one(whole, start, tmp_path):
     result = tmp_path / "result.npz"
     flags = f"--xla_force_host_platform_device_count=2 {QUICK}"

@@ -45,6 +45,7 @@ def test_score_of_the_partner_is_the_turned_score(suffix, getkey):
     x, y, t = (value.astype(jnp.float32) for value in (x, y, t))
     turn = rotation_90(y.dtype)
 
+    @eqx.filter_jit
     def evaluated(model, y):
         return model.score(model.noising, t, x, y, None)
 
