@@ -32,6 +32,11 @@ def members_of(process: Any) -> tuple[tuple[Any, ...], np.ndarray]:
     return (process,), np.zeros(1)
 
 
+def is_exact(process: Any) -> bool:
+    """Whether a law, in a local map or not, is a process of closed forms."""
+    return isinstance(getattr(process, "flat", process), ProcessModel)
+
+
 class Member(NamedTuple):
     """One law of a mixture on tasks of one shape.
 
@@ -55,7 +60,7 @@ class Member(NamedTuple):
     @property
     def exact(self) -> bool:
         """Whether it is a process of closed forms."""
-        return isinstance(getattr(self.process, "flat", self.process), ProcessModel)
+        return is_exact(self.process)
 
     def padded(self) -> PaddedTasks:
         """The tasks as arrays of one shape."""

@@ -24,16 +24,18 @@ from geomndp.evaluate.mixed_answers import (
     on_sphere,
     real_values,
 )
-from geomndp.evaluate.padded_tasks import PaddedTasks, similar_sizes
+from geomndp.evaluate.padded_tasks import MAX_SHAPES, PaddedTasks, similar_sizes
 from geomndp.evaluate.resumable import run_resumable
 from geomndp.evaluate.table_tasks import TableTask
 from geomndp.evaluate.task_measurement import TaskMeasurement, takes_value_masks
-from geomndp.evaluate.task_members import Member, members_of
+from geomndp.evaluate.task_members import Member, is_exact, members_of
 from geomndp.evaluate.task_metrics import TaskMetrics
 from geomndp.geometry.geodesy import EARTH_RADIUS_KM
 
 BLOCK = 64
 """Most tasks of a block: what a stop loses."""
+FEW_TASKS = 200
+"""Tasks up to which one shape will do."""
 
 
 def measure_tasks(
@@ -60,10 +62,13 @@ def measure_tasks(
         Metrics of every task.
     """
     members, log_weights = members_of(process)
+    # Closed forms take longer to compile than to compute, and so do few tasks of a network.
+    quick = len(tasks) <= FEW_TASKS or all(map(is_exact, members))
+    most = 1 if quick else MAX_SHAPES
     columns: dict[str, np.ndarray] = {}
     pits = np.full((len(tasks), max(task.target.y.size for task in tasks)), np.nan)
     with _shown(len(tasks) * len(members), progress) as finished:
-        for number, rows in enumerate(similar_sizes(tasks)):
+        for number, rows in enumerate(similar_sizes(tasks, most)):
             folder = None if directory is None else Path(directory) / f"group-{number:03d}"
             keys = jax.vmap(lambda row: jr.fold_in(key, row))(jnp.asarray(rows, jnp.uint32))
             group = [Member.of(member, [tasks[row] for row in rows]) for member in members]
