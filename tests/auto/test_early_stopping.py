@@ -125,10 +125,14 @@ def test_a_restart_goes_on_from_the_parameters_at_low_rates(candidate):
     params = _run(candidate, rows).points[-1].params
     trainer, state = candidate.start(rows, steps=steps, key=jr.key(3))
     state = restarted(state, params, steps - CHUNK)
-    run = train_validated(
-        trainer, state, steps=steps, every=CHUNK, validate=lambda s: np.ones(1), mean=np.mean
-    )
-    (point,) = run.points
+    runs = []
+
+    def train():
+        options = {"validate": lambda score: np.ones(1), "mean": np.mean}
+        runs.append(train_validated(trainer, state, steps=steps, every=CHUNK, **options))
+
+    assert compilations(train) == 0
+    (point,) = runs[0].points
     assert point.step == steps
     moved = np.abs(point.params - params).max()
     assert 0 < moved < CHUNK * 1e-2 * candidate.plan.peak_learning_rate + CHUNK * 1e-5

@@ -77,5 +77,7 @@ def restarted(state: TrainState, params: np.ndarray, step: int) -> TrainState:
     """
     *others, schedule = state.optimiser
     optimiser = (*others, CosineState(jnp.full_like(schedule.step, step), schedule.total))
-    first, second = (jnp.array(params, state.params.dtype) for _ in range(2))  # donated buffers
+    values, place = np.asarray(params, state.params.dtype), state.params.sharding
+    # On the same devices: no other program. Twice: buffers are donated.
+    first, second = (jax.device_put(values.copy(), place) for _ in range(2))
     return TrainState(first, second, optimiser, jnp.full_like(state.step, step), state.key)
