@@ -1,5 +1,7 @@
 """Laws of tracks from laws in local maps: densities by area, symmetries, files, tables."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -14,6 +16,7 @@ from geomndp.geometry.azimuthal import centre_of, from_map
 from geomndp.geometry.geodesy import EARTH_RADIUS_KM, to_unit
 from geomndp.gp import GP
 from geomndp.kernels import Coregionalised, KernelRegression, Matern32
+from geomndp.tables import name_variables
 
 UNITS = Normaliser(x_shift=(2.0, 0.0), x_scale=(6.0, 20.0), y_shift=(10.0, 0.0), y_scale=1500.0)
 X = np.asarray([[0.0], [6.0], [12.0], [18.0]])
@@ -184,5 +187,13 @@ def test_what_is_no_law_of_two_outputs_is_refused():
     one = ProcessModel(GP(Matern32(1.0)))
     with pytest.raises(ValueError, match="two outputs"):
         ChartModel(one, LocalFrame())
+    with pytest.raises(ValueError, match="unit vector"):
+        FixedFrame((1.0, 1.0, 0.0))
+    with pytest.raises(ValueError, match="shape"):
+        StartDensity(np.zeros((2, 2)), 1.0)
+    names = name_variables(("t", "u"), ("e", "n"), "real")
+    named = dataclasses.replace(flat_model(), variables=names)
+    with pytest.raises(ValueError, match="expected names of 1 inputs, got 2"):
+        ChartModel(named, LocalFrame()).with_variables(("a", "b"), ("lat", "lon"))
     with pytest.raises(ValueError, match="first point"):
         ChartModel(flat_model(), LocalFrame()).log_prob(X, Y)

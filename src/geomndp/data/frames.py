@@ -12,7 +12,7 @@ import abc
 import equinox as eqx
 import jax.numpy as jnp
 
-from geomndp import _model_files
+from geomndp import _model_files, _validation
 from geomndp._types import Array, Float, Inputs, Mask
 from geomndp.geometry.azimuthal import centre_of, from_map, log_map_area, to_map
 from geomndp.geometry.geodesy import EARTH_RADIUS_KM, to_latlon
@@ -93,6 +93,9 @@ class LocalFrame(AbstractFrame):
     num_relative: int = eqx.field(default=1, static=True)
     axial: bool = eqx.field(default=True, static=True)
 
+    def __check_init__(self) -> None:
+        _validation.at_least(0, num_relative=self.num_relative)
+
     @property
     def covariates(self) -> tuple[str, ...]:
         return ("centre_latitude",) if self.axial else ("centre_x", "centre_y", "centre_z")
@@ -115,6 +118,11 @@ class FixedFrame(AbstractFrame):
     """
 
     centre: tuple[float, float, float] = eqx.field(static=True)
+
+    def __check_init__(self) -> None:
+        length = sum(float(part) ** 2 for part in self.centre) ** 0.5
+        if len(self.centre) != 3 or not abs(length - 1) < 1e-6:
+            raise ValueError(f"expected a unit vector as centre, got {self.centre}")
 
     @property
     def covariates(self) -> tuple[str, ...]:

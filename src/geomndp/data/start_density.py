@@ -31,12 +31,15 @@ class StartDensity(eqx.Module):
         axial: Whether all longitudes are alike: every kernel is turned about the Earth's axis.
     """
 
-    centres: Float[Array | np.ndarray, "m 3"]
+    centres: Float[Array | np.ndarray, "m k"]
     concentration: float = eqx.field(static=True)
     axial: bool = eqx.field(default=False, static=True)
 
     def __check_init__(self) -> None:
         _validation.positive(concentration=self.concentration)
+        shape = np.shape(self.centres)
+        if len(shape) != 2 or shape[1] != 3 or not shape[0]:
+            raise ValueError(f"expected centres of shape (m, 3), got shape {shape}")
 
     @classmethod
     def fit(cls, y: np.ndarray, *, axial: bool) -> StartDensity:

@@ -24,7 +24,7 @@ from geomndp.linalg.masks import (
     variances,
     zero_masked,
 )
-from geomndp.linalg.matrix import MatrixGram, apply, jitter, matmul, per_output
+from geomndp.linalg.matrix import MatrixGram, apply, cholesky, jitter, matmul, per_output
 
 __all__ = [
     "LOG_2PI",
@@ -33,6 +33,7 @@ __all__ = [
     "DiagonalGram",
     "MatrixGram",
     "apply",
+    "cholesky",
     "columns",
     "gaussian_kl",
     "jitter",
