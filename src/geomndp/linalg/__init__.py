@@ -5,6 +5,7 @@ dense; when the p outputs are independent copies it keeps one n x n matrix and a
 column, so that one Cholesky of size n serves all p outputs.
 """
 
+from geomndp.linalg.cholesky import cholesky
 from geomndp.linalg.gaussian import Conditioning, gaussian_kl, solve_lower
 from geomndp.linalg.gram import (
     LOG_2PI,
@@ -24,7 +25,7 @@ from geomndp.linalg.masks import (
     variances,
     zero_masked,
 )
-from geomndp.linalg.matrix import MatrixGram, apply, cholesky, jitter, matmul, per_output
+from geomndp.linalg.matrix import MatrixGram, apply, jitter, matmul, per_output
 
 __all__ = [
     "LOG_2PI",

@@ -11,6 +11,7 @@ from jax.scipy.linalg import cho_solve, solve_triangular
 from jaxtyping import Array, Float
 
 from geomndp._types import Outputs, PerPoint, Scalar
+from geomndp.linalg.cholesky import cholesky
 from geomndp.linalg.gram import (
     AbstractGram,
     DiagonalGram,
@@ -50,53 +51,6 @@ def jitter(dtype: jnp.dtype, n: int | Scalar) -> float | Scalar:
     """
     least, rounding = 1e-10 if dtype == jnp.float64 else 1e-6, float(jnp.finfo(dtype).eps) / 4
     return max(least, n * rounding) if isinstance(n, int) else jnp.maximum(least, n * rounding)
-
-
-@jax.custom_batching.custom_vmap
-def _factor(matrix: Array) -> Array:
-    """Cholesky factor of one symmetric matrix."""
-    return jax.lax.linalg.cholesky(matrix, symmetrize_input=False)
-
-
-@_factor.def_vmap
-def _factors(axis_size: int, in_batched: list[bool], matrices: Array) -> tuple[Array, bool]:
-    """Factors of several matrices, on a CPU one after the other.
-
-    Two batches at the same time would wait for each other where XLA has two threads: each holds one
-    and waits for another (jaxlib 0.11), and the process sleeps for ever.
-    """
-    if not in_batched[0]:
-        return _factor(matrices), False
-    found = jax.lax.platform_dependent(
-        matrices, cpu=lambda m: jax.lax.map(_factor, m), default=jnp.linalg.cholesky
-    )
-    return found, True
-
-
-@jax.custom_jvp
-def _cholesky(matrix: Array) -> Array:
-    return _factor(matrix)
-
-
-@_cholesky.defjvp
-def _cholesky_jvp(primals, tangents):
-    factor, moved = _cholesky(*primals), tangents[0]
-    half = solve_triangular(factor, moved, lower=True)
-    inner = jnp.tril(solve_triangular(factor, half.T, lower=True).T)
-    inner = inner - 0.5 * jnp.diag(jnp.diag(inner))
-    return factor, matmul(factor, inner)
-
-
-def cholesky(matrix: Float[Array, "m m"]) -> Float[Array, "m m"]:
-    r"""Lower factor L with $L L^T = (A + A^T) / 2$; NaN where that is not positive definite.
-
-    Args:
-        matrix: A, shape (m, m).
-
-    Returns:
-        The factor, shape (m, m).
-    """
-    return _cholesky(0.5 * (matrix + matrix.T))
 
 
 def per_output(matrix: Float[Array, "n m"], dim: int) -> Float[Array, "np mp"]:
