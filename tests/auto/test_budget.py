@@ -23,14 +23,14 @@ def test_a_schedule_fits_its_time(seconds, step, validation, num_folds):
     assert plan.steps % plan.every == 0 == plan.every % CHUNK
     points = plan.steps // plan.every
     validating = points * validation * plan.num_functions / 40 * plan.num_folds
-    least = NUM_POINTS // 2 * validation * MIN_FUNCTIONS / 40 * plan.num_folds
+    least = (NUM_POINTS // 2 + 4) * validation * MIN_FUNCTIONS / 40 * plan.num_folds
     assert validating <= max(VALIDATION_SHARE * seconds, least)
     training = plan.num_folds * plan.steps * step
     assert training + plan.refit_steps * step <= seconds
     if plan.steps:
         assert MIN_STEPS * 0.6 <= plan.steps and 1 <= plan.num_folds <= num_folds
     else:
-        assert seconds / step < 2 * MIN_STEPS + NUM_POINTS * validation / step
+        assert seconds / step < 2 * MIN_STEPS + 16 * num_folds * validation / step
 
 
 def test_too_little_time_leaves_a_network_out():

@@ -14,6 +14,8 @@ REFIT_SHARE = 0.35
 VALIDATION_SHARE = 0.2
 NUM_POINTS = 12
 """Validations of one training; half as many where they take long."""
+OTHER_VALIDATIONS = 4
+"""Those before and after it: of targets, and of contexts."""
 MIN_FUNCTIONS = 8
 """Held-out functions that validate at least: fewer tell no difference."""
 MIN_STEPS = 150
@@ -62,8 +64,10 @@ def network_schedule(
         folds += 1
     per_fold = training / folds
     functions, allowed = num_functions, VALIDATION_SHARE * per_fold
-    points = NUM_POINTS if NUM_POINTS * timing.validation <= allowed else NUM_POINTS // 2
-    validating = points * timing.validation
+    points = NUM_POINTS
+    if (NUM_POINTS + OTHER_VALIDATIONS) * timing.validation > allowed:
+        points = NUM_POINTS // 2
+    validating = (points + OTHER_VALIDATIONS) * timing.validation
     if validating > allowed:
         functions = max(MIN_FUNCTIONS, int(num_functions * allowed / validating))
         functions = min(functions, num_functions)

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from geomndp._types import Array
-from geomndp.auto.held_out import HeldOut, with_array_parameters
+from geomndp.auto.held_out import HeldOut, full_batches, with_array_parameters
 from geomndp.auto.units import tasks_in_units
 from geomndp.auto.validation import ValidationTasks
 from geomndp.data import Normaliser
@@ -79,8 +79,7 @@ def measure(law: GP, units: Normaliser, tasks: ValidationTasks) -> GaussianMeasu
     """
     own, *log_jacobians = tasks_in_units(tasks, units)
     start, count = tasks.num_context, len(tasks.function)
-    # The last task again and again, up to full batches: nearly as many tasks compile nothing anew.
-    rows = np.minimum(np.arange(-(-count // BATCH_SIZE) * BATCH_SIZE), count - 1)
+    rows = full_batches(count, BATCH_SIZE).reshape(-1)
     mask = tasks.value_mask()
     with jax.enable_x64(True):
         arrays = tuple(jnp.asarray(values[rows]) for values in (own.x, own.y, mask))

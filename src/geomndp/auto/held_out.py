@@ -77,18 +77,31 @@ def target_log_likelihood(
     """
     learnt = isinstance(process, Model)
     options: dict[str, Any] = {"flow": VALIDATION_FLOW, "key": key} if learnt else {}
-    count = len(tasks.function)
-    # The last task again and again, up to full batches: nearly as many tasks compile nothing anew.
-    rows = np.minimum(np.arange(-(-count // BATCH_SIZE) * BATCH_SIZE), count - 1)
+    law = process if learnt else with_array_parameters(process)
+    count, values = len(tasks.function), []
     with nullcontext() if learnt else jax.enable_x64(True):
         dtype = jnp.result_type(float)
-        batch = Batch(*(jnp.asarray(values[rows], dtype) for values in tasks[:4]))
-        law = process if learnt else with_array_parameters(process)
-        values = log_likelihood(
-            law, batch, num_context=tasks.num_context, batch_size=BATCH_SIZE, **options
-        ).value
-        values = np.asarray(values, np.float64)[:count]
+        for rows in full_batches(count, BATCH_SIZE):
+            batch = Batch(*(jnp.asarray(part[rows], dtype) for part in tasks[:4]))
+            found = log_likelihood(
+                law, batch, num_context=tasks.num_context, batch_size=BATCH_SIZE, **options
+            )
+            values.append(np.asarray(found.value, np.float64))
+    values = np.concatenate(values)[:count]
     return np.where(np.isfinite(values), values, -np.inf)
+
+
+def full_batches(count: int, size: int) -> np.ndarray:
+    """Rows of batches of one size, shape (batches, size): one program for any number of tasks.
+
+    Args:
+        count: Number of rows.
+        size: Size of a batch.
+
+    Returns:
+        Rows in order; the last one again and again where they are used up.
+    """
+    return np.minimum(np.arange(-(-count // size) * size), count - 1).reshape(-1, size)
 
 
 def held_out_in_units(

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import jax.numpy as jnp
+import jax.random as jr
 import numpy as np
 from scipy.special import softmax
 
 from geomndp._types import Batch, PRNGKeyArray
-from geomndp.auto.held_out import HeldOut
+from geomndp.auto.held_out import HeldOut, full_batches
 from geomndp.auto.units import tasks_in_units
 from geomndp.auto.validation import ValidationTasks
 from geomndp.data import Normaliser
@@ -43,13 +44,16 @@ def held_out_pit(
     start, known = tasks.num_context, tasks.value_mask() > 0
     dtype = jnp.result_type(float)
     arrays = (own.x, own.y, np.asarray(known.any(axis=2)), own.context)
-    # The last task again and again, up to full batches: nearly as many tasks compile nothing anew.
-    rows = np.minimum(np.arange(-(-len(known) // BATCH_SIZE) * BATCH_SIZE), len(known) - 1)
-    batch = Batch(*(jnp.asarray(values[rows], dtype) for values in arrays))
     options = {"num_samples": NUM_SAMPLES, "sampler": SAMPLER, "batch_size": BATCH_SIZE}
-    pit = calibration(model, batch, key=key, num_context=start, **options).pit[: len(known)]
+    pits = []
+    for number, rows in enumerate(full_batches(len(known), BATCH_SIZE)):
+        batch = Batch(*(jnp.asarray(values[rows], dtype) for values in arrays))
+        own_key = jr.fold_in(key, number)
+        found = calibration(model, batch, key=own_key, num_context=start, **options)
+        pits.append(np.asarray(found.pit, np.float64))
+    pit = np.concatenate(pits)[: len(known)]
     known = known[:, start:]
-    return np.where(known, np.asarray(pit, np.float64).reshape(known.shape), np.nan)
+    return np.where(known, pit.reshape(known.shape), np.nan)
 
 
 def mixture_pit(
