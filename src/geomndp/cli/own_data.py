@@ -114,7 +114,16 @@ def evaluate_on_table(command: Evaluate, table: Any) -> None:
     if command.json:
         print(json.dumps({name: each.summary() for name, each in metrics.items()}))
         return
-    console_of_tables().print(rich_table(as_table(metrics)))
+    console = console_of_tables()
+    console.print(rich_table(as_table(metrics)))
+    console.print(_how(command), highlight=False, soft_wrap=True)
+
+
+def _how(command: Evaluate) -> str:
+    """How densities and samples were computed."""
+    probes = evaluation.PROBES if command.probes is None else command.probes
+    flow = f"{evaluation.FLOW_STEPS} steps of the probability flow, {probes} probes"
+    return f"Gaussian laws: closed forms; networks: {flow}, {command.num_samples} samples"
 
 
 def _draw_tasks(command: Evaluate, table: Any, variables: Any, function: str) -> list[dict]:
@@ -125,7 +134,8 @@ def _draw_tasks(command: Evaluate, table: Any, variables: Any, function: str) ->
 
 def _density(model: Any, command: Evaluate) -> dict[str, Any]:
     """Options of the density of diffusion models, of a mixture too; other laws have none."""
-    learnt = any(hasattr(member, "noising") for member in getattr(model, "members", (model,)))
+    flat = getattr(model, "flat", model)
+    learnt = any(hasattr(member, "noising") for member in getattr(flat, "members", (flat,)))
     if not learnt:
         return {}
     options: dict[str, Any] = {} if command.route == "conditional" else {"route": command.route}

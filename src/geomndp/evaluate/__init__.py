@@ -27,10 +27,12 @@ from geomndp.evaluate.physics import field_physics
 from geomndp.evaluate.resumable import AbstractMeasurement, RunOptions, run_resumable
 from geomndp.evaluate.score_error import ScoreError, score_error
 from geomndp.evaluate.table_tasks import random_tasks, read_function_rows, spread_tasks
-from geomndp.evaluate.task_measurement import task_flow
+from geomndp.evaluate.task_measurement import FLOW_STEPS, PROBES, task_flow
 from geomndp.evaluate.task_metrics import TaskMetrics, compare, paired_differences
 
 __all__ = [
+    "FLOW_STEPS",
+    "PROBES",
     "AbstractMeasurement",
     "Calibration",
     "GridModel",
