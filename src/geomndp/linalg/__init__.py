@@ -5,27 +5,23 @@ dense; when the p outputs are independent copies it keeps one n x n matrix and a
 column, so that one Cholesky of size n serves all p outputs.
 """
 
-from geomndp.linalg.cholesky import cholesky
-from geomndp.linalg.gaussian import Conditioning, gaussian_kl, solve_lower
-from geomndp.linalg.gram import (
+from geomndp.linalg.diagonal import (
     LOG_2PI,
-    AbstractGram,
     DiagonalGram,
-    norm,
-    safe_sqrt,
-)
-from geomndp.linalg.masks import (
     columns,
     join_masks,
     join_per_point,
+    norm,
     of_one_rank,
     outputs_per_entry,
     per_point,
     row_mask,
-    variances,
+    safe_sqrt,
     zero_masked,
 )
-from geomndp.linalg.matrix import MatrixGram, apply, jitter, matmul, per_output
+from geomndp.linalg.gaussian import Conditioning, gaussian_kl, solve_lower
+from geomndp.linalg.gram import AbstractGram, per_output
+from geomndp.linalg.matrix import MatrixGram, apply, cholesky, jitter, matmul, variances
 
 __all__ = [
     "LOG_2PI",

@@ -5,12 +5,18 @@ Arrays of NumPy are computed on the host, in their own precision, those of JAX o
 
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 
-from geomndp.linalg.matrix import matmul, namespace
+from geomndp.linalg.matrix import matmul
 
 GaussianMoments = tuple[Any, Any]
 """Mean (k,) and covariance (k, k)."""
+
+
+def _namespace(*arrays: Any) -> Any:
+    return jnp if any(isinstance(array, jax.Array) for array in arrays) else np
 
 
 def solve_lower(factor: Any, values: Any, *, transposed: bool = False) -> Any:
@@ -21,7 +27,7 @@ def solve_lower(factor: Any, values: Any, *, transposed: bool = False) -> Any:
         values: Shape (n,) or (n, k).
         transposed: Whether to solve with the transpose.
     """
-    if namespace(factor, values) is jnp:
+    if _namespace(factor, values) is jnp:
         from jax.scipy.linalg import solve_triangular
     else:
         from scipy.linalg import solve_triangular
@@ -70,7 +76,7 @@ def gaussian_kl(first: GaussianMoments, second: GaussianMoments) -> Any:
         Nats.
     """
     (mean0, cov0), (mean1, cov1) = first, second
-    xp = namespace(mean0, cov0, mean1, cov1)
+    xp = _namespace(mean0, cov0, mean1, cov1)
     factor0, factor1 = xp.linalg.cholesky(cov0), xp.linalg.cholesky(cov1)
     ratio, shift = solve_lower(factor1, factor0), solve_lower(factor1, mean1 - mean0)
     logdets = xp.sum(xp.log(xp.diag(factor1))) - xp.sum(xp.log(xp.diag(factor0)))

@@ -1,28 +1,19 @@
 """Dense Gram operators, one n x n matrix for all outputs where these are independent copies."""
 
 import dataclasses
+import functools
+from contextlib import nullcontext
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.scipy.linalg import cho_solve, solve_triangular
 from jaxtyping import Array, Float
 
 from geomndp._types import Outputs, PerPoint, Scalar
-from geomndp.linalg.cholesky import cholesky
-from geomndp.linalg.gram import (
-    AbstractGram,
-    DiagonalGram,
-    gaussian_log_density,
-)
-from geomndp.linalg.masks import columns, zero_masked
-
-
-def namespace(*arrays: Any) -> Any:
-    """`jax.numpy` if any of the arrays is JAX's, else NumPy."""
-    return jnp if any(isinstance(array, jax.Array) for array in arrays) else np
+from geomndp.linalg.diagonal import DiagonalGram, columns, gaussian_log_density, zero_masked
+from geomndp.linalg.gram import AbstractGram, per_output
 
 
 def matmul(a: Any, b: Any) -> Any:
@@ -32,7 +23,7 @@ def matmul(a: Any, b: Any) -> Any:
         a: Shape (..., n, m).
         b: Shape (..., m, k).
     """
-    if namespace(a, b) is np:
+    if not (isinstance(a, jax.Array) or isinstance(b, jax.Array)):
         return a @ b
     if a.ndim == b.ndim == 2:
         # No preferred type: under `vmap` outside of `jax.enable_x64` it would become float32.
@@ -53,17 +44,51 @@ def jitter(dtype: jnp.dtype, n: int | Scalar) -> float | Scalar:
     return max(least, n * rounding) if isinstance(n, int) else jnp.maximum(least, n * rounding)
 
 
-def per_output(matrix: Float[Array, "n m"], dim: int) -> Float[Array, "np mp"]:
-    """Covariance of independent copies on flattened (point, output) indices.
+@jax.custom_batching.custom_vmap
+def _factor(matrix: Array) -> Array:
+    """Cholesky factor of one symmetric matrix."""
+    return jax.lax.linalg.cholesky(matrix, symmetrize_input=False)
+
+
+@_factor.def_vmap
+def _factors(axis_size: int, in_batched: list[bool], matrices: Array) -> tuple[Array, bool]:
+    """Factors of several matrices, on a CPU one after the other.
+
+    Two batches at the same time would wait for each other where XLA has two threads: each holds one
+    and waits for another (jaxlib 0.11), and the process sleeps for ever.
+    """
+    if not in_batched[0]:
+        return _factor(matrices), False
+    at_once = functools.partial(jax.lax.linalg.cholesky, symmetrize_input=False)
+    # `vmap` traces float64 of a 32-bit program outside of `jax.enable_x64`.
+    with jax.enable_x64(True) if matrices.dtype == jnp.float64 else nullcontext():
+        found = jax.lax.platform_dependent(
+            matrices, cpu=lambda m: jax.lax.map(_factor, m), default=at_once
+        )
+    return found, True
+
+
+@jax.custom_jvp
+def _cholesky(matrix: Array) -> Array:
+    return _factor(matrix)
+
+
+@_cholesky.defjvp
+def _cholesky_jvp(primals, tangents):
+    factor, moved = _cholesky(*primals), tangents[0]
+    half = solve_triangular(factor, moved, lower=True)
+    inner = jnp.tril(solve_triangular(factor, half.T, lower=True).T)
+    inner = inner - 0.5 * jnp.diag(jnp.diag(inner))
+    return factor, jax.lax.dot(factor, inner, precision="highest")
+
+
+def cholesky(matrix: Float[Array, "m m"]) -> Float[Array, "m m"]:
+    r"""Lower factor L with $L L^T = (A + A^T) / 2$; NaN where that is not positive definite.
 
     Args:
-        matrix: Covariance of one copy, shape (n, m).
-        dim: Number p of copies.
-
-    Returns:
-        Shape (n p, m p).
+        matrix: A, shape (m, m).
     """
-    return jnp.kron(matrix, jnp.eye(dim, dtype=matrix.dtype))
+    return _cholesky(0.5 * (matrix + matrix.T))
 
 
 def apply(matrix: Float[Array, "a b"], v: Float[Array, "m p"]) -> Float[Array, "n p"]:
@@ -72,12 +97,20 @@ def apply(matrix: Float[Array, "a b"], v: Float[Array, "m p"]) -> Float[Array, "
     Args:
         matrix: Shape (n, m) or (n p, m p).
         v: Values, shape (m, p).
-
-    Returns:
-        Shape (n, p).
     """
     columns = v if matrix.shape[1] == len(v) else v.reshape(-1, 1)
     return matmul(matrix, columns).reshape(-1, v.shape[1])
+
+
+def variances(noise, x: Float[Array, "n d"]) -> PerPoint:
+    """Noise variances, one per point, or per point and output.
+
+    Args:
+        noise: One variance for all values, or one per point (n,), or per value (n, p).
+        x: Inputs, shape (n, d).
+    """
+    noise = jnp.asarray(noise, dtype=x.dtype)
+    return noise if noise.ndim == 2 else jnp.broadcast_to(noise, (len(x),))
 
 
 class MatrixGram(AbstractGram):
@@ -121,6 +154,9 @@ class MatrixGram(AbstractGram):
 
     def root(self):
         return self._with(self._power(0.5))
+
+    def root_mv(self, v):
+        return apply(self._power(0.5), v)
 
     def root_solve(self, v):
         return apply(self._power(-0.5), v)
