@@ -12,13 +12,11 @@ from numpy.testing import assert_allclose
 from geomndp.gp import GP
 from geomndp.kernels import CurlFree, Diagonal, Matern52, White
 
-from .cases import GRAMS, KERNELS, KINDS, N, compilations, inputs, normal, unchecked
+from .cases import GRAMS, KERNELS, KINDS, N, compilations, inputs, normal
 
 M = N  # observed points
 MASK = jnp.asarray([1.0, 0.0, 1.0, 0.0, 1.0])
 KEPT = np.flatnonzero(MASK)
-
-__all__ = ["unchecked"]
 
 
 def mean(x):

@@ -24,10 +24,7 @@ from ..cases import (
     matrix_of,
     normal,
     rotation,
-    unchecked,
 )
-
-__all__ = ["unchecked"]
 
 MASK = jnp.asarray([1.0, 0.0, 1.0, 1.0, 0.0])
 

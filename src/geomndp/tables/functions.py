@@ -12,6 +12,7 @@ import numpy as np
 
 from geomndp.tables import infer_columns
 from geomndp.tables.covariates import check_dimensions, check_known, check_numbers
+from geomndp.tables.groups import function_labels
 from geomndp.tables.known_noise import NoiseSpec, noise_columns, read_noise
 from geomndp.tables.pandas_adapter import columns as frame_columns, is_frame, series
 from geomndp.tables.to_arrays import numeric
@@ -201,7 +202,7 @@ def _from_frame(table: Any, function: Any, inputs: Any, outputs: Any, codomain: 
     inputs, outputs, function = infer_columns.frame_columns(
         table, inputs, outputs, function, codomain, taken
     )
-    labels = _labels(function, series(table, function))
+    labels = function_labels(function, series(table, function))
     order = np.argsort(labels, kind="stable")
     counts = np.bincount(labels)
     n = int(counts.max(initial=0))
@@ -216,21 +217,6 @@ def _from_frame(table: Any, function: Any, inputs: Any, outputs: Any, codomain: 
         padded[labels[order], row] = column[order]
         values[name] = padded
     return Padded(values, {name: {"units": units[name]} for name in columns}), inputs, outputs
-
-
-def _labels(name: str, column: Any) -> np.ndarray:
-    """Number of every row's function, in the order of their labels."""
-    missing = np.asarray(column.isna())
-    if missing.any():
-        row = int(np.argmax(missing))
-        raise ValueError(f"expected {name!r} to name the function of every row, got none in {row}")
-    try:
-        return np.unique(column.to_numpy(), return_inverse=True)[1].reshape(-1)
-    except TypeError:
-        kind = type(column.iloc[0]).__name__
-        raise ValueError(
-            f"expected labels of one kind in {name!r}, got {kind} and others"
-        ) from None
 
 
 def _described(padded: Padded, name: str) -> Variable:

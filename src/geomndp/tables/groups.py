@@ -54,3 +54,26 @@ def _in_order_of_functions(table: Any, groups: str, function: Any) -> Any:
     labels = table[groups]
     dims = [dim for dim in dict.fromkeys((*order, *others)) if dim in labels.dims]
     return labels.transpose(*dims).values if len(dims) == labels.ndim else labels.values
+
+
+def function_labels(name: str, column: Any) -> np.ndarray:
+    """Number of every row's function, in the order of their labels.
+
+    Args:
+        name: Name of the column.
+        column: Labels (n,), a Series.
+
+    Raises:
+        ValueError: If labels are missing, or of several kinds.
+    """
+    missing = np.asarray(column.isna())
+    if missing.any():
+        row = int(np.argmax(missing))
+        raise ValueError(f"expected {name!r} to name the function of every row, got none in {row}")
+    try:
+        return np.unique(column.to_numpy(), return_inverse=True)[1].reshape(-1)
+    except TypeError:
+        kind = type(column.iloc[0]).__name__
+        raise ValueError(
+            f"expected labels of one kind in {name!r}, got {kind} and others"
+        ) from None
