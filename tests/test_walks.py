@@ -9,9 +9,9 @@ import pytest
 
 TOOL = Path(__file__).parents[1] / "tools" / "walks.py"
 MOST = {
-    "CSV to NetCDF": 65,
-    "one training step": 35,
-    "conditional likelihood of a track": 51,
+    "CSV to NetCDF": 55,
+    "one training step": 27,
+    "conditional likelihood of a track": 40,
 }
 """A file more needs a reason: see docs/history/structure.md."""
 

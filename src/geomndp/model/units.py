@@ -193,10 +193,7 @@ def _refuse_coarse(x: np.ndarray, moved: np.ndarray, dtype: Any) -> None:
 
 
 def rescale(change: Callable, raw: Any, array: Array) -> Array:
-    """The `array` of `raw` values after a `change` of units.
-
-    What is not JAX's is changed in float64 and rounded after: hours since 1900 keep their minutes.
-    """
+    """The `array` of `raw` values in other units; what is not JAX's is rounded after the change."""
     if isinstance(raw, jax.Array):
         return in_units(change, array)
     return put(change(np.asarray(raw, dtype=np.float64)), array.dtype)
@@ -218,14 +215,12 @@ def in_model_units(
     normaliser: Normaliser | None = model.normaliser
     if normaliser is None:
         return dataclasses.replace(observations, x=inputs)
-    names = _output_names(model)
-    check_outputs(normaliser.transform, observations.y, observations.mask, names)
-    noise = observations.noise
+    check_outputs(normaliser.transform, observations.y, observations.mask, _output_names(model))
     return dataclasses.replace(
         observations,
         x=inputs,
         y=_outputs(normaliser, y, observations.y, observations.mask),
-        noise=_noise(model, observations) if observations.noisy else noise,
+        noise=_noise(model, observations) if observations.noisy else observations.noise,
     )
 
 
