@@ -129,8 +129,7 @@ class AbstractModel(AbstractProcess, AbstractNamedPredictive):
         Example:
             `model.condition([0.0, 1.0], [0.3, -0.2], noise=0.01).sample(x, key=0)`
         """
-        if time_origin is not None:
-            time_origin = read_time_origin(self.variables, time_origin)
+        time_origin = None if time_origin is None else read_time_origin(self.variables, time_origin)
         if x is None:
             if y is not None or mask is not None:
                 raise ValueError("expected x of the observations beside y and mask, got none")

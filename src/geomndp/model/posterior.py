@@ -11,16 +11,10 @@ from geomndp._types import Array, Inputs, Mask, Scalar
 from geomndp._validation import as_key
 from geomndp.likelihood import Flow
 from geomndp.marginals import AbstractMarginals, SampleMarginals
-from geomndp.model import sampling
+from geomndp.model import likelihood_routes, sampling
 from geomndp.model._jit import Settings
 from geomndp.model.evidence import log_evidence
 from geomndp.model.inputs import Seed, check_like, check_request, names_of, wanted_values
-from geomndp.model.likelihood_routes import (
-    chosen_flow,
-    chosen_route,
-    finite_log_prob,
-    solve_log_prob,
-)
 from geomndp.model.missing_outputs import join_observed_rows
 from geomndp.model.named_predictive import AbstractNamedPredictive, Key
 from geomndp.model.outside_training import warn_about_targets
@@ -186,12 +180,13 @@ class Posterior(AbstractNamedPredictive):
         """
         x, y, mask, jacobian = read_targets(self, x, y, mask)
         key = as_key(key)
-        flow = chosen_flow(flow, key)
-        route = chosen_route(self.problem(self.observations.x), route)
+        flow = likelihood_routes.chosen_flow(flow, key)
+        route = likelihood_routes.chosen_route(self.problem(self.observations.x), route)
         warn_about_targets(self, x, y, mask)
         settings = Settings(max_memory, progress)
-        result = solve_log_prob(flow, self.problem(x, mask), y, key, route, settings)
-        return finite_log_prob(result._replace(value=result.value + jacobian))
+        problem = self.problem(x, mask)
+        result = likelihood_routes.solve_log_prob(flow, problem, y, key, route, settings)
+        return likelihood_routes.finite_log_prob(result._replace(value=result.value + jacobian))
 
     def marginals(
         self, x: Any, *, key: Key = None, num_samples: int = MOMENT_SAMPLES

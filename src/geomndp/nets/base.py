@@ -233,10 +233,8 @@ def with_capacity(tree: Tree, *point_sets: Any, masks: tuple | None = None) -> T
 
     masks = (None,) * len(point_sets) if masks is None else masks
     leaves, structure = jax.tree.flatten(tree, is_leaf=has_graph)
-    if not any(map(has_graph, leaves)):
-        return tree
     nodes = [leaf.with_room(point_sets, masks) if has_graph(leaf) else leaf for leaf in leaves]
-    return jax.tree.unflatten(structure, nodes)
+    return jax.tree.unflatten(structure, nodes) if any(map(has_graph, leaves)) else tree
 
 
 def check_compute(compute_dtype: str | None, attention_backend: str | None = None) -> None:
