@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pandas as pd
@@ -13,7 +14,9 @@ from geomndp.auto.gaussian_measure import measure
 from geomndp.auto.network_candidates import on_rows
 from geomndp.auto.track_plan import FIXED, LOCAL, flat_plan, frames_for
 from geomndp.auto.validation import validation_tasks
+from geomndp.baselines import AzimuthalGP, Candidate
 from geomndp.data import LocalFrame
+from geomndp.geometry.geodesy import to_unit
 from geomndp.gp import GP
 from geomndp.kernels import Coregionalised, Matern52
 
@@ -100,3 +103,25 @@ def test_far_tracks_have_no_common_map():
 def test_options_of_a_network_need_steps():
     with pytest.raises(ValueError, match="steps"):
         gn.fit(build(migrations(4), width=16, key=0), minutes=1, key=0)
+
+
+@pytest.mark.slow
+def test_the_choice_beats_a_process_about_the_context_on_branching_tracks(tmp_path):
+    train, new = migrations(60), migrations(24, seed=1)
+    plan = build(train, key=0)
+    model, report = gn.fit(plan, minutes=1, key=0, directory=tmp_path, quiet=True)
+    assert isinstance(model, gn.ChartModel) and 0.75 < report.coverage["all"] < 0.99
+    again = gn.load(tmp_path)
+    x, y, mask = (np.asarray(values, float) for values in plan.functions[:3])
+    options = {"candidates": (Candidate("M52+M12"),), "max_iterations": 20}
+    simple = AzimuthalGP.fit(*map(jnp.asarray, (x, y)), mask=jnp.asarray(mask), **options)
+    gains = []
+    for _, bird in new.groupby("bird"):
+        given, rest = bird[:8], bird[8:]
+        days, degrees = bird[["day"]].to_numpy(), bird[["lat", "lon"]].to_numpy()
+        points = to_unit(degrees[:, 0], degrees[:, 1])
+        law = simple.condition(jnp.asarray(days[:8]), jnp.asarray(points[:8]))
+        nats = law.log_prob(jnp.asarray(days[8:]), jnp.asarray(points[8:]))
+        table = again.condition(given[["day", "lat", "lon"]])
+        gains.append(table.log_prob(rest[["day", "lat", "lon"]]) - nats)
+    assert np.mean(gains) > 2 * np.std(gains, ddof=1) / np.sqrt(len(gains))
