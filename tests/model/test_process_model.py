@@ -175,8 +175,8 @@ def test_outputs_that_are_missing_do_not_count():
 
 
 BAD = {
-    "type": (lambda d: d.update(type="other"), "type process or mixture"),
-    "null": (lambda d: d.update(type=None), "type process or mixture"),
+    "type": (lambda d: d.update(type="other"), "type process, mixture or chart"),
+    "null": (lambda d: d.update(type=None), "type process, mixture or chart"),
     "key": (lambda d: d.update(extra=1), "got the key 'extra'"),
     "none": (lambda d: d.pop("process"), "expected process"),
     "class": (lambda d: d["process"].update(kind="process/other"), "expected a known part"),
