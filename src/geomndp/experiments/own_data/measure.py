@@ -162,6 +162,7 @@ def evaluate_process(
         scale = function_set.training_table[outputs].std(ddof=0).to_numpy()
     names = {name: options[name] for name in ("function", "inputs", "outputs", "codomain")}
     kept = {"directory": directory, "progress": True}
+    kept["batch_size"] = 16 if jax.default_backend() == "cpu" else 64
     with jax.enable_x64(isinstance(process, ProcessModel | AzimuthalGP)):
         return evaluate.on_tasks(
             process, function_set.table, tasks, **names, scale=scale, key=SEED, **kept
