@@ -1,12 +1,13 @@
 """Figures of the home page and the tutorials: `python docs/make_figures.py [NAME ...]`, minutes.
 
 The code of each page is run first, so that a figure shows the page's own variables; the model of
-`own_data` is trained with more steps.
+`own_data` is trained with more steps. Pages on real data need $GEOMNDP_DATA, and print the numbers
+that they show; with `--folder FOLDER` their fits are kept there.
 """
 
+import argparse
 import contextlib
 import re
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ DOCS = Path(__file__).parent
 FIGURES = DOCS / "figures"
 
 
-def run(page: str, *changes: tuple[str, str]) -> dict[str, Any]:
+def run(page: str, *changes: tuple[str, str], folder: Path | None = None) -> dict[str, Any]:
     """Variables of a tutorial after its last block, with `changes` in its code."""
     text = (DOCS / "tutorials" / f"{page}.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
@@ -29,7 +30,7 @@ def run(page: str, *changes: tuple[str, str]) -> dict[str, Any]:
     for old, new in changes:
         code = code.replace(old, new)
     variables: dict[str, Any] = {"__name__": page}
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+    with tempfile.TemporaryDirectory() as other, contextlib.chdir(folder or other):
         exec(compile(code, page, "exec"), variables)
     plt.close("all")
     return variables
@@ -118,14 +119,32 @@ def home() -> None:
     save(figure, "home")
 
 
-if __name__ == "__main__":
-    figures = {
-        "home": home,
-        "scalar": scalar,
-        "vector": vector,
-        "sphere": sphere,
-        "own_data": own_data,
-    }
-    for name in sys.argv[1:] or figures:
-        figures[name]()
+def real_curves(folder: Path | None) -> None:
+    """Heights of one child given those up to 8 years; gains on all test children."""
+    page = run("real_curves", folder=folder)
+    child, seen = page["child"], page["seen"]
+    samples = page["posterior"].sample(child, key=1, num_samples=256)
+    figure, axes = plt.subplots(1, 3, figsize=(13, 3.4))
+    gn.plot.functions_1d(samples, context=seen, ax=axes[0])
+    axes[0].plot(child["age_years"], child["height_cm"], "k--", lw=1, label="truth")
+    axes[0].legend(fontsize="small")
+    gn.plot.task_comparison(page["results"], axes=axes[1:])
+    save(figure, "real_curves")
+
+
+def main() -> None:
+    """Draw the figures of these names, or all that need no data."""
+    simple = {"home": home, "scalar": scalar, "vector": vector, "sphere": sphere}
+    simple["own_data"] = own_data
+    real = {"real_curves": real_curves}
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", default=list(simple))
+    parser.add_argument("--folder", type=Path, default=None)
+    options = parser.parse_args()
+    for name in options.names:
+        real[name](options.folder) if name in real else simple[name]()
         print(f"drew {name}")
+
+
+if __name__ == "__main__":
+    main()

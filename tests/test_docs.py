@@ -55,7 +55,11 @@ SLOW = {f"tutorials/{name}.md" for name in ("scalar", "vector", "own_data", "kno
 SLOW |= {f"extend/{name}.md" for name in ("baseline", "manifold")}
 
 
-@pytest.mark.parametrize("page", slow_but([page for page in PAGES if page not in SLOW], PAGES))
+# Those on real data run in tests/test_real_pages.py.
+RUN = [page for page in PAGES if not page.startswith("tutorials/real_")]
+
+
+@pytest.mark.parametrize("page", slow_but([page for page in RUN if page not in SLOW], RUN))
 def test_code_runs(page, run_page, tmp_path, monkeypatch):
     """Python code first, then the commands, which read what it wrote."""
     code = blocks(page)
