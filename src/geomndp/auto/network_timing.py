@@ -179,8 +179,12 @@ def network_budget(
         each = COST * timing.validation / count
         num_sampled = int(np.clip(SAMPLING_SHARE * clock.total / each, *SAMPLED_FUNCTIONS))
         sampling = timing.compilation + num_sampled * each
-        seconds = share * (clock.left() - kept - sampling)
-        schedule = network_schedule(seconds, timing, num_functions=count, num_folds=len(splits))
+        options = {"num_functions": count, "num_folds": len(splits)}
+        everything = clock.left() - kept - sampling
+        seconds = share * everything
+        schedule = network_schedule(seconds, timing, **options)
+        if not schedule.steps:  # all of the time, or none
+            seconds, schedule = everything, network_schedule(everything, timing, **options)
         end = clock.elapsed() + (1 - REFIT_SHARE) * seconds
         return [list(schedule), list(timing), end, num_sampled, sampling]
 
