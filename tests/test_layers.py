@@ -23,6 +23,7 @@ LAYERS = (
         "_types",
         "_atomic_io",
         "_safetensors",
+        "_threads",
         "_progress",
         "_warnings",
     ),

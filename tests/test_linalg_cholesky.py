@@ -7,8 +7,10 @@ import sys
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose
 
+from geomndp import _threads
 from geomndp.linalg import cholesky
 
 RNG = np.random.default_rng(0)
@@ -64,3 +66,28 @@ def test_batches_beside_each_other_do_not_wait_for_each_other():
     threads = {"NPROC": "2", "OPENBLAS_NUM_THREADS": "1", "XLA_FLAGS": ""}
     command = [sys.executable, "-c", TWO_BATCHES]
     subprocess.run(command, env={**os.environ, **threads}, check=True, timeout=300)
+
+
+@pytest.mark.parametrize(
+    ("given", "loaded", "expected"),
+    [
+        ({}, False, ("8", "1")),
+        ({}, True, ("1", None)),
+        ({"OPENBLAS_NUM_THREADS": "1"}, True, ("8", "1")),
+        ({"NPROC": "2"}, False, ("2", None)),
+    ],
+)
+def test_few_cores_get_enough_threads(given, loaded, expected, monkeypatch):
+    for name in ("NPROC", "OPENBLAS_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    monkeypatch.delitem(sys.modules, "scipy.linalg", raising=False)
+    if loaded:
+        monkeypatch.setitem(sys.modules, "scipy.linalg", os)
+    _threads.use_enough_threads()
+    found = os.environ.get("NPROC"), os.environ.get("OPENBLAS_NUM_THREADS")
+    monkeypatch.setenv("NPROC", "1")  # undone with the others
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
+    assert found == expected

@@ -9,6 +9,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ._deprecated import deprecated_names
+from ._threads import use_enough_threads
+
+use_enough_threads()
 
 __version__ = "0.1.0"
 
