@@ -5,7 +5,7 @@ python benchmarks/known_noise.py --steps 40000 --folder runs/known_noise --out k
 Functions of a Gaussian process (SE of lengthscale 0.5) on [-1, 1], seen by 5 to 15 sensors with
 noise variances 0.05 to 1. Density: of values with noise 0.05, at that diffusion time, in nats per
 value. Posterior of the clean function given noisy sensors: rms error of the mean in posterior
-standard deviations, and mean ratio of standard deviations. The sizes by default are for a GPU (four
+standard deviations, and mean ratio of standard deviations. The sizes by default are for a GPU (five
 minutes); on a CPU take `--steps 4000 --batch 64 --width 32 --layers 3 --heads 4 --tests 64`.
 """
 
