@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 
@@ -49,11 +49,35 @@ def score_errors(part: dict) -> Table:
     return Table("Error of the score, nats per target", header, rows)
 
 
-def noise_table(name: str, rows: Sequence[dict]) -> Table:
-    """Posteriors of a model by the size of observation noise (`noise_levels.noise_rows`)."""
-    header = ("noise over limiting variance", "KL of samples", "KL of exact samples", "regret")
-    lines = [
-        (f"{row['ratio']:.3g}", pair(row["kl"], 2), pair(row["floor"], 2), pair(row["regret"], 3))
-        for row in rows
+def noise_tables(noise: Mapping[str, Sequence[dict]]) -> list[Table]:
+    """Posteriors of models by the size of observation noise (`noise_levels.noise_rows`).
+
+    Args:
+        noise: Rows of every model by its name.
+
+    Returns:
+        KL of samples to the exact posterior, and regret of its draws; empty where there are none.
+    """
+    if not noise:
+        return []
+    ratios = [row["ratio"] for row in next(iter(noise.values()))]
+    header = ("noise over limiting variance", *noise)
+
+    def rows(key: str) -> list[tuple[str, ...]]:
+        cells = zip(*([pair(row[key], 3) for row in each] for each in noise.values()), strict=True)
+        return [(f"{ratio:.3g}", *line) for ratio, line in zip(ratios, cells, strict=True)]
+
+    floors = tuple(pair(each[0]["floor"], 4) for each in noise.values())
+    largest = tuple(f"{_largest_ratio(each):.2f}" for each in noise.values())
+    name = "over the larger of those at 0 and 0.001, at most"
+    divergences = [*rows("kl"), ("as many exact samples", *floors), (name, *largest)]
+    return [
+        Table("KL of posterior samples by observation noise", header, divergences),
+        Table("Regret by observation noise", header, rows("regret")),
     ]
-    return Table(f"Posteriors by observation noise, {name}", header, lines)
+
+
+def _largest_ratio(rows: Sequence[dict]) -> float:
+    """Largest KL over the larger of those without noise and with little."""
+    kl = {row["ratio"]: row["kl"][0] for row in rows}
+    return max(kl.values()) / max(kl[0.0], kl[1e-3])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from geomndp.experiments.regression1d.experiment import SUITES
 from geomndp.experiments.regression1d.likelihood_table import summary, tables as likelihood_tables
-from geomndp.experiments.table import Table, noise_table, pair, score_errors
+from geomndp.experiments.table import Table, noise_tables, pair, score_errors
 
 
 def report(results: dict) -> list[Table]:
@@ -22,7 +22,7 @@ def tables(results: dict) -> list[Table]:
     candidates += [ablation(name, rows) for name, rows in results.get("ablation", {}).items()]
     candidates += [samplers(name, part) for name, part in results.get("samplers", {}).items()]
     candidates.append(curve(results.get("curve", {})))
-    candidates += [noise_table(name, rows) for name, rows in results.get("noise", {}).items()]
+    candidates += noise_tables(results.get("noise", {}))
     return [table for table in candidates if table.rows]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from geomndp.experiments.table import Table, noise_table, pair, score_errors
+from geomndp.experiments.table import Table, noise_tables, pair, score_errors
 from geomndp.experiments.vector_fields.likelihood_table import summary, tables as likelihood_tables
 
 
@@ -20,7 +20,7 @@ def tables(results: dict) -> list[Table]:
     ]
     candidates.append(score_errors(results.get("gaps", {})))
     candidates.append(step_times(results.get("step_times", [])))
-    candidates += [noise_table(name, rows) for name, rows in results.get("noise", {}).items()]
+    candidates += noise_tables(results.get("noise", {}))
     return [table for table in candidates if table.rows]
 
 
