@@ -4,7 +4,6 @@ Everything is exported lazily (PEP 562): `import geomndp` costs nothing, and a l
 it is first used.
 """
 
-import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +13,6 @@ from ._threads import use_enough_threads
 use_enough_threads()
 
 __version__ = "0.1.0"
-
-# Threads of XLA on a CPU, unless said otherwise before: factorisations and triangular solves of
-# batches wait for each other for ever where as many run at once as there are threads (jaxlib 0.11).
-os.environ.setdefault("NPROC", str(max(16, os.cpu_count() or 1)))
 
 _SUBMODULES = (
     "linalg",

@@ -24,9 +24,6 @@ from geomndp.cli.commands import Demo, Evaluate, List, Reproduce, Train
 from geomndp.cli.predict_args import Condition, Predict, Sample
 from geomndp.cli.usage_errors import UsageError, usage_mistake
 
-# One thread for XLA on the CPU and for its LAPACK: see docs/decisions.md.
-THREADS = ("NPROC", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
-
 _RUN = {
     Demo: ("demo", "demo"),
     List: ("list_models", "list_models"),
@@ -108,8 +105,6 @@ def _current_name(token: str) -> str:
 
 def run(command: Any) -> None:
     """Run a parsed command, after the checks that need no JAX, whose import takes seconds."""
-    for variable in THREADS:
-        os.environ.setdefault(variable, "1")
     module, name = _RUN[type(command)]
     read: tuple[Any, ...] = ()
     if isinstance(command, Predict):
