@@ -71,9 +71,9 @@ def test_batches_beside_each_other_do_not_wait_for_each_other():
 @pytest.mark.parametrize(
     ("given", "loaded", "expected"),
     [
-        ({}, False, ("8", "1")),
+        ({}, False, ("32", "1")),
         ({}, True, ("1", None)),
-        ({"OPENBLAS_NUM_THREADS": "1"}, True, ("8", "1")),
+        ({"OPENBLAS_NUM_THREADS": "1"}, True, ("32", "1")),
         ({"NPROC": "2"}, False, ("2", None)),
     ],
 )

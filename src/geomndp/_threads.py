@@ -8,7 +8,7 @@ ever, on two cores two. JAX reads the size of its pool when it starts.
 import os
 import sys
 
-ENOUGH = 8
+ENOUGH = 32
 """Threads that are more than calls side by side."""
 
 
