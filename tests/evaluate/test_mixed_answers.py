@@ -1,10 +1,17 @@
 """Mixtures of laws: weights, densities and proper scores against closed forms and quadrature."""
 
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import norm
 
-from geomndp.evaluate.mixed_answers import densities, mixture_crps, mixture_log_weights
+from geomndp.evaluate import crps
+from geomndp.evaluate.mixed_answers import (
+    densities,
+    mixture_crps,
+    mixture_log_weights,
+    real_values,
+)
 from geomndp.evaluate.value_metrics import NUM_LEVELS
 
 LOCATION, SCALE, WEIGHTS = np.array([-0.5, 1.0]), np.array([0.4, 1.5]), np.array([0.3, 0.7])
@@ -42,6 +49,48 @@ def test_crps_of_few_draws_is_unbiased():
         results.append(mixture_crps(WEIGHTS[:, None, None, None], [draws, quantiles], Y).ravel())
     error = np.std(results, axis=0) / np.sqrt(len(results))
     assert np.all(np.abs(np.mean(results, axis=0) - mixture_of_normals()) < 4 * error + 2e-3)
+
+
+def test_the_score_of_one_member_is_that_of_its_draws():
+    draws = np.random.default_rng(0).normal(size=(7, 3, 1))
+    answer = {"ensemble": draws[None], "drawn": np.ones(1)}
+    found = mixture_crps(np.ones((1, 1, 1, 1)), [answer], Y)
+    pairs = np.abs(draws[:, None] - draws[None]).sum(axis=(0, 1)) / (7 * 6)
+    expected = np.abs(draws - Y).mean(axis=0) - pairs / 2
+    assert_allclose(found[0], expected)
+    assert_allclose(crps(draws, Y[0]), expected)
+
+
+@pytest.mark.parametrize("far", [1e200, np.inf])
+def test_one_draw_however_far_leaves_the_fair_score_what_it_was(far):
+    """The largest draw has no part in E|X - y| - E|X - X'| / 2 beyond the next."""
+    rng = np.random.default_rng(1)
+    quantiles, draws = ensemble(norm.ppf(LEVELS), False), rng.normal(size=8)
+    scores = []
+    for last in (100.0, far):
+        members = [ensemble([*draws, last], True), quantiles]
+        scores.append(mixture_crps(WEIGHTS[:, None, None, None], members, Y))
+        scores.append(crps(members[0]["ensemble"][0], Y[0])[None])
+    assert_allclose(scores[0], scores[2])
+    assert_allclose(scores[1], scores[3])
+
+
+def test_infinite_and_missing_draws_are_infinitely_far_and_never_nan():
+    def member(values):
+        own = ensemble(values, True)
+        samples = own["ensemble"][0]
+        mean = samples.sum(axis=0)[None] / len(samples)
+        return own | {"mean": mean, "pit": np.full(Y.shape, 0.5), "crps": crps(samples, Y[0])[None]}
+
+    good = member([0.0, 1.0, 2.0])
+    for wild in ([0.0, np.inf, np.inf], [0.0, np.nan, 1.0]):
+        for members in ([member(wild)], [good, member(wild)]):
+            log_weights = np.log(np.full((len(members), 1), 1 / len(members)))
+            found = real_values(log_weights, members, Y, np.ones_like(Y), np.ones(1))
+            assert found["crps"] == found["squared_error"] == np.inf
+        without = np.array([[0.0], [-np.inf]])  # a member of no weight does no harm
+        found = real_values(without, [good, member(wild)], Y, np.ones_like(Y), np.ones(1))
+        assert np.isfinite(found["squared_error"]) and np.isfinite(found["crps"])
 
 
 def test_weights_follow_the_contexts_and_stay_where_none_has_a_density():

@@ -49,3 +49,11 @@ def test_a_table_has_the_first_as_reference():
     rows = compare({"ours": metrics([2, 2, 2, 2, 2, 2]), "theirs": metrics([1, 2, 1, 2, 1, 1])})
     assert list(rows.kind) == ["a", "a", "b", "b"]
     assert list(rows.joint_gain) == [0, 0.5, 0, 1] and set(rows.rmse) == {2.0}
+
+
+def test_an_infinite_score_has_no_error_and_no_nan():
+    values = {"crps": np.array([1.0, np.inf, 2.0, 3.0]), "squared_error": np.full(4, np.inf)}
+    found = TaskMetrics(("few",) * 4, ("a", "a", "b", "c"), values, np.zeros((4, 1)))
+    expected = [np.inf, None]
+    summary = found.summary()["few"]
+    assert summary["crps"] == summary["rmse"] == found.over_kinds()["crps"] == expected

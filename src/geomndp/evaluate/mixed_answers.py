@@ -90,9 +90,11 @@ def real_values(
         Means over the values of every task, (tasks,), and `pit` (tasks, n p), NaN for padding.
     """
     weights = np.exp(log_weights)[:, :, None, None]
-    mean, ranks = (np.sum(weights * _stack(answers, name), axis=0) for name in ("mean", "pit"))
+    mean, ranks = (_weighted(weights, _stack(answers, name)) for name in ("mean", "pit"))
     score = answers[0]["crps"] if len(answers) == 1 else mixture_crps(weights, answers, y)
     columns = {"crps": score / scale, "squared_error": ((mean - y) / scale) ** 2}
+    # What is no number is no prediction: infinitely far, as an infinite draw is.
+    columns = {k: np.where(np.isnan(values), np.inf, values) for k, values in columns.items()}
     columns["coverage"] = np.abs(ranks - 0.5) <= LEVEL / 2
     count = np.sum(real, axis=(1, 2))
     means = {
@@ -102,11 +104,18 @@ def real_values(
     return means | {"pit": np.where(real > 0, ranks, np.nan).reshape(len(y), -1)}
 
 
+def _weighted(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Weighted sum over members; one of no weight has no part in it, even if it is infinite."""
+    return np.sum(weights * np.where(weights > 0, values, 0.0), axis=0)
+
+
 def mixture_crps(weights: np.ndarray, answers: list[Answers], y: np.ndarray) -> np.ndarray:
-    r"""CRPS of a mixture, $E|X - y| - \frac12 E|X - X'|$, from the members' ensembles.
+    r"""CRPS of a mixture, $\int (F(z) - 1_{z \ge y})^2 dz$, from the members' ensembles.
 
     An ensemble of s draws stands for its law with the weight $w_k / s$ each; pairs of the same draw
-    are left out (Ferro 2014), but for quantiles, where they belong.
+    are left out (Ferro 2014), but for quantiles, where they belong. The integral is summed from
+    gap to gap: the largest and the smallest draw alone have no part in the fair score beyond their
+    neighbours, however far they are, and nothing large is subtracted.
 
     Args:
         weights: Shape (members, tasks, 1, 1).
@@ -115,30 +124,35 @@ def mixture_crps(weights: np.ndarray, answers: list[Answers], y: np.ndarray) -> 
         y: Values, shape (tasks, n, p).
 
     Returns:
-        Scores, shape (tasks, n, p).
+        Scores, shape (tasks, n, p); infinite where several draws are, NaN where one is NaN.
     """
-    points = np.concatenate([each["ensemble"] for each in answers], axis=1)
-    shares = [
-        np.broadcast_to(w[:, None] / each["ensemble"].shape[1], each["ensemble"].shape)
-        for w, each in zip(weights, answers, strict=True)
-    ]
-    share = np.concatenate(shares, axis=1)
-    distance = np.sum(share * np.abs(points - y[:, None]), axis=1)
-    order = np.argsort(points, axis=1)
-    points, share = (np.take_along_axis(values, order, axis=1) for values in (points, share))
-    spread = half_spread(points, share)
-    for w, each in zip(weights, answers, strict=True):
-        size = each["ensemble"].shape[1]
-        if each["drawn"].all():
-            own = np.sort(each["ensemble"], axis=1)
-            spread = spread + w**2 * half_spread(own, np.full(own.shape, 1 / size)) / (size - 1)
-    return distance - spread
+    drawn = [bool(each["drawn"].all()) for each in answers]
+    tasks = zip(*(each["ensemble"] for each in answers), strict=True)
+    weights = weights.swapaxes(0, 1)
+    return np.stack([_task_crps(w, e, drawn, v) for w, e, v in zip(weights, tasks, y, strict=True)])
 
 
-def half_spread(points: np.ndarray, share: np.ndarray) -> np.ndarray:
-    r"""$\frac12 \sum_{ij} w_i w_j |x_i - x_j|$ of sorted points (tasks, s, ...)."""
-    below = np.cumsum(share, axis=1) - 0.5 * share
-    return np.sum(share * points * (2 * below - 1), axis=1)
+def _task_crps(weights: np.ndarray, ensembles: Any, drawn: list[bool], y: np.ndarray) -> np.ndarray:
+    """Scores (n, p) from ensembles (s, n, p) of weights (members, 1, 1)."""
+    members = [m for m in zip(weights[:, 0, 0], ensembles, drawn, strict=True) if m[0] > 0]
+    sizes = [len(draws) for _, draws, _ in members]
+    points = np.concatenate([*(draws for _, draws, _ in members), y[None]]).astype(np.float64)
+    order = np.argsort(points, axis=0)
+    points = np.take_along_axis(points, order, axis=0)
+    owner = np.repeat(np.arange(len(members) + 1), [*sizes, 1])[order]
+    above = np.cumsum(owner == len(members), axis=0)[:-1] > 0
+    total, pairs = np.zeros(above.shape), np.zeros(above.shape)
+    for k, (w, draws, are_drawn) in enumerate(members):
+        size, count = len(draws), np.cumsum(owner == k, axis=0)[:-1]
+        count = np.where(above, size - count, count)  # on the other side of the gap than y
+        total += w * (count / size)
+        if are_drawn:
+            pairs += w**2 * (count * (count - 1) / (size * (size - 1)))
+            pairs -= (w * (count / size)) ** 2
+    factor, rises = total**2 + pairs, points[1:] > points[:-1]
+    with np.errstate(invalid="ignore"):
+        gaps = np.where(rises & (factor > 0), factor * (points[1:] - points[:-1]), 0.0)
+    return np.where(np.isnan(points[-1]), np.nan, gaps.sum(axis=0))
 
 
 def on_sphere(

@@ -73,11 +73,12 @@ def over_functions(values: np.ndarray, functions: Iterable[str]) -> tuple[float,
 
     Returns:
         The mean, and the standard deviation of the functions' means over the root of their
-        number; None for one function.
+        number; None for one function, and where a mean is infinite.
     """
     labels = np.asarray(list(functions))
     means = [np.mean(values[labels == label]) for label in dict.fromkeys(labels)]
-    error = float(np.std(means, ddof=1) / np.sqrt(len(means))) if len(means) > 1 else None
+    known = len(means) > 1 and bool(np.all(np.isfinite(means)))
+    error = float(np.std(means, ddof=1) / np.sqrt(len(means))) if known else None
     return float(np.mean(values)), error
 
 
@@ -149,7 +150,7 @@ def _over_kinds(tasks: TaskMetrics, values: np.ndarray) -> tuple[float, float | 
     weights = np.array([1 / (len(counts) * counts[kind]) for kind in kinds])
     mean = float(np.sum(weights * values))
     labels = dict.fromkeys(functions)
-    if len(labels) < 2:
+    if len(labels) < 2 or not np.all(np.isfinite(values)):
         return mean, None
     share = np.array([np.sum((weights * (values - mean))[functions == name]) for name in labels])
     return mean, float(np.sqrt(np.sum(share**2) * len(share) / (len(share) - 1)))

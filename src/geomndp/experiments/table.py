@@ -22,7 +22,7 @@ class Table(NamedTuple):
 
 def pair(value: Sequence[float | int | None] | None, digits: int = 4) -> str:
     """Mean and standard error; nothing where there is none."""
-    if value is None:
+    if value is None or value[0] is None:
         return ""
     mean, error = value
     text = f"{mean:.{digits}f}"

@@ -101,7 +101,7 @@ def metrics_table(sets: dict[str, dict]) -> Table:
 
 def _pair(found: dict[str, Any], metric: str) -> str:
     value = found.get(metric, found.get(OF_TRACKS.get(metric, "")))
-    if value is None:
+    if value is None or value[0] is None:
         return ""
     return pair(value, 0 if abs(value[0]) >= 100 else 3)
 
