@@ -45,6 +45,13 @@ def test_another_seed_holds_out_others():
     assert set(first) == set(split_functions(60, seed=0)[0].held_out)
 
 
+def test_functions_shuffled_with_the_same_seed_are_not_sorted_again():
+    """Two kinds of functions, one after the other, shuffled as anyone would."""
+    kind = np.repeat([0, 1], 100)[np.random.default_rng(0).permutation(200)]
+    ((_, held_out),) = split_functions(200, seed=0)
+    assert 0.25 < kind[held_out].mean() < 0.75
+
+
 def test_one_group_cannot_be_divided():
     with pytest.raises(ValueError, match="at least 2 functions or groups"):
         split_functions(5, seed=0, groups=["a"] * 5)

@@ -14,6 +14,8 @@ HELD_OUT = 0.2
 FEW_FUNCTIONS = 40
 """Fewer functions than this are cross-validated."""
 NUM_FOLDS = 5
+STREAM = 2
+"""Sets the draws apart from others of the same seed."""
 
 
 class ValidationSplit(NamedTuple):
@@ -54,7 +56,8 @@ def split_functions(
     pieces = min(NUM_FOLDS, num_groups)
     position = np.arange(num_groups)
     if not ordered:
-        position = np.random.default_rng(seed).permutation(num_groups)
+        # A stream of its own: functions shuffled with this seed would be put in order again.
+        position = np.random.default_rng([seed, STREAM]).permutation(num_groups)
     fold = (position * pieces) // num_groups
     if count >= FEW_FUNCTIONS:
         return (_split(fold[labels] == pieces - 1),)
