@@ -130,6 +130,18 @@ def test_masks_and_noise():
         law.mean(X[2:])
 
 
+def test_nothing_that_counts_has_density_one_without_a_context():
+    nothing = np.zeros(4)
+    assert MODEL.log_prob(X, Y, mask=nothing) == 0
+    assert MODEL.log_prob(X[:1], Y[:1], mask=nothing[:1]) == 0
+    assert MODEL.log_prob(X, 0 * Y, mask=nothing) == 0  # padding
+    traced = jax.jit(lambda mask: MODEL.log_prob(jnp.asarray(X), jnp.asarray(Y), mask=mask))
+    assert traced(jnp.zeros(4)) == 0
+    assert_allclose(traced(jnp.ones(4)), MODEL.log_prob(X, Y), rtol=1e-6)
+    assert MODEL.log_prob(X[:0], Y[:0]) == MODEL.condition().log_evidence().value == 0
+    assert MODEL.sample(X[:0], key=0, num_samples=2).shape == (2, 0, 3)
+
+
 def test_samples_have_the_law_of_the_map():
     law = MODEL.condition(X[:2], Y[:2])
     draws = law.sample(X[2:], key=0, num_samples=3)

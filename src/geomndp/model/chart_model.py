@@ -27,7 +27,8 @@ class ChartModel(AbstractModel):
     coordinates of the map about the centre of C and $\theta$ the angle to it. Every context has its
     own map, so that a density is one of targets given that context. Without a context the earliest
     target is drawn from `start`, and is the context of all others. Noise of observations is that of
-    the map, to first order.
+    the map, to first order. The map ends half-way around the Earth: where the flat law has mass
+    beyond, samples wrap around, and the density lacks that mass.
 
     Args:
         flat: Law of two outputs, east and north in km, of the inputs of the tracks, counted from

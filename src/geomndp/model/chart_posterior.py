@@ -115,6 +115,8 @@ class ChartPosterior(AbstractNamedPredictive):
 
     def _sample_prior(self, x: Array, key: Any, num_samples: int, options: dict) -> Array:
         """Draw the earliest point, then all others given it."""
+        if not len(x):
+            return jnp.zeros((num_samples, 0, 3))
         start_key, track_key = jr.split(key)
         mask = options.pop("mask", None)
         first = _earliest(x, mask)
@@ -172,10 +174,13 @@ class ChartPosterior(AbstractNamedPredictive):
             return rounded(finite_log_prob(result._replace(value=value)), dtype)
 
     def _log_prob_prior(self, x, y, mask, key: Key, options: dict) -> LogProb:
-        """Density of the earliest point, then of all others given it."""
+        """Density of the earliest point, then of all others given it; zero where none counts."""
+        if not len(x) or (mask is not None and _validation.concrete(mask) and not mask.any()):
+            return exact_log_prob(jnp.zeros(()))
         first = _earliest(x, mask)
         with jax.enable_x64(True):
             start = self._start().log_prob(y[first])
+            start = start if mask is None else jnp.where(jnp.any(mask > 0), start, 0.0)
             others = (jnp.arange(len(x)) != first).astype(x.dtype)
             others = others if mask is None else others * mask
             given = x[first][None], y[first][None]
