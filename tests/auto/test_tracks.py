@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose
 import geomndp as gn
 from geomndp.auto.gaussian_measure import measure
 from geomndp.auto.network_candidates import on_rows
+from geomndp.auto.track_maps import TracksInMaps
 from geomndp.auto.track_plan import FIXED, LOCAL, flat_plan, frames_for
 from geomndp.auto.validation import validation_tasks
 from geomndp.baselines import AzimuthalGP, Candidate
@@ -98,6 +99,15 @@ def test_far_tracks_have_no_common_map():
     assert list(frames_for(plan.functions, translation=True)) == [LOCAL]
     absolute = frames_for(build(around, symmetry="none", key=0).functions, translation=False)
     assert absolute[LOCAL].covariates == ("centre_x", "centre_y", "centre_z")
+
+
+def test_first_points_are_those_of_all_tracks(plan):
+    late = np.arange(1200) >= 1000  # the last tracks in the table begin far from the others
+    y = to_unit(np.where(late, -20.0, 50.0), np.zeros(1200))[:, None]
+    functions = plan.functions._replace(x=np.zeros((1200, 1, 1)), y=y, mask=np.ones((1200, 1)))
+    start = TracksInMaps(functions, LocalFrame()).start()
+    share = np.mean(start.centres[:, 2] < 0)
+    assert_allclose(share, 1 / 6, atol=0.01)
 
 
 def test_options_of_a_network_need_steps():

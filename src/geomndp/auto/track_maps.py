@@ -16,9 +16,6 @@ from geomndp.model import ChartModel
 from geomndp.model.base import AbstractModel
 from geomndp.tables import Functions, Variable, Variables
 
-MAX_STARTS = 1000
-"""Tracks whose first points make the law of first points."""
-
 
 class TracksInMaps(NamedTuple):
     """Tracks and the frame of their maps.
@@ -81,7 +78,7 @@ class TracksInMaps(NamedTuple):
         x, y, mask = self.tracks[:3]
         first = np.argmin(np.where(mask > 0, x[..., 0], np.inf), axis=1)
         axial = isinstance(self.frame, LocalFrame) and self.frame.axial
-        return StartDensity.fit(y[np.arange(len(y)), first][:MAX_STARTS], axial=axial)
+        return StartDensity.fit(y[np.arange(len(y)), first], axial=axial)
 
     def _in_maps(self, x, y, mask, deciding) -> tuple[np.ndarray, ...]:
         """Inputs and km in the maps of contexts, and the areas of all rows that count."""
