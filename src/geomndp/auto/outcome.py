@@ -96,15 +96,6 @@ def describe(
         measured[name] = network.measured_on(choice.rows)
         notes[name] = f"stopped at step {network.best_step} of {network.schedule.steps}"
     weights = np.exp(choice.law.log_weights).tolist()
-    remarks = []
-    if choice.tie:
-        remarks.append("a learnt law was better by less than one standard error: a tie")
-    simple = [gaussians.laws[name] for name in choice.law.names if name in gaussians.laws]
-    if any(law.scale != GAUSSIAN for law in simple):
-        remarks.append(
-            "recalibrated by a scale of the variances with the best held-out likelihood; what is "
-            "said of a held-out function is under the scale that the others chose"
-        )
     clock = selection.clock
     clock.save()
     coverage, errors = coverage_by_kind(*transforms)
@@ -118,9 +109,28 @@ def describe(
         selection.seed,
         tuple(tuple(int(row) for row in split.held_out) for split in selection.splits),
         dict(clock.parts) | {"all": clock.elapsed()},
-        tuple(remarks),
+        _remarks(selection, choice),
         errors,
     )
+
+
+def _remarks(selection: Selection, choice: Choice) -> tuple[str, ...]:
+    """Sentences of a report beside its numbers."""
+    remarks, laws = [], selection.gaussians.laws
+    if not selection.learnt.networks:
+        remarks.append("no network was compared: none could be trained in the time that was left")
+    if choice.tie:
+        remarks.append("a learnt law was better by less than one standard error: a tie")
+    simple = [laws[name] for name in choice.law.names if name in laws]
+    if any(law.scale != GAUSSIAN for law in simple):
+        remarks.append(
+            "recalibrated by a scale of the variances with the best held-out likelihood; what is "
+            "said of a held-out function is under the scale that the others chose"
+        )
+    if selection.plan.maps is not None:
+        maps = "local maps" if selection.plan.maps.frame.needs_context else "one map"
+        remarks.append(f"tracks in {maps}: nats are those per km to the east or to the north")
+    return tuple(remarks)
 
 
 def assemble(

@@ -12,10 +12,10 @@ from geomndp.noising import LinearSchedule
 from geomndp.tables import Functions, Variable, Variables
 
 SYMMETRY = {
-    "translation": "the law does not change when all inputs are shifted",
-    "E(2)": "the law does not change under shifts, turns and mirrors of the plane",
-    "E(3)": "the law does not change under shifts, turns and mirrors of space",
-    "none": "the law may depend on the inputs in any way",
+    "translation": "the network's law does not change when all inputs are shifted",
+    "E(2)": "the network's law does not change under shifts, turns and mirrors of the plane",
+    "E(3)": "the network's law does not change under shifts, turns and mirrors of space",
+    "none": "the network's law may depend on the inputs in any way",
 }
 SHOWN = (
     "representations",
