@@ -82,3 +82,16 @@ def test_parts_are_joined(tasks):
         jax.tree.leaves(GaussianMeasure.joined(parts)), jax.tree.leaves(whole), strict=True
     ):
         assert_allclose(found, expected)
+
+
+def test_an_output_that_no_task_has_counts_for_nothing():
+    x, y = _functions()
+    mask = np.ones((6, 14, 2), bool)
+    mask[..., 1] = False
+    both = validation_tasks(x, y, mask, np.arange(6), seed=0)
+    alone = validation_tasks(x, y[..., :1], mask[..., 0], np.arange(6), seed=0)
+    first = GP(SquaredExponential(0.5), noise=0.05)
+    found = measure(LAW, UNITS, both).plain
+    expected = measure(first, Normaliser(y_shift=5.0, y_scale=2.0), alone).plain
+    assert_allclose(found.targets, expected.targets, rtol=1e-7)
+    assert_allclose(found.context, expected.context, rtol=1e-7)

@@ -6,6 +6,7 @@ import pytest
 import xarray as xr
 
 from geomndp import build
+from geomndp.auto.selection import Selection
 from geomndp.auto.split import FEW_FUNCTIONS, NUM_FOLDS, split_functions
 from geomndp.tables import read_groups
 
@@ -103,3 +104,16 @@ def test_groups_of_a_dataset_and_labels():
         build(table.drop_vars("site"), groups=[1, 2, 3], **TINY)
     with pytest.raises(ValueError, match="groups to be a variable"):
         build(table, groups="place", **TINY)
+
+
+def test_splits_that_hold_out_no_tasks_are_left_out():
+    """Of ten functions two have more than one point."""
+    sizes = [1] * 8 + [6, 6]
+    names = np.repeat([f"curve {i}" for i in range(10)], sizes)
+    x = np.concatenate([np.arange(float(size)) for size in sizes])
+    table = pd.DataFrame({"curve": names, "x": x, "y": np.sin(x)})
+    plan = build(table, function="curve", inputs="x", **TINY)
+    selection = Selection(plan, 1.0, 0, None, lambda line: None)
+    assert 1 <= len(selection.splits) <= 2
+    for split in selection.splits:
+        assert np.isin(split.held_out, selection.tasks.function).any()

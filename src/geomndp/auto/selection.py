@@ -135,6 +135,10 @@ class Selection:
         rows = np.concatenate([split.held_out for split in self.splits])
         num_inputs = plan.functions.variables.num_inputs
         self.tasks = validation_tasks(x, y, mask, rows, seed=seed, num_inputs=num_inputs)
+        # Functions of one point validate nothing, nor does a split that holds out no others.
+        self.splits = tuple(
+            s for s in self.splits if np.isin(s.held_out, self.tasks.function).any()
+        )
         if plan.functions.variables.codomain == "sphere":
             self.plan = plan = plan_in_maps(plan, self.splits[0], self.tasks, self.run, seed=seed)
             self.tasks = plan.maps.tasks(self.tasks)

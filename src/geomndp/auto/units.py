@@ -65,9 +65,10 @@ def _by_value(mask: Any) -> Any:
 
 
 def _first_values(y: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """One known value per output, which a transform allows, shape (p,)."""
+    """One known value per output, which a transform allows, shape (p,); NaN where none is known."""
     known = np.broadcast_to(known, y.shape)
-    return np.array([column[there][0] for column, there in zip(y.T, known.T, strict=True)])
+    columns = [column[there] for column, there in zip(y.T, known.T, strict=True)]
+    return np.array([column[0] if len(column) else np.nan for column in columns])
 
 
 def _real_inputs(x: np.ndarray, real: np.ndarray) -> np.ndarray:
@@ -89,7 +90,10 @@ def tasks_in_units(
         Tasks, and nats to add to log-densities in the model's units, twice shape (tasks,).
     """
     known = tasks.value_mask() > 0
-    filled = np.where(known, tasks.y, _first_values(tasks.y, known))
+    first = _first_values(tasks.y, known)
+    # Tasks of few functions may lack an output: then the centre of its units.
+    centre = np.asarray(units.inverse_y(np.zeros((1, len(first)))))[0]
+    filled = np.where(known, tasks.y, np.where(np.isnan(first), centre, first))
     x = _real_inputs(tasks.x, np.asarray(known.any(axis=2)))
     with jax.enable_x64(True):
         log_jacobian = jax.jit(jax.vmap(units.log_jacobian))
