@@ -14,8 +14,9 @@ from numpy.testing import assert_allclose
 from geomndp import _model_files
 from geomndp.cli import main
 from geomndp.cli.commands import Evaluate
-from geomndp.cli.own_data import _density
+from geomndp.cli.own_data import _density, _how
 from geomndp.model import load
+from geomndp.tables import name_variables
 
 SMALL = json.dumps({"width": 4, "num_layers": 1, "num_heads": 1, "num_frequencies": 2})
 
@@ -173,3 +174,9 @@ def test_probes_reach_the_networks_of_a_mixture():
     assert (
         _density(SimpleNamespace(members=(process,)), command) == _density(process, command) == {}
     )
+
+
+def test_tables_of_tracks_say_their_units():
+    command, tracks = Evaluate("mine"), name_variables("hours", ("lat", "lon"), "sphere")
+    assert _how(command, tracks).endswith("nats per location, per km2")
+    assert "km2" not in _how(command, name_variables("hour", "temp", "real"))

@@ -116,14 +116,15 @@ def evaluate_on_table(command: Evaluate, table: Any) -> None:
         return
     console = console_of_tables()
     console.print(rich_table(as_table(metrics)))
-    console.print(_how(command), highlight=False, soft_wrap=True)
+    console.print(_how(command, models[command.name].variables), highlight=False, soft_wrap=True)
 
 
-def _how(command: Evaluate) -> str:
-    """How densities and samples were computed."""
+def _how(command: Evaluate, variables: Any) -> str:
+    """How densities and samples were computed, and per what a track's are."""
     probes = evaluation.PROBES if command.probes is None else command.probes
     flow = f"{evaluation.FLOW_STEPS} steps of the probability flow, {probes} probes"
-    return f"Gaussian laws: closed forms; networks: {flow}, {command.num_samples} samples"
+    how = f"Gaussian laws: closed forms; networks: {flow}, {command.num_samples} samples"
+    return how + ("; nats per location, per km2" if variables.codomain == "sphere" else "")
 
 
 def _draw_tasks(command: Evaluate, table: Any, variables: Any, function: str) -> list[dict]:
