@@ -36,7 +36,7 @@ def check(command: Command, monkeypatch) -> None:
     if program == "python" and words[0] == "-m":
         spec = importlib.util.find_spec(words[1])
         assert spec is not None and spec.origin is not None
-        check_script(Path(spec.origin), words[2:], monkeypatch)
+        check_script(Path(spec.origin), words[2:], monkeypatch, module=words[1])
     elif program == "python":
         check_script(ROOT / words[0], words[1:], monkeypatch)
     else:
@@ -76,8 +76,8 @@ def check_pip(command: Command) -> None:
     assert set(extras.split(",")) <= set(project["optional-dependencies"])
 
 
-def check_script(path: Path, words: list[str], monkeypatch) -> None:
-    """Let a script read its arguments and stop there."""
+def check_script(path: Path, words: list[str], monkeypatch, module: str | None = None) -> None:
+    """Let a script, or a module, read its arguments and stop there."""
     assert path.is_file()
     source = path.read_text(encoding="utf-8")
     if "argparse" not in source and "tyro.cli" not in source:
@@ -101,7 +101,10 @@ def check_script(path: Path, words: list[str], monkeypatch) -> None:
         patch.setattr(sys, "argv", [path.name, *words])
         patch.syspath_prepend(path.parent)
         with pytest.raises(Read):
-            runpy.run_path(str(path), run_name="__main__")
+            if module is None:
+                runpy.run_path(str(path), run_name="__main__")
+            else:
+                runpy.run_module(module, run_name="__main__")
 
 
 @pytest.mark.parametrize("name", SHOWN)
