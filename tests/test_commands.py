@@ -104,6 +104,7 @@ def check_script(path: Path, words: list[str], monkeypatch, module: str | None =
             if module is None:
                 runpy.run_path(str(path), run_name="__main__")
             else:
+                patch.delitem(sys.modules, module, raising=False)  # run afresh, as `python -m` does
                 runpy.run_module(module, run_name="__main__")
 
 
