@@ -17,7 +17,7 @@ from .helper import TINY
 
 @pytest.fixture
 def time(monkeypatch):
-    """A clock that stands still unless told otherwise."""
+    """A clock that stands still until a test moves it."""
     moment = [100.0]
     monkeypatch.setattr(module, "now", lambda: moment[0])
     return moment

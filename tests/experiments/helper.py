@@ -17,7 +17,7 @@ SMALL = {"width": 8, "num_layers": 1, "num_heads": 2, "bias_width": 4, "num_freq
 
 
 def small_problem(process=None, *, targets: int = 3) -> Regression1D:
-    """A data set of few points; of the process RIGHT unless told."""
+    """A data set of few points; of the process RIGHT by default."""
     process = Gaussian(RIGHT) if process is None else process
     return Regression1D("paper", "tiny", process, 5, (1, 2), targets)
 
