@@ -5,74 +5,14 @@ from __future__ import annotations
 import abc
 import dataclasses
 import math
-import typing
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
-import equinox as eqx
 import jax
-import jax.numpy as jnp
 
 from geomndp import _deprecated, _model_files, _validation
 from geomndp._types import Inputs, Mask, Outputs, PRNGKeyArray, Times, Values
-
-
-def float_name(dtype: str | None) -> str:
-    """Name of the parameters' dtype; None is JAX's default float."""
-    name = jnp.dtype(jnp.result_type(float) if dtype is None else dtype).name
-    _validation.one_of("dtype", name, ("float32", "float64"))
-    return name
-
-
-@dataclasses.dataclass(frozen=True)
-class NetConfig:
-    """Hyperparameters of a network: the arguments of its constructor, and what a file stores.
-
-    A network's own are a subclass, decorated by `@dataclass(frozen=True, kw_only=True)`. Fields
-    hold numbers, strings, None and tuples of these; lists, as JSON has them, become tuples.
-
-    Args:
-        input_dim: Number of input coordinates d.
-        output_dim: Number of output components p.
-        dtype: Dtype of the parameters, "float32" or "float64"; by default JAX's float.
-
-    Raises:
-        ValueError: If a hyperparameter is out of range.
-    """
-
-    input_dim: int
-    output_dim: int
-    dtype: str = dataclasses.field(default_factory=lambda: float_name(None), kw_only=True)
-
-    def __post_init__(self):
-        for name, value in self.to_dict().items():
-            if isinstance(value, list):
-                self._set(name, tuple(value))
-        self._set("dtype", float_name(self.dtype))
-        _validation.at_least(1, input_dim=self.input_dim, output_dim=self.output_dim)
-
-    def _set(self, name: str, value: Any) -> None:
-        """Set a field while the configuration is made."""
-        object.__setattr__(self, name, value)
-
-    @property
-    def value_dim(self) -> int:
-        """Columns of y: those of the output, once per input field (see `num_input_fields`)."""
-        return self.output_dim * getattr(self, "num_input_fields", 1)
-
-    def to_dict(self) -> dict[str, Any]:
-        """All arguments by name, JSON-serialisable."""
-        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.init}
-
-    def replace(self, **changes: Any) -> NetConfig:
-        """Copy the configuration, with other values of some arguments."""
-        return type(self)(**{**self.to_dict(), **self.current_names(changes)})
-
-    @classmethod
-    def current_names(cls, options: dict[str, Any]) -> dict[str, Any]:
-        """Options with deprecated names replaced by the present ones, with a warning for each."""
-        where = f"{cls.__module__}.{cls.__qualname__}"
-        return _deprecated.translate(where, options) if where in _deprecated.ARGUMENTS else options
+from geomndp.nets.configured import Config, Configured, NetConfig
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -116,11 +56,10 @@ class CovariateConfig(NetConfig):
         return self.periods[self.num_inputs :] or (0.0,) * self.num_invariant_inputs
 
 
-Config = TypeVar("Config", bound=NetConfig)
 Tree = TypeVar("Tree")
 
 
-class AbstractNet(eqx.Module, Generic[Config]):
+class AbstractNet(Configured[Config], Generic[Config]):
     """Map (t, x, y, mask) of one function to (n, p), equivariant to permutations of the points.
 
     Times are one per point, or per point and group of outputs (`num_groups`). Masked values change
@@ -133,20 +72,7 @@ class AbstractNet(eqx.Module, Generic[Config]):
     it can be saved, loaded and made by `build`; nothing else needs to know of it.
     """
 
-    config: Config = eqx.field(static=True)
-    config_type: ClassVar[type[NetConfig]] = NetConfig
     has_graph: ClassVar[bool] = False
-
-    def __init_subclass__(cls, tag: str | None = None, **kwargs: Any):
-        super().__init_subclass__(**kwargs)
-        for base in vars(cls).get("__orig_bases__", ()):
-            for argument in typing.get_args(base):
-                if isinstance(argument, type) and issubclass(argument, NetConfig):
-                    cls.config_type = argument
-        if tag is not None:
-            if not tag.startswith("net/"):
-                raise ValueError(f"expected a tag such as 'net/my-net', got {tag!r}")
-            _model_files.add_class(tag, cls)
 
     @abc.abstractmethod
     def __call__(self, t: Times, x: Inputs, y: Values, mask: Mask | None = None) -> Outputs:
