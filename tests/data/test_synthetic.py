@@ -113,11 +113,38 @@ def test_samples_follow_the_key_and_the_dtype(getkey):
 def test_unknown_names_are_refused_with_the_known_ones():
     with pytest.raises(ValueError, match=r"'se', 'matern', 'weakly-periodic'.*got 'sine'"):
         data.regression1d("paper", "sine")
-    with pytest.raises(ValueError, match=r"'paper', 'gnp2020', got 'gnp'"):
+    with pytest.raises(ValueError, match=r"'paper', 'gnp2020', 'np2023', got 'gnp'"):
         data.regression1d("gnp", "se")
 
 
+def test_sharp_sawtooth_is_piecewise_linear_with_a_frequency_of_its_range():
+    wave = data.regression1d("np2023", "sawtooth").process
+    x = jnp.linspace(-2, 2, 4001)[:, None]
+    y = np.asarray(draw(wave, x, 400, jr.key(3)))
+    assert y.min() >= 0 and y.max() <= 1
+    slopes = np.median(np.diff(y, axis=1), axis=1) * 1000  # edges are a few of 4000 steps
+    steps = np.diff(y, axis=1) * 1000 - slopes[:, None]
+    cycles = steps / -1000 * np.sign(slopes)[:, None]
+    assert_allclose(cycles, np.round(cycles), atol=1e-6)  # every step is the slope's, or an edge
+    frequencies = np.abs(slopes)
+    assert frequencies.min() > 2 and frequencies.max() < 4
+    assert abs(frequencies.mean() - 3) < 5 * np.sqrt(4 / 12 / 400)
+    assert abs(np.mean(slopes > 0) - 0.5) < 5 * 0.5 / np.sqrt(400)
+
+
+def test_sets_of_2023_have_the_noise_of_their_library():
+    for name in ("se", "matern", "weakly-periodic"):
+        process = data.regression1d("np2023", name).process
+        assert_allclose(process.gp.gram(jnp.zeros((1, 1))).dense(), [[1.05]], rtol=1e-12)
+    mixture = data.regression1d("np2023", "mixture").process
+    assert [component.noise for component in mixture.components] == [0.05, 0.05, 0.05, 0.0]
+
+
 def test_bad_parameters_are_refused():
+    with pytest.raises(ValueError, match="frequencies low < high"):
+        data.SharpSawtooth((4.0, 2.0))
+    with pytest.raises(ValueError, match="frequencies > 0"):
+        data.SharpSawtooth((0.0, 2.0))
     with pytest.raises(ValueError, match="amplitude > 0"):
         data.Sawtooth(terms=(9, 19), amplitude=0.0)
     with pytest.raises(ValueError, match=">= 9, got 4"):

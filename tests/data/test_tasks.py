@@ -66,6 +66,17 @@ def test_out_of_range_moves_the_inputs():
     assert float(batch.x.min()) >= 2 and float(batch.x.max()) <= 6
 
 
+def test_extrapolation_moves_the_targets_alone():
+    problem = data.regression1d("np2023", "sawtooth")
+    batch, within = (problem.tasks(50, region=r) for r in (data.EXTRAPOLATION, "in-range"))
+    assert_array_equal(batch.x[:, :30], within.x[:, :30])
+    targets = np.asarray(batch.x[:, 30:])
+    assert targets.shape == (50, 100, 1)
+    assert targets.min() >= 2 and targets.max() <= 6 and targets.mean() > 3.9
+    counts = np.asarray(problem.tasks(400).context).sum(1)
+    assert counts.min() == 0 and counts.max() == 30
+
+
 def test_old_names_of_regions_warn():
     problem = data.regression1d("paper", "sawtooth")
     with pytest.warns(DeprecationWarning, match="'generalisation' is deprecated.*'out-of-range'"):
@@ -91,5 +102,7 @@ def test_bad_settings_are_refused():
         data.tasks(process, num=0)
     with pytest.raises(ValueError, match="contexts to be a whole number >= 5, got 2"):
         data.tasks(process, num=1, contexts=(5, 2))
-    with pytest.raises(ValueError, match="'in-range', 'out-of-range'"):
+    with pytest.raises(ValueError, match=r"low < high, got 6\.0 and 2\.0"):
+        data.tasks(process, num=1, target_range=(6.0, 2.0))
+    with pytest.raises(ValueError, match=r"'in-range', 'out-of-range', 'extrapolation'"):
         data.regression1d("paper", "se").tasks(1, region="outside")

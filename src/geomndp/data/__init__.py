@@ -19,14 +19,23 @@ from geomndp.data.normalise import Normaliser
 from geomndp.data.point_designs import designs
 from geomndp.data.resampled import ResampledGenerator
 from geomndp.data.sequences import SequenceGenerator
+from geomndp.data.sharp_sawtooth import SharpSawtooth
 from geomndp.data.start_density import StartDensity
-from geomndp.data.suites import NAMES, REGIONS, SUITES, Regression1D, regression1d
+from geomndp.data.suites import (
+    EXTRAPOLATION,
+    NAMES,
+    REGIONS,
+    SUITES,
+    Regression1D,
+    regression1d,
+)
 from geomndp.data.synthetic import Gaussian, Mixture, Sawtooth, SyntheticProcess
 from geomndp.data.tasks import tasks
 from geomndp.data.track_maps import TrackMaps
 from geomndp.data.transforms import AbstractTransform, BoxCox, Identity, Logit, LogTransform
 
 __all__ = [
+    "EXTRAPOLATION",
     "FIELDS",
     "NAMES",
     "REGIONS",
@@ -57,6 +66,7 @@ __all__ = [
     "ResampledGenerator",
     "Sawtooth",
     "SequenceGenerator",
+    "SharpSawtooth",
     "StartDensity",
     "SyntheticProcess",
     "TrackMaps",

@@ -21,6 +21,7 @@ def tasks(
     high: float = 2.0,
     contexts: tuple[int, int] = (1, 10),
     targets: int = 50,
+    target_range: tuple[float, float] | None = None,
     dtype=None,
 ) -> Batch:
     """Test functions with a random number of context points and fixed targets.
@@ -35,6 +36,7 @@ def tasks(
         high: Their right end.
         contexts: Fewest and most context points, uniform between them.
         targets: Number of targets.
+        target_range: Ends of the inputs of targets; by default those of all inputs.
         dtype: Floating-point type, by default JAX's own.
 
     Returns:
@@ -47,10 +49,15 @@ def tasks(
     _validation.at_least(1, num=num, targets=targets)
     _validation.at_least(0, contexts=fewest)
     _validation.at_least(fewest, contexts=most)
-    if not low < high:
-        raise ValueError(f"expected low < high, got {low} and {high}")
+    for start, end in ((low, high), target_range or (low, high)):
+        if not start < end:
+            raise ValueError(f"expected low < high, got {start} and {end}")
     x_key, y_key, context_key = jr.split(jr.key(seed), 3)
     x = jr.uniform(x_key, (num, most + targets, 1), jnp.float32, low, high)
+    if target_range is not None:
+        shares = (x[:, most:] - low) / (high - low)
+        ends = target_range[0] + (target_range[1] - target_range[0]) * shares
+        x = jnp.concatenate([x[:, :most], ends], axis=1)
     y = jax.jit(_sample)(process, x, jr.split(y_key, num))
     counts = jr.randint(context_key, (num,), fewest, most + 1, jnp.int32)
     context = leading_mask(counts, most, jnp.float32)
