@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
-from typing import Any, ClassVar, Generic, Self, TypeVar, cast
+from typing import Any, ClassVar, Generic, TypeVar
 
 import equinox as eqx
 import jax
@@ -54,7 +53,7 @@ class AbstractNetworkProcess(
     @classmethod
     def for_data(
         cls, input_dim: int, output_dim: int, extent: Extent, *, key: PRNGKeyArray, **options: Any
-    ) -> Self:
+    ) -> Any:
         """A process for functions whose inputs lie in a box.
 
         Args:
@@ -67,7 +66,8 @@ class AbstractNetworkProcess(
         Returns:
             The untrained process.
         """
-        return cast(Callable[..., Self], cls)(input_dim, output_dim, key=key, **options)
+        make: Any = cls
+        return make(input_dim, output_dim, key=key, **options)
 
     def __repr__(self) -> str:
         options = ", ".join(f"{name}={value!r}" for name, value in self.config.to_dict().items())
