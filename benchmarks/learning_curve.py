@@ -10,17 +10,19 @@ gain is that of joint nats per target value (of tracks: per target point) on ran
 held-out functions, of the kinds that the set has, with a standard error over functions.
 
 Every (set, n) is a unit of work with a file of its own: one that is there is not computed again, a
-fit that was stopped resumes, and `--part 2/7` takes every seventh unit, so that processes share the
-work. `--merge` writes benchmarks/learning_curve.json, from which the figure is drawn.
+fit that was stopped resumes, one that fails prints why and leaves the others alone, and `--part
+2/7` takes every seventh unit, so that processes share the work. `--merge` writes
+benchmarks/learning_curve.json, from which the figure is drawn.
 """
 
 import argparse
 import json
+import sys
 import time
+import traceback
 from contextlib import nullcontext
 from pathlib import Path
 
-import _threads  # noqa: F401
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -142,6 +144,24 @@ def measure(function_set: FunctionSet, n: int, folder: Path, minutes: float) -> 
     }
 
 
+def measure_units(units: list[tuple[FunctionSet, int]], out: Path, minutes: float) -> list[str]:
+    """Write a file for every unit that has none; names of those that failed."""
+    failed = []
+    for function_set, n in units:
+        path = out / f"{function_set.name}-{n}.json"
+        if path.exists():
+            continue
+        try:
+            result = measure(function_set, n, out / "fits" / path.stem, minutes)
+        except Exception:
+            traceback.print_exc()
+            failed.append(path.stem)
+            continue
+        write(path, json.dumps(result) + "\n")
+        print(show([result]), flush=True)
+    return failed
+
+
 def _by_kind(metrics: TaskMetrics) -> dict:
     return {kind: summary["joint"] for kind, summary in metrics.summary().items()}
 
@@ -207,14 +227,9 @@ def main() -> None:
         folder = find_folder(options.data)
         sets = {name: read_set(folder, name) for name in options.sets}
         part, parts = map(int, options.part.split("/"))
-        units = [(name, n) for name in sets for n in sizes_of(sets[name], options.sizes)]
-        for name, n in units[part::parts]:
-            path = options.out / f"{name}-{n}.json"
-            if not path.exists():
-                result = measure(sets[name], n, options.out / "fits" / path.stem, options.minutes)
-                write(path, json.dumps(result) + "\n")
-                print(show([result]), flush=True)
-        return
+        units = [(each, n) for each in sets.values() for n in sizes_of(each, options.sizes)]
+        failed = measure_units(units[part::parts], options.out, options.minutes)
+        sys.exit(f"failed: {', '.join(failed)}" if failed else 0)
     results = json.loads(STORED.read_text())
     print(show(results))
     if options.figure is not None:

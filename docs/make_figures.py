@@ -119,6 +119,12 @@ def home() -> None:
     save(figure, "home")
 
 
+def three_above_two() -> tuple[Any, list[Any]]:
+    """A figure with axes for three maps, and under them for two comparisons."""
+    figure, axes = plt.subplot_mosaic("AABBCC;DDDEEE", figsize=(11, 6.6))
+    return figure, [axes[name] for name in "ABCDE"]
+
+
 def real_curves(folder: Path | None) -> None:
     """Heights of one child given those up to 8 years; gains on all test children."""
     page = run("real_curves", folder=folder)
@@ -132,11 +138,56 @@ def real_curves(folder: Path | None) -> None:
     save(figure, "real_curves")
 
 
+def real_fields(folder: Path | None) -> None:
+    """Truth with the stations, mean and standard deviation; gains on all test times."""
+    page = run("real_fields", folder=folder)
+    night, stations = page["night"], page["stations"]
+    figure, axes = three_above_two()
+    fields = {"truth": night, "mean": page["mean"], "standard deviation": page["std"]}
+    limits = {"vmin": night["t2m_C"].min(), "vmax": night["t2m_C"].max()}
+    for ax, (title, field) in zip(axes, fields.items(), strict=False):
+        grid = field.pivot(index="y_km", columns="x_km", values="t2m_C")
+        options = {} if title == "standard deviation" else limits
+        drawn = ax.pcolormesh(grid.columns, grid.index, grid.to_numpy(), **options)
+        figure.colorbar(drawn, ax=ax, label="degC")
+        ax.plot(stations["x_km"], stations["y_km"], "o", color="#111111", ms=3)
+        ax.set(title=title, xlabel="x_km", ylabel="y_km", aspect="equal")
+    gn.plot.task_comparison(page["results"], axes=axes[3:])
+    save(figure, "real_fields")
+
+
+def real_vectors(folder: Path | None) -> None:
+    """Truth, a sample and the mean of one box; gains on all boxes that came later."""
+    page = run("real_vectors", folder=folder)
+    box, outputs = page["box"], page["outputs"]
+    x, truth = box[page["inputs"]].to_numpy(), box[outputs].to_numpy()
+    context = tuple(page["buoys"][names].to_numpy() for names in (page["inputs"], outputs))
+    sample = page["posterior"].sample(box, key=1, num_samples=1)[outputs].to_numpy()
+    fields = {"truth": truth, "posterior sample": sample, "mean": page["mean"][outputs].to_numpy()}
+    figure, axes = three_above_two()
+    scale = gn.plot.arrow_scale(x, truth)
+    for ax, (title, values) in zip(axes, fields.items(), strict=False):
+        gn.plot.vector_field(x, values, context=context, scale=scale, title=title, ax=ax)
+    gn.plot.task_comparison(page["results"], axes=axes[3:])
+    save(figure, "real_vectors")
+
+
+def real_tracks(folder: Path | None) -> None:
+    """Sampled tracks of one storm; gains on all storms that came later."""
+    page = run("real_tracks", folder=folder)
+    figure, axes = plt.subplots(1, 3, figsize=(13, 3.6))
+    gn.plot.fan_map(page["tracks"], context=page["fixes"], truth=page["ahead"], ax=axes[0])
+    axes[0].legend(fontsize="small")
+    gn.plot.task_comparison(page["results"], axes=axes[1:])
+    save(figure, "real_tracks")
+
+
 def main() -> None:
     """Draw the figures of these names, or all that need no data."""
     simple = {"home": home, "scalar": scalar, "vector": vector, "sphere": sphere}
     simple["own_data"] = own_data
-    real = {"real_curves": real_curves}
+    real = {"real_curves": real_curves, "real_fields": real_fields}
+    real |= {"real_vectors": real_vectors, "real_tracks": real_tracks}
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", default=list(simple))
     parser.add_argument("--folder", type=Path, default=None)

@@ -1,5 +1,6 @@
 """The learning curve: functions that teach or evaluate, and the log-densities compared."""
 
+import json
 import sys
 from pathlib import Path
 
@@ -24,7 +25,7 @@ def curve(monkeypatch):
     import learning_curve
 
     yield learning_curve
-    for name in ("learning_curve", "_table", "_threads"):
+    for name in ("learning_curve", "_table"):
         sys.modules.pop(name, None)
 
 
@@ -55,3 +56,24 @@ def test_nats_of_padded_tasks(curve, tmp_path):
         law = model.condition(*map(jnp.asarray, task.context))
         expected = float(law.log_prob(*map(jnp.asarray, task.target))) / len(task.target.x)
         np.testing.assert_allclose(nats, expected, rtol=1e-6)
+
+
+def test_a_unit_that_fails_leaves_the_others_alone(curve, tmp_path, monkeypatch, capsys):
+    """Its name and error are printed; finished units are not computed again."""
+    function_set, asked = read_set(write_set(tmp_path), "sines"), []
+
+    def measure(function_set, n, folder, minutes):
+        asked.append(n)
+        if n == 4:
+            raise ValueError("expected more functions")
+        gains = {"GP": {"all": [0.1, 0.02]}}
+        return {"set": function_set.name, "functions": n, "chosen": [["GP", 1.0]], "gains": gains}
+
+    monkeypatch.setattr(curve, "measure", measure)
+    units = [(function_set, n) for n in (2, 4, 8)]
+    for _ in range(2):
+        assert curve.measure_units(units, tmp_path, 1.0) == ["sines-4"]
+    assert asked == [2, 4, 8, 4]
+    assert json.loads((tmp_path / "sines-8.json").read_text())["functions"] == 8
+    assert not (tmp_path / "sines-4.json").exists()
+    assert "expected more functions" in capsys.readouterr().err
