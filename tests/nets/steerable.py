@@ -27,6 +27,10 @@ STEERABLE = {
         nets.Steerable2,
         {**PLANE, "representations": ("scalar", "tensor"), "num_pooling_widths": 2},
     ),
+    "plane-density": (
+        nets.Steerable2,
+        {**PLANE, "num_pooling_widths": 2, "density_features": True},
+    ),
     "plane-attention": (
         nets.Steerable2,
         {**PLANE, "representations": ("symmetric", "pseudoscalar", "vector"), "num_heads": 2},

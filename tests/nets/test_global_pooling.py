@@ -13,7 +13,7 @@ from .helper import quick
 def smoothed(x, mask, values, radius=1.0):
     """One channel a width."""
     scales = values.shape[1]
-    smooth = gaussian_pooling(x, mask, radius, scales, x.dtype)
+    smooth = gaussian_pooling(x, mask, radius, scales, x.dtype)[1]
     return smooth(values[:, None, :, None])[:, 0, :, 0]
 
 
@@ -41,3 +41,11 @@ def test_functions_and_padding_are_apart(getkey):
         alone = quick(smoothed)(x[own], jnp.ones(len(x[own])), values[own])
         assert_allclose(both[own], alone, rtol=1e-12)
     assert bool(jnp.all(both[7:] == 0))
+
+
+def test_sums_of_weights_count_points(getkey):
+    """Coincident points count as many, far ones as one, padding as none; in blocks alike."""
+    x = jnp.concatenate([jnp.zeros((5, 2)), jnp.full((1, 2), 1e3), jnp.zeros((2, 2))])
+    mask = jnp.asarray([1.0] * 6 + [0.0] * 2)
+    counts = quick(lambda x: gaussian_pooling(x, mask, 1.0, 2, x.dtype)[0])(x)
+    assert_allclose(counts, np.repeat([5.0, 1.0, 0.0], [5, 1, 2])[:, None] * np.ones(2))

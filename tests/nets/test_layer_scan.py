@@ -13,13 +13,12 @@ from ..cases import quick
 from .steerable import awake, draw
 
 
-def one_by_one(net, h, time, x, mask, send):
+def one_by_one(net, h, time, x, mask, send, pool):
     """Features after every layer, pooling and attention, in the order of the lists."""
     config = net.config
     for i, layer in enumerate(net.layers):
         h = h + layer(rms_norm(h), time, send)
         if net.smoothings:
-            pool = gaussian_pooling(x, mask, config.radius, config.num_pooling_widths, h.dtype)
             h = h + net.smoothings[i](rms_norm(h), time, pool)
         if net.attentions:
             h = h + net.attentions[i](rms_norm(h), x, config.radius, mask, None)
@@ -36,7 +35,9 @@ def test_loop_over_layers(name, getkey):
     @quick
     def both(net, h):
         send = message_passing(net.edge, net.graph(x, mask), h.dtype)[1]
-        rest = (net.time(t), x[:, :2], mask, send)
+        widths = net.config.radius, net.config.num_pooling_widths
+        pool = gaussian_pooling(x[:, :2], mask, *widths, h.dtype)[1] if net.smoothings else None
+        rest = (net.time(t), x[:, :2], mask, send, pool)
 
         def loss(net, apply):
             out = apply(net, h, *rest)

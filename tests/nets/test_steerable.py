@@ -166,6 +166,9 @@ def test_extending_changes_nothing_at_first(getkey):
     function = draw(net, key=getkey())
     assert len(jax.tree.leaves(extended)) > len(jax.tree.leaves(net))
     assert_allclose(run(extended, *function), run(net, *function), atol=1e-12)
+    embedded = nets.extend_network(extended, density_features=True, key=getkey())
+    assert len(jax.tree.leaves(embedded)) == len(jax.tree.leaves(extended)) + 4
+    assert_allclose(run(embedded, *function), run(net, *function), atol=1e-12)
     with pytest.raises(ValueError, match="expected changes that only add parameters"):
         nets.extend_network(net, channels=6, key=getkey())
 
@@ -215,6 +218,7 @@ def test_bfloat16_is_near(getkey):
             lambda key: nets.Steerable2(num_pooling_widths=5, key=key),
             "expected channels divisible by",
         ),
+        (lambda key: nets.Steerable2(density_features=True, key=key), "expected num_pooling_width"),
         (lambda key: nets.Steerable2(max_neighbours=0, key=key), "expected max_neighbours"),
         (lambda key: nets.Steerable3(space=4, key=key), "expected space to be one of 2, 3"),
         (

@@ -63,11 +63,10 @@ class TrainingDesign(NamedTuple):
 # Irregular sparse points and clusters are the hardest: a sparse lattice is learnt from the grid.
 DESIGNS = {
     "sparse": TrainingDesign(648, dict.fromkeys(("disc", "square"), (0.25, 1.1)), 0.02, 1),
-    "dense": TrainingDesign(
-        400, dict.fromkeys(("disc", "lattice"), (1.0, 9.5)) | {CLUSTERS: (0.3, 1.2)}, 0.02, 4
-    ),
+    "dense": TrainingDesign(400, dict.fromkeys(("disc", "lattice"), (1.0, 9.5)), 0.02, 4),
+    "clusters": TrainingDesign(400, {CLUSTERS: (0.3, 1.2)}, 0.02, 4),
 }
-GENERATOR_ORDER = ("grid", "sparse", "dense", "sparse", "dense")
+GENERATOR_ORDER = ("grid", "sparse", "dense", "sparse", "clusters")
 """Generators that take turns in training, in this order."""
 
 
@@ -98,6 +97,7 @@ def make_model(
             "radius": RADIUS,
             "max_neighbours": NEIGHBOURS,
             "num_pooling_widths": NUM_POOLING_WIDTHS,
+            "density_features": True,
         }
         if MODELS[name].field == "div-free":
             sizes |= ROTATED
@@ -132,7 +132,7 @@ def make_generator(
     """Training fields: a finite set of `functions` on the grid (the paper: 80,000), or fresh ones.
 
     Fresh fields of an equivariant model take turns on the grid and at `sets` sets of locations of
-    each of two designs: on one grid alone it would learn five distances and one density.
+    each design: on one grid alone it would learn five distances and one density.
     """
     problem = problem_for(name) if problem is None else problem
     contexts = ContextSampler(few=2 * problem.contexts, few_share=0.75)

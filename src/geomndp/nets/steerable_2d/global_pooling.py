@@ -6,7 +6,8 @@ $(S_h f)_i = \sum_j w_{ij} f_j / \sum_j w_{ij}, \quad w_{ij} = e^{-|x_i - x_j|^2
 
 The weights are invariant scalars that depend on the inputs alone, so that vectors and tensors
 transform as they should, functions at common inputs share them, and what is left to do is one
-matrix product. Layers of neighbours before and after make derivatives of it: $\nabla S\,
+matrix product. An average does not say how many points it has seen: `DensityEmbedding` tells it
+where points are irregular. Layers of neighbours before and after make derivatives of it: $\nabla S\,
 \nabla\cdot y$ is the long-range part of a gradient field's law.
 """
 
@@ -15,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
@@ -38,7 +40,7 @@ Pool = Callable[[Float[Array, "n f h c"]], Float[Array, "n f h c"]]
 
 def gaussian_pooling(
     x: Inputs, mask: Mask, radius: float, num_widths: int, dtype: jnp.dtype
-) -> Pool:
+) -> tuple[Float[Array, "n h"], Pool]:
     """The function that averages over all points of one function (equal positive masks).
 
     Args:
@@ -49,7 +51,8 @@ def gaussian_pooling(
         dtype: Dtype of the weights.
 
     Returns:
-        A map of features (n, f, H, c) to their averages.
+        Sums of the weights of every point and width, at least 1 for a point that is no padding, and
+        a map of features (n, f, H, c) to their averages.
     """
     widths = jnp.asarray(radius * np.geomspace(NARROWEST, WIDEST, num_widths), x.dtype)
 
@@ -57,22 +60,56 @@ def gaussian_pooling(
         square = jnp.sum((rows[:, None] - x[None]) ** 2, axis=-1)
         same = (row_mask[:, None] == mask[None]) & (mask > 0)[None]
         raw = jnp.exp(-0.5 * square[None] / widths[:, None, None] ** 2)
-        raw = jnp.where(same[None], raw, 0.0)
+        return jnp.where(same[None], raw, 0.0)
+
+    def shares(raw: Float[Array, "h m n"]) -> Float[Array, "h m n"]:
         total = jnp.sum(raw, axis=2, keepdims=True)
         return (raw / jnp.maximum(total, 1e-6)).astype(dtype)
 
     n = len(x)
     if n**2 <= PAIRS:
-        all_weights = weights(x, mask)
-        return lambda features: jnp.einsum("hij,jfhc->ifhc", all_weights, features)
+        raw = weights(x, mask)
+        all_shares = shares(raw)
+        return jnp.sum(raw, axis=2).T, lambda h: jnp.einsum("hij,jfhc->ifhc", all_shares, h)
+    size = max(BLOCK // n, 1)
 
     def pool(features):
         def averaged(rows):
-            return jnp.einsum("hij,jfhc->ifhc", weights(*rows), features)
+            return jnp.einsum("hij,jfhc->ifhc", shares(weights(*rows)), features)
 
-        return map_in_chunks(averaged, (x, mask), max(BLOCK // n, 1))
+        return map_in_chunks(averaged, (x, mask), size)
 
-    return pool
+    return map_in_chunks(lambda rows: jnp.sum(weights(*rows), axis=2).T, (x, mask), size), pool
+
+
+class DensityEmbedding(eqx.Module):
+    """How many points are near each, per width of the pooling and among its neighbours.
+
+    A small MLP of logarithms, zero before it is trained. It joins the embedding of the times, so
+    that what a point sends and how it is transformed may depend on its density: points of a cluster
+    count less than a lone one.
+
+    Args:
+        width: Width of the time embedding.
+        num_widths: Number H of pooling widths.
+        dtype: Dtype of the parameters.
+        key: Random key.
+    """
+
+    inner: eqx.nn.Linear
+    outer: eqx.nn.Linear
+
+    def __init__(self, width: int, num_widths: int, *, dtype: str, key: PRNGKeyArray):
+        inner_key, outer_key = jr.split(key)
+        self.inner = eqx.nn.Linear(num_widths + 1, width, dtype=dtype, key=inner_key)
+        self.outer = zeroed(eqx.nn.Linear(width, width, dtype=dtype, key=outer_key))
+
+    def __call__(
+        self, counts: Float[Array, "n h"], share: Float[Array, "n 1"]
+    ) -> Float[Array, "n w"]:
+        """Embed sums of pooling weights and log(1 + sum of the weights of neighbours)."""
+        features = jnp.concatenate([jnp.log(jnp.maximum(counts, 1.0)), share], axis=1)
+        return linear(self.outer, jax.nn.silu(linear(self.inner, features)))
 
 
 class GlobalPooling(eqx.Module):

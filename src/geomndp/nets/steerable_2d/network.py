@@ -21,7 +21,11 @@ from geomndp.nets.base import check_compute
 from geomndp.nets.covariates import covariate_features, num_covariate_features
 from geomndp.nets.graph_network import AbstractGraphNet, GraphNetConfig
 from geomndp.nets.layers import TimeEmbedding, clean, linear, rms_norm, zeroed
-from geomndp.nets.steerable_2d.global_pooling import GlobalPooling, gaussian_pooling
+from geomndp.nets.steerable_2d.global_pooling import (
+    DensityEmbedding,
+    GlobalPooling,
+    gaussian_pooling,
+)
 from geomndp.nets.steerable_2d.message_passing import EdgeEmbedding, message_passing
 from geomndp.nets.steerable_2d.o2_layers import (
     NUM_TYPES,
@@ -63,6 +67,8 @@ class Steerable2Config(GraphNetConfig):
             for none.
         num_pooling_widths: Widths of Gaussian averages over all points in every layer, in time
             quadratic in the points; zero for none.
+        density_features: Whether every layer sees how many points are near each, for irregular
+            points; needs `num_pooling_widths`.
         odd: Whether to take the odd part in y, (f(y) - f(-y)) / 2, in twice the time: for laws that
             are symmetric under y -> -y, whose scores are odd. Vectors and pseudo-vectors are then
             one.
@@ -81,6 +87,7 @@ class Steerable2Config(GraphNetConfig):
     compute_dtype: str | None = None
     attention_backend: str | None = None
     num_input_fields: int = 1
+    density_features: bool = False
 
     def __post_init__(self):
         _validation.at_least(1, channels=self.channels, num_input_fields=self.num_input_fields)
@@ -91,6 +98,8 @@ class Steerable2Config(GraphNetConfig):
             if number and self.channels % number:
                 got = self.channels
                 raise ValueError(f"expected channels divisible by {name}={number}, got {got}")
+        if self.density_features and not self.num_pooling_widths:
+            raise ValueError("expected num_pooling_widths > 0 with density_features, got 0")
         check_compute(self.compute_dtype, self.attention_backend)
 
     @property
@@ -119,6 +128,7 @@ class Steerable2(AbstractGraphNet[Steerable2Config], tag="net/steerable-2d"):
     layers: list[SteerableLayer2D]
     attentions: list[Attention]
     smoothings: list[GlobalPooling]  # the name of its tensors in model files
+    density: DensityEmbedding | None
     head: EquivariantLinear
 
     def __init__(self, *args: Any, key: PRNGKeyArray, **options: Any):
@@ -142,6 +152,10 @@ class Steerable2(AbstractGraphNet[Steerable2Config], tag="net/steerable-2d"):
         self.smoothings = [
             GlobalPooling(c, w, widths, dtype=dtype, key=k) for k in pooling_keys if widths
         ]
+        self.density = None
+        if config.density_features:
+            density_key = jr.fold_in(key, 9)
+            self.density = DensityEmbedding(w, widths, dtype=dtype, key=density_key)
         self.head = zeroed(EquivariantLinear(c, output_channels, dtype=dtype, key=keys[7]))
 
     @property
@@ -176,15 +190,17 @@ class Steerable2(AbstractGraphNet[Steerable2Config], tag="net/steerable-2d"):
         h = self.embed(jnp.matmul(y, values.T)) * (1 + per_part(linear(self.gate, time)))
         covariates = covariate_features(x[:, 2:], config.covariate_periods)
         h = add_scalars(h, linear(self.side, jnp.concatenate([share, covariates, time], axis=1)))
-        h = self._updated(h, time.astype(dtype), x[:, :2], mask, send)
-        return jnp.matmul(self.head(rms_norm(h)), outputs)
-
-    def _updated(self, h, time, x, mask, send) -> Features:
-        """Features after all layers: one program, since only their parameters differ."""
-        config, dtype = self.config, time.dtype
         pool = None
         if self.smoothings:
-            pool = gaussian_pooling(x, mask, config.radius, config.num_pooling_widths, dtype)
+            widths = config.radius, config.num_pooling_widths
+            counts, pool = gaussian_pooling(x[:, :2], mask, *widths, dtype)
+            time = time if self.density is None else time + self.density(counts, share)
+        h = self._updated(h, time.astype(dtype), x[:, :2], mask, send, pool)
+        return jnp.matmul(self.head(rms_norm(h)), outputs)
+
+    def _updated(self, h, time, x, mask, send, pool) -> Features:
+        """Features after all layers: one program, since only their parameters differ."""
+        config, dtype = self.config, time.dtype
 
         def update(h, parts):
             layer, pooling, attention = parts
