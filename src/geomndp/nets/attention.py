@@ -19,7 +19,7 @@ import jax.random as jr
 import numpy as np
 
 from geomndp import _validation
-from geomndp._types import Array, Float, Inputs, Mask, PRNGKeyArray
+from geomndp._types import Array, Bool, Float, Inputs, Mask, PRNGKeyArray
 from geomndp.nets.base import CovariateConfig, check_compute
 from geomndp.nets.layers import FourierFeatures, linear, linear_first, same_function
 
@@ -78,6 +78,7 @@ def attend(
     *,
     bias: Float[Array, "h n n"] | None = None,
     mask: Mask | None = None,
+    pairs: Bool[Array, "n n"] | None = None,
     backend: str | None = None,
 ) -> Float[Array, "b n h c"]:
     """Softmax attention; masked keys get no weight (equal weights where all are masked).
@@ -89,9 +90,11 @@ def attend(
         bias: Added to the logits of all sets.
         mask: (n,). Points whose masks differ belong to different functions and do not see each
             other.
+        pairs: Which keys (columns) a query (row) sees, in place of a mask: a directed one.
         backend: `implementation` of jax.nn.dot_product_attention; not used in float64.
     """
-    keep = None if mask is None else same_function(mask)[None, None]
+    pairs = same_function(mask) if pairs is None and mask is not None else pairs
+    keep = None if pairs is None else pairs[None, None]
     bias = None if bias is None else bias[None]
     if query.dtype == jnp.float64:
         return _attend_in_float64(query, key, value, bias, keep)
@@ -141,13 +144,15 @@ class SelfAttention(eqx.Module):
         *,
         bias: Float[Array, "h n n"] | None = None,
         mask: Mask | None = None,
+        pairs: Bool[Array, "n n"] | None = None,
         backend: str | None = None,
     ) -> Float[Array, "b n o"]:
         """Return one vector per token; arguments as those of `attend`."""
         sets, n, _ = tokens.shape
         split = jnp.split(linear(self.project, tokens), 3, axis=-1)
         query, key, value = (part.reshape(sets, n, self.num_heads, -1) for part in split)
-        mixed = attend(query, key, value, bias=bias, mask=mask, backend=backend)
+        options = {"bias": bias, "mask": mask, "pairs": pairs, "backend": backend}
+        mixed = attend(query, key, value, **options)
         return linear(self.merge, mixed.reshape(sets, n, -1))
 
 

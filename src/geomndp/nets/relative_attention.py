@@ -12,7 +12,7 @@ import jax.random as jr
 
 from geomndp import _validation
 from geomndp._deprecated import renamed_arguments
-from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray, Times, Values
+from geomndp._types import Array, Bool, Float, Inputs, Mask, Outputs, PRNGKeyArray, Times, Values
 from geomndp.linalg import zero_masked
 from geomndp.nets.attention import RelativeBias, SelfAttention, TransformerConfig
 from geomndp.nets.base import AbstractNet, check_compute
@@ -70,13 +70,14 @@ class TransformerBlock(eqx.Module):
         self,
         h: Float[Array, "n c"],
         bias: Float[Array, "h n n"],
-        mask: Mask,
+        mask: Mask | None,
         dtype: jnp.dtype,
         backend: str | None,
+        pairs: Bool[Array, "n n"] | None = None,
     ) -> Float[Array, "n c"]:
         """Attend, then transform each token, with matrix products in `dtype`."""
         tokens = rms_norm(h).astype(dtype)[None]
-        mixed = self.attention(tokens, bias=bias, mask=mask, backend=backend)
+        mixed = self.attention(tokens, bias=bias, mask=mask, pairs=pairs, backend=backend)
         h = h + mixed[0].astype(h.dtype)
         inner = jax.nn.gelu(linear(self.widen, rms_norm(h).astype(dtype)))
         return h + linear(self.narrow, inner).astype(h.dtype)

@@ -4,31 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Sequence
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
-import jax
-import jax.numpy as jnp
-import jax.random as jr
-import numpy as np
 import optax
 
 from geomndp import _validation
 from geomndp._deprecated import renamed_arguments
-from geomndp._training_log import History, Log
+from geomndp._training_log import History
 from geomndp._types import PRNGKeyArray
 from geomndp.data import AbstractGenerator
 from geomndp.noising import AbstractNoising
 from geomndp.score import NetworkScore
-from geomndp.train.checkpoint import Checkpoints
-from geomndp.train.fingerprint import describe_array, fingerprint
-from geomndp.train.lock import hold
-from geomndp.train.loop import STEPS_PER_GENERATOR, init_interleaved, run
 from geomndp.train.loss import DenoisingLoss
-from geomndp.train.step import Trainer, TrainState, divisor
+from geomndp.train.whole_run import averaged, train_from_start
 
 START_RATE, END_RATE, WARMUP, CLIP = 1e-4, 1e-5, 1 / 30, 1.0
 """Learning rates at the first and the last step, share of the warm-up, norm of the gradient."""
@@ -137,29 +127,28 @@ def fit_score(
         >>> trained, history = fit_score(score, noising, generator, steps=1000, key=jr.key(0))
     """
     _validation.at_least(1, steps=steps)
-    if checkpoint_every is not None:
-        _validation.at_least(1, checkpoint_every=checkpoint_every)
     loss = DenoisingLoss() if loss is None else loss
     loss = loss if t_min is None else dataclasses.replace(loss, t_min=t_min)
-    optimiser = adam(steps) if optimiser is None else optimiser
-    generators = as_generators(generator)
-    folder = None if directory is None else Path(directory)
-    with _held(folder):
-        options = {"key": key, "ema_decay": ema_decay, "devices": devices}
-        trainers, state = init_interleaved(score, noising, generators, loss, optimiser, **options)
-        settings = {} if folder is None else _settings(trainers, state, steps, model_settings)
-        with _records(folder, checkpoint_every, keep, settings, state) as (state, log, checkpoints):
-            state, history = run(
-                trainers,
-                state,
-                steps=steps,
-                chunk=_chunk(steps, len(trainers)) if chunk is None else chunk,
-                log=log,
-                checkpoints=checkpoints,
-                checkpoint_every=checkpoint_every or steps,
-                quiet=quiet or jax.process_index() > 0,
-            )
-    return _trained(trainers, state), history
+    trainers, state, history = train_from_start(
+        score,
+        noising,
+        as_generators(generator),
+        loss,
+        adam(steps) if optimiser is None else optimiser,
+        steps=steps,
+        key=key,
+        ema_decay=ema_decay,
+        chunk=chunk,
+        directory=directory,
+        checkpoint_every=checkpoint_every,
+        keep=keep,
+        devices=devices,
+        quiet=quiet,
+        model_settings=model_settings,
+    )
+    score = averaged(trainers, state)
+    conditional = all(trainer.generator.conditional for trainer in trainers)
+    return dataclasses.replace(score, conditional=conditional), history
 
 
 def as_generators(
@@ -174,67 +163,3 @@ def as_generators(
         All of them.
     """
     return (generator,) if isinstance(generator, AbstractGenerator) else tuple(generator)
-
-
-def _trained(trainers: Sequence[Trainer], state: TrainState) -> NetworkScore:
-    """The score with averaged parameters; conditional if all its batches had contexts."""
-    # Networks of other generators differ in their capacity for neighbours alone.
-    score = trainers[0].score(jnp.asarray(np.asarray(state.ema_params)))
-    conditional = all(trainer.generator.conditional for trainer in trainers)
-    return dataclasses.replace(score, conditional=conditional)
-
-
-def _held(folder: Path | None) -> AbstractContextManager[None]:
-    """Lock of the folder; of several processes of one run the first one holds it."""
-    return nullcontext() if folder is None or jax.process_index() > 0 else hold(folder)
-
-
-@contextmanager
-def _records(
-    folder: Path | None, every: int | None, keep: int, settings: dict, state: TrainState
-) -> Iterator[tuple[TrainState, Log, Checkpoints | None]]:
-    """Open log and checkpoints of a folder, and the state to resume; close them after."""
-    path, checkpoints = None, None
-    if folder is not None:
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / "log.csv"
-        if every is not None:
-            checkpoints = Checkpoints(folder / "checkpoints", settings, keep=keep)
-            state = checkpoints.restore(state) or state
-        elif (folder / "checkpoints").exists():
-            raise ValueError(f"expected a folder without checkpoints, got {folder}")
-    log = Log(path, upto=int(state.step), write=jax.process_index() == 0)
-    try:
-        yield state, log, checkpoints
-    finally:
-        log.close()
-        if checkpoints is not None:
-            checkpoints.close()
-
-
-def _chunk(steps: int, num_generators: int) -> int:
-    """About 100 steps (on CPU 10), a divisor of `steps` if there is one: then one compilation."""
-    if num_generators > 1:
-        return STEPS_PER_GENERATOR
-    most = 10 if jax.default_backend() == "cpu" else 100
-    fitting = divisor(steps, most)
-    return fitting if fitting > most // 4 else most
-
-
-def _settings(
-    trainers: Sequence[Trainer], state: TrainState, steps: int, model_settings: Any
-) -> dict:
-    """What must be the same for a run to be resumed; `state` is that of its start."""
-    trainer, generators = trainers[0], [trainer.generator for trainer in trainers]
-    return {
-        "steps": steps,
-        "key": np.asarray(jr.key_data(state.key)).tolist(),
-        "ema_decay": trainer.ema_decay,
-        "initial parameters": describe_array(state.params),
-        "network": fingerprint(trainer.static_score),
-        "noising": fingerprint(trainer.noising),
-        "data": fingerprint(generators if len(generators) > 1 else trainer.generator),
-        "loss": fingerprint(trainer.loss),
-        "optimiser": fingerprint(trainer.optimiser),
-        "model": fingerprint(model_settings),
-    }

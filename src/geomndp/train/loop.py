@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -20,8 +22,8 @@ from geomndp.data.generators import batch_mesh
 from geomndp.nets import AbstractNet, with_capacity
 from geomndp.noising import AbstractNoising
 from geomndp.score import NetworkScore
+from geomndp.train.abstract_loss import AbstractLoss
 from geomndp.train.checkpoint import Checkpoints
-from geomndp.train.loss import DenoisingLoss
 from geomndp.train.step import StepInfo, Trainer, TrainState, replicate, train_steps
 
 STEPS_PER_GENERATOR = 10  # before the next one's: what the device is given at once
@@ -32,7 +34,7 @@ class TrainingDiverged(RuntimeError):
 
     Attributes:
         step: First step with such a loss or gradient.
-        time: Diffusion time of its largest loss.
+        time: Diffusion time of its largest loss, NaN where there is none.
     """
 
     def __init__(self, step: int, info: StepInfo, saved: str):
@@ -44,17 +46,18 @@ class TrainingDiverged(RuntimeError):
             saved: A sentence on where the last good state is.
         """
         self.step, self.time = step, float(info.time)
+        where = f", largest loss at diffusion time {self.time:.6g}"
         super().__init__(
             f"training diverged at step {step}: loss {float(info.loss)}, gradient norm "
-            f"{float(info.gradient_norm)}, largest loss at diffusion time {self.time:.6g}; {saved}"
+            f"{float(info.gradient_norm)}{'' if math.isnan(self.time) else where}; {saved}"
         )
 
 
 def init(
-    score: NetworkScore,
-    noising: AbstractNoising,
+    score: Any,
+    noising: AbstractNoising | None,
     generator: AbstractGenerator,
-    loss: DenoisingLoss,
+    loss: AbstractLoss,
     optimiser: optax.GradientTransformation,
     *,
     key: PRNGKeyArray,
@@ -64,8 +67,8 @@ def init(
     """Start a run: split the score into parameters and the rest, on all devices.
 
     Args:
-        score: Score with the initial parameters, which are copied.
-        noising: Forward process.
+        score: Score, or another law of functions, with the initial parameters, which are copied.
+        noising: Forward process of a score; None for what has none.
         generator: Source of training batches.
         loss: Loss of a batch.
         optimiser: An optax transformation of gradients.
@@ -83,7 +86,8 @@ def init(
     mesh = batch_mesh(generator.batch_size, devices)
     if not 0 <= ema_decay < 1:
         raise ValueError(f"expected 0 <= ema_decay < 1, got {ema_decay}")
-    tree, static_score = eqx.partition(score, score.trainable)
+    trainable = score.trainable if isinstance(score, NetworkScore) else eqx.is_inexact_array
+    tree, static_score = eqx.partition(score, trainable)
     params, unravel = ravel_pytree(tree)
     if not params.size:
         raise ValueError("expected a score with parameters, got none")
@@ -93,10 +97,10 @@ def init(
 
 
 def init_interleaved(
-    score: NetworkScore,
-    noising: AbstractNoising,
+    score: Any,
+    noising: AbstractNoising | None,
     generators: Sequence[AbstractGenerator],
-    loss: DenoisingLoss,
+    loss: AbstractLoss,
     optimiser: optax.GradientTransformation,
     **options,
 ) -> tuple[tuple[Trainer, ...], TrainState]:
@@ -105,8 +109,8 @@ def init_interleaved(
     A generator that is listed several times has one trainer, hence one compiled program.
 
     Args:
-        score: Score with the initial parameters.
-        noising: Forward process.
+        score: Score, or another law of functions, with the initial parameters.
+        noising: Forward process of a score; None for what has none.
         generators: Sources of training batches, in the order of their stretches of steps.
         loss: Loss of a batch.
         optimiser: An optax transformation of gradients.
@@ -142,9 +146,9 @@ def trainer_at(trainers: Sequence[Trainer], step: int) -> Trainer:
     return trainers[step // STEPS_PER_GENERATOR % len(trainers)]
 
 
-def _with_capacity(score: NetworkScore, generator: AbstractGenerator) -> NetworkScore:
+def _with_capacity(score: Any, generator: AbstractGenerator) -> Any:
     """Give a network the capacity for all neighbours of a generator's locations."""
-    if generator.locations is None or not isinstance(score.net, AbstractNet):
+    if generator.locations is None or not isinstance(getattr(score, "net", None), AbstractNet):
         return score
     net = score.net
     for x in np.asarray(generator.locations):

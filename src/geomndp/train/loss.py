@@ -9,7 +9,6 @@ the targets of a function, then over the functions.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -31,6 +30,7 @@ from geomndp.solve import (
     stratified_uniform,
     times_from_uniform,
 )
+from geomndp.train.abstract_loss import AbstractLoss, LossInfo
 from geomndp.train.implicit import implicit_errors
 from geomndp.train.known_noise import KnownNoise
 from geomndp.train.known_noise_loss import noisy_errors
@@ -50,15 +50,8 @@ class LikelihoodWeighting(eqx.Module):
         return noising.alpha(t) ** 2
 
 
-class LossInfo(NamedTuple):
-    """Loss and diffusion time of every function of the batch, shape (b,)."""
-
-    losses: Float[Array, " b"]
-    times: Float[Array, " b"]
-
-
 @renamed_arguments(eps="t_min", average="reduction", context_times="context_noise_levels")
-class DenoisingLoss(eqx.Module):
+class DenoisingLoss(AbstractLoss):
     """Denoising score matching: how times are drawn and errors weighted.
 
     Attributes:

@@ -23,8 +23,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from geomndp._types import Array, Batch, Float, Int, PRNGKeyArray, Scalar
 from geomndp.data import AbstractGenerator
 from geomndp.noising import AbstractNoising
-from geomndp.score import NetworkScore
-from geomndp.train.loss import DenoisingLoss, LossInfo
+from geomndp.train.abstract_loss import AbstractLoss, LossInfo
 
 Tree = TypeVar("Tree")
 AHEAD = 10  # steps whose data are drawn at once: small factorisations fill a GPU only together
@@ -54,7 +53,7 @@ class StepInfo(NamedTuple):
     Attributes:
         loss: Loss of the batch.
         gradient_norm: Euclidean norm of its gradient.
-        time: Diffusion time of the function with the largest loss.
+        time: Diffusion time of the function with the largest loss, NaN where there is none.
     """
 
     loss: Scalar
@@ -66,8 +65,8 @@ class Trainer(eqx.Module):
     """The fixed part of a run.
 
     Attributes:
-        static_score: The score without its parameters.
-        noising: Forward process.
+        static_score: The score, or another law of functions, without its parameters.
+        noising: Forward process of a score; None for what has none.
         generator: Source of training batches.
         loss: Loss of a batch.
         optimiser: An optax transformation of gradients.
@@ -76,17 +75,17 @@ class Trainer(eqx.Module):
         mesh: Devices over which the batch is spread.
     """
 
-    static_score: NetworkScore
-    noising: AbstractNoising
+    static_score: Any
+    noising: AbstractNoising | None
     generator: AbstractGenerator
-    loss: DenoisingLoss
+    loss: AbstractLoss
     optimiser: optax.GradientTransformation = eqx.field(static=True)
     ema_decay: float = eqx.field(static=True)
     unravel: Callable = eqx.field(static=True)
     mesh: Mesh = eqx.field(static=True)
 
-    def score(self, params: Float[Array, " size"]) -> NetworkScore:
-        """The score with given parameters.
+    def score(self, params: Float[Array, " size"]) -> Any:
+        """The score, or what else is trained, with given parameters.
 
         Args:
             params: Parameter vector.

@@ -97,6 +97,29 @@ class AbstractNeuralProcess(AbstractProcess):
         law = self.predict(xc, yc, context_mask, x, mask, key=key)
         return -law.log_prob(y, mask) / jnp.maximum(jnp.sum(mask), 1.0)
 
+    def function_loss(
+        self,
+        x: Inputs,
+        y: Outputs,
+        context: Float[Array, " n"],
+        targets: Float[Array, " n"],
+        *,
+        key: PRNGKeyArray,
+    ) -> Scalar:
+        """Loss of one function whose points are marked as context or targets.
+
+        Args:
+            x: Inputs, shape (n, d).
+            y: Values, shape (n, p).
+            context: 1 for context points, shape (n,).
+            targets: 1 for targets, shape (n,); padding is neither.
+            key: Random key.
+
+        Returns:
+            That of `training_loss`.
+        """
+        return self.training_loss(x, y, context, x, y, targets, key=key)
+
     def condition(
         self, x: Inputs, y: Outputs, noise: Any = 0.0, mask: Mask | None = None
     ) -> NeuralPredictive:
