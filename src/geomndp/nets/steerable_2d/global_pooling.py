@@ -7,8 +7,8 @@ $(S_h f)_i = \sum_j w_{ij} f_j / \sum_j w_{ij}, \quad w_{ij} = e^{-|x_i - x_j|^2
 The weights are invariant scalars that depend on the inputs alone, so that vectors and tensors
 transform as they should, functions at common inputs share them, and what is left to do is one
 matrix product. An average does not say how many points it has seen: `DensityEmbedding` tells it
-where points are irregular. Layers of neighbours before and after make derivatives of it: $\nabla S\,
-\nabla\cdot y$ is the long-range part of a gradient field's law.
+where points are irregular. Layers of neighbours before and after make derivatives of it:
+$\nabla S\, \nabla\cdot y$ is the long-range part of a gradient field's law.
 """
 
 from __future__ import annotations
