@@ -10,9 +10,9 @@ import jax
 import jax.random as jr
 
 from geomndp._types import PRNGKeyArray
-from geomndp.nets.base import AbstractNet, NetConfig
+from geomndp.nets.configured import Configured, NetConfig
 
-Net = TypeVar("Net", bound=AbstractNet)
+Net = TypeVar("Net", bound=Configured)
 
 
 def _remake(net: Net, config: NetConfig, *, key: PRNGKeyArray) -> Net:

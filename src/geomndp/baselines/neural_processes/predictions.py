@@ -167,7 +167,7 @@ class GaussianMixture(AbstractPrediction):
 
     def log_prob(self, y, mask=None):
         each = jax.vmap(lambda m, s: FactorisedGaussian(m, s).log_prob(y, mask))
-        return _log_mean_exp(each(self.locations, self.scales))
+        return log_mean_exp(each(self.locations, self.scales))
 
     def sample(self, *, key, num_samples):
         choice_key, noise_key = jr.split(key)
@@ -177,7 +177,7 @@ class GaussianMixture(AbstractPrediction):
 
     def marginal_log_prob(self, y):
         each = jax.vmap(lambda m, s: FactorisedGaussian(m, s).marginal_log_prob(y))
-        return _log_mean_exp(each(self.locations, self.scales))
+        return log_mean_exp(each(self.locations, self.scales))
 
     def marginals(self):
         pairs = zip(self.locations, self.scales, strict=True)
@@ -187,7 +187,8 @@ class GaussianMixture(AbstractPrediction):
         return MixtureMarginals(members, log_weights)
 
 
-def _log_mean_exp(values: Float[Array, "k *m"]) -> Float[Array, "*m"]:
+def log_mean_exp(values: Float[Array, "k *m"]) -> Float[Array, "*m"]:
+    """Logarithm of the mean of exponentials over the first axis."""
     return jax.scipy.special.logsumexp(values, axis=0) - math.log(len(values))
 
 
@@ -197,4 +198,5 @@ __all__ = [
     "GaussianMixture",
     "JointGaussian",
     "gaussian_head",
+    "log_mean_exp",
 ]

@@ -91,6 +91,14 @@ def grid_over(
     return Grid(jax.lax.stop_gradient(centre), spacing, size)
 
 
+def where_covered(
+    values: Array, grid: Grid, *point_sets: tuple[Float[Array, "_ d"], Float[Array, " _"] | None]
+) -> Array:
+    """Values, NaN unless all real points lie in the grid: never a silent cut."""
+    covered = jnp.all(jnp.stack([grid.covers(x, mask) for x, mask in point_sets]))
+    return jnp.where(covered, values, jnp.nan)
+
+
 class SetConv(eqx.Module):
     r"""Gaussian set convolution with one lengthscale for all channels.
 
@@ -170,4 +178,4 @@ class SetConv(eqx.Module):
         return list(jnp.exp(-0.5 * scaled**2))
 
 
-__all__ = ["DENSITY_FLOOR", "Grid", "SetConv", "grid_over"]
+__all__ = ["DENSITY_FLOOR", "Grid", "SetConv", "grid_over", "where_covered"]
