@@ -1,6 +1,5 @@
 """Convolutional neural processes with random parameters: what holds whatever was learnt."""
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -16,10 +15,11 @@ from geomndp.nets.changed_config import with_config
 
 from .checks import (
     check_all,
-    check_jit_and_vmap,
     check_no_context,
     check_padding,
     check_permutations,
+    check_vmap,
+    predict,
     problem,
     summaries,
     with_random_parameters,
@@ -71,7 +71,7 @@ def test_law_is_a_density_that_order_and_padding_leave_alone(name):
 @pytest.mark.slow
 def test_weighted_densities_are_left_alone_too_and_integrate_to_one_with_many_samples():
     process, key = PROCESSES["convnp-elbo"], jr.key(3)
-    for check in (check_permutations, check_padding, check_no_context, check_jit_and_vmap):
+    for check in (check_permutations, check_padding, check_no_context, check_vmap):
         check(process, key=key)
     exact = with_config(process, prediction_samples=400)
     context, targets, y = problem(exact)
@@ -145,7 +145,7 @@ def test_a_target_does_not_depend_on_where_the_others_are(name):
 def test_covariance_is_positive_definite_at_coincident_targets(name):
     process = PROCESSES[name]
     context, (x, mask), _ = problem(process)
-    law = eqx.filter_jit(process.predict)(*context, jnp.zeros_like(x), mask)
+    law = predict(process, context, (jnp.zeros_like(x), mask))
     assert np.min(np.linalg.eigvalsh(law.covariance)) >= process.config.min_std**2
     # All but the noise is shared.
     n, p = x.shape[0], process.dim
