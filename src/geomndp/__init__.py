@@ -8,9 +8,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ._deprecated import deprecated_names
-from ._threads import use_enough_threads
+from ._threads import use_one_lapack_thread
 
-use_enough_threads()
+use_one_lapack_thread()
 
 __version__ = "0.1.0"
 

@@ -11,7 +11,7 @@ from jax.flatten_util import ravel_pytree
 
 from geomndp._deprecated import deprecated_names
 from geomndp._types import Array, Float, Outputs, Scalar
-from geomndp.linalg import gaussian_kl, solve_lower
+from geomndp.linalg import cholesky, gaussian_kl, solve_lower
 from geomndp.samplers import AbstractProgramSampler, AbstractSampler, Problem, Program
 from geomndp.samplers.program import Noise, Shapes, shape_of
 
@@ -142,7 +142,7 @@ def whiten(law: MeanAndCovariance, samples: Float[Array, "s k"]) -> Float[Array,
         Whitened samples (s, k).
     """
     mean, covariance = law
-    factor = jnp.linalg.cholesky(covariance)
+    factor = cholesky(covariance)
     return solve_lower(factor, (samples - mean[None]).T).T
 
 

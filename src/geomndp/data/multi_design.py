@@ -19,6 +19,7 @@ from geomndp.data.context_sampling import ContextSampler, random_mask
 from geomndp.data.generators import AbstractGenerator, Batching, common_inputs_batch
 from geomndp.data.grids import CholeskyGenerator, noisy_covariance, white_noise
 from geomndp.gp import GP
+from geomndp.linalg import cholesky
 
 
 def stacked_generators(gp: GP, sets: list[np.ndarray], dtype=None) -> CholeskyGenerator:
@@ -37,7 +38,7 @@ def stacked_generators(gp: GP, sets: list[np.ndarray], dtype=None) -> CholeskyGe
     dtype = jnp.dtype(dtype or jnp.result_type(float))
     with jax.enable_x64(True):
         matrices = (noisy_covariance(gp, jnp.asarray(x, jnp.float64)) for x in sets)
-        factors = [jnp.linalg.cholesky(matrix).astype(dtype) for matrix in matrices]
+        factors = [cholesky(matrix).astype(dtype) for matrix in matrices]
     first = CholeskyGenerator(gp, sets[0][:1], dtype)
     grids = jnp.asarray(np.stack(sets), dtype)
     where = lambda stacked: (stacked.grid, stacked.factor)  # noqa: E731

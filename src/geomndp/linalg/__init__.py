@@ -19,9 +19,10 @@ from geomndp.linalg.diagonal import (
     safe_sqrt,
     zero_masked,
 )
-from geomndp.linalg.gaussian import Conditioning, gaussian_kl, solve_lower
+from geomndp.linalg.factors import cholesky, cholesky_solve, solve_lower
+from geomndp.linalg.gaussian import Conditioning, gaussian_kl
 from geomndp.linalg.gram import AbstractGram, per_output
-from geomndp.linalg.matrix import MatrixGram, apply, cholesky, jitter, matmul, variances
+from geomndp.linalg.matrix import MatrixGram, apply, jitter, matmul, variances
 
 __all__ = [
     "LOG_2PI",
@@ -31,6 +32,7 @@ __all__ = [
     "MatrixGram",
     "apply",
     "cholesky",
+    "cholesky_solve",
     "columns",
     "gaussian_kl",
     "jitter",

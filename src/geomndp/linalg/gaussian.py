@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from geomndp.linalg.factors import cholesky, cholesky_solve, solve_lower
 from geomndp.linalg.matrix import matmul
 
 GaussianMoments = tuple[Any, Any]
@@ -17,21 +18,6 @@ GaussianMoments = tuple[Any, Any]
 
 def _namespace(*arrays: Any) -> Any:
     return jnp if any(isinstance(array, jax.Array) for array in arrays) else np
-
-
-def solve_lower(factor: Any, values: Any, *, transposed: bool = False) -> Any:
-    """Apply the inverse of a lower triangular matrix, or that of its transpose.
-
-    Args:
-        factor: Lower triangular, shape (n, n).
-        values: Shape (n,) or (n, k).
-        transposed: Whether to solve with the transpose.
-    """
-    if _namespace(factor, values) is jnp:
-        from jax.scipy.linalg import solve_triangular
-    else:
-        from scipy.linalg import solve_triangular
-    return solve_triangular(factor, values, lower=True, trans=int(transposed))
 
 
 class Conditioning(NamedTuple):
@@ -52,8 +38,7 @@ class Conditioning(NamedTuple):
 
     def mean(self, observed: Any) -> Any:
         """Mean (m, k) of the further values, for every column (c, k) of observed ones."""
-        weights = solve_lower(self.factor, self.whiten(observed), transposed=True)
-        return matmul(self.cross.T, weights)
+        return matmul(self.cross.T, cholesky_solve(self.factor, observed))
 
     def half(self) -> Any:
         """H, shape (c, m)."""
@@ -77,7 +62,8 @@ def gaussian_kl(first: GaussianMoments, second: GaussianMoments) -> Any:
     """
     (mean0, cov0), (mean1, cov1) = first, second
     xp = _namespace(mean0, cov0, mean1, cov1)
-    factor0, factor1 = xp.linalg.cholesky(cov0), xp.linalg.cholesky(cov1)
+    factor_of = cholesky if xp is jnp else np.linalg.cholesky
+    factor0, factor1 = factor_of(cov0), factor_of(cov1)
     ratio, shift = solve_lower(factor1, factor0), solve_lower(factor1, mean1 - mean0)
     logdets = xp.sum(xp.log(xp.diag(factor1))) - xp.sum(xp.log(xp.diag(factor0)))
     return 0.5 * (xp.sum(ratio**2) + xp.sum(shift**2) - len(mean0)) + logdets

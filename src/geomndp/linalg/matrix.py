@@ -1,18 +1,16 @@
 """Dense Gram operators, one n x n matrix for all outputs where these are independent copies."""
 
 import dataclasses
-import functools
-from contextlib import nullcontext
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jax.scipy.linalg import cho_solve, solve_triangular
 from jaxtyping import Array, Float
 
 from geomndp._types import Outputs, PerPoint, Scalar
 from geomndp.linalg.diagonal import DiagonalGram, columns, gaussian_log_density, zero_masked
+from geomndp.linalg.factors import cholesky, cholesky_solve, solve_lower
 from geomndp.linalg.gram import AbstractGram, per_output
 
 
@@ -42,53 +40,6 @@ def jitter(dtype: jnp.dtype, n: int | Scalar) -> float | Scalar:
     """
     least, rounding = 1e-10 if dtype == jnp.float64 else 1e-6, float(jnp.finfo(dtype).eps) / 4
     return max(least, n * rounding) if isinstance(n, int) else jnp.maximum(least, n * rounding)
-
-
-@jax.custom_batching.custom_vmap
-def _factor(matrix: Array) -> Array:
-    """Cholesky factor of one symmetric matrix."""
-    return jax.lax.linalg.cholesky(matrix, symmetrize_input=False)
-
-
-@_factor.def_vmap
-def _factors(axis_size: int, in_batched: list[bool], matrices: Array) -> tuple[Array, bool]:
-    """Factors of several matrices, on a CPU one after the other.
-
-    Two batches at the same time would wait for each other where XLA has two threads: each holds one
-    and waits for another (jaxlib 0.11), and the process sleeps for ever.
-    """
-    if not in_batched[0]:
-        return _factor(matrices), False
-    at_once = functools.partial(jax.lax.linalg.cholesky, symmetrize_input=False)
-    # `vmap` traces float64 of a 32-bit program outside of `jax.enable_x64`.
-    with jax.enable_x64(True) if matrices.dtype == jnp.float64 else nullcontext():
-        found = jax.lax.platform_dependent(
-            matrices, cpu=lambda m: jax.lax.map(_factor, m), default=at_once
-        )
-    return found, True
-
-
-@jax.custom_jvp
-def _cholesky(matrix: Array) -> Array:
-    return _factor(matrix)
-
-
-@_cholesky.defjvp
-def _cholesky_jvp(primals, tangents):
-    factor, moved = _cholesky(*primals), tangents[0]
-    half = solve_triangular(factor, moved, lower=True)
-    inner = jnp.tril(solve_triangular(factor, half.T, lower=True).T)
-    inner = inner - 0.5 * jnp.diag(jnp.diag(inner))
-    return factor, jax.lax.dot(factor, inner, precision="highest")
-
-
-def cholesky(matrix: Float[Array, "m m"]) -> Float[Array, "m m"]:
-    r"""Lower factor L with $L L^T = (A + A^T) / 2$; NaN where that is not positive definite.
-
-    Args:
-        matrix: A, shape (m, m).
-    """
-    return _cholesky(0.5 * (matrix + matrix.T))
 
 
 def apply(matrix: Float[Array, "a b"], v: Float[Array, "m p"]) -> Float[Array, "n p"]:
@@ -171,7 +122,7 @@ class MatrixGram(AbstractGram):
         return apply(self.cholesky(), v)
 
     def solve(self, v):
-        return cho_solve((self.cholesky(), True), self._columns(v)).reshape(v.shape)
+        return cholesky_solve(self.cholesky(), self._columns(v)).reshape(v.shape)
 
     def _columns(self, v: Outputs) -> Float[Array, "m c"]:
         return v if self.shared else v.reshape(-1, 1)
@@ -186,7 +137,7 @@ class MatrixGram(AbstractGram):
     def log_density(self, v, mask=None):
         gram, v = self.masked(mask), zero_masked(v, mask)
         factor = gram.cholesky()
-        white = solve_triangular(factor, gram._columns(v), lower=True)
+        white = solve_lower(factor, gram._columns(v))
         logdet = 2 * gram._copies * jnp.sum(jnp.log(jnp.diag(factor)))
         return gaussian_log_density(jnp.sum(white**2), logdet, v, mask)
 

@@ -15,11 +15,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.linalg import solve
 
 from geomndp import _validation
 from geomndp._types import Array, Float
-from geomndp.linalg import per_point
+from geomndp.linalg import cholesky, cholesky_solve, per_point
 from geomndp.score.base import AbstractScore
 
 
@@ -83,7 +82,7 @@ class GridGaussianScore(AbstractScore):
         inner = jnp.matmul(basis * variances[None, :], basis.T, precision="highest") / scale
         inner = inner + jnp.diag(jnp.where(real, 0.0, 1.0).astype(inner.dtype))
         misfit = jnp.where(real[:, None], residual[index] / a, 0.0)  # y_c - mu_c
-        weights = solve(inner, misfit, assume_a="pos") / scale
+        weights = cholesky_solve(cholesky(inner), misfit) / scale
         return jnp.matmul(
             self.vectors,
             variances[:, None] * jnp.matmul(basis.T, weights, precision="highest"),

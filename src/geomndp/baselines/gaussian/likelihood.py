@@ -12,11 +12,10 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.linalg import solve_triangular
 
 from geomndp._types import Array
 from geomndp.kernels import Matern12, Matern32, Matern52, SquaredExponential
-from geomndp.linalg import LOG_2PI, cholesky, matmul, safe_sqrt
+from geomndp.linalg import LOG_2PI, cholesky, matmul, safe_sqrt, solve_lower
 
 KERNELS = (SquaredExponential, Matern12, Matern32, Matern52)
 """Stationary kernels by their number in the program."""
@@ -104,7 +103,7 @@ def _log_density(matrix: Array, root: Array, count: Array) -> Array:
 
 def _forward(matrix, root, count):
     factor = cholesky(matrix)
-    inverse = solve_triangular(factor, jnp.eye(len(matrix), dtype=matrix.dtype), lower=True)
+    inverse = solve_lower(factor, jnp.eye(len(matrix), dtype=matrix.dtype))
     white = matmul(inverse, root)
     value = -0.5 * jnp.sum(white**2) - count * jnp.sum(jnp.log(jnp.diagonal(factor)))
     return value, (inverse, white, count)
