@@ -59,6 +59,11 @@ def test_other_columns_units_and_laws_are_refused(model, table):
     exact = gn.Model(model.noising, gn.score.GaussianScore(gn.gp.GP(gn.kernels.White())))
     with pytest.raises(ValueError, match="expected a network to train, got a GaussianScore"):
         fine_tuning_plan(exact.with_variables("hour", "temp"), table, function="day")
+    process = gn.ProcessModel(gn.gp.GP(gn.kernels.Matern32(1.0))).with_variables("hour", "temp")
+    with pytest.raises(ValueError, match="expected a network to train, got a ProcessModel; fit a"):
+        gn.fit(process, table, function="day", steps=1, key=0)
+    with pytest.raises(ValueError, match="expected a NetworkScore to train, got a ProcessModel"):
+        gn.fit(process, steps=1, key=0)
     named = model.with_variables("hour", "temp", units={"temp": "K"})
     table.attrs["units"] = {"temp": "m"}
     with pytest.raises(ValueError, match="temp"):

@@ -22,6 +22,16 @@ def test_bars_are_the_gains_of_the_first():
     assert_allclose(heights, [1, 1, 1, 2, 2, 2])
     assert [text.get_text() for text in left.get_xticklabels()] == ["a", "b", "all"]
     assert [text.get_text() for text in right.get_legend().get_texts()] == list(every)
+    assert left.get_ylabel() == "gain of ours, nats per target value"
+    plt.close(left.figure)
+
+
+def test_nats_of_tracks_are_per_point():
+    tracks = {name: metrics(shift) for name, shift in {"ours": 0.0, "GP": -1.0}.items()}
+    for each in tracks.values():
+        each.values["error_km"] = np.ones(4)
+    left, _ = task_comparison(tracks)
+    assert left.get_ylabel() == "gain of ours, nats per target point"
     plt.close(left.figure)
 
 

@@ -13,6 +13,7 @@ from geomndp.auto.plan import TrainingPlan
 from geomndp.data import Normaliser
 from geomndp.evaluate.table_tasks import FunctionRows, read_function_rows
 from geomndp.model import Model
+from geomndp.model.base import AbstractModel
 from geomndp.nets import Steerable2, Steerable3
 from geomndp.score import NetworkScore
 from geomndp.tables import Functions, Variables
@@ -23,13 +24,14 @@ SLOWER = 3.0
 
 
 def fine_tuning_plan(
-    model: Model, table: Any, *, function: str | None = None, batch_size: int = 64
+    model: AbstractModel, table: Any, *, function: str | None = None, batch_size: int = 64
 ) -> TrainingPlan:
     """Plan to train a model further on the functions of a table.
 
     Args:
         model: A trained model with names of its inputs and outputs; its normaliser is kept, so
-            that its parameters keep their meaning.
+            that its parameters keep their meaning. Laws without one network (Gaussian ones,
+            mixtures) are refused.
         table: A DataFrame with a column, or a Dataset with a dimension, that names functions, and
             the model's columns. Rows that lack an output are left out.
         function: Name of that column or dimension; "function" by default.
@@ -48,8 +50,12 @@ def fine_tuning_plan(
         raise ValueError(
             "expected a model that names its inputs and outputs, got none; see with_variables"
         )
-    if not isinstance(model.score, NetworkScore):
-        raise ValueError(f"expected a network to train, got a {type(model.score).__name__}")
+    if not isinstance(model, Model) or not isinstance(model.score, NetworkScore):
+        law = model.score if isinstance(model, Model) else model
+        raise ValueError(
+            f"expected a network to train, got a {type(law).__name__}; fit a plan of gn.build to "
+            "all functions, old and new, instead"
+        )
     rows = read_function_rows(table, model.variables, function or "function")
     functions = _padded(rows, model.variables)
     units = model.normaliser or Normaliser()

@@ -20,6 +20,7 @@ from geomndp._validation import as_key
 from geomndp.auto.plan import DEFAULT_MINUTES, TrainingPlan
 from geomndp.data import ResampledGenerator
 from geomndp.model import Model, with_support
+from geomndp.model.base import AbstractModel
 from geomndp.model.inputs import Seed
 from geomndp.model.model import in_full_precision
 from geomndp.model.training_functions import functions_in_units
@@ -29,7 +30,7 @@ from geomndp.train import DenoisingLoss, History, fit_score
 
 
 def fit(
-    model: Model | TrainingPlan,
+    model: AbstractModel | TrainingPlan,
     data: Any = None,
     *,
     steps: int | None = None,
@@ -73,7 +74,7 @@ def fit(
     Example:
         `model, report = gn.fit(plan, minutes=3, key=0, directory="run")`
     """
-    if isinstance(model, Model) and is_table(data):
+    if isinstance(model, AbstractModel) and is_table(data):
         from geomndp.auto.fine_tuning import fine_tuning_plan
 
         model, data = fine_tuning_plan(model, data, function=options.pop("function", None)), None
@@ -93,6 +94,8 @@ def fit(
         options = {**model.options(steps), **translate("geomndp.train.fit.fit_score", options)}
         loss = model.loss if loss is None else loss
         model, data = model.model, model.data if data is None else data
+    if not isinstance(model, Model):
+        raise ValueError(f"expected a NetworkScore to train, got a {type(model).__name__}")
     common = {"loss": loss, "directory": directory, "notes": notes}
     return _train(model, data, steps=_checked(steps, minutes), key=key, **common, **options)
 

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 def task_comparison(
     metrics: Mapping[str, TaskMetrics], *, title: str = "", axes: Any = None
 ) -> tuple[Axes, Axes]:
-    """Draw paired gains in joint nats per target value, and the coverage of central intervals.
+    """Draw paired gains in joint nats, and the coverage of central intervals.
+
+    Nats are per target value, of tracks per target point.
 
     Args:
         metrics: Metrics by name of the process, of the same tasks (`gn.evaluate.on_tasks`); gains
@@ -44,12 +46,14 @@ def task_comparison(
     left.axhline(0.0, color=BLACK, lw=1.0)
     kinds = [d.kind for d in next(iter(gains.values()))]
     left.set_xticks(np.arange(len(kinds)), kinds)
-    left.set(title=title, ylabel=f"gain of {first}, nats per target value")
-    left.legend(title="over")
+    unit = "point" if "error_km" in reference.values else "value"
+    left.set(title=title, ylabel=f"gain of {first}, nats per target {unit}")
+    left.margins(y=0.25)
+    left.legend(title="over", loc="upper center", ncols=len(others), fontsize="small")
     for name, each in metrics.items():
         coverage(each.pit[np.isfinite(each.pit)], label=name, ax=right)
         right.get_lines()[-2].set_color(f"C{len(right.get_lines()) // 2 - 1}")
-    right.legend()
+    right.legend(fontsize="small")
     return left, right
 
 
