@@ -129,6 +129,7 @@ def test_known_noise_reaches_the_loss(stations):
     spread = stations.temp.var(ddof=0) - stations.variance.mean()
     assert_allclose(scale, np.sqrt(spread), rtol=1e-6)
     assert "clean functions" in str(plan)
+    assert dict(plan.description)["fit"].startswith("needs steps=...")
     with pytest.raises(ValueError, match="for values with known noise"):
         gn.fit(plan, key=0)
     model = fitted(plan)

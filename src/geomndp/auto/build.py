@@ -137,7 +137,10 @@ def build(
     if labels is not None and len(labels) != len(functions.x):
         raise ValueError(f"expected {len(functions.x)} groups, one per function, got {len(labels)}")
     loss = default_loss(codomain)
-    words += (("fit", estimate(net, data, len(functions.x), labels is not None, ordered)),)
+    line = estimate(net, data, len(functions.x), labels is not None, ordered)
+    if functions.noise is not None:
+        line = "needs steps=...: noisy values cannot compare models of the clean functions"
+    words += (("fit", line),)
     return TrainingPlan(model, data, loss, peak, words, functions, labels, ordered, not options)
 
 
