@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import jax.random as jr
 
 from geomndp._types import Array
+from geomndp.baselines.neural_processes.base import NeuralPredictive
 from geomndp.evaluate.padded_tasks import PaddedTasks
 from geomndp.evaluate.resumable import AbstractMeasurement
 from geomndp.evaluate.value_metrics import draw, value_metrics
@@ -92,6 +93,8 @@ class TaskMeasurement(AbstractMeasurement):
         single = self.separate_values or p == 1
         if law.exact_marginals and single:
             return {"marginal": law.marginals(task.x).log_prob(task.y)}
+        if isinstance(law, NeuralPredictive):  # one evaluation for all rows
+            return {"marginal": law.marginal_log_prob(task.x, task.y, key=key)[:, None]}
         options = self.options(law)
         if "flow" in options:  # a few values: as cheap as probes
             options["flow"] = dataclasses.replace(options["flow"], divergence=Exact())

@@ -23,6 +23,7 @@ EXPERIMENTS: dict[str, str] = {
     "regression1d": "geomndp.experiments.regression1d.experiment",
     "vector-fields": "geomndp.experiments.vector_fields.experiment",
     "cyclones": "geomndp.experiments.cyclones.experiment",
+    "neural-processes": "geomndp.experiments.neural_processes.experiment",
     "own-data": "geomndp.experiments.own_data.experiment",
 }
 """Name -> module whose `EXPERIMENT` it is."""

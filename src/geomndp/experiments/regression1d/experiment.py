@@ -1,7 +1,8 @@
 """The 1D regression experiment: its models, and where its parts are. No JAX.
 
 `regression1d/se` is the translation-invariant model of the suite `paper`, `regression1d/se-ndp` the
-same without symmetry (NDP*), `regression1d-gnp2020/se` that of the suite `gnp2020`.
+same without symmetry (NDP*), `regression1d-gnp2020/se` and `regression1d-np2023/sawtooth` those of
+the suites `gnp2020` and `np2023`.
 """
 
 from __future__ import annotations
@@ -30,11 +31,14 @@ def _models() -> Iterator[tuple[str, RegressionSpec]]:
         yield f"regression1d/{dataset}-ndp", RegressionSpec("paper", dataset, False)
     for dataset in DATASETS:
         yield f"regression1d-gnp2020/{dataset}", RegressionSpec("gnp2020", dataset, True)
+    for dataset in ("sawtooth", "mixture"):  # the others differ from `gnp2020` in noise alone
+        yield f"regression1d-np2023/{dataset}", RegressionSpec("np2023", dataset, True)
 
 
 MODELS = dict(_models())
 NAMES = {spec: name for name, spec in MODELS.items()}
-SUITES = tuple(dict.fromkeys(spec.suite for spec in NAMES))
+SUITES = ("paper", "gnp2020")
+"""Suites with a table of their own; `np2023` stands in that of the neural processes."""
 
 
 EXPERIMENT = Experiment.in_folder_of(

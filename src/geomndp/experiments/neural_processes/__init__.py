@@ -1,0 +1,1 @@
+"""Neural processes beside diffusion models: the same functions, joint and marginal likelihoods."""
