@@ -166,13 +166,34 @@ def test_inputs_that_leave_the_grid_give_nan_until_there_is_room(name):
 
 
 @pytest.mark.parametrize("kind", [ConvCNP, ConvGNP, FullConvGNP, ConvNP])
-def test_a_process_for_data_has_room_for_its_inputs_whatever_their_units(kind):
-    options = {"num_layers": 2, "width": 4}
-    process = kind.for_data(1, 1, ((100.0, 300.0),), key=jr.key(0), **options)
-    assert process.config.extent == 400.0
-    assert process.config.points_per_unit == 256 / 200
-    with pytest.raises(ValueError, match="input_dim"):
+def test_a_process_for_data_is_the_same_in_any_units(kind):
+    options = {"num_layers": 2, "width": 4, "key": jr.key(0)}
+    large = kind.for_data(1, 1, ((100.0, 300.0),), **options)
+    small = kind.for_data(1, 1, ((0.1, 0.3),), **options)
+    sizes = [p.config.grid_size(p.features.network) for p in (large, small)]
+    assert sizes[0] == sizes[1] > 128
+    assert large.config.extent == 200.0
+    if kind is FullConvGNP:
+        sizes = [p.kernel.config.grid_size(p.kernel.network) for p in (large, small)]
+        assert sizes[0] == sizes[1] < 64
+
+
+@pytest.mark.parametrize("kind", [ConvCNP, ConvGNP, FullConvGNP, ConvNP])
+def test_more_inputs_than_a_grid_has_axes_are_refused(kind):
+    with pytest.raises(ValueError, match="expected input_dim to be one of 1, 2, got 3"):
         kind.for_data(3, 1, ((0.0, 1.0),) * 3, key=jr.key(0))
+
+
+def test_a_grid_of_too_many_cells_is_refused():
+    process = PROCESSES["convcnp-plane"]
+    with pytest.raises(ValueError, match="expected inputs that range over at most 1024, got 1e"):
+        process.with_room(jnp.asarray([[0.0, 0.0], [0.0, 1e4]]))
+
+
+def test_a_fixed_standard_deviation_is_that_of_every_component():
+    process = with_config(PROCESSES["convnp"], fixed_std=0.01)
+    context, targets, _ = problem(process)
+    assert_allclose(predict(process, context, targets, jr.key(0)).scales, 0.01)
 
 
 def test_the_kernel_of_a_product_grid_needs_one_input():

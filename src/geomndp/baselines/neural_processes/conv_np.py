@@ -48,12 +48,16 @@ class ConvNPConfig(ConvConfig):
         objective: What is maximised, "likelihood" (the logarithm of the mean density over samples
             of the latent variable given the context) or "elbo" (the evidence lower bound, with the
             latent variable given context and targets).
+        fixed_std: Standard deviation of every value given the latent variable, in place of a
+            learnt one. The authors begin with 0.01, so that the latent variable is used;
+            `nets.changed_config.with_config(process, fixed_std=None)` ends that.
         training_samples: Samples of the latent variable per function in training.
         prediction_samples: Samples of a prediction.
     """
 
     latent_channels: int = 16
     objective: str = "likelihood"
+    fixed_std: float | None = None
     training_samples: int = 20
     prediction_samples: int = 128
 
@@ -61,6 +65,8 @@ class ConvNPConfig(ConvConfig):
         super().__post_init__()
         _validation.one_of("objective", self.objective, OBJECTIVES)
         _validation.at_least(1, latent_channels=self.latent_channels)
+        if self.fixed_std is not None:
+            _validation.positive(fixed_std=self.fixed_std)
         numbers = {n: getattr(self, n) for n in ("training_samples", "prediction_samples")}
         _validation.at_least(1, **numbers)
 
@@ -110,7 +116,10 @@ class ConvNP(AbstractConvProcess[ConvNPConfig], tag="process/conv-np"):
         """Law of the values at inputs (n, d) given the latent variable."""
         dtype = self.config.compute_dtype or z.dtype
         h = self.network(z.astype(dtype)).astype(z.dtype)
-        return gaussian_head(self.features.decoder.decode(h, grid, x), self.config.min_std)
+        law = gaussian_head(self.features.decoder.decode(h, grid, x), self.config.min_std)
+        if self.config.fixed_std is None:
+            return law
+        return FactorisedGaussian(law.location, jnp.full_like(law.scale, self.config.fixed_std))
 
     def predict(self, xc, yc, context_mask, x, mask, *, key=None):
         if key is None:

@@ -28,6 +28,8 @@ from geomndp.baselines.neural_processes.set_conv import (
 )
 
 MOST_KERNEL_FIELD = 8.0
+KERNEL_CELLS, KERNEL_MARGIN, KERNEL_FIELD = 40, 0.125, 0.5
+"""For data of any units: cells over the widest range of the inputs, and shares of that range."""
 INITIAL_SCALE = 0.1
 """Of the kernel's root, so that untrained targets depend on each other weakly."""
 
@@ -148,6 +150,14 @@ class FullConvGNP(AbstractConvProcess[FullConvGNPConfig], tag="process/full-conv
         mean_key, kernel_key = jr.split(key)
         self.features = ConvFeatures(c, 2 * c.output_dim, key=mean_key)
         self.kernel = ProductKernel(c.kernel_config(), key=kernel_key)
+
+    @classmethod
+    def sizes_for(cls, input_dim: int, widest: float) -> dict[str, Any]:
+        return super().sizes_for(input_dim, widest) | {
+            "kernel_points_per_unit": KERNEL_CELLS / widest,
+            "kernel_margin": KERNEL_MARGIN * widest,
+            "kernel_receptive_field": KERNEL_FIELD * widest,
+        }
 
     def predict(self, xc, yc, context_mask, x, mask, *, key=None):
         location, noise = jnp.split(self.features(xc, yc, context_mask, x, mask), 2, axis=1)
