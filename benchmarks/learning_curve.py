@@ -12,7 +12,7 @@ held-out functions, of the kinds that the set has, with a standard error over fu
 Every (set, n) is a unit of work with a file of its own: one that is there is not computed again, a
 fit that was stopped resumes, one that fails prints why and leaves the others alone, and `--part
 2/7` takes every seventh unit, so that processes share the work. `--merge` writes
-benchmarks/learning_curve.json, from which the figure is drawn.
+benchmarks/results/learning_curve.json, from which the figure is drawn; `make tables` its table.
 """
 
 import argparse
@@ -38,7 +38,8 @@ from geomndp.experiments.own_data.data_sets import FUNCTION, FunctionSet, find_f
 from geomndp.tables import name_variables
 
 SETS, SIZES = ("dti_cca", "japanese_vowels", "gfs_boxes"), (16, 32, 64, 128, 256)
-STORED = Path(__file__).with_suffix(".json")
+STORED = Path(__file__).parent / "results" / "learning_curve.json"
+TITLE = "Gain over the best simple model by number of training functions"
 SPLIT_SEED, ORDER_SEED, TASK_SEED, FIT_SEED = 1, 2, 3, 0
 MAX_HELD_OUT, MAX_TARGETS = 48, 30
 FLOW = gn.likelihood.Flow(steps=12, divergence=gn.geometry.Hutchinson(8, chunk=8))
@@ -158,7 +159,7 @@ def measure_units(units: list[tuple[FunctionSet, int]], out: Path, minutes: floa
             failed.append(path.stem)
             continue
         write(path, json.dumps(result) + "\n")
-        print(show([result]), flush=True)
+        print(markdown(*cells([result])), flush=True)
     return failed
 
 
@@ -186,15 +187,16 @@ def draw(results: list[dict], path: Path) -> None:
         ax.errorbar(counts, gains[:, 0], 2 * gains[:, 1], fmt="o-", ms=4, capsize=2, label=name)
     ax.axhline(0.0, color="#111111", lw=1.0, ls="--")
     ax.set(xscale="log", xlabel="training functions", ylabel="gain, joint nats per target value")
-    ticks = sorted({result["functions"] for result in results})
+    most = max(result["functions"] for result in results)
+    ticks = [size for size in (*SIZES, 512, 1024) if size < 1.5 * most]
     ax.set_xticks(ticks, [str(tick) for tick in ticks], fontsize=8)
     ax.minorticks_off()
     ax.legend(title="held-out functions of")
     gn.plot.save_figure(figure, path)
 
 
-def show(results: list[dict]) -> str:
-    """The results as a table in markdown."""
+def cells(results: list[dict]) -> tuple[list[str], list[list[str]]]:
+    """Header and rows of the table of results."""
     rows = []
     for result in results:
         best = best_simple(result)
@@ -204,7 +206,16 @@ def show(results: list[dict]) -> str:
             [result["set"], str(result["functions"]), best, f"{gain:+.3f} ± {error:.3f}", weights]
         )
     header = ["set", "training functions", "best simple model", "gain in joint nats", "chosen"]
-    return markdown(header, rows)
+    return header, rows
+
+
+def merge(folder: Path) -> None:
+    """Write the results of all finished units, with their table."""
+    units = [json.loads(path.read_text()) for path in folder.glob("*.json")]
+    units.sort(key=lambda unit: (unit["set"], unit["functions"]))
+    header, rows = cells(units)
+    table = {"title": TITLE, "header": header, "cells": rows}
+    write(STORED, json.dumps({"units": units, "table": table}, indent=1) + "\n")
 
 
 def main() -> None:
@@ -220,9 +231,7 @@ def main() -> None:
     parser.add_argument("--figure", type=Path, default=None)
     options = parser.parse_args()
     if options.merge:
-        units = [json.loads(path.read_text()) for path in options.out.glob("*.json")]
-        units.sort(key=lambda unit: (unit["set"], unit["functions"]))
-        write(STORED, json.dumps(units, indent=1) + "\n")
+        merge(options.out)
     elif options.out is not None:
         folder = find_folder(options.data)
         sets = {name: read_set(folder, name) for name in options.sets}
@@ -230,8 +239,8 @@ def main() -> None:
         units = [(each, n) for each in sets.values() for n in sizes_of(each, options.sizes)]
         failed = measure_units(units[part::parts], options.out, options.minutes)
         sys.exit(f"failed: {', '.join(failed)}" if failed else 0)
-    results = json.loads(STORED.read_text())
-    print(show(results))
+    results = json.loads(STORED.read_text())["units"]
+    print(markdown(*cells(results)))
     if options.figure is not None:
         draw(results, options.figure)
 

@@ -77,3 +77,10 @@ def test_a_unit_that_fails_leaves_the_others_alone(curve, tmp_path, monkeypatch,
     assert json.loads((tmp_path / "sines-8.json").read_text())["functions"] == 8
     assert not (tmp_path / "sines-4.json").exists()
     assert "expected more functions" in capsys.readouterr().err
+    monkeypatch.setattr(curve, "STORED", tmp_path / "stored")
+    curve.merge(tmp_path)
+    stored = json.loads((tmp_path / "stored").read_text())
+    assert [unit["functions"] for unit in stored["units"]] == [2, 8]
+    assert stored["table"]["cells"][0] == ["sines", "2", "GP", "+0.100 ± 0.020", "GP 1.00"]
+    curve.draw(stored["units"], tmp_path / "curve.png")
+    assert (tmp_path / "curve.png").stat().st_size > 0

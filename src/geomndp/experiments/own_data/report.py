@@ -56,7 +56,7 @@ def summary_table(sets: dict[str, dict]) -> Table:
             )
         )
     header = ("set", "training functions", "best simple model", "ours, joint", "published, joint")
-    header += ("gain in joint nats", "gain in CRPS (negative is better)", "cover 90 %")
+    header += ("gain in joint nats", "difference in CRPS (negative is better)", "cover 90 %")
     header += ("s to fit", "s to evaluate", "test runs")
     return Table("Gain over the best simple model, mean over the kinds of tasks", header, rows)
 
