@@ -20,6 +20,7 @@ PACKAGE = Path(__file__).parents[1] / "src" / "geomndp"
 LAYERS = (
     (
         "_deprecated",
+        "_methods",
         "_types",
         "_atomic_io",
         "_safetensors",

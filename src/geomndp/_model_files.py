@@ -14,7 +14,7 @@ measured. A card with a "model" is an alias of that shipped model.
 
 A document names classes by stable tags `role/name`. A tag is not a Python path: a class may move
 and keep its tag, so that files stay readable. Loading looks tags up in a table and never imports
-anything.
+anything but modules of the package that the table names.
 """
 
 from __future__ import annotations
@@ -25,11 +25,13 @@ import os
 import re
 from collections.abc import Callable
 from difflib import get_close_matches
+from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
 
 from geomndp import _atomic_io
+from geomndp._methods import MODULES
 from geomndp._safetensors import parse_json, read_json, read_metadata
 
 VERSION, CARD_VERSION = 3, 2
@@ -219,6 +221,8 @@ def tag_of(cls: type) -> str | None:
 
 def class_of(tag: str) -> type | None:
     """Class under a tag, None if there is none."""
+    if tag not in _CLASSES and tag in MODULES:
+        import_module(MODULES[tag])
     return _CLASSES.get(tag)
 
 

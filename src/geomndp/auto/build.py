@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from geomndp import _validation
 from geomndp._deprecated import renamed_arguments
-from geomndp._types import Batch, PRNGKeyArray
+from geomndp._methods import DIFFUSION, method_names
+from geomndp._types import PRNGKeyArray
 from geomndp._validation import as_key
 from geomndp.auto.data_statistics import density, normaliser
 from geomndp.auto.defaults import (
@@ -23,24 +24,17 @@ from geomndp.auto.defaults import (
     network,
     noising_and_score,
 )
+from geomndp.auto.neural_process_plan import process_plan
 from geomndp.auto.plan import TrainingPlan
 from geomndp.auto.summary import choices, estimate
-from geomndp.auto.world import noise_in_model_units, periods_of
-from geomndp.data import (
-    AbstractGenerator,
-    ContextSampler,
-    FixedInputsGenerator,
-    Normaliser,
-    ResampledGenerator,
-)
+from geomndp.auto.training_stream import training_stream
+from geomndp.auto.world import periods_of
 from geomndp.equivariance import FieldType
 from geomndp.model import Model
 from geomndp.model.inputs import Seed
 from geomndp.nets import AbstractNet
 from geomndp.tables import CODOMAINS, Functions, read_functions, read_groups
 from geomndp.train import default_loss
-
-MAX_POINTS = 256  # points of a function in a batch
 
 
 @renamed_arguments(kinds="representations")
@@ -59,6 +53,7 @@ def build(
     groups: Any = None,
     ordered: bool = False,
     drop_missing: bool = False,
+    method: str = DIFFUSION,
     batch_size: int = 64,
     key: Seed | None = None,
     **options: Any,
@@ -94,6 +89,9 @@ def build(
             the last ones are held out.
         drop_missing: Whether points of which some outputs are missing are left out; otherwise the
             model learns from what is there, and every output is observed apart from the others.
+        method: "geomndp", the diffusion model, or a neural process to compare it with: "convcnp",
+            "te-tnp", ..., or with the prefix "ar-" one whose targets come one after the other
+            (`geomndp list` names all). It is trained by `gn.fit(plan, steps=..., key=...)`.
         batch_size: Functions per training step.
         key: Random key or seed of the network's parameters.
         **options: Options of the network, such as `width`, instead of the chosen ones.
@@ -109,34 +107,55 @@ def build(
     """
     _validation.one_of("symmetry", symmetry, SYMMETRIES)
     _validation.one_of("codomain", codomain, CODOMAINS)
-    labels = None
-    if groups is not None:
-        dataset, labels = read_groups(dataset, groups, function)
-    functions = read_functions(
-        dataset,
-        function=function,
-        inputs=inputs,
-        outputs=outputs,
-        codomain=codomain,
-        elapsed=symmetry != "none",
-        drop_missing=drop_missing,
-        covariates=covariates,
-        noise=noise,
-        numbers=tuple(periodic or ()),
-    )
+    _validation.one_of("method", method, method_names())
+    reading = {"function": function, "inputs": inputs, "outputs": outputs, "codomain": codomain}
+    reading |= {"elapsed": symmetry != "none", "drop_missing": drop_missing}
+    reading |= {"covariates": covariates, "noise": noise, "numbers": tuple(periodic or ())}
+    functions, labels = _functions_and_groups(dataset, groups, reading)
     rigid = field_type_of(functions, symmetry, representations)
     check_order(rigid, inputs, functions)
     periods = periods_of(functions.variables, periodic, rigid is not None)
     seed = as_key(0 if key is None else key)
-    model, net = untrained_model(functions, symmetry, rigid, periods, options, key=seed)
+    given = (symmetry, rigid, periods, options)
+    if method != DIFFUSION:
+        plan = process_plan(functions, method, *given, batch_size=batch_size, key=seed)
+        return dataclasses.replace(plan, groups=labels, ordered=ordered)
+    return _diffusion_plan(functions, labels, ordered, *given, batch_size=batch_size, key=seed)
+
+
+def _functions_and_groups(
+    dataset: Any, groups: Any, reading: dict[str, Any]
+) -> tuple[Functions, tuple[str, ...] | None]:
+    """Functions of a table, and one label for each where groups are named."""
+    labels = None
+    if groups is not None:
+        dataset, labels = read_groups(dataset, groups, reading["function"])
+    functions = read_functions(dataset, **reading)
+    if labels is not None and len(labels) != len(functions.x):
+        raise ValueError(f"expected {len(functions.x)} groups, one per function, got {len(labels)}")
+    return functions, labels
+
+
+def _diffusion_plan(
+    functions: Functions,
+    labels: tuple[str, ...] | None,
+    ordered: bool,
+    symmetry: str,
+    rigid: FieldType | None,
+    periods: tuple[float, ...],
+    options: dict[str, Any],
+    *,
+    batch_size: int,
+    key: PRNGKeyArray,
+) -> TrainingPlan:
+    """Plan for a diffusion model; arguments as those of `build` and `untrained_model`."""
+    model, net = untrained_model(functions, symmetry, rigid, periods, options, key=key)
     units: Any = model.normaliser
     data = training_stream(functions, units, batch_size, rigid is not None)
     peak = PEAKS.get(type(net), 1e-3)
     weights = sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(net, eqx.is_array)))
     words = choices(functions, model, net, data, symmetry, weights, peak)
-    if labels is not None and len(labels) != len(functions.x):
-        raise ValueError(f"expected {len(functions.x)} groups, one per function, got {len(labels)}")
-    loss = default_loss(codomain)
+    loss = default_loss(functions.variables.codomain)
     line = estimate(net, data, len(functions.x), labels is not None, ordered)
     if functions.noise is not None:
         line = "needs steps=...: noisy values cannot compare models of the clean functions"
@@ -173,43 +192,3 @@ def untrained_model(
     net = network(functions, symmetry, rigid, spaced, options, model_periods, key=key)
     noising, score = noising_and_score(net, functions.variables.codomain)
     return Model(noising, score, normaliser=units, variables=functions.variables), net
-
-
-def training_stream(
-    functions: Functions, units: Normaliser, batch_size: int, graph: bool
-) -> AbstractGenerator:
-    """Functions in the model's units, whole and in part, with contexts of all patterns.
-
-    Args:
-        functions: Functions in the data's units.
-        units: The model's units.
-        batch_size: Functions per batch.
-        graph: Whether the network works on a graph of neighbours: it is computed once where all
-            functions are observed at the same locations.
-
-    Returns:
-        Generator of training batches.
-    """
-    # In NumPy's float64, rounded after: hours since 1900 keep their minutes.
-    scaled = units.forward_x(functions.x), units.forward_y(functions.y), functions.mask
-    x, y, mask = (jnp.asarray(v, jnp.result_type(float)) for v in scaled)
-    n = mask.shape[1]
-    variances = noise_in_model_units(functions, units)
-    noise = None if variances is None else jnp.asarray(variances, y.dtype)
-    batch = Batch(x, y, mask, jnp.zeros_like(mask), noise)
-    contexts = ContextSampler(few=int(np.clip(n // 5, 4, 50)))
-    same = functions.mask.all() and np.all(functions.x == functions.x[:1])
-    if graph and same and n > 1 and noise is None:
-        return FixedInputsGenerator(
-            x=batch.x[0], y=batch.y, batch_size=batch_size, contexts=contexts
-        )
-    ahead = 0.25 if functions.variables.num_inputs == 1 else 0.0
-    # The cost of attention grows with the square of the points; a graph needs them all.
-    most = MAX_POINTS if n > MAX_POINTS and not graph else None
-    options = {
-        "contexts": contexts,
-        "thinned_share": 0.5,
-        "forecast_share": ahead,
-        "max_points": most,
-    }
-    return ResampledGenerator(functions=batch, batch_size=batch_size, **options)

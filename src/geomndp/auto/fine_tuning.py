@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from geomndp.auto.build import training_stream
 from geomndp.auto.defaults import PEAKS
 from geomndp.auto.plan import TrainingPlan
+from geomndp.auto.training_stream import training_stream
 from geomndp.data import Normaliser
 from geomndp.evaluate.table_tasks import FunctionRows, read_function_rows
 from geomndp.model import Model

@@ -19,7 +19,7 @@ from geomndp._types import Batch
 from geomndp._validation import as_key
 from geomndp.auto.plan import DEFAULT_MINUTES, TrainingPlan
 from geomndp.data import ResampledGenerator
-from geomndp.model import Model, with_support
+from geomndp.model import Model, ProcessModel, with_support
 from geomndp.model.base import AbstractModel
 from geomndp.model.inputs import Seed
 from geomndp.model.model import in_full_precision
@@ -27,6 +27,7 @@ from geomndp.model.training_functions import functions_in_units
 from geomndp.score import NetworkScore
 from geomndp.tables import is_table
 from geomndp.train import DenoisingLoss, History, fit_score
+from geomndp.train.abstract_loss import AbstractLoss
 
 
 def fit(
@@ -36,7 +37,7 @@ def fit(
     steps: int | None = None,
     minutes: float | int | None = None,
     key: Seed,
-    loss: DenoisingLoss | None = None,
+    loss: AbstractLoss | None = None,
     directory: str | PathLike[str] | None = None,
     notes: dict[str, Any] | None = None,
     **options: Any,
@@ -50,7 +51,7 @@ def fit(
 
     Args:
         model: A plan of `gn.build`, which has its own data, loss and options, or a model with a
-            `NetworkScore`.
+            `NetworkScore` or a neural process.
         data: A generator of fresh functions, several that are interleaved, or a batch of functions
             in the data's units; for a trained model also a table of new functions, with the name of
             its column as `function`: the model goes on in its own units.
@@ -94,10 +95,15 @@ def fit(
         options = {**model.options(steps), **translate("geomndp.train.fit.fit_score", options)}
         loss = model.loss if loss is None else loss
         model, data = model.model, model.data if data is None else data
+    common: dict[str, Any] = {"loss": loss, "directory": directory, "notes": notes}
+    common["steps"] = _checked(steps, minutes)
+    if isinstance(model, ProcessModel) and model.learnt:
+        from geomndp.auto.neural_process_training import train_process
+
+        return train_process(model, data, key=key, **common, **options)
     if not isinstance(model, Model):
         raise ValueError(f"expected a NetworkScore to train, got a {type(model).__name__}")
-    common = {"loss": loss, "directory": directory, "notes": notes}
-    return _train(model, data, steps=_checked(steps, minutes), key=key, **common, **options)
+    return _train(model, data, key=key, **common, **options)
 
 
 def _train(
@@ -106,7 +112,7 @@ def _train(
     *,
     steps: int,
     key: Seed,
-    loss: DenoisingLoss | None,
+    loss: Any,
     directory: str | PathLike[str] | None,
     notes: dict[str, Any] | None,
     **options: Any,
@@ -156,6 +162,8 @@ def _selects(plan: TrainingPlan, minutes: Any, data: Any, loss: Any, options: di
     given += [name for name in options if name != "quiet"]
     if given:
         raise ValueError(f"expected steps=... beside {given[0]}, got none")
+    if isinstance(plan.model, ProcessModel):
+        raise ValueError("expected steps=... for a plan of a neural process, got none")
     if plan.functions is None:
         raise ValueError("expected steps=... for a plan without functions, got none")
     if plan.functions.variables.codomain == "sphere" and not plan.resizable:

@@ -8,9 +8,8 @@ from typing import Any
 
 from geomndp._deprecated import renamed_arguments, renamed_attribute
 from geomndp.data import AbstractGenerator
-from geomndp.model import Model
 from geomndp.tables import Functions
-from geomndp.train import DenoisingLoss, adam
+from geomndp.train import adam
 
 WIDTH = 100
 DEFAULT_MINUTES = 5.0
@@ -27,9 +26,9 @@ class TrainingPlan:
     comes first.
 
     Attributes:
-        model: The untrained model.
+        model: The untrained `Model`, or the `ProcessModel` of a neural process.
         data: Generator of training functions, in the model's units.
-        loss: The loss.
+        loss: The loss of a batch, an `AbstractLoss`.
         peak_learning_rate: Highest learning rate.
         description: Pairs of what was chosen and how.
         functions: The training functions in the data's units, from which validation tasks are
@@ -40,9 +39,9 @@ class TrainingPlan:
         maps: Of a plan for tracks in local maps: the tracks and how they come into maps.
     """
 
-    model: Model
+    model: Any
     data: AbstractGenerator
-    loss: DenoisingLoss
+    loss: Any
     peak_learning_rate: float
     description: tuple[tuple[str, str], ...]
     functions: Functions | None = None

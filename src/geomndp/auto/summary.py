@@ -6,7 +6,7 @@ from geomndp.auto.network_sizes import steps_per_minute
 from geomndp.auto.plan import DEFAULT_MINUTES
 from geomndp.auto.split import FEW_FUNCTIONS
 from geomndp.data import AbstractGenerator, Normaliser, ResampledGenerator
-from geomndp.model import Model
+from geomndp.model import Model, ProcessModel
 from geomndp.nets import AbstractNet, BiDimensionalAttention, RelativeAttention
 from geomndp.noising import LinearSchedule
 from geomndp.tables import Functions, Variable, Variables
@@ -68,6 +68,26 @@ def choices(
         lines["missing"] = f"{listed}; every output has its own times and contexts"
     if len(counts) < 20:
         lines["beware"] = f"{len(counts)} functions are few: a Gaussian process may do better"
+    return tuple(lines.items())
+
+
+def process_choices(
+    functions: Functions, model: ProcessModel, data: AbstractGenerator, method: str, peak: float
+) -> tuple[tuple[str, str], ...]:
+    """Describe a neural process and its training in a few words."""
+    about, counts = functions.variables, functions.rows.sum(axis=1)
+    units = model.normaliser or Normaliser()
+    lines = {
+        "functions": f"{len(counts)} with {counts.min()}-{counts.max()} points each",
+        "inputs": ", ".join(map(_about, about.inputs[: about.num_inputs])),
+        **_world(functions, units),
+        "outputs": ", ".join(map(_about, about.outputs)),
+        "method": f"{method}: {model.process!r}",
+        "scaling": _scaling(units, False),
+        "training": f"batches of {data.batch_size} functions{_most(data)} with contexts; Adam up "
+        f"to {peak:g}",
+        "fit": "gn.fit(plan, steps=..., key=...): no other models are tried",
+    }
     return tuple(lines.items())
 
 

@@ -80,6 +80,9 @@ class Train:
     """On a table: functions stand in order of time, and the last are held out."""
     drop_missing: bool = False
     """On a table: drop rows that lack an output; without, only what is missing is left out."""
+    method: str | None = None
+    """On a table: "geomndp" (default), or with --steps a neural process such as "convcnp", "te-tnp"
+    or "ar-convcnp"; see geomndp list."""
     batch_size: int | None = None
     """Functions per step; the experiment's own number by default."""
     seed: int = 1

@@ -7,6 +7,7 @@ import json
 from rich.table import Table
 
 from geomndp import _model_files
+from geomndp._methods import method_names
 from geomndp.cli.commands import List
 from geomndp.cli.reproduce import console_of_tables
 from geomndp.experiments.registry import EXPERIMENTS, Experiment, experiment
@@ -34,6 +35,8 @@ def list_models(command: List) -> None:
             console.print(_table(entry, models), "")
     listed = ", ".join(EXPERIMENTS)
     console.print(f"experiments (geomndp train, evaluate, reproduce): {listed}", soft_wrap=True)
+    methods = ", ".join(method_names())
+    console.print(f"methods (geomndp train TABLE --method, gn.build): {methods}", soft_wrap=True)
 
 
 def _columns(document: dict) -> dict[str, list[str]]:

@@ -84,6 +84,7 @@ def build_options(command: Train, network: dict[str, Any]) -> dict[str, Any]:
         "groups": command.groups,
         "ordered": command.ordered,
         "drop_missing": command.drop_missing,
+        "method": command.method,
         "batch_size": command.batch_size,
         "compute_dtype": command.compute_dtype,
     }

@@ -138,7 +138,7 @@ def check_keys(
 def _network(document: dict[str, Any], contents: Contents) -> nets.AbstractNet:
     """The network with its parameters."""
     options = options_of("net", document["net"], "net")
-    check_sizes(options, contents)
+    check_sizes(options, contents.tensors)
     config = {"kind": document["net"]["kind"], **options}
     try:
         # Shapes only: to draw parameters that are then replaced takes seconds.

@@ -117,7 +117,8 @@ def _values(
 def _positions(model: Any, units: Normaliser, x: np.ndarray) -> list[str]:
     support, net = model.support, model.network
     exact = x.shape[1] if model.learnt else 0  # of a score that is known exactly, no matter
-    first = net.num_relative_inputs if isinstance(net, AbstractNet) else exact
+    known = net if isinstance(net, AbstractNet) else getattr(model, "process", None)
+    first = getattr(known, "num_relative_inputs", exact)
     if model.network_base is not None:  # has a mean, or a table, at positions of its own
         first = 0
     if first >= x.shape[1]:

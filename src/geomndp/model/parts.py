@@ -7,20 +7,21 @@ field. Loading never runs code that a file brings.
 
 from __future__ import annotations
 
-import dataclasses
-import inspect
-import sys
+import functools
 import types
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, Union, get_args, get_origin
 
 import equinox as eqx
 import jax
+import jax.random as jr
 import numpy as np
 
 from geomndp import _model_files
+from geomndp.model.part_arguments import arguments, required
 from geomndp.model.registered import ROLES
-from geomndp.nets import AbstractNet
+from geomndp.model.tensors import check_sizes, parameters, with_parameters
+from geomndp.nets.configured import Configured
 
 MAX_DEPTH = 16
 MAX_ITEMS = 256
@@ -31,7 +32,7 @@ MAX_NUMBER = 1e30
 
 Tensors = Mapping[str, np.ndarray]
 """Arrays of parts by the paths of their fields, such as `process.kernel.covariance`."""
-_TENSOR = "tensor"
+_TENSOR, _PARAMETERS = "tensor", "parameters"
 
 
 def describe(
@@ -48,12 +49,18 @@ def describe(
         raise ValueError(
             f"expected registered classes to save, got {name}: gn.register('role/name', {name})"
         )
-    holder = part.config if isinstance(part, AbstractNet) else part
+    holder = part.config if isinstance(part, Configured) else part
     fields = {name: getattr(holder, name) for name in arguments(type(part))}
-    return {
+    document = {
         "kind": tag,
         **{name: _plain(f"{where}.{name}", value, tensors) for name, value in fields.items()},
     }
+    if isinstance(part, Configured) and tensors is not None:
+        own = parameters(part).items()
+        document[_PARAMETERS] = {
+            path: _plain(f"{where}{path}", value, tensors) for path, value in own
+        }
+    return document
 
 
 def _plain(where: str, value: Any, tensors: dict[str, np.ndarray] | None) -> Any:
@@ -68,31 +75,6 @@ def _plain(where: str, value: Any, tensors: dict[str, np.ndarray] | None) -> Any
         return {_TENSOR: where}
     name = where.rpartition(".")[2]
     raise ValueError(f"expected a plain value for {name} to save, got {type(value).__name__}")
-
-
-def arguments(cls: type) -> dict[str, Any]:
-    """Type of each argument that a part is made from; of a network, its configuration's."""
-    holder = _holder(cls)
-    return {f.name: _annotation(holder, f.name) for f in dataclasses.fields(holder) if f.init}
-
-
-def _holder(cls: type) -> type:
-    """The class whose constructor has the arguments of a part."""
-    return cls.config_type if issubclass(cls, AbstractNet) else cls
-
-
-def _annotation(cls: type, name: str) -> Any:
-    """Type of a field; Any where the annotation cannot be read."""
-    for base in cls.__mro__:
-        hint = inspect.get_annotations(base).get(name)
-        if isinstance(hint, str):
-            try:
-                return eval(hint, vars(sys.modules[base.__module__]))  # of the class, not the file
-            except Exception:
-                return Any
-        if hint is not None:
-            return hint
-    return Any
 
 
 def class_at(where: str, config: Any, role: str | None) -> type:
@@ -120,7 +102,7 @@ def options_of(
     if unknown := sorted(set(options) - set(hints)):
         raise ValueError(f"expected {_listed(hints)} for {where}, got {unknown[0]!r:.80}")
     # Options that came later have defaults, with which older files stay what they were.
-    if missing := [name for name in _required(cls) if name in hints and name not in options]:
+    if missing := [name for name in required(cls) if name in hints and name not in options]:
         raise ValueError(f"expected {missing[0]} for {where}, got none")
     return {
         name: value_of(f"{where}.{name}", value, hints[name], depth + 1, tensors)
@@ -132,11 +114,32 @@ def rebuild(
     where: str, config: Any, role: str | None, depth: int = 0, tensors: Tensors | None = None
 ) -> Any:
     """Part that a document describes, with its arrays from `tensors`."""
+    cls = class_at(where, config, role)
+    if issubclass(cls, Configured) and tensors is not None:
+        return _network(where, config, role, depth, tensors)
     options = options_of(where, config, role, depth, tensors)
     try:
-        return class_at(where, config, role)(**options)
+        return cls(**options)
     except Exception as error:
         raise ValueError(f"expected a valid {where}, got: {sentence(error)}") from error
+
+
+def _network(where: str, config: dict, role: str | None, depth: int, tensors: Tensors) -> Any:
+    """A module that is made from its configuration, with the parameters of the document."""
+    named = config.get(_PARAMETERS)
+    if not isinstance(named, dict):
+        raise ValueError(f"expected parameters for {where}, got {named!r:.80}")
+    given = {path: _tensor(f"{where}{path}", value, tensors) for path, value in named.items()}
+    plain = {name: value for name, value in config.items() if name != _PARAMETERS}
+    options = options_of(where, plain, role, depth)
+    check_sizes(options, given)
+    make = functools.partial(class_at(where, config, role), **options, key=jr.key(0))
+    try:
+        with jax.enable_x64(True):  # the configuration says of which dtype the parameters are
+            shapes = eqx.filter_eval_shape(make)
+    except Exception as error:
+        raise ValueError(f"expected a valid {where}, got: {sentence(error)}") from error
+    return with_parameters(shapes, given)
 
 
 def value_of(
@@ -230,12 +233,6 @@ def _role(hint: Any) -> str | None:
         return None
     bases = ((role, base) for role, base in ROLES.items() if role != "mean")
     return next((role for role, base in bases if issubclass(hint, base)), None)
-
-
-def _required(cls: type) -> list[str]:
-    """Arguments without a default."""
-    known = inspect.signature(_holder(cls)).parameters.values()
-    return [parameter.name for parameter in known if parameter.default is parameter.empty]
 
 
 def _word(hint: Any) -> str:

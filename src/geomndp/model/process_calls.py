@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +12,7 @@ import numpy as np
 from geomndp import _model_files
 from geomndp._types import Array, Inputs, Outputs
 from geomndp.gp import AbstractGP
+from geomndp.linalg import row_mask
 from geomndp.marginals import AbstractMarginals
 from geomndp.model._jit import program, traced
 from geomndp.predictive import AbstractPredictive, AbstractProcess, LogProb, exact_log_prob
@@ -22,7 +23,7 @@ def call(fn: Callable, process: AbstractProcess, *args: Any) -> Any:
     """Call a function of a process, compiled once per structure where JAX traces nothing."""
     if traced((process, args)):
         return fn(process, *args)
-    process = with_array_parameters(process)
+    process = with_room(with_array_parameters(process), args)
     return program(fn, process, *args)(process, *args)
 
 
@@ -31,6 +32,16 @@ def with_array_parameters(process: AbstractProcess) -> AbstractProcess:
     if _model_files.tag_of(type(process)) is None:
         return process
     return jax.tree.map(lambda v: np.float64(v) if isinstance(v, float) else v, process)
+
+
+def with_room(process: AbstractProcess, args: tuple) -> AbstractProcess:
+    """A process on a grid with room for all points of a request: observations and targets."""
+    if not hasattr(process, "with_room"):
+        return process
+    given, resizable = args[0], cast(Any, process)
+    observed, x = row_mask(given.mask), np.asarray(given.x)
+    targets = [arg for arg in args[1:2] if np.ndim(arg) == 2]
+    return resizable.with_room(x if observed is None else x[np.asarray(observed) > 0], *targets)
 
 
 def law(process: AbstractProcess, given: Observations) -> AbstractPredictive:

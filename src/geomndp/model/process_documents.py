@@ -11,6 +11,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import jax.random as jr
 import numpy as np
 
 from geomndp._safetensors import Contents
@@ -81,7 +82,7 @@ def _check_calls(model: ProcessModel, input_dim: int) -> None:
         with jax.enable_x64(True):
             given = model.condition().observations
             x, y = jnp.zeros((2, input_dim)), jnp.zeros((2, model.manifold.ambient_dim))
-            eqx.filter_eval_shape(density, model.process, given, x, y, None, None)
+            eqx.filter_eval_shape(density, model.process, given, x, y, None, jr.key(0))
             if model.normaliser is not None:
                 model.normaliser.forward_x(x)
                 model.normaliser.inverse_y(y)

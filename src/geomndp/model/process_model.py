@@ -1,4 +1,4 @@
-"""Exact processes as models: in the data's units, with names, a record of training and files."""
+"""Processes as models: in the data's units, with names, a record of training and files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from geomndp.tables import Variables
 
 
 class ProcessModel(AbstractModel):
-    """An exact process, such as a fitted `GP`, in the data's units: it answers as a `Model` does.
+    """A process, such as a fitted `GP` or a neural process, in the data's units, as a `Model` is.
 
     Args:
         process: Law of functions in the model's units, with its number of outputs as `dim`.
@@ -68,11 +68,12 @@ class ProcessModel(AbstractModel):
     def input_dim(self) -> int | None:
         if self.variables is not None:
             return len(self.variables.inputs)
-        return None if self.support is None else len(self.support.inputs)
+        known = getattr(self.process, "input_dim", None)
+        return known if self.support is None else len(self.support.inputs)
 
     @property
     def num_relative_inputs(self) -> int:
-        return 0
+        return getattr(self.process, "num_relative_inputs", 0)
 
     @property
     def num_groups(self) -> int:
@@ -80,7 +81,7 @@ class ProcessModel(AbstractModel):
 
     @property
     def learnt(self) -> bool:
-        return False
+        return getattr(self.process, "learnt", False)
 
     @property
     def dtype(self) -> Any:

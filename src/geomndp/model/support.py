@@ -137,7 +137,7 @@ def with_support(
     drawn = [_draw(one, k) for one in generators for k in jr.split(key, batches)]
     batches_seen = [*drawn, *(batch for one in generators for batch in _whole_set(one))]
     conditional = all(one.conditional for one in generators)
-    normaliser = model.normaliser or SAME_UNITS
+    normaliser, noising = model.normaliser or SAME_UNITS, getattr(model, "noising", None)
     x, y = (_real(batches_seen, field) for field in ("x", "y"))
     functions = [row for batch in drawn for row in _functions(batch)]
     scales = np.broadcast_to(normaliser.x_scale, x.shape[1:])
@@ -152,7 +152,7 @@ def with_support(
         _brief(min((value for value in spacings if value > 0), default=0.0)),
         max(len(row) for row in functions),
         max(int(_any_output(np.minimum(b.context, b.mask)).sum(1).max()) for b in drawn),
-        _noise(model.noising, normaliser, loss, x.shape[1]) if conditional else None,
+        _noise(noising, normaliser, loss, x.shape[1]) if conditional and noising else None,
         _brief(max(spacings)) if max(spacings) > 0 else None,
     )
     return dataclasses.replace(model, support=support)

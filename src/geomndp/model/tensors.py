@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import equinox as eqx
@@ -10,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from geomndp import _validation
-from geomndp._safetensors import Contents, Tensor
+from geomndp._safetensors import Contents
 
 FLOATS = ("float32", "float64")
 STORED = ("float16", "bfloat16", *FLOATS)
@@ -53,17 +54,17 @@ def round_to(tensors: dict[str, np.ndarray], dtype: str) -> dict[str, np.ndarray
     return result
 
 
-def check_sizes(options: dict[str, Any], contents: Contents) -> None:
+def check_sizes(options: dict[str, Any], tensors: Mapping[str, Any]) -> None:
     """Refuse a network that cannot have so few parameters, before any of it is made.
 
     Every layer has a tensor, and every width at least as many values.
     """
-    values = sum(_size(tensor) for tensor in contents.tensors.values())
+    values = sum(_size(tensor) for tensor in tensors.values())
     for name, value in options.items():
         layers = any(word in name for word in ("layer", "block", "depth"))
-        most = len(contents.tensors) if layers else values
+        most = len(tensors) if layers else values
         if type(value) is int and name != "max_neighbours" and value > most:
-            held = f"{len(contents.tensors)} tensors of {values} values"
+            held = f"{len(tensors)} tensors of {values} values"
             raise ValueError(f"expected a network of {held}, got {name} = {value}")
 
 
@@ -90,6 +91,28 @@ def restore(net: Any, contents: Contents, dtype: str | None, stored: str | None)
         return jnp.asarray(values[jax.tree_util.keystr(key)]) if shaped else leaf
 
     return jax.tree_util.tree_map_with_path(restore, net)
+
+
+def with_parameters(shapes: Any, given: Mapping[str, np.ndarray]) -> Any:
+    """A module of shapes with given parameters, whose names, shapes and types must be its own."""
+    leaves = jax.tree_util.tree_leaves_with_path(shapes)
+    own = {
+        jax.tree_util.keystr(path): leaf
+        for path, leaf in leaves
+        if isinstance(leaf, jax.ShapeDtypeStruct)
+    }
+    _check_names(set(own), set(given))
+    for name, leaf in own.items():
+        if (got := given[name]).shape != leaf.shape or got.dtype != leaf.dtype:
+            wanted = f"{name} of shape {leaf.shape} and dtype {leaf.dtype}"
+            raise ValueError(f"expected {wanted}, got shape {got.shape} and dtype {got.dtype}")
+
+    def fill(path, leaf):
+        known = given.get(jax.tree_util.keystr(path))
+        return leaf if known is None else jnp.asarray(known)
+
+    with jax.enable_x64(True):  # the dtypes are those of the file, whatever JAX's default is
+        return jax.tree_util.tree_map_with_path(fill, shapes)
 
 
 def read_arrays(part: Any, contents: Contents) -> tuple[dict[str, np.ndarray], Contents]:
@@ -151,5 +174,5 @@ def _is_float(code: str) -> bool:
     return code in {_CODES[name] for name in STORED}
 
 
-def _size(tensor: Tensor) -> int:
+def _size(tensor: Any) -> int:
     return int(np.prod(tensor.shape, dtype=np.int64))

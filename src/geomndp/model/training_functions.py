@@ -11,12 +11,12 @@ import numpy as np
 from geomndp import _validation
 from geomndp._types import Array, Batch
 from geomndp.data.transformed_outputs import check_outputs
+from geomndp.model.base import AbstractModel
 from geomndp.model.inputs import as_mask
-from geomndp.model.model import Model
 from geomndp.model.units import common_centre, to_model_units
 
 
-def functions_in_units(model: Model, data: Batch) -> Batch:
+def functions_in_units(model: AbstractModel, data: Batch) -> Batch:
     """Functions of a user's batch in the model's units; masked points are padding.
 
     Far inputs count from a centre of each function where the model sees differences only.
@@ -29,8 +29,8 @@ def functions_in_units(model: Model, data: Batch) -> Batch:
         ValueError: If masks, values or their noise do not fit the model.
     """
     mask, context = as_mask("mask", data.mask), as_mask("context", data.context)
-    if mask.ndim == 3 and mask.shape[2] != model.score.num_groups:
-        known = f"num_groups={model.score.num_groups}"
+    if mask.ndim == 3 and mask.shape[2] != model.num_groups:
+        known = f"num_groups={model.num_groups}"
         raise ValueError(f"expected mask (b, n, g) of a network's {known}, got {mask.shape[2]}")
     for values in (data.x, data.y):
         gone = _validation.missing(values, rank=2)
@@ -55,7 +55,7 @@ def functions_in_units(model: Model, data: Batch) -> Batch:
     return Batch(x, y, mask.astype(x.dtype), context.astype(x.dtype), noise)
 
 
-def _noise(model: Model, noise: Any, mask: Array) -> Array:
+def _noise(model: AbstractModel, noise: Any, mask: Array) -> Array:
     """Variances (b, n) of the values' known noise in the model's units."""
     _validation.shape("noise", noise, mask.shape[:2])
     rows = mask if mask.ndim == 2 else jnp.max(mask, axis=2)

@@ -9,6 +9,7 @@ Gaussian process is.
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -50,11 +51,15 @@ class Autoregressive(AbstractNeuralProcess):
             raise ValueError(f"expected a process without a latent variable, got {got}")
 
     def __repr__(self) -> str:
-        return f"Autoregressive({self.process!r}; joint, in the order of the targets)"
+        return f"Autoregressive(joint, in the order of the targets; of {self.process!r})"
 
     @property
     def input_dim(self) -> int:
         return self.process.input_dim
+
+    @property
+    def num_relative_inputs(self) -> int:
+        return self.process.num_relative_inputs
 
     @property
     def dim(self) -> int:
@@ -93,8 +98,14 @@ class Autoregressive(AbstractNeuralProcess):
         context = xc, yc, context_mask
         return AutoregressivePrediction(self.process, *context, x, mask, order, self.block)
 
+    def with_room(self, *point_sets: Any) -> Autoregressive:
+        return dataclasses.replace(self, process=self.process.with_room(*point_sets))
+
     def training_loss(self, xc, yc, context_mask, x, y, mask, *, key):
         return self.process.training_loss(xc, yc, context_mask, x, y, mask, key=key)
+
+    def function_loss(self, x, y, context, targets, *, key):
+        return self.process.function_loss(x, y, context, targets, key=key)
 
 
 class AutoregressivePrediction(AbstractPrediction):

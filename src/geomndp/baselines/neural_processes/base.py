@@ -28,11 +28,18 @@ class AbstractNeuralProcess(AbstractProcess):
     """Whether targets depend on each other; samples of a factorised law are independent."""
     needs_key: ClassVar[bool] = False
     """Whether a law is an estimate by random numbers, as with a latent variable."""
+    learnt: ClassVar[bool] = True
+    """Whether requests far from the training functions are beyond what it knows."""
 
     @property
     @abc.abstractmethod
     def input_dim(self) -> int:
         """Number of input coordinates d."""
+
+    @property
+    def num_relative_inputs(self) -> int:
+        """How many leading columns of x enter through their differences only."""
+        return 0
 
     @property
     @abc.abstractmethod
@@ -96,6 +103,17 @@ class AbstractNeuralProcess(AbstractProcess):
         """
         law = self.predict(xc, yc, context_mask, x, mask, key=key)
         return -law.log_prob(y, mask) / jnp.maximum(jnp.sum(mask), 1.0)
+
+    def with_room(self, *point_sets: Any) -> Any:
+        """The process with the same parameters and room for points, where it has a grid.
+
+        Args:
+            *point_sets: Concrete inputs (n, d) in the model's units, without padding.
+
+        Returns:
+            A process that may be asked at all of them; here itself.
+        """
+        return self
 
     def function_loss(
         self,
@@ -190,6 +208,9 @@ class NeuralPredictive(AbstractPredictive):
             raise ValueError(f"expected a key for the latent variable of {name}, got None")
         mask = jnp.ones(len(x), process.dtype) if mask is None else mask.astype(process.dtype)
         x = zero_masked(x.astype(process.dtype), mask)
+        if all(map(_validation.concrete, (x, mask, self.x, self.mask))):
+            both = (self.x, self.mask), (x, mask)
+            process = process.with_room(*(np.asarray(v)[np.asarray(m) > 0] for v, m in both))
         return process.predict(self.x, self.y, self.mask, x, mask, key=key)
 
     def sample(self, x: Inputs, *, key: PRNGKeyArray, num_samples: int) -> Array:

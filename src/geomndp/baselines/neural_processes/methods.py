@@ -1,21 +1,11 @@
-"""Neural processes by name; a method's module is imported when it is asked for. No JAX."""
+"""Neural processes by name; a method's module is imported when it is asked for."""
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
-from geomndp import _validation
-
-METHODS: dict[str, str] = {
-    "convcnp": "conv_cnp:ConvCNP",
-    "convgnp": "conv_gnp:ConvGNP",
-    "fullconvgnp": "full_conv_gnp:FullConvGNP",
-    "convnp": "conv_np:ConvNP",
-    "te-tnp": "te_tnp:TETNP",
-    "steercnp": "steer_cnp:SteerCNP",
-}
-"""Name -> module of this package and class, made by (input_dim, output_dim, *, key, **options)."""
+from geomndp import _model_files, _validation
+from geomndp._methods import METHODS
 
 
 def process_class(name: str) -> Any:
@@ -31,8 +21,7 @@ def process_class(name: str) -> Any:
         ValueError: If there is no method of that name.
     """
     _validation.one_of("method", name, tuple(METHODS))
-    module, _, class_name = METHODS[name].partition(":")
-    return getattr(import_module(f"{__name__.rpartition('.')[0]}.{module}"), class_name)
+    return _model_files.class_of(METHODS[name])
 
 
 __all__ = ["METHODS", "process_class"]

@@ -73,7 +73,7 @@ class AbstractNetworkProcess(
         options = ", ".join(f"{name}={value!r}" for name, value in self.config.to_dict().items())
         count = sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(self, eqx.is_array)))
         kind = "joint" if self.joint else "factorised: samples are independent per target"
-        return f"{type(self).__name__}({options}; {count:,} parameters; {kind})"
+        return f"{type(self).__name__}({kind}; {count:,} parameters; {options})"
 
     @property
     def input_dim(self) -> int:

@@ -75,6 +75,10 @@ class TETNP(AbstractNetworkProcess[TETNPConfig], tag="process/te-tnp"):
             CovariateEmbedding(c, c.width, key=key) if c.num_invariant_inputs else None
         )
 
+    @property
+    def num_relative_inputs(self) -> int:
+        return self.config.num_inputs
+
     def predict(self, xc, yc, context_mask, x, mask, *, key=None):
         values = jnp.concatenate([yc, jnp.zeros((len(x), self.dim), yc.dtype)])
         context = jnp.concatenate([context_mask, jnp.zeros_like(mask)])
