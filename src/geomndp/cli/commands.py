@@ -165,14 +165,15 @@ class Reproduce:
     """
 
     table: Annotated[Positional[str], arg(metavar="TABLE")]
-    """Table: "regression1d", "vector-fields", "cyclones" or "own-data"."""
+    """Table: "regression1d", "vector-fields", "cyclones", "neural-processes" or "own-data"."""
     out: str = "out"
     """Folder for table and figures."""
     num: int = 0
     """Measure anew on so many test functions (own-data: tasks of a kind); 0 prints what was
     measured when models shipped."""
     only: tuple[str, ...] = ()
-    """Sets of "own-data" to measure anew; all of --data by default."""
+    """Sets of "own-data", or of "neural-processes" such as gnp2020/se, to measure anew; all by
+    default."""
     minutes: float | None = None
     """Time of every fit of "own-data"; 4 by default."""
     results: str | None = None
@@ -181,4 +182,5 @@ class Reproduce:
     """Draw the figures too."""
     data: str | None = None
     """Archive of tracks, a file or folder, for the maps of "cyclones"; $GEOMNDP_IBTRACS without.
-    For "own-data" the folder of the sets; $GEOMNDP_DATA/functions without."""
+    For "own-data" the folder of the sets; $GEOMNDP_DATA/functions without. For "neural-processes"
+    the folder of trained models, by name; without, those that ship."""

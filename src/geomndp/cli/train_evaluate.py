@@ -11,7 +11,7 @@ from rich.console import Console
 from geomndp import _model_files
 from geomndp._progress import busy
 from geomndp.cli.commands import Evaluate, Train
-from geomndp.experiments.registry import Experiment, find
+from geomndp.experiments.registry import Experiment, find, models
 
 
 def train(command: Train, table: Any = None) -> None:
@@ -110,10 +110,10 @@ def evaluate(command: Evaluate, table: Any = None) -> None:
     from geomndp.model import Model, load
 
     model, notes = load(command.name), _model_files.metadata(command.name)
-    if not isinstance(model, Model):
+    name = command.experiment or notes.get("experiment", command.name)
+    if not isinstance(model, Model) and not (name in models() and find(name).any_process):
         got = f"a {type(model).__name__}: geomndp evaluate MODEL TABLE takes any model"
         raise ValueError(f"expected a network for the test functions of an experiment, got {got}")
-    name = command.experiment or notes.get("experiment", command.name)
     experiment = find(name)
     data = experiment.options(data=command.data, split=notes.get("split"))
     num = 64 if command.num is None else command.num

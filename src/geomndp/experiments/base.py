@@ -83,6 +83,7 @@ class Experiment:
         regions: Names of the test sets of `evaluate`, the default first.
         data_options: Options of the data with their defaults, such as {"split": 0}.
         quick_options: Options of `evaluate` when shipped models are measured anew.
+        any_process: Whether `evaluate` takes any process, not diffusion models alone.
         measure: (num, *, only, data, directory, log) -> results, for an experiment that measures
             something else than its shipped models; it may then train no model by name.
     """
@@ -104,6 +105,7 @@ class Experiment:
     regions: tuple[str, ...] = ("interpolation",)
     data_options: Mapping[str, Any] = field(default_factory=dict)
     quick_options: Mapping[str, Any] = field(default_factory=dict)
+    any_process: bool = False
     measure: Callable[..., dict[str, Any]] | None = None
 
     @classmethod

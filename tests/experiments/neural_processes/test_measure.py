@@ -157,3 +157,5 @@ def test_fields_have_their_context_first():
 def test_unknown_sets_are_refused(tmp_path):
     with pytest.raises(ValueError, match="expected set to be one of 'paper', 'gnp2020'"):
         measure(1, only=("se",), directory=tmp_path)
+    with pytest.raises(ValueError, match="expected no time, since nothing is fitted"):
+        measure(1, minutes=1.0, directory=tmp_path)

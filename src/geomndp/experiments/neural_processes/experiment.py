@@ -111,5 +111,6 @@ EXPERIMENT = Experiment.in_folder_of(
     steps=50_000,
     batch_size=64,
     regions=(*REGIONS, "extrapolation", "interpolation"),
+    any_process=True,
     measure=Deferred(f"{PACKAGE}.measure", "measure"),
 )

@@ -57,6 +57,7 @@ def measure(
     only: Sequence[str] = (),
     data: str | None = None,
     directory: Path,
+    minutes: float | None = None,
     log: Callable[[str], object] = print,
 ) -> dict[str, Any]:
     """Measure sets, one after the other; finished blocks of functions are not computed again.
@@ -66,6 +67,7 @@ def measure(
         only: Sets such as "gnp2020/se", or whole suites such as "gnp2020"; all by default.
         data: Folder of trained models; by default only those that ship.
         directory: Folder that keeps blocks of evaluations.
+        minutes: None: nothing is fitted here.
         log: Callback for progress messages.
 
     Returns:
@@ -73,8 +75,10 @@ def measure(
         suite -> set -> label -> cost.
 
     Raises:
-        ValueError: If there is no such set.
+        ValueError: If there is no such set, or a time is given.
     """
+    if minutes is not None:
+        raise ValueError(f"expected no time, since nothing is fitted, got minutes {minutes}")
     known = tuple(f"{suite}/{dataset}" for suite, sets in SETS.items() for dataset in sets)
     for name in only:
         _validation.one_of("set", name, (*SETS, *known))
@@ -118,8 +122,8 @@ def find_model(name: str | None, data: str | None) -> tuple[Any, dict[str, Any]]
     if name is None:
         return None
     run = None if data is None else Path(data) / name
-    if run is not None and (run / "model.json").exists():
-        return load(run), _model_files.metadata(str(run))
+    if run is not None and (run / "model.safetensors").exists():
+        return load(run), _model_files.metadata(run)
     return (load(name), _model_files.metadata(name)) if name in _model_files.names() else None
 
 
