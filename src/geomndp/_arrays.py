@@ -6,6 +6,7 @@ JAX is not imported before a transfer.
 from __future__ import annotations
 
 import os
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,14 @@ def put(value: Any, dtype: Any = None) -> jax.Array:
     import jax
 
     return jax.device_put(np.asarray(value, dtype))
+
+
+def keep_float64(*arrays: Any) -> AbstractContextManager[Any]:
+    """Context in which JAX does not round float64 of these arrays, whatever its mode."""
+    import jax
+
+    wide = any(array.dtype == np.float64 for array in arrays)
+    return jax.enable_x64(True) if wide else nullcontext()
 
 
 MANY = 64

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from geomndp import _validation
+from geomndp._arrays import keep_float64
 from geomndp._types import Array, Float, Outputs
 
 BISECTIONS = 60
@@ -117,18 +118,22 @@ class SampleMarginals(AbstractMarginals):
     exact: ClassVar[bool] = False
 
     def mean(self):
-        return jnp.mean(self.samples, axis=0)
+        with keep_float64(self.samples):
+            return jnp.mean(self.samples, axis=0)
 
     def std(self):
-        return jnp.std(self.samples, axis=0, ddof=1)
+        with keep_float64(self.samples):
+            return jnp.std(self.samples, axis=0, ddof=1)
 
     def cdf(self, y):
         """Share of samples below y, with y itself as one more: never 0 or 1."""
-        below = jnp.sum((self.samples <= y[None]).astype(y.dtype), axis=0)
-        return (below + 0.5) / (len(self.samples) + 1)
+        with keep_float64(self.samples, y):
+            below = jnp.sum((self.samples <= y[None]).astype(y.dtype), axis=0)
+            return (below + 0.5) / (len(self.samples) + 1)
 
     def quantile(self, q):
-        return jnp.quantile(self.samples, levels(q, self.samples.dtype), axis=0)
+        with keep_float64(self.samples):
+            return jnp.quantile(self.samples, levels(q, self.samples.dtype), axis=0)
 
     def log_prob(self, y):
         raise ValueError("expected a closed form for marginal densities, got samples")
@@ -146,16 +151,18 @@ class MixtureMarginals(AbstractMarginals):
     log_weights: Float[Array, " k"]
 
     def _average(self, values: list[Outputs]) -> Outputs:
-        weights = jnp.exp(self.log_weights).astype(values[0].dtype)
-        return jnp.sum(weights[:, None, None] * jnp.stack(values), axis=0)
+        with keep_float64(*values):
+            weights = jnp.exp(self.log_weights).astype(values[0].dtype)
+            return jnp.sum(weights[:, None, None] * jnp.stack(values), axis=0)
 
     def mean(self):
         return self._average([member.mean() for member in self.members])
 
     def std(self):
         mean = self.mean()
-        squares = [(m.mean() - mean) ** 2 + m.std() ** 2 for m in self.members]
-        return jnp.sqrt(self._average(squares))
+        with keep_float64(mean):
+            squares = [(m.mean() - mean) ** 2 + m.std() ** 2 for m in self.members]
+            return jnp.sqrt(self._average(squares))
 
     def cdf(self, y):
         return self._average([member.cdf(y) for member in self.members])
@@ -167,7 +174,11 @@ class MixtureMarginals(AbstractMarginals):
 
     def quantile(self, q):
         """By bisection: the quantile lies between those of the members."""
-        q = levels(q, self.members[0].mean().dtype)
+        mean = self.members[0].mean()
+        with keep_float64(mean):
+            return self._quantile(levels(q, mean.dtype))
+
+    def _quantile(self, q: Array) -> Array:
         ends = jnp.stack([member.quantile(q.reshape(-1)) for member in self.members])
         level = q.reshape(-1)[:, None, None]
 

@@ -11,11 +11,12 @@ import pytest
 from numpy.testing import assert_allclose
 
 from geomndp import MixtureProcess, ProcessModel, load
-from geomndp._warnings import ApproximationWarning
+from geomndp._warnings import ApproximationWarning, OutsideTrainingWarning
 from geomndp.data import Batch, LogTransform, Normaliser
 from geomndp.evaluate import log_likelihood
 from geomndp.gp import GP
 from geomndp.kernels import SquaredExponential
+from geomndp.likelihood import Flow
 from geomndp.marginals import MixtureMarginals
 
 from .helper import change
@@ -111,10 +112,15 @@ def test_learnt_members_bring_their_errors(members, exact, function):
     info = law.log_prob_info(x, Y[:, None])
     assert_allclose(law.weights, right.weights, atol=0.05)
     parts = [learnt, members[1]]
-    log_probs = [float(m.condition(xc, YC[:, None]).log_prob(x, Y[:, None])) for m in parts]
+    flow = {"flow": Flow(terminal="tweedie")}  # of context and targets
+    asked = zip([m.condition(xc, YC[:, None]) for m in parts], (flow, {}), strict=True)
+    log_probs = [float(own.log_prob_info(x, Y[:, None], **o).value) for own, o in asked]
     assert_allclose(info.value, np.log(np.sum(np.asarray(law.weights) * np.exp(log_probs))))
     assert_allclose(info.value, right.log_prob(x, Y[:, None]), atol=0.2)  # it ends at a time
     assert 0 < info.solver_error < 0.05 and info.probe_error == 0 and info.evaluations > 0
+    assert_allclose(info.value, law.log_prob(x, Y[:, None], flow=Flow()))
+    evidence = learnt.condition().log_prob_info(xc, YC[:, None], **flow).value
+    assert_allclose(law.evidence.value[0], evidence)
     assert not law.exact_marginals
     noisy = MixtureProcess((learnt, members[0])).condition(xc, YC[:, None], noise=0.5)
     assert_allclose(noisy.weights, [0.5, 0.5], atol=0.02)
@@ -225,6 +231,31 @@ def test_members_that_hold_a_value_impossible_are_left_out(members):
     assert len(mixture.condition(XC, YC).weights) == 2
     with pytest.raises(ValueError, match=r"expected 0 < level < inf for LogTransform, got -0\.4"):
         MixtureProcess((logarithm, logarithm)).condition(XC, -YC)
+
+
+def test_observations_without_density_leave_the_weights(mixture, gp):
+    with pytest.warns(OutsideTrainingWarning, match="no density under any member"):
+        law = mixture.condition(XC, 1e200 * YC)
+    assert_allclose(law.weights, [0.3, 0.7])
+    logarithm = ProcessModel(gp, Normaliser(transform=LogTransform()))
+
+    @jax.jit
+    def weights_and_density(others, yc):
+        mixture = MixtureProcess((logarithm, others), np.log([0.3, 0.7]))
+        law = mixture.condition(jnp.asarray(XC)[:, None], yc[:, None])
+        return law.weights, law.log_prob(jnp.asarray(X)[:, None], jnp.asarray(Y)[:, None])
+
+    assert_allclose(weights_and_density(logarithm, jnp.asarray(-YC))[0], [0.3, 0.7])
+    weights, density = weights_and_density(ProcessModel(gp), jnp.asarray(-YC))
+    assert_allclose(weights, [0.0, 1.0])
+    assert_allclose(density, ProcessModel(gp).condition(XC, -YC).log_prob(X, Y), rtol=1e-6)
+
+
+def test_a_member_without_density_has_no_weight(members):
+    narrow = ProcessModel(members[1].process, Normaliser(y_scale=1e-200))
+    law = MixtureProcess((members[0], narrow)).condition(XC, YC)
+    assert_allclose(law.weights, [1.0, 0.0])
+    assert np.all(np.isfinite(law.evidence.solver_error))
 
 
 def test_levels_of_quantiles_at_a_table(members):

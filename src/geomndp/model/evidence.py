@@ -20,10 +20,11 @@ from geomndp import _validation
 from geomndp._types import Outputs
 from geomndp._warnings import ApproximationWarning
 from geomndp.data import Normaliser
+from geomndp.likelihood import Flow
 from geomndp.linalg import of_one_rank
 from geomndp.model._jit import Settings
 from geomndp.model.likelihood_routes import chosen_flow, chosen_route, solve_log_prob
-from geomndp.model.units import in_units
+from geomndp.model.output_units import in_units
 from geomndp.predictive import LogProb, exact_log_prob
 from geomndp.samplers import Observations
 
@@ -36,12 +37,13 @@ SPREAD = 1.01
 """Ratio of the largest to the smallest variance up to which all are taken as one."""
 
 
-def log_evidence(posterior: Posterior, key: Any) -> LogProb:
+def log_evidence(posterior: Posterior, key: Any, flow: Flow | None = None) -> LogProb:
     """Log-density of the observations of a posterior under its prior, in the data's units.
 
     Args:
         posterior: The posterior.
         key: Random key of the divergence's probes; None for an exact divergence.
+        flow: Solver, steps and divergence; by default `Flow()`.
 
     Returns:
         Nats, zero for no observations.
@@ -62,7 +64,7 @@ def log_evidence(posterior: Posterior, key: Any) -> LogProb:
         observations=Observations(given.x[:0], given.y[:0], given.noise[:0], False),
     )
     problem = prior.problem(given.x, given.mask)
-    route, flow = chosen_route(problem, None), chosen_flow(None, key)
+    route, flow = chosen_route(problem, None), chosen_flow(flow, key)
     settings = Settings(None, progress=False)
     result = solve_log_prob(flow, problem, y, key, route, settings)
     units = Normaliser() if model.normaliser is None else model.normaliser

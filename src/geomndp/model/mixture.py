@@ -12,7 +12,7 @@ from geomndp import _validation
 from geomndp.data.transformed_outputs import OutsideDomainError
 from geomndp.geometry import AbstractManifold
 from geomndp.model.base import AbstractModel
-from geomndp.model.mixture_posterior import MixturePosterior, evidences
+from geomndp.model.mixture_posterior import MixturePosterior, evidences, updated_log_weights
 from geomndp.model.model import Model
 from geomndp.model.process_model import ProcessModel
 from geomndp.model.summary import describe_mixture
@@ -106,7 +106,8 @@ class MixtureProcess(AbstractModel):
         """Law of the mixture given observations; arguments as those of `Model.condition`.
 
         A member whose transform does not know an observed value holds it impossible: its weight is
-        zero, and it is left out. Where all do, the value is refused.
+        zero, and it is left out. Where all do, the value is refused. Where the observations have no
+        density under any member, the weights stay as they are, with a warning.
         """
         posteriors, kept, refusals = [], [], []
         for number, member in enumerate(self.members):
@@ -119,7 +120,8 @@ class MixtureProcess(AbstractModel):
             raise refusals[0]
         evidence = evidences(tuple(posteriors))
         log_weights = jnp.asarray(self.log_weights[np.asarray(kept)], evidence.value.dtype)
-        return MixturePosterior(tuple(posteriors), log_weights + evidence.value, evidence)
+        updated = updated_log_weights(log_weights, evidence.value)
+        return MixturePosterior(tuple(posteriors), updated, evidence)
 
     def with_variables(
         self, inputs: Any, outputs: Any, units: dict[str, str] | None = None

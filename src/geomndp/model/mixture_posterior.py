@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import warnings
 from typing import Any
 
 import jax
@@ -10,12 +12,15 @@ import jax.random as jr
 import numpy as np
 
 from geomndp import _validation
+from geomndp._arrays import keep_float64, put
 from geomndp._types import Array, Float, Scalar
 from geomndp._validation import as_key
+from geomndp._warnings import OutsideTrainingWarning
+from geomndp.likelihood import Flow
 from geomndp.marginals import AbstractMarginals, MixtureMarginals, SampleMarginals
 from geomndp.model._jit import traced
 from geomndp.model.inputs import Seed
-from geomndp.model.likelihood_routes import finite_log_prob
+from geomndp.model.likelihood_routes import chosen_flow, finite_log_prob
 from geomndp.model.named_predictive import AbstractNamedPredictive, Key
 from geomndp.model.posterior import Posterior
 from geomndp.predictive import MOMENT_SAMPLES, LogProb
@@ -25,23 +30,52 @@ EXACT_VALUES = 16
 """Observed values up to which the divergence of a learnt member's evidence is exact."""
 PROBE_SEED = 0
 """Seed of the probes of larger contexts: conditioning takes no key."""
+TERMINAL = "tweedie"
+"""Terminal law of learnt members, of observations and of targets: that which samples start from."""
+
+
+def _member_flow(flow: Flow | None, key: Any) -> Flow:
+    return dataclasses.replace(chosen_flow(flow, key), terminal=TERMINAL)
 
 
 def evidences(posteriors: tuple[Any, ...]) -> LogProb:
     """Log-density of the observations under each member, arrays of shape (members,).
 
-    Without observations all are zero, and nothing is solved.
+    Without observations all are zero, and nothing is solved. A member that holds them impossible
+    has -inf, without errors.
     """
     results = []
     for posterior in posteriors:
         size = posterior.observations.y.size
         key = None if size <= EXACT_VALUES else jr.key(PROBE_SEED)
-        results.append(finite_log_prob(posterior.log_evidence(key=key)))
+        own = {"flow": _member_flow(None, key)} if isinstance(posterior, Posterior) else {}
+        result = posterior.log_evidence(key=key, **own)
+        impossible = _validation.concrete(result.value) and float(result.value) == -np.inf
+        results.append(result if impossible else finite_log_prob(result))
     dtype = jnp.result_type(float)
     value, solver_error, probe_error = (
         jnp.stack([jnp.asarray(result[i]).astype(dtype) for result in results]) for i in range(3)
     )
-    return LogProb(value, solver_error, probe_error, _evaluations(results))
+    known = jnp.isfinite(value)
+    errors = (jnp.where(known, error, 0.0) for error in (solver_error, probe_error))
+    return LogProb(jnp.where(known, value, -jnp.inf), *errors, _evaluations(results))
+
+
+def updated_log_weights(prior: Float[Array, " k"], evidence: Float[Array, " k"]) -> Array:
+    """Logarithms of weights given log-densities of the observations, up to a constant.
+
+    Where no member gives the observations a density they say nothing, and the weights stay as they
+    are: with a warning, but where JAX traces them.
+    """
+    known = jnp.any(evidence > -jnp.inf)
+    if _validation.concrete(known) and not bool(known):
+        warnings.warn(
+            "observations have no density under any member of the mixture, so that its weights "
+            "stay those without observations",
+            OutsideTrainingWarning,
+            stacklevel=3,
+        )
+    return jnp.where(known, prior + evidence, prior)
 
 
 class MixturePosterior(AbstractNamedPredictive):
@@ -102,16 +136,7 @@ class MixturePosterior(AbstractNamedPredictive):
                 for p, k in zip(self.posteriors, keys, strict=True)
             ]
             return jnp.stack(draws)[choice, jnp.arange(num_samples)]
-        result, member_of = None, np.asarray(choice)
-        for i, (posterior, member_key) in enumerate(zip(self.posteriors, keys, strict=True)):
-            mine = np.flatnonzero(member_of == i)
-            if mine.size:
-                y = np.asarray(_draw(posterior, x, member_key, mine.size, options))
-                result = (
-                    np.empty((num_samples, *y.shape[1:]), y.dtype) if result is None else result
-                )
-                result[mine] = y
-        return jnp.asarray(result)
+        return _assembled(self.posteriors, x, np.asarray(choice), keys, options)
 
     def log_prob(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, x: Any, y: Any = None, key: Key = None, mask: Any = None, **options: Any
@@ -129,20 +154,26 @@ class MixturePosterior(AbstractNamedPredictive):
             y: Values, shape (n, p) or (n,), in the data's units.
             key: Random key of the probes of learnt members; None for exact divergences.
             mask: 1 for rows that count, 0 for others, shape (n,).
-            **options: Of learnt members: `flow`, `route`, `max_memory` and `progress`.
+            **options: Of learnt members: `flow`, `route`, `max_memory` and `progress`. Any flow
+                ends in the law that samples start from (`terminal="tweedie"`), as that of the
+                weights does.
 
         Returns:
             Nats, in the data's units, with the errors of the members and of their weights.
         """
         results = []
         for posterior in self.posteriors:
-            own = options if isinstance(posterior, Posterior) else {}
+            own = {}
+            if isinstance(posterior, Posterior):
+                own = {**options, "flow": _member_flow(options.get("flow"), key)}
             results.append(posterior.log_prob_info(x, y, key=key, mask=mask, **own))
         dtype = results[0].value.dtype
         values, solver, probe = (
             jnp.stack([result[i].astype(dtype) for result in results]) for i in range(3)
         )
         log_weights = jax.nn.log_softmax(self.log_weights.astype(dtype))
+        possible = log_weights > -jnp.inf  # of another member the answers mean nothing
+        values, solver, probe = (jnp.where(possible, v, 0.0) for v in (values, solver, probe))
         value = jax.scipy.special.logsumexp(log_weights + values)
         shares = jnp.exp(log_weights + values - value)
         # A weight counts where the targets speak for another member than the context did.
@@ -162,6 +193,23 @@ class MixturePosterior(AbstractNamedPredictive):
         if key is None:
             raise ValueError("expected a key to estimate the moments of a mixture, got None")
         return SampleMarginals(self.sample_values(x, key=key, num_samples=num_samples))
+
+
+def _assembled(
+    posteriors: tuple[Any, ...], x: Any, choice: np.ndarray, keys: list[Any], options: dict
+) -> Array:
+    """Draws (s, n, p), the i-th of member `choice[i]`."""
+    draws = {
+        i: np.asarray(_draw(posterior, x, key, int(np.sum(choice == i)), options))
+        for i, (posterior, key) in enumerate(zip(posteriors, keys, strict=True))
+        if np.any(choice == i)
+    }
+    first = next(iter(draws.values()))
+    samples = np.empty((len(choice), *first.shape[1:]), np.result_type(*draws.values()))
+    for i, y in draws.items():
+        samples[choice == i] = y
+    with keep_float64(samples):
+        return put(samples)
 
 
 def _evaluations(results: list[LogProb]) -> Array:

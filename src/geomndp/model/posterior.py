@@ -17,9 +17,10 @@ from geomndp.model.evidence import log_evidence
 from geomndp.model.inputs import Seed, check_like, check_request, names_of, wanted_values
 from geomndp.model.missing_outputs import join_observed_rows
 from geomndp.model.named_predictive import AbstractNamedPredictive, Key
+from geomndp.model.output_units import outputs_to_data_units
 from geomndp.model.outside_training import warn_about_targets
 from geomndp.model.summary import describe_posterior
-from geomndp.model.units import in_units, read_target_inputs, read_targets
+from geomndp.model.units import read_target_inputs, read_targets
 from geomndp.nets import with_capacity
 from geomndp.predictive import MOMENT_SAMPLES, LogProb
 from geomndp.samplers import AbstractSampler, Amortised, MomentMatching, Observations, Problem
@@ -132,7 +133,7 @@ class Posterior(AbstractNamedPredictive):
         normaliser = self.model.normaliser
         if normaliser is None:
             return samples
-        return samples._replace(y=in_units(normaliser.inverse_y, samples.y))
+        return samples._replace(y=outputs_to_data_units(normaliser, samples.y))
 
     def log_prob(  # pyright: ignore[reportIncompatibleMethodOverride]
         self,
@@ -204,16 +205,17 @@ class Posterior(AbstractNamedPredictive):
             raise ValueError("expected a key to estimate the moments of Posterior, got None")
         return SampleMarginals(self.sample_values(x, key=key, num_samples=num_samples))
 
-    def log_evidence(self, *, key: Key = None) -> LogProb:
+    def log_evidence(self, *, key: Key = None, flow: Flow | None = None) -> LogProb:
         """Log-density of the observations themselves, with their noise, under the prior.
 
         Args:
             key: Without it the divergence is exact; with one it is estimated from random probes.
+            flow: Solver, steps and divergence; by default `Flow()`.
 
         Returns:
             Nats, in the data's units; zero without observations.
         """
-        return log_evidence(self, as_key(key))
+        return log_evidence(self, as_key(key), flow)
 
     def problem(self, x: Inputs, mask: Mask | None = None) -> Problem:
         """What samplers and likelihoods work on, in the model's units less the `centre`.

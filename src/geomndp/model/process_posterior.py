@@ -24,10 +24,11 @@ from geomndp.model.data_marginals import in_data_units
 from geomndp.model.inputs import Seed, check_like
 from geomndp.model.likelihood_routes import finite_log_prob
 from geomndp.model.named_predictive import AbstractNamedPredictive, Key
+from geomndp.model.output_units import in_units, output_dtype
 from geomndp.model.outside_training import warn_about_targets
 from geomndp.model.process_calls import call, colour, density, draw, evidence, law, marginals
 from geomndp.model.summary import describe_posterior
-from geomndp.model.units import in_units, read_target_inputs, read_targets
+from geomndp.model.units import read_target_inputs, read_targets
 from geomndp.predictive import MOMENT_SAMPLES, LogProb
 from geomndp.samplers import Observations
 from geomndp.samplers.problem import no_observations
@@ -88,6 +89,7 @@ class ProcessPosterior(AbstractNamedPredictive):
         """Draws as arrays, at the locations of a table too; arguments as those of `sample`."""
         _validation.at_least(1, num_samples=num_samples)
         dtype, key = result_dtype(x), as_key(key)
+        dtype = output_dtype(self.model.normaliser, dtype, (self, x, key))
         # JAX cannot draw float64 inside a program that it traces in its 32-bit mode.
         single = dtype == jnp.float32 and traced((self, x, key))
         with jax.enable_x64(True):
@@ -168,7 +170,7 @@ class ProcessPosterior(AbstractNamedPredictive):
         Returns:
             Laws of the n p values in the data's units.
         """
-        dtype = result_dtype(x)
+        dtype = output_dtype(self.model.normaliser, result_dtype(x), (self, x, key))
         with jax.enable_x64(True):
             base = self._call(marginals, self._targets(x), as_key(key), num_samples)
             return in_data_units(base, self._units(), dtype)

@@ -21,7 +21,6 @@ from geomndp._arrays import put
 from geomndp._types import Array, Inputs, Mask, Outputs, Scalar
 from geomndp.data import Normaliser
 from geomndp.data.transformed_outputs import check_outputs, inside
-from geomndp.linalg import zero_masked
 from geomndp.model.inputs import (
     as_float,
     as_rows,
@@ -29,6 +28,11 @@ from geomndp.model.inputs import (
     check_whole_rows,
     names_of,
     target_rows,
+)
+from geomndp.model.output_units import (
+    noise_to_model_units,
+    output_names,
+    outputs_to_model_units,
 )
 from geomndp.model.support import spacing
 from geomndp.samplers import Observations
@@ -100,9 +104,9 @@ def read_targets(
     model.manifold.check("y", y, mask)
     jacobian = 0.0
     if model.normaliser is not None:
-        check_outputs(model.normaliser.transform, y, mask, _output_names(model))
+        check_outputs(model.normaliser.transform, y, mask, output_names(model))
         jacobian = model.normaliser.log_jacobian(y, mask)
-        z = _outputs(model.normaliser, raw_y, y, mask)
+        z = outputs_to_model_units(model.normaliser, raw_y, y, mask)
         if model.normaliser.transform and not _validation.concrete(y):  # the Jacobian says -inf
             z = jnp.where(inside(model.normaliser.transform, y), z, 0.0)
         y = z
@@ -192,20 +196,6 @@ def _refuse_coarse(x: np.ndarray, moved: np.ndarray, dtype: Any) -> None:
         )
 
 
-def rescale(change: Callable, raw: Any, array: Array) -> Array:
-    """The `array` of `raw` values in other units; what is not JAX's is rounded after the change."""
-    if isinstance(raw, jax.Array):
-        return in_units(change, array)
-    return put(change(np.asarray(raw, dtype=np.float64)), array.dtype)
-
-
-def in_units(change: Callable, array: Array) -> Array:
-    """The `array` after a `change` of units; by NumPy where it can be, which compiles nothing."""
-    if not _validation.concrete(array):
-        return change(array)
-    return put(change(np.asarray(array)))
-
-
 def in_model_units(
     model: Any, observations: Observations, x: Any, y: Any, centre: tuple[float, ...]
 ) -> Observations:
@@ -215,34 +205,12 @@ def in_model_units(
     normaliser: Normaliser | None = model.normaliser
     if normaliser is None:
         return dataclasses.replace(observations, x=inputs)
-    check_outputs(normaliser.transform, observations.y, observations.mask, _output_names(model))
+    check_outputs(normaliser.transform, observations.y, observations.mask, output_names(model))
     return dataclasses.replace(
         observations,
         x=inputs,
-        y=_outputs(normaliser, y, observations.y, observations.mask),
-        noise=_noise(model, observations) if observations.noisy else observations.noise,
+        y=outputs_to_model_units(normaliser, y, observations.y, observations.mask),
+        noise=noise_to_model_units(model, observations)
+        if observations.noisy
+        else observations.noise,
     )
-
-
-def _output_names(model: Any) -> tuple[str, ...]:
-    return () if model.variables is None else model.variables.output_names
-
-
-def _outputs(normaliser: Normaliser, raw: Any, y: Array, mask: Mask | None) -> Array:
-    """Outputs in the model's units; a transform need not allow those that are masked."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        y = rescale(normaliser.forward_y, raw, y)
-    return zero_masked(y, mask) if normaliser.transform else y
-
-
-def _noise(model: Any, observations: Observations) -> Array:
-    """Variances of observations in the model's units, per value where outputs have several."""
-    normaliser, noise, y = model.normaliser, observations.noise, observations.y
-    if not normaliser.transform:
-        apart = len(set(normaliser.y_scale)) > 1 and model.num_groups == y.shape[1]
-        if apart and noise.ndim == 1:
-            noise = jnp.broadcast_to(noise[:, None], y.shape)
-        return in_units(normaliser.forward_noise, noise)
-    if not (_validation.concrete(noise) and _validation.concrete(y)):
-        return normaliser.forward_noise(noise, y)
-    return put(normaliser.forward_noise(np.asarray(noise), np.asarray(y)))

@@ -1,0 +1,69 @@
+"""Outputs far from zero with a small spread: as those near zero, to the last digit that counts."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+
+from geomndp import MixtureProcess, ProcessModel
+from geomndp.data import Normaliser
+
+FAR, UNIT = 1e8, 2.0
+XC, X = np.asarray([-0.5, 0.1, 0.6]), np.asarray([0.0, 0.8])
+YC = np.asarray([0.4, 0.2, 1.0])
+Y = np.asarray([0.3, -0.4])
+
+
+def _models(gp, exact, shift):
+    units = Normaliser(y_shift=shift, y_scale=UNIT)
+    gaussian = ProcessModel(gp, units)
+    learnt = dataclasses.replace(exact, normaliser=units)
+    return {"gp": gaussian, "network": learnt, "mixture": MixtureProcess((gaussian, learnt))}
+
+
+@pytest.mark.parametrize("name", ["gp", "network", "mixture"])
+def test_the_answers_are_those_about_zero_moved(gp, exact, name):
+    def answers(shift):
+        law = _models(gp, exact, shift)[name].condition(XC, shift + YC)
+        draws = law.sample(X, key=0, num_samples=20)
+        mean, std = law.mean_and_std(X, key=1)
+        values = draws, mean, law.quantile(0.9, X, key=1)
+        moved = [np.asarray(value, np.float64) - shift for value in values]
+        return [*moved, np.asarray(std), float(law.log_prob(X, shift + Y))]
+
+    with jax.enable_x64(False):
+        far, near = answers(FAR), answers(0.0)
+    for value, expected in zip(far, near, strict=True):
+        assert_allclose(value, expected, rtol=1e-5, atol=2e-5 * UNIT)
+    assert np.all(far[0].std(axis=0) > 0.05)
+
+
+def test_tables_hold_the_spread(gp):
+    units = Normaliser(y_shift=FAR, y_scale=UNIT)
+    law = ProcessModel(gp, units).with_variables("t", "level").condition(XC, FAR + YC)
+    with jax.enable_x64(False):
+        table = law.sample(pd.DataFrame({"t": X}), key=0, num_samples=50)
+    assert table["level"].nunique() == 100
+
+
+@pytest.mark.parametrize("name", ["gp", "network"])
+def test_float32_that_cannot_hold_the_spread_is_refused(gp, exact, name):
+    model = _models(gp, exact, FAR)[name]
+    with jax.enable_x64(False):
+        with pytest.raises(
+            ValueError, match=r"outputs near 1e\+08 with a spread of 2.*got float32"
+        ):
+            model.condition(XC, (FAR + YC).astype(np.float32))
+        law = model.condition(XC, FAR + YC)
+        with pytest.raises(ValueError, match="got a program in float32"):
+            jax.jit(lambda x: law.sample(x, key=0))(jnp.asarray(X)[:, None])
+
+
+def test_a_smaller_shift_stays_float32(gp):
+    with jax.enable_x64(False):
+        law = ProcessModel(gp, Normaliser(y_shift=280.0, y_scale=5.0)).condition(XC, 280 + YC)
+        assert law.sample(X, key=0).dtype == np.float32
