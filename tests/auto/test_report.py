@@ -46,6 +46,15 @@ def test_the_table_and_the_json_hold_everything():
     assert content["candidates"][1]["by_kind"] == {"few": -0.6, "many": -0.38}
 
 
+def test_long_notes_stand_on_lines_of_their_own():
+    report = _report((("corrected", 1.0),))
+    long = CandidateResult("GP", -0.4, 0.0, {"few": -0.4}, "a sum of two kernels, " * 12)
+    text = str(dataclasses.replace(report, candidates=(long,)))
+    assert max(map(len, text.splitlines())) <= 120
+    assert " ".join(text.split()).count("a sum of two kernels,") == 12
+    assert text.count("held-out: ") == 1 and "held-out: " not in report.details()
+
+
 def test_a_candidate_without_a_density_can_be_saved():
     """A file of a model takes no infinite numbers."""
     report = _report((("corrected", 1.0),))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from geomndp import build, load, simple_models
+from geomndp import OutsideTrainingWarning, build, load, simple_models
 from geomndp.auto import gaussian_candidates
 from geomndp.baselines import CANDIDATES
 from geomndp.gp import GP
@@ -27,9 +27,17 @@ def functions(count: int, seed: int) -> np.ndarray:
 def test_simple_models_of_gaussian_data(monkeypatch, tmp_path):
     """New functions: the pooled process is close to the exact one, climatology far from it."""
     monkeypatch.setattr(gaussian_candidates, "CANDIDATES", CANDIDATES[:1])
+    seeds, fit_shrunk = set(), gaussian_candidates.fit_shrunk_gaussian
+
+    def recorded(*args, seed, **options):
+        seeds.add(seed)
+        return fit_shrunk(*args, seed=seed, **options)
+
+    monkeypatch.setattr(gaussian_candidates, "fit_shrunk_gaussian", recorded)
     table = xr.Dataset({"y": (("function", "x"), functions(40, 0))}, {"x": np.asarray(X)[:, 0]})
     plan = build(table, symmetry="none", **TINY)
-    models = simple_models(plan, minutes=0.1, key=0)
+    models = simple_models(plan, minutes=0.1, key=7)
+    assert seeds == {7}  # folds follow the key of the fit
     assert next(iter(models)) == "climatology" and set(models) >= {"GP", "shrunk covariance"}
     rows = jnp.asarray(functions(20, 1)[..., None])
 
@@ -42,6 +50,9 @@ def test_simple_models_of_gaussian_data(monkeypatch, tmp_path):
     assert nats(models["GP"]) > exact - 0.1
     assert nats(models["climatology"]) < exact - 0.3
     assert "fitted to 40 functions" in models["GP"].report
+    for model in models.values():
+        with pytest.warns(OutsideTrainingWarning, match=r"x = 9 \(trained on .* to 4"):
+            model.condition(X[::3], rows[0, ::3]).mean(jnp.asarray([[9.0]]))
     models["GP"].save(tmp_path / "gp")
     assert nats(load(tmp_path / "gp")) == pytest.approx(nats(models["GP"]), rel=1e-6)
     with pytest.raises(ValueError, match="minutes"):

@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
+from rich.console import Console
 
 from geomndp import _model_files
-from geomndp.cli import main
+from geomndp.cli import main, own_data
 from geomndp.cli.commands import Evaluate
 from geomndp.cli.own_data import _density, _how
 from geomndp.model import load
@@ -62,6 +63,25 @@ def test_the_same_command_resumes_and_another_is_refused(trained, folder, capsys
         assert "after 2 steps" in " ".join(capsys.readouterr().out.split())
         assert main(training(folder, "--out", str(trained), "--seed", "5")) == 1
     assert "holds another run" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_the_plan_tells_the_time_and_the_sentence_comes_once(folder, capsys, monkeypatch, terminal):
+    report = type("Report", (), {"details": lambda _: "all", "__str__": lambda _: "all\nchosen"})()
+
+    def said(plan, **options):
+        print("chosen", file=sys.stderr)
+        return None, report
+
+    monkeypatch.setattr(own_data, "fit", said)
+    monkeypatch.setattr(Console, "is_terminal", terminal)
+    line = [word for word in training(folder) if word not in ("--steps", "2", "--quiet")]
+    with jax.enable_x64(False):
+        assert main([*line, "--minutes", "1", "--out", str(folder / f"timed-{terminal}")]) == 0
+    text = capsys.readouterr()
+    plan = " ".join(text.out.split())
+    assert "at most 1 minute: " in plan and "5 minutes" not in plan
+    assert text.out.count("chosen") == (0 if terminal else 1) and text.err.count("chosen") == 1
 
 
 def test_evaluate_a_table_and_compare(trained, folder, capsys):

@@ -24,6 +24,8 @@ from geomndp.baselines import (
 from geomndp.data import Normaliser, fit_transforms
 from geomndp.gp import GP
 from geomndp.kernels import Scaled
+from geomndp.model import TrainingSupport
+from geomndp.model.training_record import functions_support
 
 IDENTITY = "identity"
 Forms = dict[str, tuple[Candidate, ...]]
@@ -72,18 +74,19 @@ def scaled(process: GP, factor: float) -> GP:
 class GaussianData:
     """Functions of a plan in the units of every transform that they allow."""
 
-    def __init__(self, plan: TrainingPlan, rows: np.ndarray | None = None):
+    def __init__(self, plan: TrainingPlan, rows: np.ndarray | None = None, seed: int = 0):
         """Read the plan.
 
         Args:
             plan: A plan with functions and units.
             rows: Functions to which transforms and their units are fitted; by default all. One
                 that some other value does not allow is left out, as are all in the maps of tracks.
+            seed: Seed of the folds that choose the shrinkage of covariances.
         """
         assert plan.functions is not None
         units = plan.model.normaliser or Normaliser()
         fitted = plan.functions if rows is None else plan.functions.take(rows)
-        self.ordered = plan.ordered
+        self.ordered, self.seed = plan.ordered, seed
         self.units: dict[str, Normaliser] = {}
         self.functions: dict[str, Batch] = {}
         allowed = fit_transforms(functions_in_units(plan.functions, Normaliser()))
@@ -129,7 +132,7 @@ class GaussianData:
                 candidates=candidates,
                 seconds=seconds,
             )
-            shrunk = fit_shrunk_gaussian(functions, pooled, train=rows, ordered=self.ordered)
+            shrunk = self.shrunk(functions, pooled, rows)
             ending = "" if name == IDENTITY else f", {name}"
             found[f"GP{ending}"] = GaussianCandidate(pooled, units)
             if shrunk.process is not None:
@@ -138,6 +141,18 @@ class GaussianData:
         if climatology.process is not None:
             found["climatology"] = GaussianCandidate(climatology, self.units[IDENTITY])
         return found
+
+    def shrunk(
+        self, functions: Batch, pooled: GaussianFit, rows: np.ndarray | None = None
+    ) -> GaussianFit:
+        """Shrink the covariance of some functions, by default of all, towards a pooled process."""
+        return fit_shrunk_gaussian(
+            functions, pooled, train=rows, ordered=self.ordered, seed=self.seed
+        )
+
+    def support(self) -> TrainingSupport:
+        """What the functions are, for the record of a law that is fitted to them."""
+        return functions_support(self.functions[IDENTITY], self.units[IDENTITY])
 
     def refit(self, name: str, fits: dict[str, GaussianCandidate]) -> GaussianCandidate:
         """Fit a chosen candidate to all functions.
@@ -156,7 +171,7 @@ class GaussianData:
             return GaussianCandidate(fit_climatology(functions, period=self.period), units)
         pooled = refit(fits[name.replace(kind, "GP", 1)].fit, functions)
         if kind != "GP":
-            shrunk = fit_shrunk_gaussian(functions, pooled, ordered=self.ordered)
+            shrunk = self.shrunk(functions, pooled)
             pooled = shrunk if shrunk.process is not None else pooled
         return GaussianCandidate(pooled, units)
 

@@ -24,6 +24,7 @@ from geomndp.auto.run_plan import RunPlan
 from geomndp.auto.split import ValidationSplit
 from geomndp.auto.validation import ValidationTasks
 from geomndp.baselines import Candidate
+from geomndp.model import ProcessModel
 
 OTHER_SPLITS = 0.6
 """Share of the time that is kept for the other splits, which have one form per transform."""
@@ -39,7 +40,11 @@ class GaussianStage:
     """
 
     def __init__(
-        self, plan: TrainingPlan, splits: Sequence[ValidationSplit], tasks: ValidationTasks
+        self,
+        plan: TrainingPlan,
+        splits: Sequence[ValidationSplit],
+        tasks: ValidationTasks,
+        seed: int = 0,
     ):
         """Remember what is to be fitted.
 
@@ -47,9 +52,10 @@ class GaussianStage:
             plan: A plan with functions.
             splits: The splits.
             tasks: Tasks of all splits.
+            seed: Seed of the fit.
         """
-        self.plan, self.splits, self.tasks = plan, tuple(splits), tasks
-        self.data = GaussianData(plan, splits[0].train)
+        self.plan, self.splits, self.tasks, self.seed = plan, tuple(splits), tasks, seed
+        self.data = GaussianData(plan, splits[0].train, seed)
         self._all: GaussianData | None = None
         self.folds: list[dict[str, GaussianCandidate]] = []
         self.laws: dict[str, CalibratedLaw] = {}
@@ -131,9 +137,26 @@ class GaussianStage:
     def refit(self, name: str) -> GaussianCandidate:
         """A candidate fitted to all functions, without its random scale."""
         if name not in self._refitted:
-            self._all = self._all or GaussianData(self.plan)
+            self._all = self._all or GaussianData(self.plan, seed=self.seed)
             self._refitted[name] = self._all.refit(name, self.folds[0])
         return self._refitted[name]
+
+    def model(self, name: str, factor: float = 1.0, report: str | None = None) -> ProcessModel:
+        """A candidate fitted to all functions, as a model that knows what it was fitted to.
+
+        Args:
+            name: Name of the candidate.
+            factor: Factor of its covariances.
+            report: How it was chosen, as text.
+
+        Returns:
+            The model; of tracks in the coordinates of local maps, without a record.
+        """
+        candidate = self.refit(name)
+        own = self.plan.model.variables
+        data = self._all if self.plan.maps is None else None
+        support = None if data is None else data.support()
+        return ProcessModel(candidate.law(factor), candidate.units, own, support, report)
 
     def notes(self) -> dict[str, str]:
         """What each candidate is."""

@@ -13,6 +13,8 @@ from geomndp.train import adam
 
 WIDTH = 100
 DEFAULT_MINUTES = 5.0
+TIME_LIMIT = f"at most {DEFAULT_MINUTES:g} minutes, or minutes=..."
+"""What a description says of the time of a fit."""
 """Most time of a fit that is given neither steps nor minutes."""
 
 
@@ -57,6 +59,24 @@ class TrainingPlan:
         """Options of `fit_score` for so many steps: the average spans the last twentieth."""
         ema_decay = min(0.999, max(0.5, 1 - 20 / steps))
         return {"optimiser": adam(steps, peak=self.peak_learning_rate), "ema_decay": ema_decay}
+
+    def described_for(self, minutes: float | None, steps: int | None = None) -> TrainingPlan:
+        """The same plan, whose description says what a fit with these arguments does.
+
+        Args:
+            minutes: Time of the fit; None for the default.
+            steps: Number of steps of this network alone; None for a choice between models.
+        """
+        if minutes is None and steps is None:
+            return self
+        lines = []
+        for what, text in self.description:
+            if steps is not None:
+                lines.append((what, f"{steps} steps" if TIME_LIMIT in text else text))
+            else:
+                limit = f"at most {minutes:g} minute{'' if minutes == 1 else 's'}"
+                lines.append((what, text.replace(TIME_LIMIT, limit)))
+        return dataclasses.replace(self, description=tuple(lines))
 
     def __str__(self) -> str:
         margin = max(len(what) for what, _ in self.description) + 2

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import textwrap
 from typing import Any
 
 import numpy as np
 
+from geomndp.auto.plan import WIDTH
 from geomndp.auto.validation import ValidationTasks
 
 
@@ -73,16 +75,18 @@ class SelectionReport:
         )
 
     def __str__(self) -> str:
+        return f"{self.details()}\n{self.sentence()}"
+
+    def details(self) -> str:
+        """Candidates, calibration, seconds and remarks: all but the sentence."""
         kinds = list(dict.fromkeys(kind for result in self.candidates for kind in result.by_kind))
         width = max([9, *(len(result.name) for result in self.candidates)]) + 2
         lines = ["candidate".ljust(width) + "nats per target value, held out"]
         for result in self.candidates:
             values = [f"{kind} {result.by_kind[kind]:.3f}" for kind in kinds]
             error = f" (difference +- {result.standard_error:.3f})"
-            note = f"  {result.note}" if result.note else ""
-            lines.append(
-                f"{result.name.ljust(width)}{result.nats:.3f}{error}  {', '.join(values)}{note}"
-            )
+            lines.append(f"{result.name.ljust(width)}{result.nats:.3f}{error}  {', '.join(values)}")
+            lines += textwrap.wrap(result.note, WIDTH, initial_indent="  ", subsequent_indent="  ")
         covered = ", ".join(
             f"{kind} {value:.2f} +- {self.coverage_error.get(kind, float('nan')):.2f}"
             for kind, value in self.coverage.items()
@@ -90,7 +94,7 @@ class SelectionReport:
         lines += [f"coverage of 90% intervals: {covered}", f"PIT histogram: {_row(self.pit)}"]
         spent = ", ".join(f"{part} {seconds:.0f}" for part, seconds in self.seconds.items())
         lines += [f"{self.num_held_out} held-out functions, seed {self.seed}; seconds: {spent}"]
-        return "\n".join([*lines, *self.notes, self.sentence()])
+        return "\n".join([*lines, *self.notes])
 
     def as_json(self) -> dict[str, Any]:
         """All fields as JSON, None for numbers that are not finite."""

@@ -24,7 +24,6 @@ from geomndp.auto.run_plan import RunPlan
 from geomndp.auto.split import ValidationSplit, split_functions
 from geomndp.auto.track_plan import plan_in_maps
 from geomndp.auto.validation import validation_tasks
-from geomndp.model import ProcessModel
 from geomndp.model._jit import use_compilation_cache
 from geomndp.model.base import AbstractModel
 from geomndp.train.lock import hold
@@ -142,7 +141,7 @@ class Selection:
         if plan.functions.variables.codomain == "sphere":
             self.plan = plan = plan_in_maps(plan, self.splits[0], self.tasks, self.run, seed=seed)
             self.tasks = plan.maps.tasks(self.tasks)
-        self.gaussians = GaussianStage(plan, self.splits, self.tasks)
+        self.gaussians = GaussianStage(plan, self.splits, self.tasks, seed)
         self.learnt = LearntStage(self.key, self.run, self.clock, folder, log)
         self._kept = RESERVED_SHARE * self.clock.total
 
@@ -195,8 +194,7 @@ class Selection:
                         (float(outer), self.learnt.refit(name, self.gaussians, self.count))
                     )
                     continue
-                candidate, variables = self.gaussians.refit(name), self.plan.model.variables
                 for inner, factor in self.gaussians.laws[name].scale.components():
-                    model = ProcessModel(candidate.law(factor), candidate.units, variables)
+                    model = self.gaussians.model(name, factor)
                     members.append((float(outer + inner), model))
         return members

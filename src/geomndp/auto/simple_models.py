@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from geomndp import _validation
 from geomndp.auto.fit import as_seed
 from geomndp.auto.plan import DEFAULT_MINUTES, TrainingPlan
-from geomndp.model import ProcessModel
 from geomndp.model.base import AbstractModel
 from geomndp.model.inputs import Seed
 
@@ -54,8 +53,7 @@ def simple_models(
         kind, _, transform = name.partition(", ")
         report = f"{candidate.fit.name}, fitted to {selection.count} functions"
         report += f"; transform of the outputs: {transform}" if transform else ""
-        own, maps = selection.plan.model.variables, selection.plan.maps
-        law = ProcessModel(candidate.law(), candidate.units, own, report=report)
+        law, maps = selection.gaussians.model(name, report=report), selection.plan.maps
         models[kind] = law if maps is None else maps.model(law)
     return models
 

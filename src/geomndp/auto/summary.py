@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from geomndp.auto.network_sizes import steps_per_minute
-from geomndp.auto.plan import DEFAULT_MINUTES
+from geomndp.auto.plan import TIME_LIMIT
 from geomndp.auto.split import FEW_FUNCTIONS
 from geomndp.data import AbstractGenerator, Normaliser, ResampledGenerator
 from geomndp.model import Model, ProcessModel
@@ -102,7 +102,7 @@ def estimate(
     if isinstance(net, RelativeAttention | BiDimensionalAttention):
         speed = f", about {steps_per_minute(net, data)} steps per minute at this size on two cores"
     return (
-        f"at most {DEFAULT_MINUTES:g} minutes, or minutes=...: {held} held out; simple Gaussian "
+        f"{TIME_LIMIT}: {held} held out; simple Gaussian "
         f"models, then networks for the time that is left{speed}; the best law is refitted"
     )
 

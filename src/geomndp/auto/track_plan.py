@@ -18,7 +18,7 @@ from geomndp.auto.run_plan import RunPlan
 from geomndp.auto.split import ValidationSplit
 from geomndp.auto.track_maps import TracksInMaps
 from geomndp.auto.validation import ValidationTasks
-from geomndp.baselines import CANDIDATES, fit_gp, fit_shrunk_gaussian
+from geomndp.baselines import CANDIDATES, fit_gp
 from geomndp.data import AbstractFrame, FixedFrame, LocalFrame, ResampledGenerator, TrackMaps
 from geomndp.data.context_sampling import ContextSampler
 from geomndp.tables import Functions
@@ -60,7 +60,7 @@ def plan_in_maps(
     def best() -> str:
         if len(plans) == 1:
             return LOCAL
-        nats = {name: _measure(flat, split, tasks.take(rows)) for name, flat in plans.items()}
+        nats = {name: _measure(flat, split, tasks.take(rows), seed) for name, flat in plans.items()}
         return max(nats, key=lambda name: nats[name])
 
     return plans[run.decide("maps", best)]
@@ -131,13 +131,15 @@ def _tracks(tracks: Functions, num_relative: int) -> Batch:
     return Batch(x, y, mask, jnp.zeros_like(mask))
 
 
-def _measure(plan: TrainingPlan, split: ValidationSplit, tasks: ValidationTasks) -> float:
+def _measure(
+    plan: TrainingPlan, split: ValidationSplit, tasks: ValidationTasks, seed: int
+) -> float:
     """Held-out nats per area of a quickly fitted simple law in the maps of a plan."""
-    data = GaussianData(plan)
+    data = GaussianData(plan, seed=seed)
     functions, units = data.functions[IDENTITY], data.units[IDENTITY]
     some = split.train[np.linspace(0, len(split.train) - 1, MAX_TRIAL).astype(int)]
     pooled = fit_gp(functions, train=np.unique(some), groups=data.groups, **TRIAL)
-    shrunk = fit_shrunk_gaussian(functions, pooled, train=split.train, ordered=plan.ordered)
+    shrunk = data.shrunk(functions, pooled, split.train)
     fits = [GaussianCandidate(fit, units) for fit in (pooled, shrunk) if fit.process is not None]
     flat, areas = plan.maps.tasks(tasks), plan.maps.log_areas(tasks)
     nats = [(fit.measure(flat).plain.targets + areas) / flat.num_values() for fit in fits]

@@ -45,13 +45,16 @@ def train_on_table(command: Train, table: Any, network: dict[str, Any]) -> None:
     with hold(Path(command.out)):  # refused before anything is computed; `fit` holds it again
         pass
     plan, console = _plan(command, table, network), Console()
-    console.print(str(plan), highlight=False, soft_wrap=True)
+    described = plan.described_for(command.minutes, command.steps)
+    console.print(str(described), highlight=False, soft_wrap=True)
     notes = {NOTED_FUNCTION: command.function or FUNCTION, "seed": command.seed}
     options: dict[str, Any] = {"directory": command.out, "notes": notes, "quiet": command.quiet}
     path = Path(command.out) / "model"
     if command.steps is None:
         _, report = fit(plan, minutes=command.minutes, key=command.seed, **options)
-        console.print(str(report), highlight=False, soft_wrap=True)
+        said = console.is_terminal and not command.quiet  # by `fit`, on the same terminal
+        text = report.details() if said else str(report)
+        console.print(text, highlight=False, soft_wrap=True)
         console.print(f"model: {path}")
         return
     if command.peak_rate is not None:

@@ -10,7 +10,8 @@ from geomndp.model.posterior import Posterior
 from geomndp.model.process_model import ProcessModel
 from geomndp.model.registered import register
 from geomndp.model.serialization import load, save
-from geomndp.model.support import TrainingSupport, with_support
+from geomndp.model.support import TrainingSupport
+from geomndp.model.training_record import with_support
 
 __all__ = [
     "ChartModel",

@@ -1,41 +1,17 @@
-"""What training saw: the record of a model, from its generator and its loss."""
+"""What training saw: the record of a model, and the measures that requests are compared by."""
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import equinox as eqx
-import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 from scipy.spatial import KDTree
 
-from geomndp._types import Array, Batch, PRNGKeyArray
-from geomndp.data import (
-    AbstractGenerator,
-    FixedInputsGenerator,
-    Normaliser,
-    ResampledGenerator,
-    circle,
-)
-from geomndp.data.sequences import SequenceGenerator
-from geomndp.linalg import DiagonalGram
-from geomndp.noising import AbstractNoising, OrnsteinUhlenbeck
-from geomndp.train import DenoisingLoss
-from geomndp.train.fit import as_generators
-
-if TYPE_CHECKING:  # a model has a record, and so imports this module
-    from geomndp.model.model import Model
-else:
-    Model = eqx.Module
+from geomndp.data import Normaliser, circle
 
 Range = tuple[float, float]
 SAME_UNITS = Normaliser()
-BATCHES = 4
-MAX_FUNCTIONS = 64  # functions whose distances are measured
-NEAR_ZERO = 1e-6  # a noise ratio that no network tells from zero
 
 
 class TrainingSupport(eqx.Module):
@@ -110,121 +86,3 @@ def in_data_units(shift: tuple[float, ...], scale: tuple[float, ...], values: np
 def outputs_in_data_units(units: Normaliser, y: np.ndarray) -> np.ndarray:
     """Undo a normaliser, with its transforms; a model without one has the data's own units."""
     return y if units is SAME_UNITS else units.inverse_y(y)
-
-
-def with_support(
-    model: Model,
-    generator: AbstractGenerator | Sequence[AbstractGenerator],
-    loss: DenoisingLoss | None = None,
-    *,
-    batches: int = BATCHES,
-    key: PRNGKeyArray | None = None,
-) -> Model:
-    """Add to a model a record of what it was trained on.
-
-    Args:
-        model: A model, trained or not.
-        generator: Its training functions, in the model's units; or several, interleaved.
-        loss: Its loss, which knows the noise of the context; by default `DenoisingLoss()`.
-        batches: How many batches of every generator to look at; of a finite set, all functions.
-        key: For these batches.
-
-    Returns:
-        The model with its `support`, which `save` keeps and every request is compared with.
-    """
-    key = jr.key(0) if key is None else key
-    generators = {id(one): one for one in as_generators(generator)}.values()
-    drawn = [_draw(one, k) for one in generators for k in jr.split(key, batches)]
-    batches_seen = [*drawn, *(batch for one in generators for batch in _whole_set(one))]
-    conditional = all(one.conditional for one in generators)
-    normaliser, noising = model.normaliser or SAME_UNITS, getattr(model, "noising", None)
-    x, y = (_real(batches_seen, field) for field in ("x", "y"))
-    functions = [row for batch in drawn for row in _functions(batch)]
-    scales = np.broadcast_to(normaliser.x_scale, x.shape[1:])
-    periods = periods_of(model)
-    widest = np.max([extents(row, periods) for row in functions], axis=0) * scales
-    measured = functions[:: max(1, len(functions) // MAX_FUNCTIONS)]
-    spacings = [spacing(row, periods) for row in measured]
-    support = TrainingSupport(
-        _ranges(in_data_units(normaliser.x_shift, normaliser.x_scale, x)),
-        _ranges(outputs_in_data_units(normaliser, np.asarray(y, np.float64))),
-        tuple(_brief(extent) for extent in widest),
-        _brief(min((value for value in spacings if value > 0), default=0.0)),
-        max(len(row) for row in functions),
-        max(int(_any_output(np.minimum(b.context, b.mask)).sum(1).max()) for b in drawn),
-        _noise(noising, normaliser, loss, x.shape[1]) if conditional and noising else None,
-        _brief(max(spacings)) if max(spacings) > 0 else None,
-    )
-    return dataclasses.replace(model, support=support)
-
-
-@eqx.filter_jit
-def _draw(generator: AbstractGenerator, key: PRNGKeyArray) -> Batch:
-    return generator.draw(key)
-
-
-def _whole_set(generator: AbstractGenerator) -> list[Batch]:
-    """All functions of a generator that has finitely many."""
-    if isinstance(generator, ResampledGenerator):
-        return [generator.functions]
-    if isinstance(generator, (SequenceGenerator, FixedInputsGenerator)):
-        x = jnp.broadcast_to(generator.x, (*generator.y.shape[:2], generator.x.shape[-1]))
-        ones = jnp.ones(generator.y.shape[:2], generator.y.dtype)
-        return [Batch(x, generator.y, ones, jnp.zeros_like(ones))]
-    return []
-
-
-def _functions(batch: Batch) -> list[np.ndarray]:
-    """Inputs of the real points of every function that has any."""
-    x, mask = np.asarray(batch.x), _any_output(batch.mask)
-    rows = (x[i][mask[i] > 0] for i in range(len(x)))
-    return [row for row in rows if len(row)]
-
-
-def _any_output(mask: Array | np.ndarray) -> np.ndarray:
-    """Mask (b, n) of the points of which any output counts."""
-    values = np.asarray(mask)
-    return values if values.ndim == 2 else values.max(axis=2)
-
-
-def _real(batches: list[Batch], field: str) -> np.ndarray:
-    """Rows (m, k) of all real points, NaN where an output is missing."""
-    arrays = []
-    for batch in batches:
-        values, mask = np.asarray(getattr(batch, field)), np.asarray(batch.mask)
-        if field == "y" and mask.ndim == 3:
-            values = np.where(np.repeat(mask, values.shape[2] // mask.shape[2], 2), values, np.nan)
-        arrays.append(values[_any_output(mask) > 0])
-    return np.concatenate(arrays)
-
-
-def _ranges(values: np.ndarray) -> tuple[Range, ...]:
-    lows, highs = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
-    return tuple((_brief(a, down=True), _brief(b)) for a, b in zip(lows, highs, strict=True))
-
-
-def _brief(value, *, down: bool = False) -> float:
-    """Four digits, rounded outwards, are enough and can be read."""
-    value = float(value)
-    margin = 5e-4 * abs(value)
-    return float(f"{value - margin if down else value + margin:.4g}")
-
-
-def _noise(
-    noising: AbstractNoising, normaliser: Normaliser, loss: DenoisingLoss | None, input_dim: int
-) -> Range | None:
-    r"""Variances of the context's noise: ratios $\sigma^2 / a^2 = e^B - 1$ to those of K."""
-    times = (DenoisingLoss() if loss is None else loss).context_noise_levels
-    if len(set(normaliser.y_scale)) > 1 or normaliser.transform:
-        return None  # such a model refuses noise, or its variance depends on the value
-    low = 0.0 if times.clean_share > 0 and times.low <= NEAR_ZERO else times.low
-    ratios = np.asarray([low, float(times.highest(noising.schedule))])
-    if isinstance(noising, OrnsteinUhlenbeck):
-        gram = noising.gram(jnp.zeros((1, input_dim)))
-        if not isinstance(gram, DiagonalGram):
-            return None  # noise has no time of its own, and is not amortised
-        variances = ratios * float(gram.variance[0])
-    else:
-        variances = np.log1p(ratios)
-    low, high = variances * normaliser.y_scale[0] ** 2
-    return _brief(low, down=True), _brief(high)
