@@ -57,8 +57,9 @@ def evidences(posteriors: tuple[Any, ...]) -> LogProb:
         jnp.stack([jnp.asarray(result[i]).astype(dtype) for result in results]) for i in range(3)
     )
     known = jnp.isfinite(value)
-    errors = (jnp.where(known, error, 0.0) for error in (solver_error, probe_error))
-    return LogProb(jnp.where(known, value, -jnp.inf), *errors, _evaluations(results))
+    solver_error, probe_error = (jnp.where(known, e, 0.0) for e in (solver_error, probe_error))
+    value = jnp.where(known, value, -jnp.inf)
+    return LogProb(value, solver_error, probe_error, _evaluations(results))
 
 
 def updated_log_weights(prior: Float[Array, " k"], evidence: Float[Array, " k"]) -> Array:
