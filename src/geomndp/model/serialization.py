@@ -77,7 +77,7 @@ def _encode(model: AbstractModel, metadata: dict, dtype: str | None) -> bytes:
     from safetensors.numpy import save as as_bytes
 
     described, tensors = encode(model, dtype)
-    tensors = {name: np.ascontiguousarray(value) for name, value in tensors.items()}
+    tensors = {name: np.asarray(value, order="C") for name, value in tensors.items()}
     frame = {"format": _model_files.KEY, "version": _model_files.VERSION}
     document = _json(frame | described) | {"metadata": _json(metadata)}
     data = as_bytes(tensors)

@@ -50,7 +50,7 @@ def round_to(tensors: dict[str, np.ndarray], dtype: str) -> dict[str, np.ndarray
             with np.errstate(over="ignore"):
                 value = value.astype(jnp.dtype(dtype))
             _check_finite(name, value, dtype)
-        result[name] = np.ascontiguousarray(value)
+        result[name] = np.asarray(value, order="C")
     return result
 
 

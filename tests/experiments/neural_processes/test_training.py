@@ -16,6 +16,7 @@ from geomndp.experiments.neural_processes.training import (
     make_model,
     make_optimiser,
 )
+from geomndp.model import load
 
 SPECIMENS = [
     *(f"neural-processes-gnp2020/sawtooth-{method}" for method in METHODS if method != "steercnp"),
@@ -73,3 +74,19 @@ def test_unknown_names_are_refused():
         make_model("neural-processes/se", key=jr.key(0))
     with pytest.raises(ValueError, match="expected method to be one of 'convcnp'"):
         process_class("cnp")
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes"),
+    [
+        ("neural-processes-gnp2020/se-convcnp", {"width": 4, "num_layers": 1}),
+        ("neural-processes-gnp2020/se-convgnp", {"width": 4, "num_layers": 1, "rank": 2}),
+        ("neural-processes-np2023/sawtooth-convcnp", {"width": 2, "num_layers": 1}),
+        ("neural-processes-fields/se-steercnp", {"num_fields": 1, "num_layers": 1}),
+    ],
+)
+def test_models_are_saved_with_numbers_that_have_no_axis(name, sizes, tmp_path):
+    model = make_model(name, key=jr.key(0), points_per_unit=1.0, **sizes)
+    assert any(leaf.ndim == 0 for leaf in jax.tree.leaves(eqx.filter(model, eqx.is_array)))
+    model.save(tmp_path / "model")
+    assert eqx.tree_equal(load(tmp_path / "model").process, model.process)
