@@ -46,7 +46,7 @@ PROCESSES = {
     "convnp-elbo": tiny(ConvNP, 1, 1, objective="elbo", **LATENT),
 }
 LATENT_NAMES = ("convnp", "convnp-elbo")
-SLOW = ("convcnp-dense", "convcnp-unet", "convcnp-plane", "fullconvgnp-two", "convnp")
+SLOW = ("convcnp-dense", "convgnp", "convcnp-unet", "convcnp-plane", "fullconvgnp-two", "convnp")
 each = pytest.mark.parametrize(
     "name", [pytest.param(n, marks=pytest.mark.slow if n in SLOW else ()) for n in PROCESSES]
 )
