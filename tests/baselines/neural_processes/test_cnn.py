@@ -1,5 +1,6 @@
 """Networks on grids: receptive fields as configured, shifts, sizes of the authors' networks."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -32,13 +33,15 @@ def test_depthwise_convolution_is_the_direct_sum(dim, getkey):
 
 
 @pytest.mark.parametrize("kind", NETWORKS)
-@pytest.mark.parametrize(("num_layers", "kernel_size"), [(2, 5), (3, 3)])
+@pytest.mark.parametrize(
+    ("num_layers", "kernel_size"), [(2, 5), pytest.param(3, 3, marks=pytest.mark.slow)]
+)
 def test_receptive_field_is_where_inputs_have_influence(kind, num_layers, kernel_size):
     network = make(kind, num_layers=num_layers, kernel_size=kernel_size)
     size = 96
     # Positive parameters: no influence cancels.
     network = jax.tree.map(jnp.abs, network)
-    influence = jax.jacobian(lambda h: network(h).sum(0))(jnp.ones((2, size))).sum(1)
+    influence = jax.jit(jax.jacobian(lambda h: network(h).sum(0)))(jnp.ones((2, size))).sum(1)
     cells = np.arange(size)
     reach = [np.max(np.abs(cells[row > 1e-9 * row.max()] - i)) for i, row in enumerate(influence)]
     inner = reach[32:64]
@@ -46,12 +49,13 @@ def test_receptive_field_is_where_inputs_have_influence(kind, num_layers, kernel
 
 
 @pytest.mark.parametrize("kind", NETWORKS)
-@pytest.mark.parametrize("dim", [1, 2])
+@pytest.mark.parametrize("dim", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_shifts_of_the_input_shift_the_output_away_from_the_edges(kind, dim, getkey):
     network = make(kind, dim)
     h = jnp.pad(jr.normal(getkey(), (2, *(3,) * dim)), ((0, 0), *((16, 13),) * dim))
     steps = (network.multiple,) * dim
     axes = tuple(range(1, dim + 1))
+    network = eqx.filter_jit(network)
     moved = network(jnp.roll(h, steps, axes))
     inside = (slice(None), *(slice(9, 24),) * dim)
     assert_allclose(moved[inside], jnp.roll(network(h), steps, axes)[inside], atol=1e-12)
@@ -59,7 +63,7 @@ def test_shifts_of_the_input_shift_the_output_away_from_the_edges(kind, dim, get
 
 @pytest.mark.parametrize("kind", NETWORKS)
 def test_half_precision_is_near_and_keeps_its_dtype(kind, getkey):
-    network = make(kind, dtype="float32")
+    network = eqx.filter_jit(make(kind, dtype="float32"))
     h = jr.normal(getkey(), (2, 16), jnp.float32)
     half = network(h.astype(jnp.bfloat16))
     assert half.dtype == jnp.bfloat16
