@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+import geomndp as gn
 from geomndp.baselines.neural_processes.conv_cnp import ConvCNP
 from geomndp.baselines.neural_processes.conv_gnp import ConvGNP
 from geomndp.baselines.neural_processes.conv_np import ConvNP
@@ -199,3 +200,15 @@ def test_a_fixed_standard_deviation_is_that_of_every_component():
 def test_the_kernel_of_a_product_grid_needs_one_input():
     with pytest.raises(ValueError, match="one input"):
         FullConvGNP(2, 1, key=jr.key(0))
+
+
+@pytest.mark.parametrize("name", ["convcnp", pytest.param("convnp-elbo", marks=pytest.mark.slow)])
+def test_a_saved_process_gives_the_same_numbers_where_the_grid_has_to_grow(name, tmp_path):
+    model = gn.ProcessModel(PROCESSES[name])
+    model.save(tmp_path / "model")
+    again = gn.load(tmp_path / "model")
+    xc, yc = np.asarray([0.0, 0.5, 1.0]), np.asarray([0.0, 1.0, 0.5])
+    x, y = np.asarray([0.2, 3.0, 20.0]), np.zeros(3)
+    nats = [m.condition(xc, yc).log_prob(x, y, key=1) for m in (model, again)]
+    assert np.isfinite(nats[0])
+    assert nats[0] == nats[1]
