@@ -5,9 +5,11 @@ from __future__ import annotations
 DIFFUSION = "geomndp"
 """Name of the method that is no neural process."""
 METHODS = {
+    "anp": "process/anp",
     "convcnp": "process/conv-cnp",
     "convgnp": "process/conv-gnp",
     "convnp": "process/conv-np",
+    "flownp": "process/flow-np",
     "fullconvgnp": "process/full-conv-gnp",
     "steercnp": "process/steer-cnp",
     "te-tnp": "process/te-tnp",

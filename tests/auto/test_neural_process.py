@@ -69,7 +69,7 @@ def test_wavelengths_follow_the_points():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"method": "cnp"}, "expected method to be one of 'geomndp', 'convcnp'"),
+        ({"method": "cnp"}, "expected method to be one of 'geomndp', 'anp'"),
         ({"method": "te-tnp", "symmetry": "E(2)"}, "expected 2 inputs"),
         ({"method": "steercnp"}, r"expected symmetry 'E\(2\)' for steercnp"),
         ({"method": "te-tnp", "noise": 0.1}, "expected no known noise for te-tnp"),

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import jax.random as jr
 
 from geomndp._types import Array
-from geomndp.baselines.neural_processes.base import NeuralPredictive
+from geomndp.baselines.neural_processes.neural_predictive import NeuralPredictive
 from geomndp.evaluate.padded_tasks import PaddedTasks
 from geomndp.evaluate.resumable import AbstractMeasurement
 from geomndp.evaluate.value_metrics import draw, value_metrics

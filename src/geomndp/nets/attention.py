@@ -73,20 +73,20 @@ def check_heads(width: int, num_heads: int) -> None:
 
 def attend(
     query: Float[Array, "b n h c"],
-    key: Float[Array, "b n h c"],
-    value: Float[Array, "b n h c"],
+    key: Float[Array, "b m h c"],
+    value: Float[Array, "b m h c"],
     *,
-    bias: Float[Array, "h n n"] | None = None,
+    bias: Float[Array, "h n m"] | None = None,
     mask: Mask | None = None,
-    pairs: Bool[Array, "n n"] | None = None,
+    pairs: Bool[Array, "n m"] | None = None,
     backend: str | None = None,
 ) -> Float[Array, "b n h c"]:
     """Softmax attention; masked keys get no weight (equal weights where all are masked).
 
     Args:
         query: Queries of b sets of n tokens.
-        key: Keys.
-        value: Values.
+        key: Keys, of the same m = n tokens or of others.
+        value: Values of these.
         bias: Added to the logits of all sets.
         mask: (n,). Points whose masks differ belong to different functions and do not see each
             other.
@@ -100,7 +100,7 @@ def attend(
         return _attend_in_float64(query, key, value, bias, keep)
     if backend == "cudnn":  # wants full shapes and one dtype
         sets, n, heads, _ = query.shape
-        shape = (sets, heads, n, n)
+        shape = (sets, heads, n, key.shape[1])
         keep = None if keep is None else jnp.broadcast_to(keep, shape)
         bias = None if bias is None else jnp.broadcast_to(bias, shape).astype(query.dtype)
     with jax.numpy_dtype_promotion("standard"):  # bfloat16 inputs, float32 logits

@@ -81,7 +81,7 @@ def test_every_method_has_a_class_of_its_tag():
         assert _model_files.tag_of(process_class(name)) == tag
         assert process_class(name).joint == (name not in FACTORISED)
     assert {_model_files.tag_of(_model_files.class_of(tag)) for tag in MODULES} == set(MODULES)
-    with pytest.raises(ValueError, match="expected method to be one of 'convcnp'"):
+    with pytest.raises(ValueError, match="expected method to be one of 'anp', 'convcnp'"):
         process_class("cnp")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import abc
 from typing import Any, ClassVar
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -13,8 +12,7 @@ from geomndp import _validation
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray, Scalar
 from geomndp.baselines.neural_processes.predictions import AbstractPrediction
 from geomndp.linalg import zero_masked
-from geomndp.marginals import AbstractMarginals
-from geomndp.predictive import MOMENT_SAMPLES, AbstractPredictive, AbstractProcess, LogProb
+from geomndp.predictive import AbstractPredictive, AbstractProcess
 
 
 class AbstractNeuralProcess(AbstractProcess):
@@ -28,6 +26,8 @@ class AbstractNeuralProcess(AbstractProcess):
     """Whether targets depend on each other; samples of a factorised law are independent."""
     needs_key: ClassVar[bool] = False
     """Whether a law is an estimate by random numbers, as with a latent variable."""
+    sampled_marginals: ClassVar[bool] = False
+    """Whether marginal laws are known from samples alone, and need a key."""
     learnt: ClassVar[bool] = True
     """Whether requests far from the training functions are beyond what it knows."""
 
@@ -140,7 +140,7 @@ class AbstractNeuralProcess(AbstractProcess):
 
     def condition(
         self, x: Inputs, y: Outputs, noise: Any = 0.0, mask: Mask | None = None
-    ) -> NeuralPredictive:
+    ) -> AbstractPredictive:
         """Law of new values given observed ones.
 
         Args:
@@ -164,100 +164,9 @@ class AbstractNeuralProcess(AbstractProcess):
         _validation.shape("x", x, (len(x), self.input_dim))
         mask = jnp.ones(len(x), self.dtype) if mask is None else mask.astype(self.dtype)
         xc, yc = (zero_masked(v.astype(self.dtype), mask) for v in (x, y))
+        from geomndp.baselines.neural_processes.neural_predictive import NeuralPredictive  # of it
+
         return NeuralPredictive(self, xc, yc, mask)
 
 
-class NeuralPredictive(AbstractPredictive):
-    """Law of a neural process given a context, made by `AbstractNeuralProcess.condition`.
-
-    It is computed in the dtype of the process and returned in that of the inputs.
-
-    Attributes:
-        process: The neural process.
-        x: Context inputs, shape (c, d).
-        y: Context values, shape (c, p).
-        mask: 1 for real context points, shape (c,).
-    """
-
-    process: AbstractNeuralProcess
-    x: Float[Array, "c d"]
-    y: Float[Array, "c p"]
-    mask: Float[Array, " c"]
-
-    def predict(
-        self, x: Inputs, mask: Mask | None = None, *, key: PRNGKeyArray | None = None
-    ) -> AbstractPrediction:
-        """Law of the values at fixed targets.
-
-        Args:
-            x: Inputs, shape (n, d).
-            mask: 1 for real targets, 0 for padding, shape (n,).
-            key: Random key of a latent variable or of an order.
-
-        Returns:
-            The law, in the dtype of the process.
-
-        Raises:
-            ValueError: If the inputs do not fit, or a key is missing.
-        """
-        process = self.process
-        _validation.function(x, dim=process.dim, mask=mask)
-        _validation.shape("x", x, (len(x), process.input_dim))
-        if process.needs_key and key is None:
-            name = type(process).__name__
-            raise ValueError(f"expected a key for the latent variable of {name}, got None")
-        mask = jnp.ones(len(x), process.dtype) if mask is None else mask.astype(process.dtype)
-        x = zero_masked(x.astype(process.dtype), mask)
-        if all(map(_validation.concrete, (x, mask, self.x, self.mask))):
-            both = (self.x, self.mask), (x, mask)
-            process = process.with_room(*(np.asarray(v)[np.asarray(m) > 0] for v, m in both))
-        return process.predict(self.x, self.y, self.mask, x, mask, key=key)
-
-    def sample(self, x: Inputs, *, key: PRNGKeyArray, num_samples: int) -> Array:
-        law_key, sample_key = jax.random.split(key)
-        law = self.predict(x, key=law_key)
-        return law.sample(key=sample_key, num_samples=num_samples).astype(x.dtype)
-
-    def log_prob_info(
-        self,
-        x: Inputs,
-        y: Outputs,
-        *,
-        key: PRNGKeyArray | None = None,
-        mask: Mask | None = None,
-    ) -> LogProb:
-        _validation.function(x, y, dim=self.process.dim, mask=mask)
-        law = self.predict(x, mask, key=key)
-        value, *errors, evaluations = law.log_prob_info(y.astype(self.process.dtype), mask)
-        solver_error, probe_error = (error.astype(y.dtype) for error in errors)
-        return LogProb(value.astype(y.dtype), solver_error, probe_error, evaluations)
-
-    def marginal_log_prob(
-        self, x: Inputs, y: Outputs, *, key: PRNGKeyArray | None = None
-    ) -> Float[Array, " n"]:
-        """Log-density of every target by itself given the context.
-
-        Args:
-            x: Inputs, shape (n, d).
-            y: Values, shape (n, p).
-            key: Random key of a latent variable.
-
-        Returns:
-            Nats, shape (n,).
-        """
-        _validation.function(x, y, dim=self.process.dim)
-        law = self.predict(x, key=key)
-        return law.marginal_log_prob(y.astype(self.process.dtype)).astype(y.dtype)
-
-    @property
-    def exact_marginals(self) -> bool:
-        return not self.process.needs_key
-
-    def marginals(
-        self, x: Inputs, *, key: PRNGKeyArray | None = None, num_samples: int = MOMENT_SAMPLES
-    ) -> AbstractMarginals:
-        marginals = self.predict(x, key=key).marginals()
-        return jax.tree.map(lambda v: v.astype(x.dtype), marginals)
-
-
-__all__ = ["AbstractNeuralProcess", "NeuralPredictive"]
+__all__ = ["AbstractNeuralProcess"]
