@@ -72,7 +72,7 @@ def test_a_step_of_training_changes_the_parameters():
 def test_unknown_names_are_refused():
     with pytest.raises(ValueError, match="expected model to be one of"):
         make_model("neural-processes/se", key=jr.key(0))
-    with pytest.raises(ValueError, match="expected method to be one of 'convcnp'"):
+    with pytest.raises(ValueError, match="expected method to be one of 'anp', 'convcnp'"):
         process_class("cnp")
 
 

@@ -38,9 +38,10 @@ def options_for(spec: NeuralProcessSpec) -> dict[str, Any]:
         convolutions = FIELD_CONVOLUTIONS if spec.method in CONVOLUTIONAL else {}
         return {**FIELD_GRID, **convolutions}
     fine = spec.dataset in ("sawtooth", "mixture")
+    if spec.method == "anp":
+        return {}
     if spec.method not in CONVOLUTIONAL:
-        sizes = TRANSFORMER if spec.method in ("te-tnp", "anp") else {}
-        return {**sizes, **(FINE if fine and spec.method != "anp" else {})}
+        return {**TRANSFORMER, **(FINE if fine else {})}
     options: dict[str, Any] = {"extent": 4.0, "points_per_unit": 64.0}
     options |= {"receptive_field": RECEPTIVE_FIELD.get(spec.dataset, 2.0)}
     return options | (UNET if spec.suite == "np2023" else {})
