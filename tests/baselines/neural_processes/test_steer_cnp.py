@@ -8,7 +8,10 @@ import pytest
 
 from geomndp.baselines.neural_processes.group_conv import group_matrices
 from geomndp.baselines.neural_processes.steer_cnp import SteerCNP, SteerCNPConfig
+from geomndp.baselines.neural_processes.training import NeuralProcessLoss, fit_process
+from geomndp.data import ContextSampler, field_problem
 from geomndp.equivariance import FieldType, RigidTransform
+from geomndp.train import adam
 
 from .checks import check_all, with_random_parameters
 
@@ -114,14 +117,24 @@ def test_targets_do_not_see_each_other(process, getkey):
     together = predict(process, xc, yc, x)
     for row in range(len(x)):
         alone = predict(process, xc, yc, x[row : row + 1])
-        np.testing.assert_allclose(alone.location[0], together.location[row], atol=1e-3)
-        np.testing.assert_allclose(alone.covariance[0], together.covariance[row], atol=1e-3)
+        np.testing.assert_allclose(alone.location[0], together.location[row], atol=1e-5)
+        np.testing.assert_allclose(alone.covariance[0], together.covariance[row], atol=1e-5)
 
 
 def test_inputs_wider_than_the_grid_have_no_law(process, getkey):
     xc, yc, x, _ = task(key=getkey())
     wide = predict(process, xc, yc, x.at[0, 1].set(40.0))
     assert np.isnan(wide.location).all()
+
+
+def test_a_larger_grid_changes_nothing(process, getkey):
+    xc, yc, x, _ = task(key=getkey())
+    assert process.with_room(xc, x) is process
+    roomy = process.with_room(xc, x, jnp.array([[0.0, 10.0]]))
+    assert roomy.config.extent == 24.0
+    law, wide = predict(process, xc, yc, x), predict(roomy, xc, yc, x)
+    np.testing.assert_allclose(wide.location, law.location, atol=1e-5)
+    np.testing.assert_allclose(wide.covariance, law.covariance, atol=1e-5)
 
 
 def test_densities_and_samples_by_the_protocol(process, getkey):
@@ -161,7 +174,7 @@ def test_half_precision_is_close(getkey):
         ({"output_dim": 3}, r"expected 2 of \('vector',\), got 3 outputs"),
         ({"group": "c8"}, "expected group to be one of 'c4', 'd4', got 'c8'"),
         ({"kernel_size": 4}, "expected an odd kernel_size, got 4"),
-        ({"margin": -1}, "expected margin to be a whole number >= 0, got -1"),
+        ({"margin": -1.0}, "expected margin >= 0, got -1.0"),
     ],
 )
 def test_settings_that_do_not_fit_are_refused(options, message, getkey):
@@ -170,9 +183,9 @@ def test_settings_that_do_not_fit_are_refused(options, message, getkey):
 
 
 def test_grid_covers_the_extent_and_margins():
-    config = SteerCNPConfig(2, 2, extent=20.0, points_per_unit=1.45, margin=3)
+    config = SteerCNPConfig(2, 2, extent=20.0, points_per_unit=1.45, margin=3.0)
     assert config.grid_size % 2 == 1
-    assert (config.grid_size // 2 - 3) * config.spacing >= 10.0 + config.spacing / 2
+    assert (config.grid_size // 2) * config.spacing >= 13.0 + config.spacing / 2
 
 
 def test_process_for_the_box_of_the_data(getkey):
@@ -180,3 +193,21 @@ def test_process_for_the_box_of_the_data(getkey):
     process = SteerCNP.for_data(2, 2, box, num_fields=2, num_layers=1, key=getkey())
     assert process.config.extent == 4.0
     assert process.config.points_per_unit == 8.0
+    scalars = SteerCNP.for_data(2, 3, box, num_layers=1, key=getkey())
+    assert scalars.config.representations == ("scalar",) * 3
+
+
+@pytest.mark.slow
+def test_training_lowers_the_loss_below_that_of_the_prior(getkey):
+    problem = field_problem("curl-free")
+    contexts = ContextSampler(share=1.0, few=50, few_share=1.0)
+    generator = problem.generator(2, contexts=contexts, dtype="float32")
+    sizes = {"num_fields": 2, "num_layers": 2, "points_per_unit": 0.75, "margin": 1.5}
+    process = SteerCNP(2, 2, **sizes, dtype="float32", key=jr.key(0))
+    options = {"optimiser": adam(200, peak=5e-3), "ema_decay": 0.9, "quiet": True}
+    trained, _ = fit_process(process, generator, steps=200, key=jr.key(1), **options)
+    tasks = problem.tasks(8, dtype="float32")
+
+    loss, _ = jax.jit(NeuralProcessLoss())(trained, None, tasks, key=jr.key(2))
+    prior = np.log(2 * np.pi * np.e * problem.variance)
+    assert float(loss) < prior - 0.1

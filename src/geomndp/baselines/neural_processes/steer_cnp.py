@@ -22,6 +22,8 @@ import jax.random as jr
 from geomndp import _validation
 from geomndp._types import Array, Float, PRNGKeyArray
 from geomndp.baselines.neural_processes.block_gaussian import BlockGaussian, block_head
+from geomndp.baselines.neural_processes.conv_features import DECODER_REACH, LENGTHSCALE_CELLS
+from geomndp.baselines.neural_processes.grid_process import AbstractGridProcess, widest_range
 from geomndp.baselines.neural_processes.group_conv import (
     GROUPS,
     GroupConv,
@@ -29,17 +31,13 @@ from geomndp.baselines.neural_processes.group_conv import (
     group_actions,
     to_frames,
 )
-from geomndp.baselines.neural_processes.network_process import (
-    AbstractNetworkProcess,
-    Extent,
-    NeuralProcessConfig,
-)
-from geomndp.baselines.neural_processes.set_conv import SetConv, grid_over
+from geomndp.baselines.neural_processes.network_process import Extent, NeuralProcessConfig
+from geomndp.baselines.neural_processes.set_conv import SetConv, grid_over, where_covered
 from geomndp.equivariance import FieldType
 from geomndp.nets.base import check_compute
 
-GRID_CELLS = 32
-"""Cells over the extent of the data where nothing else is said."""
+GRID_CELLS, CPU_FIELDS = 32, 8
+"""Cells over the widest range of the data, and hidden fields, where nothing else is said."""
 OUTPUT_GAIN = 0.1
 """Factor of the first weights of the outputs: predictions begin near the standard normal law."""
 
@@ -55,10 +53,11 @@ class SteerCNPConfig(NeuralProcessConfig):
             `equivariance.FieldType`.
         group: "c4", rotations by 90 degrees, or "d4", the same and reflections.
         points_per_unit: Cells of the grid per unit of the inputs.
-        extent: Largest width of a function's inputs, context and targets together, in units of the
-            inputs. Wider ones give NaN.
-        margin: Cells of the grid on every side beyond the extent; None for half of the receptive
-            field, with which the edges of the grid have no influence.
+        extent: Widest range, along an axis, of the context and targets of one function together.
+            Inputs that range wider use up the margin; where they leave the grid the law is NaN: see
+            `with_room`.
+        margin: Room for cells beyond the extent on each side, in units of the inputs; by default
+            half of the receptive field and four lengthscales, with which the edges change nothing.
         num_fields: Regular fields of every hidden layer, of 4 or 8 channels each.
         num_layers: Residual layers.
         kernel_size: Odd number of cells per side of a filter.
@@ -72,7 +71,7 @@ class SteerCNPConfig(NeuralProcessConfig):
     group: str = "d4"
     points_per_unit: float = 1.45
     extent: float = 20.0
-    margin: int | None = None
+    margin: float | None = None
     num_fields: int = 16
     num_layers: int = 6
     kernel_size: int = 5
@@ -89,7 +88,7 @@ class SteerCNPConfig(NeuralProcessConfig):
             )
         _validation.one_of("group", self.group, GROUPS)
         _validation.positive(points_per_unit=self.points_per_unit, extent=self.extent)
-        _validation.at_least(0, margin=0 if self.margin is None else self.margin)
+        _validation.not_negative(margin=self.margin or 0.0)
         _validation.at_least(1, num_fields=self.num_fields, num_layers=self.num_layers)
         check_compute(self.compute_dtype)
 
@@ -106,12 +105,13 @@ class SteerCNPConfig(NeuralProcessConfig):
     @property
     def grid_size(self) -> int:
         """Odd number of cells per side: the extent, margins, and room to round the centre."""
-        reach = (self.num_layers + 1) * (self.kernel_size // 2)
-        margin = reach if self.margin is None else self.margin
-        return 2 * (math.ceil(self.extent * self.points_per_unit / 2 + 0.5) + margin) + 1
+        reach = (self.num_layers + 1) * (self.kernel_size // 2) + DECODER_REACH * LENGTHSCALE_CELLS
+        margin = reach if self.margin is None else self.margin * self.points_per_unit
+        half = math.ceil(self.extent * self.points_per_unit / 2 + 0.5)
+        return 2 * (half + math.ceil(margin)) + 1
 
 
-class SteerCNP(AbstractNetworkProcess[SteerCNPConfig], tag="process/steer-cnp"):
+class SteerCNP(AbstractGridProcess[SteerCNPConfig], tag="process/steer-cnp"):
     r"""Conditional neural process of fields over the plane that rotates with its data.
 
     Density and values of the context on a grid, regular fields of a group convolution (see
@@ -119,11 +119,14 @@ class SteerCNP(AbstractNetworkProcess[SteerCNPConfig], tag="process/steer-cnp"):
 
     $$ p(y \mid g x, g \mathcal{C}) = p(g^{-1} y \mid x, \mathcal{C}) $$
 
-    for all shifts by cells of the grid and all g of the group, to rounding; to other shifts and
-    angles approximately, and the better the smaller a cell is beside the lengthscale of the fields.
-    Targets are independent: samples are not jointly drawn. Time and memory are those of
+    for all shifts by cells of the grid and all g of the group, to rounding, and approximately for
+    others: of a small process trained on fields with a lengthscale of 2.2 cells, means change by
+    4% under a shift by half a cell and by 10% under a rotation by 45 degrees, nats per target by
+    0.016 and 0.035 (root mean squares) where 90 degrees change them by 1e-7.
+
+    Targets are independent, and so are samples at different targets. Time and memory are those of
     `num_layers` ordinary convolutions of 4 or 8 times `num_fields` channels on the grid; the two
-    set convolutions cost little. Arguments are those of `SteerCNPConfig`.
+    set convolutions cost little. Arguments are those of `SteerCNPConfig`, and a `key`.
 
     Example:
         `process = SteerCNP(2, 2, extent=20.0, points_per_unit=1.45, key=jr.key(0))`
@@ -140,7 +143,7 @@ class SteerCNP(AbstractNetworkProcess[SteerCNPConfig], tag="process/steer-cnp"):
         p, fields = config.output_dim, config.num_fields
         self.config = config
         self.encoder, self.decoder = (
-            SetConv(2 * config.spacing, dtype=config.dtype) for _ in range(2)
+            SetConv(LENGTHSCALE_CELLS * config.spacing, dtype=config.dtype) for _ in range(2)
         )
         embed_key, head_key, *keys = jr.split(key, 2 + config.num_layers)
         shared: dict[str, Any] = {"group": config.group, "dtype": config.dtype}
@@ -156,21 +159,31 @@ class SteerCNP(AbstractNetworkProcess[SteerCNPConfig], tag="process/steer-cnp"):
     def for_data(
         cls, input_dim: int, output_dim: int, extent: Extent, *, key: PRNGKeyArray, **options: Any
     ) -> Any:
-        """A process for fields whose inputs lie in a box, covered by 32 cells per side.
+        """A process for fields whose inputs lie in a box, small enough for a CPU.
+
+        The widest range of the inputs has 32 cells, margins a quarter of it, and hidden layers 8
+        fields. Two outputs are the components of a vector and others scalars, where no
+        `representations` are given.
 
         Args:
             input_dim: Two.
             output_dim: Number of outputs p.
             extent: Lowest and highest value of every input, in the model's units.
             key: Random key of the parameters.
-            **options: Further arguments of the configuration.
+            **options: Further arguments of the configuration, which go first.
 
         Returns:
             The untrained process.
         """
-        width = max(high - low for low, high in extent)
-        options = {"extent": width, "points_per_unit": GRID_CELLS / width, **options}
-        return cls(input_dim, output_dim, key=key, **options)
+        widest = widest_range(extent)
+        chosen = {
+            "extent": widest,
+            "points_per_unit": GRID_CELLS / widest,
+            "margin": widest / 4,
+            "num_fields": CPU_FIELDS,
+            "representations": ("vector",) if output_dim == 2 else ("scalar",) * output_dim,
+        }
+        return cls(input_dim, output_dim, key=key, **chosen | options)
 
     def predict(self, xc, yc, context_mask, x, mask, *, key=None) -> BlockGaussian:
         config, p = self.config, self.config.output_dim
@@ -179,10 +192,8 @@ class SteerCNP(AbstractNetworkProcess[SteerCNPConfig], tag="process/steer-cnp"):
         # From single points to as many as cells the density spans orders of magnitude.
         channels = self._convolve(encoded.at[0].set(jnp.log1p(encoded[0])))
         out = self.decoder.decode(channels, grid, x)
-        covered = grid.covers(xc, context_mask) & grid.covers(x, mask)
-        location, log_scale, matrix = jnp.split(
-            jnp.where(covered, out, jnp.nan), (p, p + 1), axis=1
-        )
+        out = where_covered(out, grid, (xc, context_mask), (x, mask))
+        location, log_scale, matrix = jnp.split(out, (p, p + 1), axis=1)
         return block_head(location, log_scale, matrix.reshape(-1, p, p), config.min_std)
 
     def _convolve(self, encoded: Float[Array, "_ m m"]) -> Float[Array, "k m m"]:

@@ -21,6 +21,8 @@ FINE = {"min_wavelength": 0.02, "num_frequencies": 24}
 FIELD_GRID = {"extent": 20.0, "points_per_unit": 29 / 20}
 """Cells of the grids of vector fields: those of the data."""
 FIELD_CONVOLUTIONS = {"network": "dense", "num_layers": 6, "width": 40, "kernel_size": 7}
+FIELD_STEERABLE = {"num_fields": 24, "margin": 3.0}
+"""24 regular fields as of the authors, whose grid has no margin."""
 TRANSFORMER = {"width": 128, "num_layers": 6, "num_heads": 8}
 CONVOLUTIONAL = ("convcnp", "convgnp", "fullconvgnp", "convnp")
 
@@ -35,7 +37,7 @@ def options_for(spec: NeuralProcessSpec) -> dict[str, Any]:
         Arguments of its configuration besides the numbers of inputs and outputs.
     """
     if spec.suite == FIELDS:
-        convolutions = FIELD_CONVOLUTIONS if spec.method in CONVOLUTIONAL else {}
+        convolutions = FIELD_CONVOLUTIONS if spec.method in CONVOLUTIONAL else FIELD_STEERABLE
         return {**FIELD_GRID, **convolutions}
     fine = spec.dataset in ("sawtooth", "mixture")
     if spec.method == "anp":
