@@ -14,7 +14,6 @@ from geomndp.baselines.neural_processes.network_process import (
 )
 from geomndp.nets.changed_config import with_config
 
-
 MOST_CELLS = 2**22
 
 
