@@ -15,8 +15,9 @@ import jax.numpy as jnp
 import jax.random as jr
 
 from geomndp._types import Array, Float, Mask, Outputs, PRNGKeyArray, Scalar
+from geomndp.baselines.neural_processes.mixture_marginals import NormalMixtureMarginals
 from geomndp.linalg import MatrixGram, zero_masked
-from geomndp.marginals import AbstractMarginals, MixtureMarginals, NormalMarginals
+from geomndp.marginals import AbstractMarginals, NormalMarginals
 from geomndp.predictive import LogProb, exact_log_prob
 
 
@@ -180,11 +181,7 @@ class GaussianMixture(AbstractPrediction):
         return log_mean_exp(each(self.locations, self.scales))
 
     def marginals(self):
-        pairs = zip(self.locations, self.scales, strict=True)
-        members = tuple(NormalMarginals(location, scale) for location, scale in pairs)
-        log_weight = -math.log(len(members))
-        log_weights = jnp.full(len(members), log_weight, self.locations.dtype)
-        return MixtureMarginals(members, log_weights)
+        return NormalMixtureMarginals(self.locations, self.scales)
 
 
 def log_mean_exp(values: Float[Array, "k *m"]) -> Float[Array, "*m"]:
