@@ -67,6 +67,35 @@ def test_densities_integrate_to_one(model):
     assert_allclose(np.log(np.sum(np.exp(both) * weights)), single, atol=2e-3)
 
 
+@pytest.mark.parametrize("latitude", [90.0, -90.0, 90 - 1e-9])
+def test_contexts_at_the_poles(latitude):
+    """A law like any other: normalised, and draws lie where its density does."""
+    points, weights = sphere_grid()
+    context = np.asarray(to_unit(np.full(2, latitude), np.array([20.0, 200.0])))
+    law = MODEL.condition(X[:2], context)
+    density = np.exp(densities(law, jnp.asarray(X[2:3]), points))
+    assert_allclose(np.sum(density * weights), 1.0, rtol=2e-3)
+    mean = (density * weights) @ np.asarray(points)
+    draws = np.asarray(law.sample(X[2:3], key=0, num_samples=4000))[:, 0]
+    assert_allclose(np.linalg.norm(draws, axis=1), 1.0)
+    assert_allclose(draws.mean(axis=0), mean, atol=5 * np.max(draws.std(axis=0)) / np.sqrt(4000))
+
+
+def test_contexts_without_a_map_are_refused():
+    with pytest.raises(ValueError, match="expected context points with a mean direction"):
+        MODEL.condition(X[:2], np.stack([Y[0], -Y[0]]))
+    with pytest.raises(ValueError, match="got one opposite to it"):
+        MODEL.condition(X[:3], np.stack([Y[0], Y[0], -Y[0]]))
+    fixed = ChartModel(flat_model(d=1), FixedFrame(tuple(Y[0].tolist())))
+    with pytest.raises(ValueError, match="got one opposite to it"):
+        fixed.condition(X[:1], -Y[:1])
+    near = np.stack([Y[0], np.asarray([-Y[0, 1], Y[0, 0], 0.0]) / np.hypot(*Y[0, :2])])
+    assert np.isfinite(MODEL.condition(X[:2], near).log_prob(X[2:3], Y[2:3]))
+    masked = MODEL.condition(X[:2], np.stack([Y[0], -Y[0]]), mask=[1, 0])
+    single = MODEL.condition(X[:1], Y[:1])
+    assert_allclose(masked.log_prob(X[2:3], Y[2:3]), single.log_prob(X[2:3], Y[2:3]))
+
+
 def test_without_a_context_the_first_point_decides():
     points, weights = sphere_grid(48, 40)
     assert_allclose(

@@ -11,12 +11,18 @@ import abc
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 
 from geomndp import _model_files, _validation
 from geomndp._types import Array, Float, Inputs, Mask
 from geomndp.geometry.azimuthal import centre_of, from_map, log_map_area, to_map
 from geomndp.geometry.geodesy import EARTH_RADIUS_KM, to_latlon
 from geomndp.linalg import zero_masked
+
+OPPOSITE = 1e-9
+"""One plus the cosine of the angle to a map's centre from which on a point is opposite: 300 m."""
+NO_DIRECTION = 1e-6
+"""Length of the mean of unit vectors that is rounding, or no direction to speak of."""
 
 
 class LocalMap(eqx.Module):
@@ -64,6 +70,23 @@ class AbstractFrame(eqx.Module):
         """Whether there is no map without context points."""
         return True
 
+    def check(self, x: Inputs, y: Float[Array, "n 3"], mask: Mask | None = None) -> None:
+        """Refuse a concrete context that has no map; arguments as those of `at`.
+
+        Raises:
+            ValueError: If a point lies opposite to the centre of the map, where every direction
+                leads to it.
+        """
+        real = _real_points(y, mask)
+        if (
+            real is not None
+            and (real @ np.asarray(self.at(x, y, mask).centre)).min() < OPPOSITE - 1
+        ):
+            raise ValueError(
+                "expected context points less than half-way around the Earth from the centre of "
+                "their map, got one opposite to it"
+            )
+
     @abc.abstractmethod
     def at(self, x: Inputs, y: Float[Array, "n 3"], mask: Mask | None = None) -> LocalMap:
         """The map for a context.
@@ -100,6 +123,15 @@ class LocalFrame(AbstractFrame):
     def covariates(self) -> tuple[str, ...]:
         return ("centre_latitude",) if self.axial else ("centre_x", "centre_y", "centre_z")
 
+    def check(self, x, y, mask=None):
+        real = _real_points(y, mask)
+        if real is not None and np.linalg.norm(real.mean(axis=0)) < NO_DIRECTION:
+            raise ValueError(
+                "expected context points with a mean direction, got points that cancel each "
+                "other, such as opposite ones"
+            )
+        super().check(x, y, mask)
+
     def at(self, x, y, mask=None):
         centre = centre_of(y, mask)
         count = len(x) if mask is None else jnp.sum(mask)
@@ -135,3 +167,11 @@ class FixedFrame(AbstractFrame):
     def at(self, x, y, mask=None):
         centre = jnp.asarray(self.centre, y.dtype)
         return LocalMap(centre, jnp.zeros(1, x.dtype), jnp.zeros(0, x.dtype))
+
+
+def _real_points(y: Array, mask: Mask | None) -> np.ndarray | None:
+    """Points (m, 3) that count; None where there is none, or JAX traces them."""
+    if not (_validation.concrete(y) and _validation.concrete(mask)):
+        return None
+    points = np.asarray(y) if mask is None else np.asarray(y)[np.asarray(mask) > 0]
+    return points if len(points) else None

@@ -95,12 +95,16 @@ class ChartModel(AbstractModel):
         return jnp.dtype("float64")
 
     def condition(self, *args: Any, **options: Any) -> ChartPosterior:
-        """Law of the tracks given observations; arguments as those of `Model.condition`."""
+        """Law of the tracks given observations; arguments as those of `Model.condition`.
+
+        Points that have no mean direction, or lie opposite to it, have no map and are refused.
+        """
         with jax.enable_x64(True):
             posterior = super().condition(*args, **options)
             observed = posterior.observations
             if not len(observed.x) and self.frame.needs_context:
                 return posterior
+            self.frame.check(observed.x, observed.y, observed.mask)
             chart = self.frame.at(observed.x, observed.y, observed.mask)
             inside = [chart.inputs(observed.x), chart.to_map(observed.y), observed.mask]
             noise = observed.noise * EARTH_RADIUS_KM**2 if observed.noisy else 0.0
