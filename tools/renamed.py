@@ -13,7 +13,9 @@ PAGE = Path(__file__).parents[1] / "docs" / "reference" / "renamed.md"
 HEAD = """# Renamed
 
 These old names work for one more release, with a `DeprecationWarning`. This page is written by
-`python tools/renamed.py`.
+`python tools/renamed.py`. The modules `geomndp.model.execute` and `geomndp.model.stepping` held
+internals that no page named, and are gone; the function of the former module `geomndp.model.fit` is
+`gn.fit`.
 """
 
 

@@ -5,6 +5,7 @@ dense; when the p outputs are independent copies it keeps one n x n matrix and a
 column, so that one Cholesky of size n serves all p outputs.
 """
 
+from geomndp._deprecated import deprecated_names
 from geomndp.linalg.diagonal import (
     LOG_2PI,
     DiagonalGram,
@@ -50,3 +51,5 @@ __all__ = [
     "variances",
     "zero_masked",
 ]
+
+deprecated_names(__name__, {"masks": "diagonal"})

@@ -29,4 +29,13 @@ __all__ = [
 ]
 
 moved = "geomndp.auto:TrainingPlan"
-deprecated_names(__name__, {"Recipe": moved, "TrainingPlan": moved, "fit": "geomndp.auto.fit:fit"})
+deprecated_names(
+    __name__,
+    {
+        "Recipe": moved,
+        "TrainingPlan": moved,
+        "document": "documents",
+        "fit": "geomndp.auto.fit:fit",
+        "record": "training_record",
+    },
+)

@@ -8,6 +8,7 @@ import equinox as eqx
 import numpy as np
 from scipy.spatial import KDTree
 
+from geomndp._deprecated import deprecated_names
 from geomndp.data import Normaliser, circle
 
 Range = tuple[float, float]
@@ -86,3 +87,6 @@ def in_data_units(shift: tuple[float, ...], scale: tuple[float, ...], values: np
 def outputs_in_data_units(units: Normaliser, y: np.ndarray) -> np.ndarray:
     """Undo a normaliser, with its transforms; a model without one has the data's own units."""
     return y if units is SAME_UNITS else units.inverse_y(y)
+
+
+deprecated_names(__name__, {"with_support": "geomndp.model.training_record:with_support"})

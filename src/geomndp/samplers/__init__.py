@@ -59,6 +59,7 @@ deprecated_names(
         "Runs": "SMCRuns",
         "conditional_field": "conditional_dynamics",
         "held": "conditional_langevin",
+        "observations": "problem",
         "context": "context_noising",
     },
 )
