@@ -70,7 +70,15 @@ class AbstractMarginals(eqx.Module):
 
 
 def levels(q: Any, dtype: Any) -> Array:
-    """Probability levels as an array, refused outside of [0, 1]."""
+    """Probability levels as an array.
+
+    Args:
+        q: Probabilities, of any shape.
+        dtype: Dtype of the array.
+
+    Raises:
+        ValueError: If one is not between 0 and 1.
+    """
     if _validation.concrete(q):
         values = _validation.as_array("q", q)
         if values.dtype.kind not in "fiu" or not ((values >= 0) & (values <= 1)).all():
