@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from contextlib import nullcontext
 from os import PathLike
 from pathlib import Path
@@ -98,7 +97,8 @@ def evaluate(
     _validation.one_of("region", region, TEST_REGIONS[suite])
     problem = problem_for(suite, MODELS[name].dataset)
     tasks = padded_tasks(problem, num, region, seed)
-    measured = function_metrics(in_model_units(model), tasks, directory=directory)
+    process = with_room(in_model_units(model), tasks)
+    measured = function_metrics(process, tasks, directory=directory)
     metrics: dict[str, Any] = {"log_prob": mean_and_error(measured.joint), **measured.summary()}
     law = exact_process(problem)
     if law is not None:
@@ -192,10 +192,8 @@ def function_metrics(
 
 
 def with_room(process: Any, tasks: PaddedTasks) -> Any:
-    """A process on a grid that holds all points of the tasks; any other as it is."""
-    if isinstance(process, Autoregressive):
-        return dataclasses.replace(process, process=with_room(process.process, tasks))
-    if not hasattr(process, "with_room"):
+    """A neural process with room for all points of the tasks; any other as it is."""
+    if not isinstance(process, AbstractNeuralProcess):
         return process
     points = (np.asarray(x).reshape(-1, x.shape[-1]) for x in (tasks.context_x, tasks.x))
     return process.with_room(*points)
