@@ -20,7 +20,24 @@ FINE = {"min_wavelength": 0.02, "num_frequencies": 24}
 """Relative positions of transformers on sawtooths, as of the diffusion models."""
 FIELD_GRID = {"extent": 20.0, "points_per_unit": 29 / 20}
 """Cells of the grids of vector fields: those of the data."""
-FIELD_CONVOLUTIONS = {"network": "dense", "num_layers": 6, "width": 40, "kernel_size": 7}
+FIELD_CONVOLUTIONS: dict[str, Any] = {
+    "network": "dense",
+    "num_layers": 7,  # between the input, six layers of channels and the output: 0.41M parameters
+    "width": 40,
+    "kernel_size": 7,
+    "lengthscale": 3**0.5,  # the authors' 3 and 5 are squares
+    "decoder_lengthscale": 5**0.5,
+    "margin": 8.0,
+}
+KERNEL_UNET: dict[str, Any] = {
+    "kernel_layers": 6,
+    "kernel_width": 32,
+    "kernel_points_per_unit": 32.0,
+    "kernel_margin": 0.1,
+}
+"""Of FullConvGNP in 2023: half the channels and half the cells per unit of the mean's network."""
+LATENT_MARGIN = 1.0
+"""Of ConvNP, as of its authors: half the receptive field of two networks is too much memory."""
 FIELD_STEERABLE = {"num_fields": 24, "margin": 3.0}
 """24 regular fields as of the authors, whose grid has no margin."""
 TRANSFORMER = {"width": 128, "num_layers": 6, "num_heads": 8}
@@ -46,4 +63,7 @@ def options_for(spec: NeuralProcessSpec) -> dict[str, Any]:
         return {**TRANSFORMER, **(FINE if fine else {})}
     options: dict[str, Any] = {"extent": 4.0, "points_per_unit": 64.0}
     options |= {"receptive_field": RECEPTIVE_FIELD.get(spec.dataset, 2.0)}
-    return options | (UNET if spec.suite == "np2023" else {})
+    options |= {"margin": LATENT_MARGIN} if spec.method == "convnp" else {}
+    if spec.suite != "np2023":
+        return options
+    return options | UNET | (KERNEL_UNET if spec.method == "fullconvgnp" else {})
