@@ -10,6 +10,7 @@ import pytest
 
 import geomndp
 from geomndp import _model_files, _progress
+from geomndp._methods import method_names
 from geomndp.cli import main
 from geomndp.cli.main import _RUN
 from geomndp.experiments import registry
@@ -52,6 +53,7 @@ def test_list_shows_every_shipped_model(capsys):
     assert main(["list"]) == 0
     shown = capsys.readouterr().out
     assert _model_files.names() and all(name in shown for name in _model_files.names())
+    assert all(name in shown for name in method_names())
     assert main(["list", "--json"]) == 0
     assert set(json.loads(capsys.readouterr().out)) == set(_model_files.names())
 

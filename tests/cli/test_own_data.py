@@ -98,6 +98,17 @@ def test_evaluate_a_table_and_compare(trained, folder, capsys):
     assert f"{alone['ctx2']['joint'][0]:.3f}" in out and "0.000 ± 0.000" in out
 
 
+def test_a_neural_process_is_trained_and_evaluated_by_the_same_commands(folder, capsys):
+    out = folder / "neural"
+    line = ["evaluate", str(out), str(folder / "test.csv"), "--context", "2", "--json"]
+    with jax.enable_x64(False):
+        assert main(training(folder, "--out", str(out), "--method", "te-tnp")) == 0
+        assert "te-tnp: TETNP" in " ".join(capsys.readouterr().out.split())
+        assert main([*line, "--num-samples", "8"]) == 0
+    (metrics,) = json.loads(capsys.readouterr().out).values()
+    assert np.isfinite(metrics["ctx2"]["joint"][0]) and metrics["ctx2"]["tasks"] == 3
+
+
 def test_condition_what_was_trained(trained, folder, capsys):
     line = ["condition", str(trained), str(folder / "obs.csv"), "--targets", "0:20:5"]
     assert main([*line, "--num-samples", "3", "--steps", "2", "--json"]) == 0

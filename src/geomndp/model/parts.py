@@ -20,7 +20,7 @@ import numpy as np
 from geomndp import _model_files
 from geomndp.model.part_arguments import arguments, required
 from geomndp.model.registered import ROLES
-from geomndp.model.tensors import check_sizes, parameters, with_parameters
+from geomndp.model.tensors import check_sizes, in_full_precision, parameters, with_parameters
 from geomndp.nets.configured import Configured
 
 MAX_DEPTH = 16
@@ -153,7 +153,7 @@ def value_of(
         words = " or ".join(_word(option) for option in _options(hint))
         raise ValueError(f"expected {words} for {where}, got {value!r:.80}")
     if _is_array(fitting[0]):
-        return _tensor(where, value, tensors)
+        return in_full_precision(where, _tensor(where, value, tensors))
     if isinstance(value, dict):
         return _part_of(where, value, fitting[0], depth, tensors)
     if isinstance(value, list):

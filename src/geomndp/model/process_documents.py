@@ -30,7 +30,7 @@ from geomndp.model.mixture import MixtureProcess
 from geomndp.model.parts import describe, rebuild, sentence, value_of
 from geomndp.model.process_calls import density
 from geomndp.model.process_model import ProcessModel
-from geomndp.model.tensors import read_arrays
+from geomndp.model.tensors import STORED, read_arrays, round_to
 
 MAX_MEMBERS = 16
 
@@ -45,10 +45,11 @@ def encode_process(model: AbstractModel, dtype: str | None) -> tuple[dict[str, A
         name = type(model).__name__
         known = "a Model, ProcessModel, MixtureProcess or ChartModel"
         raise ValueError(f"expected {known} to save, got {name}")
-    if dtype is not None:
+    if dtype is not None and not model.learnt:
         raise ValueError(f"expected a network to store as {dtype}, got {type(model).__name__}")
     tensors: Arrays = {}
     process = describe(model.process, tensors, "process")
+    tensors = tensors if dtype is None else round_to(tensors, dtype)
     return {"type": "process", "process": process, **describe_parts(model)}, tensors
 
 
@@ -66,7 +67,7 @@ def decode_process(document: dict[str, Any], contents: Contents) -> Any:
 
 def _process(document: dict[str, Any], contents: Contents) -> ProcessModel:
     check_keys(document, ("type", "process"), (*PARTS, "report"))
-    arrays, others = read_arrays(document["process"], contents)
+    arrays, others = read_arrays(document["process"], contents, STORED)
     if others.tensors:
         raise ValueError(f"expected tensors of the process, got {min(others.tensors):.80}")
     process = rebuild("process", document["process"], "process", tensors=arrays)

@@ -14,7 +14,8 @@ from geomndp import _validation
 from geomndp._safetensors import Contents
 
 FLOATS = ("float32", "float64")
-STORED = ("float16", "bfloat16", *FLOATS)
+HALVES = ("float16", "bfloat16")
+STORED = (*HALVES, *FLOATS)
 _CODES = {
     "bfloat16": "BF16",
     "float16": "F16",
@@ -94,7 +95,10 @@ def restore(net: Any, contents: Contents, dtype: str | None, stored: str | None)
 
 
 def with_parameters(shapes: Any, given: Mapping[str, np.ndarray]) -> Any:
-    """A module of shapes with given parameters, whose names, shapes and types must be its own."""
+    """A module of shapes with given parameters, whose names, shapes and types must be its own.
+
+    Parameters that were stored in half precision come back in the module's.
+    """
     leaves = jax.tree_util.tree_leaves_with_path(shapes)
     own = {
         jax.tree_util.keystr(path): leaf
@@ -103,20 +107,26 @@ def with_parameters(shapes: Any, given: Mapping[str, np.ndarray]) -> Any:
     }
     _check_names(set(own), set(given))
     for name, leaf in own.items():
-        if (got := given[name]).shape != leaf.shape or got.dtype != leaf.dtype:
+        got = given[name]
+        if got.shape != leaf.shape or got.dtype.name not in (leaf.dtype.name, *HALVES):
             wanted = f"{name} of shape {leaf.shape} and dtype {leaf.dtype}"
             raise ValueError(f"expected {wanted}, got shape {got.shape} and dtype {got.dtype}")
 
     def fill(path, leaf):
         known = given.get(jax.tree_util.keystr(path))
-        return leaf if known is None else jnp.asarray(known)
+        return leaf if known is None else jnp.asarray(known.astype(leaf.dtype))
 
     with jax.enable_x64(True):  # the dtypes are those of the file, whatever JAX's default is
         return jax.tree_util.tree_map_with_path(fill, shapes)
 
 
-def read_arrays(part: Any, contents: Contents) -> tuple[dict[str, np.ndarray], Contents]:
-    """Arrays to which a part of a document refers, by name, and the contents without them."""
+def read_arrays(
+    part: Any, contents: Contents, allowed: tuple[str, ...] = FLOATS
+) -> tuple[dict[str, np.ndarray], Contents]:
+    """Arrays to which a part of a document refers, by name, and the contents without them.
+
+    Their dtypes must be `allowed`.
+    """
     names = _references(part)
     if missing := sorted(names - set(contents.tensors)):
         raise ValueError(f"expected the tensor {missing[0]:.80}, got none ({len(missing)} missing)")
@@ -124,13 +134,20 @@ def read_arrays(part: Any, contents: Contents) -> tuple[dict[str, np.ndarray], C
     for name in names:
         tensor = contents.tensors[name]
         dtype = {code: dtype for dtype, code in _CODES.items()}[tensor.dtype]
-        if dtype not in FLOATS:
-            raise ValueError(f"expected {name:.80} of {FLOATS}, got {dtype}")
-        value = np.frombuffer(contents.data[tensor.start : tensor.end], np.dtype(dtype))
+        if dtype not in allowed:
+            raise ValueError(f"expected {name:.80} of {allowed}, got {dtype}")
+        value = np.frombuffer(contents.data[tensor.start : tensor.end], jnp.dtype(dtype))
         _check_finite(name, value, dtype)
         arrays[name] = value.reshape(tensor.shape)
     others = {name: tensor for name, tensor in contents.tensors.items() if name not in names}
     return arrays, contents._replace(tensors=others)
+
+
+def in_full_precision(where: str, array: np.ndarray) -> np.ndarray:
+    """An array of a field; parameters of networks alone may be stored in half precision."""
+    if array.dtype.name not in FLOATS:
+        raise ValueError(f"expected {where:.80} of {FLOATS}, got {array.dtype.name}")
+    return array
 
 
 def _references(part: Any) -> set[str]:

@@ -53,6 +53,25 @@ def test_a_saved_model_gives_the_same_numbers(tmp_path, rolled_out):
     assert_array_equal(*[law.sample(x, key=0, num_samples=2) for law in laws])
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_half_precision_is_half_the_size_and_comes_back_in_the_dtype_of_the_network(
+    tmp_path, dtype
+):
+    own = model()
+    own.save(tmp_path / "half", dtype=dtype)
+    own.save(tmp_path / "whole")
+    sizes = [(tmp_path / f"{name}.safetensors").stat().st_size for name in ("half", "whole")]
+    count = sum(leaf.size for leaf in jax.tree.leaves(own.process))
+    assert sizes[1] - sizes[0] == pytest.approx(2 * count, abs=64)
+    again = gn.load(tmp_path / "half")
+    for got, want in zip(jax.tree.leaves(again), jax.tree.leaves(own), strict=True):
+        assert got.dtype == jnp.float32
+        assert_array_equal(got, want.astype(dtype).astype(jnp.float32))
+    exact = gn.ProcessModel(gn.gp.GP(gn.kernels.SquaredExponential(1.0)))
+    with pytest.raises(ValueError, match="expected a network to store as"):
+        exact.save(tmp_path / "gp", dtype=dtype)
+
+
 def test_answers_are_those_of_the_process_in_the_units_of_the_data():
     own, ((xc, yc), (x, y)) = model("float64"), function()
     law = own.condition(xc, yc)
