@@ -195,7 +195,7 @@ def test_process_for_the_box_of_the_data(getkey):
     box = ((0.0, 4.0), (-1.0, 1.0))
     process = SteerCNP.for_data(2, 2, box, num_fields=2, num_layers=1, key=getkey())
     assert process.config.extent == 4.0
-    assert process.config.points_per_unit == 8.0
+    assert process.config.points_per_unit == 6.0
     scalars = SteerCNP.for_data(2, 3, box, num_layers=1, key=getkey())
     assert scalars.config.representations == ("scalar",) * 3
 

@@ -36,8 +36,9 @@ from geomndp.baselines.neural_processes.set_conv import SetConv, grid_over, wher
 from geomndp.equivariance import FieldType
 from geomndp.nets.base import check_compute
 
-GRID_CELLS, CPU_FIELDS = 32, 8
-"""Cells over the widest range of the data, and hidden fields, where nothing else is said."""
+GRID_CELLS = 24
+"""Cells over the widest range of a user's own data."""
+CPU_SIZES = {"num_fields": 4, "num_layers": 4}
 OUTPUT_GAIN = 0.1
 """Factor of the first weights of the outputs: predictions begin near the standard normal law."""
 
@@ -161,7 +162,7 @@ class SteerCNP(AbstractGridProcess[SteerCNPConfig], tag="process/steer-cnp"):
     ) -> Any:
         """A process for fields whose inputs lie in a box, small enough for a CPU.
 
-        The widest range of the inputs has 32 cells, margins a quarter of it, and hidden layers 8
+        The widest range of the inputs has 24 cells, margins a quarter of it; four layers of four
         fields. Two outputs are the components of a vector and others scalars, where no
         `representations` are given.
 
@@ -180,10 +181,9 @@ class SteerCNP(AbstractGridProcess[SteerCNPConfig], tag="process/steer-cnp"):
             "extent": widest,
             "points_per_unit": GRID_CELLS / widest,
             "margin": widest / 4,
-            "num_fields": CPU_FIELDS,
             "representations": ("vector",) if output_dim == 2 else ("scalar",) * output_dim,
         }
-        return cls(input_dim, output_dim, key=key, **chosen | options)
+        return cls(input_dim, output_dim, key=key, **CPU_SIZES | chosen | options)
 
     def predict(self, xc, yc, context_mask, x, mask, *, key=None) -> BlockGaussian:
         config, p = self.config, self.config.output_dim
