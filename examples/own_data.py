@@ -38,17 +38,17 @@ def make_days(days: int) -> pd.DataFrame:
     )
 
 
-def score(model: gn.Model, days: pd.DataFrame, num_samples: int) -> dict[str, float]:
+def evaluate(model: gn.Model, days: pd.DataFrame, num_samples: int) -> dict[str, float]:
     """Means over new days and their readings, and what the process behind the data would get."""
     rows = []
     for number, day in days.groupby("day"):
         day = day.reset_index(drop=True)
-        known, rest = day.loc[list(MEASURED)], day.drop(index=list(MEASURED))
-        posterior = model.condition(known)
-        draws = posterior.sample(rest, key=jr.key(int(number)), num_samples=num_samples)
-        crps = gn.summaries.crps(draws, rest).value.temperature.mean()
-        density = posterior.log_prob(rest) / len(rest)
-        best = best_log_prob(*arrays(known), *arrays(rest)) / len(rest)
+        context, target = day.loc[list(MEASURED)], day.drop(index=list(MEASURED))
+        posterior = model.condition(context)
+        draws = posterior.sample(target, key=jr.key(int(number)), num_samples=num_samples)
+        crps = gn.summaries.crps(draws, target).value.temperature.mean()
+        density = posterior.log_prob(target) / len(target)
+        best = best_log_prob(*arrays(context), *arrays(target)) / len(target)
         rows.append({"CRPS": crps, "nats": float(density), "nats of the truth": float(best)})
     return pd.DataFrame(rows).mean().to_dict()
 
@@ -74,7 +74,7 @@ def walk(
     new: int = 20,
     num_samples: int = 64,
 ) -> dict[str, float]:
-    """Read the CSV, choose, fit, save, score."""
+    """Read the CSV, build a plan, fit, save, evaluate."""
     out.mkdir(parents=True, exist_ok=True)
     make_days(days + new).to_csv(out / "days.csv", index=False)
 
@@ -87,7 +87,7 @@ def walk(
     model, _ = gn.fit(plan, steps=steps, key=jr.key(0))
     seconds = time.monotonic() - start
     model.save(out / "model")
-    metrics = score(model, test, num_samples) | {"seconds of training": seconds}
+    metrics = evaluate(model, test, num_samples) | {"seconds of training": seconds}
     for name, value in metrics.items():
         print(f"{name}: {value:.3f}")
     context = test[test.day == days].iloc[list(MEASURED)]
