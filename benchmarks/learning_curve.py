@@ -7,7 +7,8 @@ FOLDER holds the sets of `geomndp reproduce own-data`; only their training funct
 fifth of them (whole groups, or the last in time) is held out; of the others n are drawn, the same
 ones again among more, and `gn.fit(plan, minutes=...)` and the simple models are fitted to them. The
 gain is that of joint nats per target value (of tracks: per target point) on random tasks of the
-held-out functions, of the kinds that the set has, with a standard error over functions.
+held-out functions, of the kinds that the set has, with a standard error over functions; table and
+figure show the larger random context.
 
 Every (set, n) is a unit of work with a file of its own: one that is there is not computed again, a
 fit that was stopped resumes, one that fails prints why and leaves the others alone, and `--part
@@ -27,6 +28,7 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
+from _gains import cells, draw
 from _table import markdown
 
 import geomndp as gn
@@ -101,7 +103,7 @@ def joint_nats(process, tasks: list[TableTask]) -> TaskMetrics:
         rows = [number for number, task in enumerate(tasks) if task.kind == kind]
         parts = [padded([getattr(tasks[i], part) for i in rows]) for part in ("context", "target")]
         x, y, mask = (np.concatenate(both, axis=1) for both in zip(*parts, strict=True))
-        context = np.concatenate([np.ones_like(parts[0][2]), 0 * parts[1][2]], axis=1)
+        context = np.concatenate([parts[0][2], 0 * parts[1][2]], axis=1)
         with jax.enable_x64(True) if exact else nullcontext():
             dtype = jnp.result_type(float)
             batch = gn.data.Batch(*(jnp.asarray(part, dtype) for part in (x, y, mask, context)))
@@ -165,48 +167,6 @@ def measure_units(units: list[tuple[FunctionSet, int]], out: Path, minutes: floa
 
 def _by_kind(metrics: TaskMetrics) -> dict:
     return {kind: summary["joint"] for kind, summary in metrics.summary().items()}
-
-
-def best_simple(result: dict) -> str:
-    """The simple model that is least behind, over all kinds."""
-    return min(result["gains"], key=lambda name: result["gains"][name]["all"][0])
-
-
-def draw(results: list[dict], path: Path) -> None:
-    """Gains with two standard errors by number of training functions, one line per set."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
-    for number, name in enumerate(dict.fromkeys(result["set"] for result in results)):
-        own = [result for result in results if result["set"] == name]
-        gains = np.array([result["gains"][best_simple(result)]["all"] for result in own], float)
-        counts = np.array([result["functions"] for result in own]) * 1.03**number
-        ax.errorbar(counts, gains[:, 0], 2 * gains[:, 1], fmt="o-", ms=4, capsize=2, label=name)
-    ax.axhline(0.0, color="#111111", lw=1.0, ls="--")
-    ax.set(xscale="log", xlabel="training functions", ylabel="gain, joint nats per target value")
-    most = max(result["functions"] for result in results)
-    ticks = [size for size in (*SIZES, 512, 1024) if size < 1.5 * most]
-    ax.set_xticks(ticks, [str(tick) for tick in ticks], fontsize=8)
-    ax.minorticks_off()
-    ax.legend(title="held-out functions of")
-    gn.plot.save_figure(figure, path)
-
-
-def cells(results: list[dict]) -> tuple[list[str], list[list[str]]]:
-    """Header and rows of the table of results."""
-    rows = []
-    for result in results:
-        best = best_simple(result)
-        gain, error = result["gains"][best]["all"]
-        weights = ", ".join(f"{name} {weight:.2f}" for name, weight in result["chosen"])
-        rows.append(
-            [result["set"], str(result["functions"]), best, f"{gain:+.3f} ± {error:.3f}", weights]
-        )
-    header = ["set", "training functions", "best simple model", "gain in joint nats", "chosen"]
-    return header, rows
 
 
 def merge(folder: Path) -> None:

@@ -25,7 +25,7 @@ def curve(monkeypatch):
     import learning_curve
 
     yield learning_curve
-    for name in ("learning_curve", "_table"):
+    for name in ("learning_curve", "_gains", "_table"):
         sys.modules.pop(name, None)
 
 
@@ -47,8 +47,9 @@ def test_nats_of_padded_tasks(curve, tmp_path):
     """Those of a process that is asked one task after the other."""
     function_set = read_set(write_set(tmp_path), "sines")
     tasks = curve.held_out_tasks(function_set, list(function_set.train[:2]))
-    short = tasks[0].target
-    tasks[0] = tasks[0]._replace(target=type(short)(short.x[:2], short.y[:2]))
+    number = [task.kind for task in tasks].index("forecast")
+    context, target = (type(part)(part.x[:1], part.y[:1]) for part in tasks[number][2:])
+    tasks[number] = tasks[number]._replace(context=context, target=target)
     units = Normaliser(x_scale=8.0, y_shift=5.0, y_scale=2.0)
     model = ProcessModel(GP(Matern32(1.0), noise=0.1), units).with_variables("hour", "level")
     found = curve.joint_nats(model, tasks)
@@ -66,7 +67,7 @@ def test_a_unit_that_fails_leaves_the_others_alone(curve, tmp_path, monkeypatch,
         asked.append(n)
         if n == 4:
             raise ValueError("expected more functions")
-        gains = {"GP": {"all": [0.1, 0.02]}}
+        gains = {"GP": {"ctx2": [0.1, 0.02], "ctx10": [0.2, 0.02], "all": [0.3, 0.02]}}
         return {"set": function_set.name, "functions": n, "chosen": [["GP", 1.0]], "gains": gains}
 
     monkeypatch.setattr(curve, "measure", measure)
@@ -81,6 +82,7 @@ def test_a_unit_that_fails_leaves_the_others_alone(curve, tmp_path, monkeypatch,
     curve.merge(tmp_path)
     stored = json.loads((tmp_path / "stored").read_text())
     assert [unit["functions"] for unit in stored["units"]] == [2, 8]
-    assert stored["table"]["cells"][0] == ["sines", "2", "GP", "+0.100 ± 0.020", "GP 1.00"]
+    gains = ["+0.200 ± 0.020", "GP", "+0.200 ± 0.020"]
+    assert stored["table"]["cells"][0] == ["sines", "2", "ctx10", *gains, "GP 1.00"]
     curve.draw(stored["units"], tmp_path / "curve.png")
     assert (tmp_path / "curve.png").stat().st_size > 0
