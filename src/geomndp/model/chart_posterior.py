@@ -11,19 +11,19 @@ import jax.random as jr
 import numpy as np
 
 from geomndp import _validation
-from geomndp._types import Array, Scalar
+from geomndp._types import Array
 from geomndp._validation import as_key
 from geomndp.data.frames import LocalMap
 from geomndp.marginals import AbstractMarginals
 from geomndp.model.inputs import Seed
 from geomndp.model.likelihood_routes import finite_log_prob
-from geomndp.model.named_predictive import AbstractNamedPredictive, Key
+from geomndp.model.named_predictive import AbstractNamedPosterior, Key
 from geomndp.model.process_posterior import ProcessPosterior, result_dtype, rounded
 from geomndp.model.summary import describe_posterior
 from geomndp.model.units import read_target_inputs, read_targets
 from geomndp.predictive import MOMENT_SAMPLES, LogProb, exact_log_prob
 from geomndp.samplers import Observations
-from geomndp.tables import Variables, is_table, write_samples
+from geomndp.tables import Variables
 
 if TYPE_CHECKING:  # a model makes posteriors, and so imports this module
     from geomndp.model.chart_model import ChartModel
@@ -46,7 +46,7 @@ def handed_over(tree: Any) -> Any:
     return jax.tree.map(one, tree)
 
 
-class ChartPosterior(AbstractNamedPredictive):
+class ChartPosterior(AbstractNamedPosterior):
     """Law of a track given observations; the prior without any.
 
     Attributes:
@@ -76,25 +76,6 @@ class ChartPosterior(AbstractNamedPredictive):
     def posteriors(self) -> tuple[Any, ...]:
         """The flat laws that it consists of."""
         return getattr(self.flat, "posteriors", (self.flat,))
-
-    def sample(
-        self, x: Any, *, key: Seed, num_samples: int = 16, mask: Any = None, **options: Any
-    ) -> Any:
-        """Draw tracks at x.
-
-        Args:
-            x: Inputs, shape (n, d) or (n,), or a table.
-            key: Random key or seed.
-            num_samples: Number s of draws.
-            mask: Not needed: 1 for real targets, 0 for padding, whose values mean nothing.
-            **options: Those of the flat law: `sampler`, `max_memory` and `progress` of a network.
-
-        Returns:
-            Unit vectors of shape (s, n, 3), or a table at the locations of a table.
-        """
-        options |= {} if mask is None else {"mask": mask}
-        y = self.sample_values(x, key=key, num_samples=num_samples, **options)
-        return write_samples(self._names(), x, y) if is_table(x) else y
 
     def sample_values(self, x: Any, *, key: Seed, num_samples: int = 16, **options: Any) -> Array:
         """Draws as arrays, at the locations of a table too; arguments as those of `sample`."""
@@ -131,12 +112,6 @@ class ChartPosterior(AbstractNamedPredictive):
 
         items = jr.split(track_key, num_samples), starts
         return jax.lax.map(one, items, batch_size=min(STARTS_AT_ONCE, num_samples))
-
-    def log_prob(  # pyright: ignore[reportIncompatibleMethodOverride]
-        self, x: Any, y: Any = None, key: Key = None, mask: Any = None, **options: Any
-    ) -> Scalar:
-        """Log-density of y at x given the observations; arguments as those of `log_prob_info`."""
-        return self.log_prob_info(x, y, key=key, mask=mask, **options).value
 
     def log_prob_info(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, x: Any, y: Any = None, key: Key = None, mask: Any = None, **options: Any

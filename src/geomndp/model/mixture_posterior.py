@@ -21,10 +21,10 @@ from geomndp.marginals import AbstractMarginals, MixtureMarginals, SampleMargina
 from geomndp.model._jit import traced
 from geomndp.model.inputs import Seed
 from geomndp.model.likelihood_routes import chosen_flow, finite_log_prob
-from geomndp.model.named_predictive import AbstractNamedPredictive, Key
+from geomndp.model.named_predictive import AbstractNamedPosterior, Key
 from geomndp.model.posterior import Posterior
 from geomndp.predictive import MOMENT_SAMPLES, LogProb
-from geomndp.tables import Variables, is_table, write_samples
+from geomndp.tables import Variables
 
 EXACT_VALUES = 16
 """Observed values up to which the divergence of a learnt member's evidence is exact."""
@@ -79,7 +79,7 @@ def updated_log_weights(prior: Float[Array, " k"], evidence: Float[Array, " k"])
     return jnp.where(known, prior + evidence, prior)
 
 
-class MixturePosterior(AbstractNamedPredictive):
+class MixturePosterior(AbstractNamedPosterior):
     """Law of a mixture given observations; its prior without any.
 
     Attributes:
@@ -110,22 +110,6 @@ class MixturePosterior(AbstractNamedPredictive):
     def exact_marginals(self) -> bool:
         return all(posterior.exact_marginals for posterior in self.posteriors)
 
-    def sample(self, x: Any, *, key: Seed, num_samples: int = 16, **options: Any) -> Any:
-        """Draw functions at x, each of a member drawn by its weight.
-
-        Args:
-            x: Inputs, shape (n, d) or (n,), or a table.
-            key: Random key or seed.
-            num_samples: Number s of draws.
-            **options: `mask` as in `Posterior.sample`, and of learnt members `sampler`,
-                `max_memory` and `progress`.
-
-        Returns:
-            Samples of shape (s, n, p), or a table at the locations of a table.
-        """
-        y = self.sample_values(x, key=key, num_samples=num_samples, **options)
-        return write_samples(self._names(), x, y) if is_table(x) else y
-
     def sample_values(self, x: Any, *, key: Seed, num_samples: int = 16, **options: Any) -> Array:
         """Draws as arrays, at the locations of a table too; arguments as those of `sample`."""
         _validation.at_least(1, num_samples=num_samples)
@@ -138,12 +122,6 @@ class MixturePosterior(AbstractNamedPredictive):
             ]
             return jnp.stack(draws)[choice, jnp.arange(num_samples)]
         return _assembled(self.posteriors, x, np.asarray(choice), keys, options)
-
-    def log_prob(  # pyright: ignore[reportIncompatibleMethodOverride]
-        self, x: Any, y: Any = None, key: Key = None, mask: Any = None, **options: Any
-    ) -> Scalar:
-        """Log-density of y at x given the observations; arguments as those of `log_prob_info`."""
-        return self.log_prob_info(x, y, key=key, mask=mask, **options).value
 
     def log_prob_info(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, x: Any, y: Any = None, key: Key = None, mask: Any = None, **options: Any

@@ -1,13 +1,14 @@
 """Predictive laws in the data's units: moments and quantiles as arrays, or as tables."""
 
+import abc
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from geomndp._types import Outputs
+from geomndp._types import Array, Outputs, Scalar
 from geomndp.model.inputs import Seed
 from geomndp.predictive import MOMENT_SAMPLES, AbstractPredictive
-from geomndp.tables import Variables, is_table, write_quantiles, write_values
+from geomndp.tables import Variables, is_table, write_quantiles, write_samples, write_values
 
 if TYPE_CHECKING:  # to pyright an AbstractVar is a field, the first of every subclass
     from typing import ClassVar as AbstractVar
@@ -84,3 +85,38 @@ class AbstractNamedPredictive(AbstractPredictive):
     def _names(self) -> Variables:
         assert self.variables is not None  # or the table could not have been read
         return self.variables
+
+
+class AbstractNamedPosterior(AbstractNamedPredictive):
+    """Law of functions given observations, in the data's units."""
+
+    @abc.abstractmethod
+    def sample_values(self, x: Any, *, key: Seed, num_samples: int = 16, **options: Any) -> Array:
+        """Draws as arrays, at the locations of a table too; arguments as those of `sample`."""
+
+    def sample(self, x: Any, *, key: Seed, num_samples: int = 16, **options: Any) -> Any:
+        """Draw functions at x.
+
+        Args:
+            x: Inputs, shape (n, d) or (n,), or a table.
+            key: Random key or seed.
+            num_samples: Number s of draws.
+            **options: `mask`, 1 for real targets and 0 for padding, whose values mean nothing; and
+                of learnt laws `sampler`, `max_memory` and `progress`, as in `Posterior.sample`.
+
+        Returns:
+            Samples of shape (s, n, p), unit vectors on the sphere; a table at the locations of a
+            table.
+
+        Raises:
+            ValueError: If the inputs do not fit the model.
+        """
+        y = self.sample_values(x, key=key, num_samples=num_samples, **options)
+        return write_samples(self._names(), x, y) if is_table(x) else y
+
+    def log_prob(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, x: Any, y: Any = None, key: Key = None, mask: Any = None, **options: Any
+    ) -> Scalar:
+        """Log-density of y at x given the observations; arguments as those of `log_prob_info`."""
+        law: Any = self
+        return law.log_prob_info(x, y, key=key, mask=mask, **options).value

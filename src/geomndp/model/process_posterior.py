@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import jax.random as jr
 
 from geomndp import _validation
-from geomndp._types import Array, Inputs, Mask, Outputs, Scalar
+from geomndp._types import Array, Inputs, Mask, Outputs
 from geomndp._validation import as_key
 from geomndp.data import Normaliser
 from geomndp.gp import AbstractGP
@@ -23,7 +23,7 @@ from geomndp.model._jit import traced
 from geomndp.model.data_marginals import in_data_units
 from geomndp.model.inputs import Seed, check_like
 from geomndp.model.likelihood_routes import finite_log_prob
-from geomndp.model.named_predictive import AbstractNamedPredictive, Key
+from geomndp.model.named_predictive import AbstractNamedPosterior, Key
 from geomndp.model.output_units import in_units, output_dtype
 from geomndp.model.outside_training import warn_about_targets
 from geomndp.model.process_calls import call, colour, density, draw, evidence, law, marginals
@@ -32,7 +32,7 @@ from geomndp.model.units import read_target_inputs, read_targets
 from geomndp.predictive import MOMENT_SAMPLES, LogProb
 from geomndp.samplers import Observations
 from geomndp.samplers.problem import no_observations
-from geomndp.tables import Variables, is_table, write_samples
+from geomndp.tables import Variables
 
 if TYPE_CHECKING:  # a model makes posteriors, and so imports this module
     from geomndp.model.process_model import ProcessModel
@@ -40,7 +40,7 @@ else:
     ProcessModel = eqx.Module
 
 
-class ProcessPosterior(AbstractNamedPredictive):
+class ProcessPosterior(AbstractNamedPosterior):
     """Law of a process given observations; the prior without any.
 
     Attributes:
@@ -67,25 +67,9 @@ class ProcessPosterior(AbstractNamedPredictive):
         with jax.enable_x64(True):
             return law(self.model.process, self.observations).exact_marginals
 
-    def sample(self, x: Any, *, key: Seed, num_samples: int = 16, mask: Any = None) -> Any:
-        """Draw functions at x.
-
-        Args:
-            x: Inputs, shape (n, d) or (n,), or a table.
-            key: Random key or seed.
-            num_samples: Number s of draws.
-            mask: Not needed: 1 for real targets, 0 for padding, whose values mean nothing.
-
-        Returns:
-            Samples of shape (s, n, p), or a table at the locations of a table.
-
-        Raises:
-            ValueError: If the inputs do not fit the model.
-        """
-        y = self.sample_values(x, key=key, num_samples=num_samples)
-        return write_samples(self._names(), x, y) if is_table(x) else y
-
-    def sample_values(self, x: Any, *, key: Seed, num_samples: int = 16, mask: Any = None) -> Array:
+    def sample_values(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, x: Any, *, key: Seed, num_samples: int = 16, mask: Any = None
+    ) -> Array:
         """Draws as arrays, at the locations of a table too; arguments as those of `sample`."""
         _validation.at_least(1, num_samples=num_samples)
         dtype, key = result_dtype(x), as_key(key)
@@ -104,12 +88,6 @@ class ProcessPosterior(AbstractNamedPredictive):
             args = _in_float32(args) if single else args
             y = call(draw, self.model.process, *args, key, int(num_samples))
             return in_units(self._units().inverse_y, y).astype(dtype)
-
-    def log_prob(  # pyright: ignore[reportIncompatibleMethodOverride]
-        self, x: Any, y: Any = None, key: Key = None, mask: Any = None
-    ) -> Scalar:
-        """Log-density of y at x given the observations; arguments as those of `log_prob_info`."""
-        return self.log_prob_info(x, y, key=key, mask=mask).value
 
     def log_prob_info(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, x: Any, y: Any = None, key: Key = None, mask: Any = None
