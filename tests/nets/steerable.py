@@ -27,6 +27,11 @@ STEERABLE = {
         nets.Steerable2,
         {**PLANE, "representations": ("scalar", "tensor"), "num_pooling_widths": 2},
     ),
+    "plane-angular": (
+        nets.Steerable2,
+        {**PLANE, "representations": ("vector", "scalar"), "num_pooling_widths": 2}
+        | {"angular_pooling": True},
+    ),
     "plane-density": (
         nets.Steerable2,
         {**PLANE, "num_pooling_widths": 2, "density_features": True},

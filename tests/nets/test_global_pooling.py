@@ -5,7 +5,13 @@ import jax.random as jr
 import numpy as np
 from numpy.testing import assert_allclose
 
-from geomndp.nets.steerable_2d.global_pooling import NARROWEST, WIDEST, gaussian_pooling
+from geomndp.nets.steerable_2d.global_pooling import (
+    CONJUGATED,
+    NARROWEST,
+    WIDEST,
+    angular_features,
+    gaussian_pooling,
+)
 
 from .helper import quick
 
@@ -14,7 +20,7 @@ def smoothed(x, mask, values, radius=1.0):
     """One channel a width."""
     scales = values.shape[1]
     smooth = gaussian_pooling(x, mask, radius, scales, x.dtype)[1]
-    return smooth(values[:, None, :, None])[:, 0, :, 0]
+    return smooth(values[:, None, :, None])[0, :, 0, :, 0]
 
 
 def test_constants_stay(getkey):
@@ -49,3 +55,25 @@ def test_sums_of_weights_count_points(getkey):
     mask = jnp.asarray([1.0] * 6 + [0.0] * 2)
     counts = quick(lambda x: gaussian_pooling(x, mask, 1.0, 2, x.dtype)[0])(x)
     assert_allclose(counts, np.repeat([5.0, 1.0, 0.0], [5, 1, 2])[:, None] * np.ones(2))
+
+
+def test_angular_moments(getkey):
+    """Averages times powers of the direction in complex numbers; each order from each."""
+    x, widths = jr.normal(getkey(), (7, 2)), np.geomspace(NARROWEST, WIDEST, 2)
+    f = jr.normal(getkey(), (7, 6, 2, 3))
+    pool = gaussian_pooling(x, jnp.ones(7), 1.0, 2, x.dtype, angular=True)[1]
+    found = np.asarray(quick(lambda f: angular_features(pool(f)))(f)).reshape(7, 3, 2, 4, 2, 3)
+    z = np.asarray(x) @ np.array([1, 1j])
+    offset, sent = z[None] - z[:, None], np.asarray(f).reshape(7, 3, 2, 2, 3)
+    sent = sent[:, :, 0] + 1j * sent[:, :, 1]
+    for h, width in enumerate(widths):
+        weights = np.exp(-0.5 * np.abs(offset / width) ** 2)
+        weights = weights / weights.sum(axis=1, keepdims=True)
+        for a in range(3):
+            pairs = [(sent[:, b], a - b) for b in range(3)]
+            pairs.append((np.conj(sent[:, CONJUGATED[a]]), a + CONJUGATED[a]))
+            for slot, (values, power) in enumerate(pairs):
+                direction = offset / width if power >= 0 else np.conj(offset / width)
+                expected = (weights * direction ** abs(power)) @ values[:, h]
+                assert_allclose(found[:, a, 0, slot, h], expected.real, atol=1e-12)
+                assert_allclose(found[:, a, 1, slot, h], expected.imag, atol=1e-12)

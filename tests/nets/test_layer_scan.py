@@ -25,7 +25,7 @@ def one_by_one(net, h, time, x, mask, send, pool):
     return h
 
 
-@pytest.mark.parametrize("name", ["plane-tensor", "plane-attention"])
+@pytest.mark.parametrize("name", ["plane-tensor", "plane-attention", "plane-angular"])
 def test_loop_over_layers(name, getkey):
     """Outputs and gradients, so that every layer's parameters are its own, in their order."""
     net = awake(name, key=getkey(), num_layers=3)
@@ -35,8 +35,10 @@ def test_loop_over_layers(name, getkey):
     @quick
     def both(net, h):
         send = message_passing(net.edge, net.graph(x, mask), h.dtype)[1]
-        widths = net.config.radius, net.config.num_pooling_widths
-        pool = gaussian_pooling(x[:, :2], mask, *widths, h.dtype)[1] if net.smoothings else None
+        config, pool = net.config, None
+        if net.smoothings:
+            widths = config.radius, config.num_pooling_widths
+            pool = gaussian_pooling(x[:, :2], mask, *widths, h.dtype, config.angular_pooling)[1]
         rest = (net.time(t), x[:, :2], mask, send, pool)
 
         def loss(net, apply):

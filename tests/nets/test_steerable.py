@@ -133,7 +133,7 @@ def test_shared_and_separate_inputs_agree(name, getkey):
 
 
 @pytest.mark.parametrize("edges", [pytest.param(1, marks=slow), 100, pytest.param(333, marks=slow)])
-@pytest.mark.parametrize("name", ["plane-tensor", pytest.param("space-vector", marks=slow)])
+@pytest.mark.parametrize("name", ["plane-angular", pytest.param("space-vector", marks=slow)])
 def test_blocks_change_nothing(name, edges, getkey, monkeypatch):
     """Outputs, gradients and directional derivatives under vmap, whatever the size of a block."""
     net = awake(name, key=getkey())
@@ -166,8 +166,9 @@ def test_extending_changes_nothing_at_first(getkey):
     function = draw(net, key=getkey())
     assert len(jax.tree.leaves(extended)) > len(jax.tree.leaves(net))
     assert_allclose(run(extended, *function), run(net, *function), atol=1e-12)
-    embedded = nets.extend_network(extended, density_features=True, key=getkey())
-    assert len(jax.tree.leaves(embedded)) == len(jax.tree.leaves(extended)) + 4
+    more = {"density_features": True, "angular_pooling": True}
+    embedded = nets.extend_network(extended, **more, key=getkey())
+    assert len(jax.tree.leaves(embedded)) == len(jax.tree.leaves(extended)) + 4 + 2
     assert_allclose(run(embedded, *function), run(net, *function), atol=1e-12)
     with pytest.raises(ValueError, match="expected changes that only add parameters"):
         nets.extend_network(net, channels=6, key=getkey())

@@ -98,6 +98,7 @@ def make_model(
             "max_neighbours": NEIGHBOURS,
             "num_pooling_widths": NUM_POOLING_WIDTHS,
             "density_features": True,
+            "angular_pooling": True,  # the covariance of a gradient field in one step
         }
         if MODELS[name].field == "div-free":
             sizes |= ROTATED

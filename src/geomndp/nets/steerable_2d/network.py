@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import itertools
 from typing import Any
 
@@ -67,6 +68,7 @@ class Steerable2Config(GraphNetConfig):
             for none.
         num_pooling_widths: Widths of Gaussian averages over all points in every layer, in time
             quadratic in the points; zero for none.
+        angular_pooling: Whether these averages have angular moments too, for fields of gradients.
         density_features: Whether every layer sees how many points are near each, for irregular
             points; needs `num_pooling_widths`.
         odd: Whether to take the odd part in y, (f(y) - f(-y)) / 2, in twice the time: for laws that
@@ -88,6 +90,7 @@ class Steerable2Config(GraphNetConfig):
     attention_backend: str | None = None
     num_input_fields: int = 1
     density_features: bool = False
+    angular_pooling: bool = False
 
     def __post_init__(self):
         _validation.at_least(1, channels=self.channels, num_input_fields=self.num_input_fields)
@@ -98,8 +101,9 @@ class Steerable2Config(GraphNetConfig):
             if number and self.channels % number:
                 got = self.channels
                 raise ValueError(f"expected channels divisible by {name}={number}, got {got}")
-        if self.density_features and not self.num_pooling_widths:
-            raise ValueError("expected num_pooling_widths > 0 with density_features, got 0")
+        for name in ("density_features", "angular_pooling"):
+            if getattr(self, name) and not self.num_pooling_widths:
+                raise ValueError(f"expected num_pooling_widths > 0 with {name}, got 0")
         check_compute(self.compute_dtype, self.attention_backend)
 
     @property
@@ -149,9 +153,8 @@ class Steerable2(AbstractGraphNet[Steerable2Config], tag="net/steerable-2d"):
         self.attentions = [Attention(c, heads, dtype=dtype, key=k) for k in attention_keys if heads]
         pooling_keys = jr.split(jr.fold_in(key, 8), config.num_layers)
         widths = config.num_pooling_widths
-        self.smoothings = [
-            GlobalPooling(c, w, widths, dtype=dtype, key=k) for k in pooling_keys if widths
-        ]
+        pooling = functools.partial(GlobalPooling, angular=config.angular_pooling, dtype=dtype)
+        self.smoothings = [pooling(c, w, widths, key=k) for k in pooling_keys if widths]
         self.density = None
         if config.density_features:
             density_key = jr.fold_in(key, 9)
@@ -193,7 +196,7 @@ class Steerable2(AbstractGraphNet[Steerable2Config], tag="net/steerable-2d"):
         pool = None
         if self.smoothings:
             widths = config.radius, config.num_pooling_widths
-            counts, pool = gaussian_pooling(x[:, :2], mask, *widths, dtype)
+            counts, pool = gaussian_pooling(x[:, :2], mask, *widths, dtype, config.angular_pooling)
             time = time if self.density is None else time + self.density(counts, share)
         h = self._updated(h, time.astype(dtype), x[:, :2], mask, send, pool)
         return jnp.matmul(self.head(rms_norm(h)), outputs)
