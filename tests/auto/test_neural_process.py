@@ -59,6 +59,41 @@ def test_a_convolutional_one_has_a_grid_for_the_data():
     assert np.isfinite(law.mean(np.linspace(0, 24, 5)[:, None])).all()
 
 
+def fields(num: int = 3) -> pd.DataFrame:
+    """Random vectors at the nodes of a small grid."""
+    east, north = (v.ravel() for v in np.meshgrid(np.arange(3.0), np.arange(3.0)))
+    values = np.random.default_rng(0).normal(size=(2, 9 * num))
+    columns = {"east": np.tile(east, num), "north": np.tile(north, num)}
+    columns |= {"u": values[0], "v": values[1]}
+    return pd.DataFrame({"field": np.repeat(np.arange(num), 9), **columns})
+
+
+SMALL = {"num_layers": 1, "points_per_unit": 1.0}
+STEERABLE = {"symmetry": "E(2)", "representations": "vector", "num_fields": 1}
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "size"),
+    [
+        ("convcnp", SMALL, 16),
+        ("ar-convcnp", SMALL, 16),
+        ("steercnp", SMALL | STEERABLE, 16),
+        ("te-tnp", TINY, 64),
+        ("convcnp", SMALL | {"batch_size": 5}, 5),
+    ],
+)
+def test_batches_of_functions_on_a_plane_suit_a_cpu(method, options, size):
+    names = {"function": "field", "inputs": ["east", "north"], "outputs": ["u", "v"]}
+    plan = gn.build(fields(), method=method, **names, **options)
+    assert plan.data.batch_size == size
+    assert f"batches of {size} functions" in str(plan)
+
+
+def test_a_product_grid_is_a_plane():
+    assert build("convcnp", **GRID).data.batch_size == 64
+    assert build("fullconvgnp", **GRID).data.batch_size == 16
+
+
 def test_wavelengths_follow_the_points():
     config = build("te-tnp", **TINY).model.process.config
     spacing = 24 / 9 / np.std(table()["hour"])

@@ -19,6 +19,7 @@ from geomndp.auto.data_statistics import density, normaliser
 from geomndp.auto.defaults import (
     PEAKS,
     SYMMETRIES,
+    TRAINING_BATCH,
     check_order,
     field_type_of,
     network,
@@ -54,7 +55,7 @@ def build(
     ordered: bool = False,
     drop_missing: bool = False,
     method: str = DIFFUSION,
-    batch_size: int = 64,
+    batch_size: int | None = None,
     key: Seed | None = None,
     **options: Any,
 ) -> TrainingPlan:
@@ -92,7 +93,8 @@ def build(
         method: "geomndp", the diffusion model, or a neural process to compare it with: "convcnp",
             "te-tnp", ..., or with the prefix "ar-" one whose targets come one after the other
             (`geomndp list` names all). It is trained by `gn.fit(plan, steps=..., key=...)`.
-        batch_size: Functions per training step.
+        batch_size: Functions per training step; by default 64, for neural processes on grids of two
+            axes 16.
         key: Random key or seed of the network's parameters.
         **options: Options of the network, such as `width`, instead of the chosen ones.
 
@@ -145,13 +147,14 @@ def _diffusion_plan(
     periods: tuple[float, ...],
     options: dict[str, Any],
     *,
-    batch_size: int,
+    batch_size: int | None,
     key: PRNGKeyArray,
 ) -> TrainingPlan:
     """Plan for a diffusion model; arguments as those of `build` and `untrained_model`."""
     model, net = untrained_model(functions, symmetry, rigid, periods, options, key=key)
     units: Any = model.normaliser
-    data = training_stream(functions, units, batch_size, rigid is not None)
+    size = TRAINING_BATCH if batch_size is None else batch_size
+    data = training_stream(functions, units, size, rigid is not None)
     peak = PEAKS.get(type(net), 1e-3)
     weights = sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(net, eqx.is_array)))
     words = choices(functions, model, net, data, symmetry, weights, peak)

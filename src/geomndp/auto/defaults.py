@@ -34,6 +34,7 @@ from geomndp.tables import Functions
 
 SYMMETRIES = ("translation", "E(2)", "E(3)", "none")
 SPACE = {"E(2)": 2, "E(3)": 3}
+TRAINING_BATCH = 64  # functions per training step
 FEW, MANY = 3_000, 100_000  # points of all functions together
 PEAKS = {RelativeAttention: 3e-3, Steerable2: 2e-3}
 

@@ -11,12 +11,13 @@ import numpy as np
 from geomndp._methods import ROLLED_OUT
 from geomndp._types import PRNGKeyArray
 from geomndp.auto.data_statistics import density, normaliser
-from geomndp.auto.defaults import wavelengths
+from geomndp.auto.defaults import TRAINING_BATCH, wavelengths
 from geomndp.auto.plan import TrainingPlan
 from geomndp.auto.summary import process_choices
 from geomndp.auto.training_stream import training_stream
 from geomndp.baselines.neural_processes.autoregressive import Autoregressive
 from geomndp.baselines.neural_processes.base import AbstractNeuralProcess
+from geomndp.baselines.neural_processes.grid_process import AbstractGridProcess
 from geomndp.baselines.neural_processes.methods import process_class
 from geomndp.baselines.neural_processes.training import (
     PEAK_LEARNING_RATE,
@@ -28,6 +29,7 @@ from geomndp.model import ProcessModel
 from geomndp.tables import Functions
 
 CONTEXT_SHARE = 1.0  # of the training functions; some of these contexts have no points
+PLANE_BATCH = 16  # functions on a grid of two axes: what a CPU computes in seconds
 
 
 def process_plan(
@@ -38,7 +40,7 @@ def process_plan(
     periods: tuple[float, ...],
     options: dict[str, Any],
     *,
-    batch_size: int,
+    batch_size: int | None,
     key: PRNGKeyArray,
 ) -> TrainingPlan:
     """Plan to train a neural process.
@@ -50,7 +52,7 @@ def process_plan(
         rigid: What the outputs are under motions of space, None without these.
         periods: Period of every input in the data's units; `()` for none.
         options: Options of the process instead of the chosen ones.
-        batch_size: Functions per batch.
+        batch_size: Functions per batch; None for 64, on grids of two axes 16.
         key: Random key of the parameters.
 
     Returns:
@@ -63,9 +65,25 @@ def process_plan(
     units = normaliser(functions, rigid, periods)
     process = untrained_process(functions, units, method, rigid, options, key=key)
     model = ProcessModel(process, units, functions.variables)
-    data = training_stream(functions, units, batch_size, False, context_share=CONTEXT_SHARE)
+    size = default_batch_size(process) if batch_size is None else batch_size
+    data = training_stream(functions, units, size, False, context_share=CONTEXT_SHARE)
     words = process_choices(functions, model, data, method, PEAK_LEARNING_RATE)
     return TrainingPlan(model, data, NeuralProcessLoss(), PEAK_LEARNING_RATE, words, functions)
+
+
+def default_batch_size(process: AbstractNeuralProcess) -> int:
+    """Functions per batch that suit a CPU.
+
+    Args:
+        process: The process to train.
+
+    Returns:
+        64, or 16 where every function has a grid of two axes.
+    """
+    while isinstance(process, Autoregressive):
+        process = process.process
+    plane = isinstance(process, AbstractGridProcess) and process.grid_dim > 1
+    return PLANE_BATCH if plane else TRAINING_BATCH
 
 
 def _check_functions(

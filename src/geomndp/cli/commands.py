@@ -84,7 +84,7 @@ class Train:
     """On a table: "geomndp" (default), or with --steps a neural process such as "convcnp", "te-tnp"
     or "ar-convcnp"; see geomndp list."""
     batch_size: int | None = None
-    """Functions per step; the experiment's own number by default."""
+    """Functions per step; by default the experiment's own number, that of the plan on a table."""
     seed: int = 1
     """Seed of parameters and data."""
     start: str | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 
@@ -19,7 +19,14 @@ class LossInfo(NamedTuple):
 
 
 class AbstractLoss(eqx.Module):
-    """Loss of what is trained, a score or another law of functions, on a batch."""
+    """Loss of what is trained, a score or another law of functions, on a batch.
+
+    Attributes:
+        looped: Whether many steps are one compiled loop on a CPU too. There XLA makes convolutions
+            fast outside of loops only (github.com/jax-ml/jax/issues/12868).
+    """
+
+    looped: ClassVar[bool] = True
 
     @abc.abstractmethod
     def __call__(

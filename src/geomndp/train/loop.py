@@ -24,7 +24,8 @@ from geomndp.noising import AbstractNoising
 from geomndp.score import NetworkScore
 from geomndp.train.abstract_loss import AbstractLoss
 from geomndp.train.checkpoint import Checkpoints
-from geomndp.train.step import StepInfo, Trainer, TrainState, replicate, train_steps
+from geomndp.train.dispatch import dispatch_steps
+from geomndp.train.step import StepInfo, Trainer, TrainState, replicate
 
 STEPS_PER_GENERATOR = 10  # before the next one's: what the device is given at once
 
@@ -176,7 +177,7 @@ def run(
         trainers: The fixed part of the run, of one generator or of several.
         state: Initial state, or that of a checkpoint; its buffers are donated.
         steps: Number of steps of the run, those that are done included.
-        chunk: Steps per call of the compiled program.
+        chunk: Steps per row of the log, and per call of the compiled program where it is a loop.
         log: Where means over chunks are written.
         checkpoints: Where states are saved; None for nowhere.
         checkpoint_every: Steps between checkpoints; the last state is always saved.
@@ -201,7 +202,7 @@ def run(
         with progress(steps, done, quiet=quiet) as update:
             while done < steps:
                 length = min(chunk, steps - done)
-                state, info = train_steps(trainer_at(trainers, done), state, length)
+                state, info = dispatch_steps(trainer_at(trainers, done), state, length)
                 _refuse_infinite(done, info, checkpoints)
                 before, done = done, done + length
                 seconds = spent + time.monotonic() - start

@@ -181,18 +181,19 @@ def replicate(tree: Tree, mesh: Mesh) -> Tree:
     return jax.tree.map(put, tree)
 
 
-def spread_batch(batches: Tree, mesh: Mesh) -> Tree:
-    """Spread the second axis, that of the functions, over the devices.
+def spread_batch(batches: Tree, mesh: Mesh, *, axis: int = 1) -> Tree:
+    """Spread the axis of the functions over the devices.
 
     Args:
-        batches: Arrays whose first axis is that of the steps.
+        batches: Arrays of functions.
         mesh: The devices.
+        axis: Axis of the functions; by default the second, after that of the steps.
 
     Returns:
         The same arrays, constrained to that layout.
     """
     return jax.lax.with_sharding_constraint(
-        batches, NamedSharding(mesh, PartitionSpec(None, "batch"))
+        batches, NamedSharding(mesh, PartitionSpec(*axis * (None,), "batch"))
     )
 
 

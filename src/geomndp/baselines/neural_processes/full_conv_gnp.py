@@ -159,6 +159,11 @@ class FullConvGNP(AbstractConvProcess[FullConvGNPConfig], tag="process/full-conv
             "kernel_receptive_field": KERNEL_FIELD * widest,
         }
 
+    @property
+    def grid_dim(self) -> int:
+        """Axes of the product grid."""
+        return 2 * self.input_dim
+
     def predict(self, xc, yc, context_mask, x, mask, *, key=None):
         location, noise = jnp.split(self.features(xc, yc, context_mask, x, mask), 2, axis=1)
         covariance = self.kernel(xc, yc, context_mask, x, mask)

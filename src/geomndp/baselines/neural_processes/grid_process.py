@@ -28,6 +28,11 @@ class AbstractGridProcess(AbstractNetworkProcess[ProcessConfig]):
         """All inputs are relative."""
         return self.input_dim
 
+    @property
+    def grid_dim(self) -> int:
+        """Axes of the largest grid, which say what a function costs: by default one per input."""
+        return self.input_dim
+
     def with_room(self, *point_sets: Any) -> Any:
         """The process with the same parameters on a larger grid, where inputs range wider.
 

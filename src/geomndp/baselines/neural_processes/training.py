@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -30,8 +30,10 @@ class NeuralProcessLoss(AbstractLoss):
     """Mean over functions of a neural process's own loss, of the targets given the context.
 
     Targets are the real points that are not context points; a function without any contributes
-    nothing.
+    nothing. Many processes are convolutional: on a CPU every step is a call of its own.
     """
+
+    looped: ClassVar[bool] = False
 
     def __call__(
         self,
