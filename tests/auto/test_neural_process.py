@@ -109,13 +109,14 @@ def test_wavelengths_follow_the_points():
         ({"method": "steercnp"}, r"expected symmetry 'E\(2\)' for steercnp"),
         ({"method": "te-tnp", "noise": 0.1}, "expected no known noise for te-tnp"),
         ({"method": "te-tnp", "depth": 3}, r"expected options for TETNP \(.*\), got 'depth'"),
-        ({"method": "convcnp", "periodic": {"hour": 24}}, "expected data for ConvCNP .*'periods'"),
+        ({"method": "convcnp", "periodic": {"hour": 24}}, "expected data without periodic inputs"),
+        ({"method": "convcnp", "covariates": "month"}, "expected data without covariates"),
     ],
 )
 def test_what_does_not_fit_is_refused(options, message):
     given = {"function": "day", "inputs": "hour", "outputs": "temp", **options}
     with pytest.raises(ValueError, match=message):
-        gn.build(table(), **given)
+        gn.build(table().assign(month=1.0), **given)
 
 
 def test_tracks_on_the_sphere_are_refused():

@@ -28,6 +28,12 @@ from geomndp.equivariance import FieldType
 from geomndp.model import ProcessModel
 from geomndp.tables import Functions
 
+WORDS = {
+    "num_invariant_inputs": "covariates",
+    "periods": "periodic inputs",
+    "representations": "representations of outputs",
+}
+"""What a user calls that which some processes have no option for."""
 CONTEXT_SHARE = 1.0  # of the training functions; some of these contexts have no points
 PLANE_BATCH = 16  # functions on a grid of two axes: what a CPU computes in seconds
 
@@ -137,12 +143,12 @@ def untrained_process(
     needed["periods"] = units.model_periods if any(units.model_periods) else None
     needed["representations"] = None if rigid is None else rigid.representations
     given = {name: value for name, value in needed.items() if value is not None}
-    for names, refused in ((options, "options"), (given, "data")):
-        if unknown := [name for name in names if name not in known]:
-            listed = ", ".join(known)
-            raise ValueError(
-                f"expected {refused} for {cls.__name__} ({listed}), got {unknown[0]!r}"
-            )
+    for name in given:
+        if name not in known:
+            raise ValueError(f"expected data without {WORDS[name]} for {method}, got some")
+    if unknown := [name for name in options if name not in known]:
+        listed = ", ".join(known)
+        raise ValueError(f"expected options for {cls.__name__} ({listed}), got {unknown[0]!r}")
     extent = tuple((float(v.min()), float(v.max())) for v in x[rows].T)
     process = cls.for_data(
         len(about.inputs), about.dim, extent, key=key, **chosen | given | options

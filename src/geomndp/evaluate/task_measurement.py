@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import jax.random as jr
 
 from geomndp._types import Array
+from geomndp.baselines.neural_processes.base import AbstractNeuralProcess
 from geomndp.baselines.neural_processes.neural_predictive import NeuralPredictive
 from geomndp.evaluate.padded_tasks import PaddedTasks
 from geomndp.evaluate.resumable import AbstractMeasurement
@@ -87,13 +88,13 @@ class TaskMeasurement(AbstractMeasurement):
         info = law.log_prob_info(task.x, task.y, key=key, mask=task.mask, **self.options(law))
         return {"joint": info.value, "joint_error": jnp.hypot(info.solver_error, info.probe_error)}
 
-    def marginal(self, law: AbstractPredictive, task: PaddedTasks, key=None) -> dict[str, Array]:
+    def marginal(self, law: Any, task: PaddedTasks, key=None) -> dict[str, Array]:
         """Log-densities of single values (n, p), or of single rows (n, 1)."""
         p = task.y.shape[1]
         single = self.separate_values or p == 1
         if law.exact_marginals and single:
             return {"marginal": law.marginals(task.x).log_prob(task.y)}
-        if isinstance(law, NeuralPredictive):  # one evaluation for all rows
+        if _is_neural(law):  # one evaluation for all rows
             return {"marginal": law.marginal_log_prob(task.x, task.y, key=key)[:, None]}
         options = self.options(law)
         if "flow" in options:  # a few values: as cheap as probes
@@ -158,6 +159,12 @@ def _in_map(law: Any) -> Any:
     """The flat law of tracks in a local map, else the law itself."""
     flat = law.flat if isinstance(law, ChartPosterior) else None
     return law if flat is None else flat
+
+
+def _is_neural(law: Any) -> bool:
+    """Whether a law is that of a neural process, in its own units or in the data's."""
+    process = law.model.process if isinstance(law, ProcessPosterior) else None
+    return isinstance(law, NeuralPredictive) or isinstance(process, AbstractNeuralProcess)
 
 
 def _law(process: AbstractProcess, task: PaddedTasks) -> Any:

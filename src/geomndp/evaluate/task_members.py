@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from contextlib import nullcontext
 from typing import Any, NamedTuple
 
@@ -9,6 +10,7 @@ import equinox as eqx
 import jax
 import numpy as np
 
+from geomndp.data import Normaliser
 from geomndp.evaluate.padded_tasks import PaddedTasks, without_impossible
 from geomndp.evaluate.table_tasks import TableTask
 from geomndp.model import ChartModel, MixtureProcess, ProcessModel
@@ -55,7 +57,7 @@ class Member(NamedTuple):
         """The tasks of a member, without impossible context values."""
         own = [without_impossible(task, process) for task in tasks]
         altered = np.array([a is not b for a, b in zip(own, tasks, strict=True)])
-        return Member(_with_arrays(process), own, altered)
+        return Member(_with_room(_with_arrays(process), own), own, altered)
 
     @property
     def exact(self) -> bool:
@@ -79,3 +81,14 @@ def _with_arrays(process: Any) -> Any:
         return process
     arrays = with_array_parameters(process.process)
     return eqx.tree_at(lambda model: model.process, process, arrays)
+
+
+def _with_room(process: Any, tasks: list[TableTask]) -> Any:
+    """A neural process on a grid with room for the points of every task by itself."""
+    if not isinstance(process, ProcessModel) or not hasattr(process.process, "with_room"):
+        return process
+    resized: Any = process.process
+    units = process.normaliser or Normaliser()
+    for task in tasks:
+        resized = resized.with_room(units.forward_x(task.context.x), units.forward_x(task.target.x))
+    return dataclasses.replace(process, process=resized)

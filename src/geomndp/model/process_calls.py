@@ -74,6 +74,14 @@ def density(
     return law(process, given).log_prob_info(x, y, key=key, mask=mask)
 
 
+def row_densities(
+    process: AbstractProcess, given: Observations, x: Inputs, y: Outputs, key: Any
+) -> Array:
+    """Log-density of every row of y (n, p) by itself, of a neural process, shape (n,)."""
+    neural: Any = law(process, given)
+    return neural.marginal_log_prob(x, y, key=key)
+
+
 def marginals(
     process: AbstractProcess, given: Observations, x: Inputs, key: Any, num_samples: int
 ) -> AbstractMarginals:

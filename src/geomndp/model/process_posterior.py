@@ -26,7 +26,16 @@ from geomndp.model.likelihood_routes import finite_log_prob
 from geomndp.model.named_predictive import AbstractNamedPosterior, Key
 from geomndp.model.output_units import in_units, output_dtype
 from geomndp.model.outside_training import warn_about_targets
-from geomndp.model.process_calls import call, colour, density, draw, evidence, law, marginals
+from geomndp.model.process_calls import (
+    call,
+    colour,
+    density,
+    draw,
+    evidence,
+    law,
+    marginals,
+    row_densities,
+)
 from geomndp.model.summary import describe_posterior
 from geomndp.model.units import read_target_inputs, read_targets
 from geomndp.predictive import MOMENT_SAMPLES, LogProb
@@ -53,7 +62,7 @@ class ProcessPosterior(AbstractNamedPosterior):
     observations: Observations
     time_origin: str | None = eqx.field(default=None, static=True)
 
-    centre = ()  # nothing is subtracted from far inputs: float64 holds them
+    centre = ()  # float64 holds far inputs; a process of fewer digits subtracts an origin itself
 
     def __repr__(self) -> str:
         return describe_posterior(self)
@@ -114,6 +123,28 @@ class ProcessPosterior(AbstractNamedPosterior):
             result = self._call(density, x, y, mask, as_key(key))
             result = finite_log_prob(result._replace(value=result.value + jacobian))
             return rounded(result, dtype)
+
+    def marginal_log_prob(self, x: Any, y: Any, *, key: Key = None) -> Array:
+        """Log-density of every row by itself given the observations, of a neural process.
+
+        Args:
+            x: Inputs, shape (n, d) or (n,).
+            y: Values, shape (n, p) or (n,), in the data's units.
+            key: Random key or seed, needed for a latent variable.
+
+        Returns:
+            Nats, in the data's units, shape (n,).
+        """
+        dtype = result_dtype(x)
+        with jax.enable_x64(True):
+            raw = jnp.asarray(y).reshape(len(x), -1)
+            x, y, _, _ = read_targets(self, x, y, None)
+            self._check(x, y)
+            nats = self._call(row_densities, x, y, as_key(key))
+            return (nats + jax.vmap(self._row_jacobian)(raw)).astype(dtype)
+
+    def _row_jacobian(self, y: Array) -> Array:
+        return jnp.asarray(self._units().log_jacobian(y[None], None), y.dtype)
 
     def log_evidence(self, *, key: Key = None) -> LogProb:
         """Log-density of the observations themselves, with their noise, under the prior.

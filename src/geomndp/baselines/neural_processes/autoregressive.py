@@ -62,6 +62,10 @@ class Autoregressive(AbstractNeuralProcess):
         return self.process.num_relative_inputs
 
     @property
+    def shift_step(self) -> float:
+        return self.process.shift_step
+
+    @property
     def dim(self) -> int:
         return self.process.dim
 

@@ -42,6 +42,11 @@ class AbstractNeuralProcess(AbstractProcess):
         return 0
 
     @property
+    def shift_step(self) -> float:
+        """A common shift of these by multiples of it changes nothing, in the model's units."""
+        return 1.0
+
+    @property
     @abc.abstractmethod
     def dim(self) -> int:
         """Number of outputs p."""
@@ -163,7 +168,7 @@ class AbstractNeuralProcess(AbstractProcess):
         _validation.function(x, y, dim=self.dim, mask=mask)
         _validation.shape("x", x, (len(x), self.input_dim))
         mask = jnp.ones(len(x), self.dtype) if mask is None else mask.astype(self.dtype)
-        xc, yc = (zero_masked(v.astype(self.dtype), mask) for v in (x, y))
+        xc, yc = zero_masked(x, mask), zero_masked(y.astype(self.dtype), mask)
         from geomndp.baselines.neural_processes.neural_predictive import NeuralPredictive  # of it
 
         return NeuralPredictive(self, xc, yc, mask)

@@ -19,6 +19,7 @@ from geomndp.baselines.neural_processes.conv_features import (
 )
 from geomndp.baselines.neural_processes.conv_gnp import with_noise
 from geomndp.baselines.neural_processes.conv_process import AbstractConvProcess
+from geomndp.baselines.neural_processes.grid_process import MOST_CELLS
 from geomndp.baselines.neural_processes.predictions import JointGaussian
 from geomndp.baselines.neural_processes.set_conv import (
     Grid,
@@ -163,6 +164,12 @@ class FullConvGNP(AbstractConvProcess[FullConvGNPConfig], tag="process/full-conv
     def grid_dim(self) -> int:
         """Axes of the product grid."""
         return 2 * self.input_dim
+
+    @property
+    def most_extent(self) -> float:
+        """Widest extent whose product grid has at most `MOST_CELLS`."""
+        product = MOST_CELLS**0.5 / self.config.kernel_points_per_unit
+        return min(super().most_extent, product)
 
     def predict(self, xc, yc, context_mask, x, mask, *, key=None):
         location, noise = jnp.split(self.features(xc, yc, context_mask, x, mask), 2, axis=1)

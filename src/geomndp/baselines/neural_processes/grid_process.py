@@ -33,6 +33,16 @@ class AbstractGridProcess(AbstractNetworkProcess[ProcessConfig]):
         """Axes of the largest grid, which say what a function costs: by default one per input."""
         return self.input_dim
 
+    @property
+    def shift_step(self) -> float:
+        """The spacing of the grid."""
+        return 1 / self.config.to_dict()["points_per_unit"]
+
+    @property
+    def most_extent(self) -> float:
+        """Widest extent whose grid has at most `MOST_CELLS`."""
+        return MOST_CELLS ** (1 / self.input_dim) / self.config.to_dict()["points_per_unit"]
+
     def with_room(self, *point_sets: Any) -> Any:
         """The process with the same parameters on a larger grid, where inputs range wider.
 
@@ -56,8 +66,7 @@ class AbstractGridProcess(AbstractNetworkProcess[ProcessConfig]):
             return self
         # Few sizes: every one is a program of its own.
         extent = extent * 2 ** math.ceil(math.log2(widest / extent))
-        most = MOST_CELLS ** (1 / self.input_dim) / options["points_per_unit"]
-        if extent > most:
+        if extent > (most := self.most_extent):
             raise ValueError(
                 f"expected inputs that range over at most {most:.4g}, got {widest:.4g}"
             )
@@ -73,4 +82,4 @@ def widest_range(extent: Extent) -> float:
     return max((high - low for low, high in extent), default=0.0) or 1.0
 
 
-__all__ = ["AbstractGridProcess", "widest_range"]
+__all__ = ["MOST_CELLS", "AbstractGridProcess", "widest_range"]

@@ -10,6 +10,7 @@ from geomndp import _validation
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray
 from geomndp.baselines.neural_processes.base import AbstractNeuralProcess
 from geomndp.baselines.neural_processes.predictions import AbstractPrediction
+from geomndp.baselines.neural_processes.set_conv import grid_over
 from geomndp.linalg import zero_masked
 from geomndp.marginals import AbstractMarginals
 from geomndp.predictive import MOMENT_SAMPLES, AbstractPredictive, LogProb
@@ -22,7 +23,7 @@ class NeuralPredictive(AbstractPredictive):
 
     Attributes:
         process: The neural process.
-        x: Context inputs, shape (c, d).
+        x: Context inputs, shape (c, d), as they came: rounded beside the targets.
         y: Context values, shape (c, p).
         mask: 1 for real context points, shape (c,).
     """
@@ -55,11 +56,28 @@ class NeuralPredictive(AbstractPredictive):
             name = type(process).__name__
             raise ValueError(f"expected a key for the latent variable of {name}, got None")
         mask = jnp.ones(len(x), process.dtype) if mask is None else mask.astype(process.dtype)
-        x = zero_masked(x.astype(process.dtype), mask)
-        if all(map(_validation.concrete, (x, mask, self.x, self.mask))):
-            both = (self.x, self.mask), (x, mask)
+        xc, x = self._rounded(zero_masked(x, mask), mask)
+        if all(map(_validation.concrete, (x, mask, xc, self.mask))):
+            both = (xc, self.mask), (x, mask)
             process = process.with_room(*(np.asarray(v)[np.asarray(m) > 0] for v, m in both))
-        return process.predict(self.x, self.y, self.mask, x, mask, key=key)
+        return process.predict(xc, self.y, self.mask, x, mask, key=key)
+
+    def _rounded(self, x: Inputs, mask: Mask) -> tuple[Float[Array, "c d"], Inputs]:
+        """Inputs of context and targets in the dtype of the process.
+
+        Where that holds fewer digits, a common origin goes first, of which differences know
+        nothing.
+        """
+        process = self.process
+        wide = jnp.promote_types(self.x.dtype, x.dtype)
+        given, targets = self.x.astype(wide), x.astype(wide)
+        if process.num_relative_inputs and jnp.finfo(wide).eps < jnp.finfo(process.dtype).eps:
+            points = (given, self.mask), (targets, mask)
+            origin = grid_over(process.shift_step, 1, *points).centre
+            relative = jnp.arange(process.input_dim) < process.num_relative_inputs
+            origin = jnp.where(relative, origin, 0.0)[None]
+            given, targets = given - origin, targets - origin
+        return given.astype(process.dtype), targets.astype(process.dtype)
 
     def sample(self, x: Inputs, *, key: PRNGKeyArray, num_samples: int) -> Array:
         law_key, sample_key = jax.random.split(key)
