@@ -99,8 +99,7 @@ class ChartPosterior(AbstractNamedPosterior):
         if not len(x):
             return jnp.zeros((num_samples, 0, 3))
         start_key, track_key = jr.split(key)
-        mask = options.pop("mask", None)
-        first = _earliest(x, mask)
+        first = _earliest(x, options.get("mask"))
         x = handed_over(x)
         starts = self._start().sample(key=start_key, num_samples=num_samples)
 

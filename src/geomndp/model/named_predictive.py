@@ -94,15 +94,19 @@ class AbstractNamedPosterior(AbstractNamedPredictive):
     def sample_values(self, x: Any, *, key: Seed, num_samples: int = 16, **options: Any) -> Array:
         """Draws as arrays, at the locations of a table too; arguments as those of `sample`."""
 
-    def sample(self, x: Any, *, key: Seed, num_samples: int = 16, **options: Any) -> Any:
+    def sample(
+        self, x: Any, *, key: Seed, num_samples: int = 16, mask: Any = None, **options: Any
+    ) -> Any:
         """Draw functions at x.
 
         Args:
             x: Inputs, shape (n, d) or (n,), or a table.
             key: Random key or seed.
             num_samples: Number s of draws.
-            **options: `mask`, 1 for real targets and 0 for padding, whose values mean nothing; and
-                of learnt laws `sampler`, `max_memory` and `progress`, as in `Posterior.sample`.
+            mask: 1 for real targets, 0 for padding, which learnt laws do not see and whose values
+                mean nothing, shape (n,).
+            **options: Of learnt laws `sampler`, `max_memory` and `progress`, as in
+                `Posterior.sample`.
 
         Returns:
             Samples of shape (s, n, p), unit vectors on the sphere; a table at the locations of a
@@ -111,6 +115,7 @@ class AbstractNamedPosterior(AbstractNamedPredictive):
         Raises:
             ValueError: If the inputs do not fit the model.
         """
+        options |= {} if mask is None else {"mask": mask}
         y = self.sample_values(x, key=key, num_samples=num_samples, **options)
         return write_samples(self._names(), x, y) if is_table(x) else y
 
