@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
@@ -203,3 +204,26 @@ def test_a_mean_over_padded_tasks_is_that_of_single_tasks(table):
         alone = on_tasks(GP, table, TASKS[number : number + 1], **NAMES, scale=1.0)
         for name, values in alone.values.items():
             assert_allclose(values[0], together.values[name][number], rtol=1e-6)
+
+
+def test_values_far_from_zero_have_the_metrics_of_those_near_it(table):
+    """Also in 32 bits: the metrics are about differences."""
+
+    def metrics(shift):
+        units = gn.data.Normaliser(y_shift=shift)
+        member = gn.ProcessModel(GP, units).with_variables("t", "level")
+        moved = table.assign(level=table.level + shift)
+        noising = gn.noising.OrnsteinUhlenbeck(
+            gn.kernels.White(), gn.noising.LinearSchedule(0.0, 10.0)
+        )
+        flow = gn.Model(noising, gn.score.GaussianScore(GP), normaliser=units)
+        laws = member, gn.MixtureProcess((member, member)), flow.with_variables("t", "level")
+        return [on_tasks(law, moved, TASKS, scale=1.0, exact=True).values for law in laws]
+
+    with jax.enable_x64(False):
+        (*far, far_flow), (*near, near_flow) = metrics(1e8), metrics(0.0)
+    for found, expected in zip(far, near, strict=True):
+        for name, values in expected.items():
+            assert_allclose(found[name], values, rtol=1e-4, atol=1e-5)
+    for name in ("joint", "marginal"):  # the flow draws other numbers in 64 bits
+        assert_allclose(far_flow[name], near_flow[name], atol=0.1)

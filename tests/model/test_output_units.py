@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
-from geomndp import MixtureProcess, ProcessModel
-from geomndp.data import Normaliser
+from geomndp import MixtureProcess, OutsideTrainingWarning, ProcessModel, summaries
+from geomndp.data import Batch, Normaliser
+from geomndp.model.training_record import functions_support
 
 FAR, UNIT = 1e8, 2.0
 XC, X = np.asarray([-0.5, 0.1, 0.6]), np.asarray([0.0, 0.8])
@@ -67,3 +68,38 @@ def test_a_smaller_shift_stays_float32(gp):
     with jax.enable_x64(False):
         law = ProcessModel(gp, Normaliser(y_shift=280.0, y_scale=5.0)).condition(XC, 280 + YC)
         assert law.sample(X, key=0).dtype == np.float32
+
+
+def test_marginal_laws_refuse_float32_that_lost_the_spread(gp):
+    model = ProcessModel(gp, Normaliser(y_shift=FAR, y_scale=UNIT))
+    double = jnp.asarray((FAR + Y)[:, None])
+    with jax.enable_x64(False):
+        marginals = model.condition(XC, FAR + YC).marginals(X)
+        for method in (marginals.cdf, marginals.log_prob):
+            assert np.isfinite(method(double)).all()
+            with pytest.raises(ValueError, match=r"spread of 2.*got float32"):
+                method(jnp.asarray((FAR + Y)[:, None]))
+
+
+def test_records_and_warnings_tell_values_far_from_zero_apart(gp):
+    y = np.asarray([[[-1.0], [0.3], [1.0]]])
+    functions = Batch(XC[None, :, None], y, np.ones((1, 3)), np.zeros((1, 3)))
+    units = Normaliser(y_shift=FAR, y_scale=UNIT)
+    support = functions_support(functions, units)
+    assert_allclose(np.asarray(support.outputs) - FAR, [[-2, 2]], atol=0.02)
+    model = ProcessModel(gp, units, support=support)
+    model.condition(XC, FAR + YC)  # nothing is said
+    with pytest.warns(OutsideTrainingWarning, match=r"y = 100000050 \(trained on 99999998 to 1"):
+        model.condition(XC, FAR + np.asarray([0.0, 1.0, 50.0]))
+
+
+def test_probabilities_of_events_are_those_about_zero(gp):
+    def share(shift):
+        law = ProcessModel(gp, Normaliser(y_shift=shift, y_scale=UNIT)).condition(XC, shift + YC)
+        draws = law.sample(X, key=0, num_samples=64)
+        mean = summaries.functional(draws, lambda y: jnp.mean(y - shift))
+        return summaries.probability(draws, lambda y: y > shift).value, mean
+
+    with jax.enable_x64(False):
+        for found, expected in zip(share(FAR), share(0.0), strict=True):
+            assert_allclose(found, expected, rtol=1e-4, atol=1e-5)

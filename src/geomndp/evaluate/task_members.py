@@ -14,6 +14,7 @@ from geomndp.data import Normaliser
 from geomndp.evaluate.padded_tasks import PaddedTasks, without_impossible
 from geomndp.evaluate.table_tasks import TableTask
 from geomndp.model import ChartModel, MixtureProcess, ProcessModel
+from geomndp.model.output_units import needs_float64
 from geomndp.model.process_calls import with_array_parameters
 
 
@@ -69,8 +70,9 @@ class Member(NamedTuple):
         return PaddedTasks.of(self.tasks)
 
     def precision(self) -> Any:
-        """Exact processes are computed in float64, networks as they were trained."""
-        return jax.enable_x64(True) if self.exact else nullcontext()
+        """Float64 for exact processes and outputs that need it; networks as they were trained."""
+        wide = self.exact or needs_float64(getattr(self.process, "normaliser", None))
+        return jax.enable_x64(True) if wide else nullcontext()
 
 
 def _with_arrays(process: Any) -> Any:

@@ -74,8 +74,10 @@ def measure_tasks(
             group = [Member.of(member, [tasks[row] for row in rows]) for member in members]
             _warn_of_altered(group)
             answers = ask_members(group, measurement, keys, folder, finished)
-            padded = PaddedTasks.of([tasks[row] for row in rows])
-            results = _metrics(padded, answers, log_weights, scale, measurement.sphere, keys)
+            # Values of the data's units, which may be far from zero, keep their digits.
+            with nullcontext() if measurement.sphere else jax.enable_x64(True):
+                padded = PaddedTasks.of([tasks[row] for row in rows])
+                results = _metrics(padded, answers, log_weights, scale, measurement.sphere, keys)
             ranks = results.pop("pit")
             pits[rows, : ranks.shape[1]] = ranks
             for name, values in results.items():

@@ -13,6 +13,7 @@ from geomndp._types import Array, Outputs
 from geomndp.data import Normaliser
 from geomndp.data.transformed_outputs import apply, inside, per_output
 from geomndp.marginals import AbstractMarginals, NormalMarginals, SampleMarginals
+from geomndp.model.output_units import refuse_float32
 
 NODES = 32
 """Nodes of the Gauss-Hermite rule for moments of transformed values."""
@@ -76,6 +77,7 @@ class DataMarginals(AbstractMarginals):
         return y.astype(jnp.float64) - low, high - y.astype(jnp.float64)
 
     def _model_values(self, y: Outputs) -> Any:
+        refuse_float32(self.normaliser, y)
         return self.normaliser.forward_y(y.astype(jnp.float64))
 
     def _moments(self) -> tuple[Outputs, Outputs]:

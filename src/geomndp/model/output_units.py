@@ -76,11 +76,24 @@ def outputs_to_model_units(normaliser: Normaliser, raw: Any, y: Array, mask: Mas
         y: The same as an array of the model's dtype.
         mask: Mask (n,) or (n, p).
     """
-    if needs_float64(normaliser) and getattr(raw, "dtype", None) == np.float32:
-        _refuse(normaliser, "float32")
+    refuse_float32(normaliser, raw)
     with np.errstate(divide="ignore", invalid="ignore"):
         y = _rescale(normaliser.forward_y, raw, y)
     return zero_masked(y, mask) if normaliser.transform else y
+
+
+def refuse_float32(normaliser: Normaliser, raw: Any) -> None:
+    """Refuse values of float32, concrete or traced, that `output_dtype` would not give.
+
+    Args:
+        normaliser: Change of units.
+        raw: Values in the data's units as they came.
+
+    Raises:
+        ValueError: If float32 has rounded them by much of their spread.
+    """
+    if needs_float64(normaliser) and getattr(raw, "dtype", None) == np.float32:
+        _refuse(normaliser, "float32")
 
 
 def _rescale(change: Callable, raw: Any, array: Array) -> Array:

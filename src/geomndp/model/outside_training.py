@@ -184,4 +184,12 @@ def _beyond(
     if not out[row, column] > 0:
         return []
     low, high = ranges[column]
-    return [f"{name} = {values[row, column]:.4g} (trained on {low:.3g} to {high:.3g})"]
+    digits = 3 + _common_digits(low, high)
+    value = f"{values[row, column]:.{digits + 1}g}"
+    return [f"{name} = {value} (trained on {low:.{digits}g} to {high:.{digits}g})"]
+
+
+def _common_digits(low: float, high: float) -> int:
+    """Leading digits that the ends of a range far from zero have in common, at most 12."""
+    largest, width = max(abs(low), abs(high)), high - low
+    return int(min(np.log10(largest / width), 12.0)) if 0 < width < largest else 0

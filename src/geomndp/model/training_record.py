@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -35,6 +36,7 @@ else:
 
 BATCHES = 4
 MAX_FUNCTIONS = 64  # functions whose distances are measured
+FAR = 64.0  # times their distance: ends of a range that four digits hardly tell apart
 NEAR_ZERO = 1e-6  # a noise ratio that no network tells from zero
 
 
@@ -148,7 +150,16 @@ def _real(batches: list[Batch], field: str) -> np.ndarray:
 
 def _ranges(values: np.ndarray) -> tuple[Range, ...]:
     lows, highs = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
-    return tuple((_brief(a, down=True), _brief(b)) for a, b in zip(lows, highs, strict=True))
+    return tuple(_range(float(a), float(b)) for a, b in zip(lows, highs, strict=True))
+
+
+def _range(low: float, high: float) -> Range:
+    """Ends of four digits, of the distance between them where they are far from zero."""
+    if low == high or max(abs(low), abs(high)) <= FAR * (high - low):
+        return _brief(low, down=True), _brief(high)
+    decimals = 3 - math.floor(math.log10(high - low))
+    step = 10.0**-decimals
+    return round(low - step, decimals), round(high + step, decimals)
 
 
 def _brief(value, *, down: bool = False) -> float:

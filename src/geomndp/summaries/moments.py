@@ -7,11 +7,13 @@ longitude in a table are left out by all but `probability` and `functional`: see
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import betainc
 
+from geomndp._arrays import keep_float64
 from geomndp.summaries.samples import SAMPLE, Unpacked, frame_order, unpack, unpack_real
 from geomndp.tables import is_table
 from geomndp.tables.pandas_adapter import is_frame, is_series
@@ -104,13 +106,19 @@ def probability(samples: Any, event: Callable[[Any], Any]) -> Estimate:
     Example:
         `summaries.probability(tracks, lambda ds: (ds.wind > 33).any("time"))`
     """
-    happened = event(samples)
+    with _precision(samples):
+        happened = event(samples)
     unpacked = _rows(samples, happened) if is_series(happened) else unpack(happened)
     for values in unpacked.values.values():
         if values.dtype.kind != "b":
             raise ValueError(f"expected an event that is true or false, got {values.dtype}")
     shares = {name: _share(values) for name, values in unpacked.values.items()}
     return _pair(unpacked, shares, units="1", long_name="probability", standard_name="")
+
+
+def _precision(samples: Any) -> AbstractContextManager[Any]:
+    """Context in which functions of samples that are float64 are so, whatever JAX's mode."""
+    return keep_float64(samples) if hasattr(samples, "addressable_data") else nullcontext()
 
 
 def _rows(samples: Any, happened: Any) -> Unpacked:
@@ -146,7 +154,8 @@ def functional(samples: Any, function: Callable[[Any], Any]) -> np.ndarray:
     else:
         unpack(samples, 1)
         functions = (samples.isel({SAMPLE: i}) for i in range(samples.sizes[SAMPLE]))
-    return np.stack([np.asarray(function(part)) for part in functions])
+    with _precision(samples):
+        return np.stack([np.asarray(function(part)) for part in functions])
 
 
 def _each(samples: Any, summary: Callable, times: bool = True) -> Estimate:
