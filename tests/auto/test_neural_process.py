@@ -94,6 +94,18 @@ def test_a_product_grid_is_a_plane():
     assert build("fullconvgnp", **GRID).data.batch_size == 16
 
 
+@pytest.mark.parametrize("points", [10, 1])
+def test_a_grid_is_as_wide_as_one_function_wherever_the_functions_are(points):
+    apart = table(points=points)
+    apart["hour"] += 24.0 * apart["day"]
+    options = {"function": "day", "inputs": "hour", "outputs": "temp", "method": "convcnp"}
+    plan = gn.build(apart, **options, width=4, num_layers=2)
+    config, [scale] = plan.model.process.config, plan.model.normaliser.x_scale
+    width = 24.0 if points > 1 else 24.0 * 11
+    assert config.extent * scale == pytest.approx(width)
+    assert config.extent * config.points_per_unit == pytest.approx(128)
+
+
 def test_wavelengths_follow_the_points():
     config = build("te-tnp", **TINY).model.process.config
     spacing = 24 / 9 / np.std(table()["hour"])

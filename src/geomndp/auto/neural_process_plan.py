@@ -19,6 +19,7 @@ from geomndp.baselines.neural_processes.autoregressive import Autoregressive
 from geomndp.baselines.neural_processes.base import AbstractNeuralProcess
 from geomndp.baselines.neural_processes.grid_process import AbstractGridProcess
 from geomndp.baselines.neural_processes.methods import process_class
+from geomndp.baselines.neural_processes.network_process import Extent
 from geomndp.baselines.neural_processes.training import (
     PEAK_LEARNING_RATE,
     NeuralProcessLoss,
@@ -149,8 +150,19 @@ def untrained_process(
     if unknown := [name for name in options if name not in known]:
         listed = ", ".join(known)
         raise ValueError(f"expected options for {cls.__name__} ({listed}), got {unknown[0]!r}")
-    extent = tuple((float(v.min()), float(v.max())) for v in x[rows].T)
-    process = cls.for_data(
-        len(about.inputs), about.dim, extent, key=key, **chosen | given | options
-    )
+    box = _box_of_one(x, rows)
+    process = cls.for_data(len(about.inputs), about.dim, box, key=key, **chosen | given | options)
     return Autoregressive(process) if method.startswith(ROLLED_OUT) else process
+
+
+def _box_of_one(x: np.ndarray, rows: np.ndarray) -> Extent:
+    """Lowest and highest inputs of a box in which every function fits, moved to where it is.
+
+    Of functions of single points it is that of all points.
+    """
+    real = rows[:, :, None]
+    low, high = np.where(real, x, np.inf).min(axis=1), np.where(real, x, -np.inf).max(axis=1)
+    ranges = (high - low)[rows.any(axis=1)].max(axis=0)
+    if not ranges.any():
+        ranges = np.ptp(x[rows], axis=0)
+    return tuple((-0.5 * float(width), 0.5 * float(width)) for width in ranges)

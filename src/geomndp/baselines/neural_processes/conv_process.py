@@ -33,7 +33,7 @@ class AbstractConvProcess(AbstractGridProcess[ConvConfigT]):
         Args:
             input_dim: Number of input coordinates d, one or two.
             output_dim: Number of outputs p.
-            extent: Lowest and highest value of every input, in the model's units.
+            extent: Lowest and highest value of every input of a function, in the model's units.
             key: Random key of the parameters.
             **options: Further arguments of the configuration, which go first.
 

@@ -59,7 +59,7 @@ class AbstractNetworkProcess(
         Args:
             input_dim: Number of input coordinates d.
             output_dim: Number of outputs p.
-            extent: Lowest and highest value of every input, in the model's units.
+            extent: Lowest and highest value of every input of a function, in the model's units.
             key: Random key of the parameters.
             **options: Further arguments of the configuration.
 

@@ -169,7 +169,7 @@ class SteerCNP(AbstractGridProcess[SteerCNPConfig], tag="process/steer-cnp"):
         Args:
             input_dim: Two.
             output_dim: Number of outputs p.
-            extent: Lowest and highest value of every input, in the model's units.
+            extent: Lowest and highest value of every input of a function, in the model's units.
             key: Random key of the parameters.
             **options: Further arguments of the configuration, which go first.
 
