@@ -9,6 +9,7 @@ from numpy.testing import assert_array_equal
 import geomndp as gn
 from geomndp._types import Batch
 from geomndp.baselines.neural_processes.autoregressive import Autoregressive
+from geomndp.baselines.neural_processes.conv_cnp import ConvCNP
 from geomndp.baselines.neural_processes.te_tnp import TETNP
 from geomndp.train import DenoisingLoss
 
@@ -175,3 +176,13 @@ def test_a_model_is_trained_on_a_batch_in_the_units_of_the_data():
     model, _ = gn.fit(gn.ProcessModel(process, units), batch, steps=1, key=0, quiet=True)
     assert model.support.inputs[0][1] == pytest.approx(24, rel=0.01)
     assert model.support.contexts > 0
+
+
+def test_a_grid_has_room_for_functions_of_a_batch():
+    process = ConvCNP(1, 1, extent=2.0, margin=0.5, **GRID, key=jax.random.key(0))
+    data = table()
+    x, y = (data[name].to_numpy().reshape(12, 10, 1) for name in ("hour", "temp"))
+    batch = Batch(x, y, np.ones((12, 10)), np.zeros((12, 10)))
+    model, history = gn.fit(gn.ProcessModel(process), batch, steps=1, key=0, quiet=True)
+    assert model.process.config.extent >= 24
+    assert np.isfinite(history.loss).all()

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import numpy as np
 
 from geomndp._types import Batch
 from geomndp._validation import as_key
@@ -57,6 +58,7 @@ def train_process(
         raise ValueError("expected functions to learn from, got none")
     if isinstance(data, Batch):
         functions = functions_in_units(model, data)
+        process = _with_room(process, functions)
         data = ResampledGenerator(functions=functions, batch_size=min(256, len(functions.x)))
     model = with_support(model, data)
     if directory is not None:
@@ -69,6 +71,13 @@ def train_process(
         notes = {"steps": steps, "training_seconds": seconds, **(notes or {})}
         model.save(Path(directory) / "model", notes)
     return model, history
+
+
+def _with_room(process: Any, functions: Batch) -> Any:
+    """A process with room for every function by itself, where it has a grid."""
+    for x, mask in zip(np.asarray(functions.x), np.asarray(functions.mask), strict=True):
+        process = process.with_room(x[mask.reshape(len(x), -1).any(axis=1)])
+    return process
 
 
 def in_full_precision(process: Any) -> Any:

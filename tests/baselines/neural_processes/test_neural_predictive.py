@@ -45,3 +45,17 @@ def test_a_product_grid_has_as_many_cells_as_any_other():
     assert process.with_room(np.array([[0.0], [60.0]])).config.extent == 64
     with pytest.raises(ValueError, match="expected inputs that range over at most 102"):
         process.with_room(np.array([[0.0], [200.0]]))  # 4096 cells per side
+
+
+def test_points_that_lack_some_outputs_and_noise_are_refused_in_words():
+    process = TETNP(1, 2, **{**TINY, "dtype": "float32"}, key=jr.key(0))
+    model, x, y = gn.ProcessModel(process), np.zeros((2, 1)), np.zeros((2, 2))
+    one_missing = np.array([[1.0, 0.0], [1.0, 1.0]])
+    with pytest.raises(ValueError, match="expected points that have all outputs or none"):
+        model.condition(x, y, mask=one_missing).log_prob(x, y)
+    with pytest.raises(ValueError, match="expected points that have all outputs or none"):
+        process.condition(jnp.zeros((0, 1)), jnp.zeros((0, 2))).log_prob(
+            jnp.zeros((2, 1)), jnp.zeros((2, 2)), mask=jnp.ones((2, 2))
+        )
+    with pytest.raises(ValueError, match="which learns it, got variances"):
+        model.condition(x, y, noise=0.1).log_prob(x, y)

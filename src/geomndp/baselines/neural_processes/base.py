@@ -160,11 +160,11 @@ class AbstractNeuralProcess(AbstractProcess):
         Raises:
             ValueError: If there is noise, outputs are masked apart, or shapes do not fit.
         """
-        if not _validation.concrete(noise) or np.any(np.asarray(noise) != 0):
-            got = _validation.brief(noise)
+        known = _validation.concrete(noise)
+        if not known or np.any(np.asarray(noise) != 0):
+            got = _validation.brief(noise) if known else "variances"
             raise ValueError(f"expected noise 0 for a neural process, which learns it, got {got}")
-        if mask is not None and mask.ndim != 1:
-            raise ValueError(f"expected a mask of shape (n,), got shape {mask.shape}")
+        check_whole_points(mask)
         _validation.function(x, y, dim=self.dim, mask=mask)
         _validation.shape("x", x, (len(x), self.input_dim))
         mask = jnp.ones(len(x), self.dtype) if mask is None else mask.astype(self.dtype)
@@ -174,4 +174,13 @@ class AbstractNeuralProcess(AbstractProcess):
         return NeuralPredictive(self, xc, yc, mask)
 
 
-__all__ = ["AbstractNeuralProcess"]
+def check_whole_points(mask: Any) -> None:
+    """Raise ValueError for a mask of single outputs, shape (n, p): points are there or not."""
+    if mask is not None and mask.ndim != 1:
+        raise ValueError(
+            "expected points that have all outputs or none for a neural process, got outputs "
+            f"missing apart (a mask of shape {mask.shape}): leave such points out"
+        )
+
+
+__all__ = ["AbstractNeuralProcess", "check_whole_points"]

@@ -8,7 +8,7 @@ import numpy as np
 
 from geomndp import _validation
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray
-from geomndp.baselines.neural_processes.base import AbstractNeuralProcess
+from geomndp.baselines.neural_processes.base import AbstractNeuralProcess, check_whole_points
 from geomndp.baselines.neural_processes.predictions import AbstractPrediction
 from geomndp.baselines.neural_processes.set_conv import grid_over
 from geomndp.linalg import zero_masked
@@ -50,6 +50,7 @@ class NeuralPredictive(AbstractPredictive):
             ValueError: If the inputs do not fit, or a key is missing.
         """
         process = self.process
+        check_whole_points(mask)
         _validation.function(x, dim=process.dim, mask=mask)
         _validation.shape("x", x, (len(x), process.input_dim))
         if process.needs_key and key is None:
