@@ -63,7 +63,7 @@ def test_what_a_neural_process_cannot_take_is_refused():
     x, y = jnp.zeros((2, 1)), jnp.zeros((2, 1))
     with pytest.raises(ValueError, match="expected noise 0 for a neural process"):
         PROCESS.condition(x, y, noise=0.1)
-    with pytest.raises(ValueError, match=r"expected a mask of shape \(n,\)"):
+    with pytest.raises(ValueError, match="expected points that have all outputs or none"):
         PROCESS.condition(x, y, mask=jnp.ones((2, 1)))
     with pytest.raises(ValueError, match=r"expected x of shape \(2, 1\)"):
         PROCESS.condition(jnp.zeros((2, 2)), y)
