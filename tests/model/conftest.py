@@ -4,9 +4,10 @@ from pathlib import Path
 
 import jax.numpy as jnp
 import jax.random as jr
+import numpy as np
 import pytest
 
-from geomndp import Model, load
+from geomndp import MixtureProcess, Model, ProcessModel, load
 from geomndp.data import Normaliser
 from geomndp.gp import GP, Constant
 from geomndp.kernels import SquaredExponential, White
@@ -32,6 +33,19 @@ def exact(gp):
 def learnt():
     net = RelativeAttention(1, 1, width=8, num_layers=1, num_heads=2, key=jr.key(0))
     return Model(NOISING, NetworkScore(net, conditional=True))
+
+
+@pytest.fixture
+def members(gp):
+    """Two exact processes in units of their own."""
+    smooth = GP(SquaredExponential(1.5), noise=0.05)
+    units = Normaliser(y_scale=2.0), Normaliser(y_shift=1.0, x_scale=3.0)
+    return ProcessModel(gp, units[0]), ProcessModel(smooth, units[1])
+
+
+@pytest.fixture
+def mixture(members):
+    return MixtureProcess(members, np.log([0.3, 0.7]) + 5.0)
 
 
 @pytest.fixture

@@ -10,31 +10,17 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
-from geomndp import MixtureProcess, ProcessModel, load
-from geomndp._warnings import ApproximationWarning, OutsideTrainingWarning
+from geomndp import MixtureProcess, load
+from geomndp._warnings import ApproximationWarning
 from geomndp.data import Batch, LogTransform, Normaliser
 from geomndp.evaluate import log_likelihood
-from geomndp.gp import GP
-from geomndp.kernels import SquaredExponential
 from geomndp.likelihood import Flow
 from geomndp.marginals import MixtureMarginals
 
 from .helper import change
 
-UNITS = (Normaliser(y_scale=2.0), Normaliser(y_shift=1.0, x_scale=3.0))
 XC, X = np.asarray([-0.5, 0.1, 0.6]), np.asarray([0.0, 0.8])
 YC, Y = np.asarray([0.4, 0.2, 1.0]), np.asarray([0.3, -0.4])
-
-
-@pytest.fixture
-def members(gp):
-    smooth = GP(SquaredExponential(1.5), noise=0.05)
-    return ProcessModel(gp, UNITS[0]), ProcessModel(smooth, UNITS[1])
-
-
-@pytest.fixture
-def mixture(members):
-    return MixtureProcess(members, np.log([0.3, 0.7]) + 5.0)
 
 
 def test_density_is_the_ratio_of_the_joint_densities(mixture, members):
@@ -105,7 +91,7 @@ def test_many_functions_in_one_call(mixture):
 
 def test_learnt_members_bring_their_errors(members, exact, function):
     """A model with the exact score of the first member's process is that member."""
-    learnt = dataclasses.replace(exact, normaliser=UNITS[0])
+    learnt = dataclasses.replace(exact, normaliser=members[0].normaliser)
     xc, x = XC[:, None], X[:, None]
     law = MixtureProcess((learnt, members[1])).condition(xc, YC[:, None])
     right = MixtureProcess(members).condition(xc, YC[:, None])
@@ -194,68 +180,11 @@ def test_members_that_do_not_belong_together_are_refused(members, gp, mixture):
         MixtureProcess((mixture,))
 
 
-def test_quantiles_below_the_domain_of_a_member(gp):
-    both = ProcessModel(gp), ProcessModel(gp, Normaliser(transform=LogTransform()))
-    law = MixtureProcess(both).condition()
-    values = law.quantile(0.05, X)
-    assert np.all(values < 0)
-    assert_allclose(both[0].marginals(X).cdf(values) / 2, 0.05, rtol=1e-5)
-    assert_allclose(law.marginals(X).cdf(values), 0.05, rtol=1e-5)
-
-
 def test_samples_of_many_targets_under_vmap(mixture):
     law, x = mixture.condition(XC, YC), jnp.asarray(X)[:, None]
     samples = jax.vmap(lambda x: law.sample(x, key=jr.key(0), num_samples=3))(x[None])
     assert samples.shape == (1, 3, 2, 1)
     assert np.all(np.isfinite(samples))
-
-
-def test_density_below_the_domain_of_a_member_under_vmap(gp):
-    both = ProcessModel(gp), ProcessModel(gp, Normaliser(transform=LogTransform()))
-    mixture, x = MixtureProcess(both), jnp.asarray(X)[:, None]
-    y = jnp.asarray([[[-0.3], [0.4]], [[0.3], [0.4]]])
-    values = jax.vmap(lambda y: mixture.log_prob(x, y))(y)
-    assert_allclose(values[0], both[0].log_prob(x, y[0]) + np.log(0.5), rtol=1e-5)
-    assert_allclose(values[1], mixture.log_prob(x, y[1]), rtol=1e-5)
-
-
-def test_members_that_hold_a_value_impossible_are_left_out(members):
-    """A logarithm knows no negative value; alone it is refused by name, beside others answered."""
-    units = Normaliser(transform=(LogTransform(),))
-    logarithm = ProcessModel(members[0].process, units).with_variables("t", "level")
-    named = members[0].with_variables("t", "level")
-    mixture = MixtureProcess((logarithm, named), np.log([0.9, 0.1]))
-    law = mixture.condition(XC, -YC)
-    assert_allclose(law.weights, [1.0])
-    assert_allclose(law.log_prob(X, Y), named.condition(XC, -YC).log_prob(X, Y), rtol=1e-6)
-    assert len(mixture.condition(XC, YC).weights) == 2
-    with pytest.raises(ValueError, match=r"expected 0 < level < inf for LogTransform, got -0\.4"):
-        MixtureProcess((logarithm, logarithm)).condition(XC, -YC)
-
-
-def test_observations_without_density_leave_the_weights(mixture, gp):
-    with pytest.warns(OutsideTrainingWarning, match="no density under any member"):
-        law = mixture.condition(XC, 1e200 * YC)
-    assert_allclose(law.weights, [0.3, 0.7])
-    logarithm = ProcessModel(gp, Normaliser(transform=LogTransform()))
-
-    @jax.jit
-    def weights_and_density(others, yc):
-        mixture = MixtureProcess((logarithm, others), np.log([0.3, 0.7]))
-        law = mixture.condition(jnp.asarray(XC)[:, None], yc[:, None])
-        return law.weights, law.log_prob(jnp.asarray(X)[:, None], jnp.asarray(Y)[:, None])
-
-    assert_allclose(weights_and_density(logarithm, jnp.asarray(-YC))[0], [0.3, 0.7])
-    weights, density = weights_and_density(ProcessModel(gp), jnp.asarray(-YC))
-    assert_allclose(weights, [0.0, 1.0])
-    assert_allclose(density, ProcessModel(gp).condition(XC, -YC).log_prob(X, Y), rtol=1e-6)
-
-
-def test_a_member_without_density_has_no_weight(members):
-    narrow = ProcessModel(members[1].process, Normaliser(y_scale=1e-200))
-    law = MixtureProcess((members[0], narrow)).condition(XC, YC)
-    assert_allclose(law.weights, [1.0, 0.0])
-    assert np.all(np.isfinite(law.evidence.solver_error))
 
 
 def test_levels_of_quantiles_at_a_table(members):

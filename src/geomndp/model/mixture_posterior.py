@@ -154,7 +154,8 @@ class MixturePosterior(AbstractNamedPosterior):
         possible = log_weights > -jnp.inf  # of another member the answers mean nothing
         values, solver, probe = (jnp.where(possible, v, 0.0) for v in (values, solver, probe))
         value = jax.scipy.special.logsumexp(log_weights + values)
-        shares = jnp.exp(log_weights + values - value)
+        # Targets without density under any member have no share of one, and an error that is known.
+        shares = jnp.exp(log_weights + values - jnp.where(value > -jnp.inf, value, 0.0))
         # A weight counts where the targets speak for another member than the context did.
         shifts = shares - jnp.exp(log_weights)
         context = [part.astype(dtype) for part in self.evidence[1:3]]
