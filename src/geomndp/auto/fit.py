@@ -82,15 +82,8 @@ def fit(
         steps = _checked(steps, minutes)
     if isinstance(model, TrainingPlan):
         if steps is None and _selects(model, minutes, data, loss, options):
-            from geomndp.auto.selection import select  # only here: its imports take a second
-
-            limit = DEFAULT_MINUTES if minutes is None else float(minutes)
-            settings = {
-                "directory": directory,
-                "notes": notes,
-                "quiet": options.get("quiet", False),
-            }
-            return select(model, minutes=limit, seed=as_seed(key), **settings)
+            quiet = options.get("quiet", False)
+            return _best_law(model, minutes, key, directory=directory, notes=notes, quiet=quiet)
         steps = _checked(steps, minutes)
         options = {**model.options(steps), **translate("geomndp.train.fit.fit_score", options)}
         loss = model.loss if loss is None else loss
@@ -104,6 +97,14 @@ def fit(
     if not isinstance(model, Model):
         raise ValueError(f"expected a NetworkScore to train, got a {type(model).__name__}")
     return _train(model, data, key=key, **common, **options)
+
+
+def _best_law(plan: TrainingPlan, minutes: float | int | None, key: Seed, **settings: Any) -> Any:
+    """The best law of a plan within a time; arguments as those of `fit`."""
+    from geomndp.auto.selection import select  # only here: its imports take a second
+
+    limit = DEFAULT_MINUTES if minutes is None else float(minutes)
+    return select(plan, minutes=limit, seed=as_seed(key), **settings)
 
 
 def _train(
