@@ -95,6 +95,18 @@ def test_spacing_is_fine_enough_for_the_functions_of_2020():
         assert_allclose(*both, atol=0.01)  # of 100 targets together
 
 
+def test_inputs_that_range_wider_than_the_frequencies_resolve_are_refused():
+    x = jnp.linspace(-40.0, 40.0, 12)[:, None]
+    y = WAVE.sample(x, key=jr.key(7))
+    prior = LAW.condition(x[:0], y[:0])
+    with pytest.raises(ValueError, match="expected spread >= "):
+        prior.log_prob(x, y)
+    assert jnp.isnan(jax.jit(lambda x: prior.log_prob(x, y))(x))
+    wide, finer = (SawtoothLaw(WAVE, h, spread=25.0) for h in (1.5, 0.75))
+    values = [law.condition(x[:0], y[:0]).log_prob(x, y) for law in (wide, finer)]
+    assert_allclose(*values, atol=1e-2)
+
+
 def test_functions_without_noise_are_refused():
     with pytest.raises(ValueError, match="noise > 0"):
         SawtoothLaw(Sawtooth(terms=(2, 4)))

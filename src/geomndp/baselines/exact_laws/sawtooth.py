@@ -33,6 +33,8 @@ FREQUENCIES = (3.0, 5.0)
 SHIFT = 5.0
 """Shifts are uniform on [-5, 5], as frequencies are on [3, 5] (`data.Sawtooth`)."""
 FEWEST_PHASES = 256
+COARSEST = 1.5
+"""Most times the spacing of frequencies: at 1.5 standard deviations a density is 2% off then."""
 AT_ONCE = 16
 """Frequencies side by side."""
 
@@ -87,10 +89,25 @@ class SawtoothLaw(AbstractProcess):
             mask: 1 for real rows, 0 for padding, shape (n,).
 
         Returns:
-            Nats over the unmasked rows.
+            Nats over the unmasked rows; NaN where the inputs range wider than the `spread` allows.
+
+        Raises:
+            ValueError: If they do, and are no tracers.
         """
+        share = self._coarseness(x, mask)
+        if _validation.concrete(share) and share > COARSEST:
+            enough = f"{self.spread * float(share):.3g}"
+            raise ValueError(f"expected spread >= {enough} for these inputs, got {self.spread:g}")
         parts = self._by_frequency(x, y, mask)
-        return jax.scipy.special.logsumexp(parts) - math.log(parts.size)
+        value = jax.scipy.special.logsumexp(parts) - math.log(parts.size)
+        return jnp.where(share > COARSEST, jnp.nan, value)
+
+    def _coarseness(self, x: Inputs, mask: Mask) -> Scalar:
+        """Distance of frequencies in units of `spacing` standard deviations given the real rows."""
+        count = jnp.sum(mask)
+        centre = jnp.sum(mask * x[:, 0]) / jnp.maximum(count, 1.0)
+        squares = jnp.sum(mask * (x[:, 0] - centre) ** 2)  # count times the variance of the inputs
+        return self._peak() * jnp.sqrt(squares) / (self.spread * self._phases(len(x)))
 
     def _by_frequency(self, x, y, mask) -> Float[Array, "frequencies terms"]:
         """Log-density given frequency and number of terms, phases averaged."""
@@ -101,10 +118,14 @@ class SawtoothLaw(AbstractProcess):
 
         return jax.lax.map(one, frequencies, batch_size=AT_ONCE)
 
+    def _peak(self) -> float:
+        """Phases that one row needs: the derivative of T terms has mean square 2 A^2 T."""
+        slope = self.wave.amplitude * math.sqrt(2 * self.wave.terms[1])
+        return slope / (math.sqrt(self.wave.noise) * self.spacing)
+
     def _phases(self, rows: int) -> int:
-        """Number of phases: the derivative of T terms has mean square 2 A^2 T."""
-        peak = math.sqrt(2 * self.wave.terms[1] * max(rows, 1) / self.wave.noise)
-        return max(FEWEST_PHASES, math.ceil(peak * self.wave.amplitude / self.spacing))
+        """Number of phases."""
+        return max(FEWEST_PHASES, math.ceil(self._peak() * math.sqrt(max(rows, 1))))
 
     def _frequencies(self, rows: int, dtype) -> Float[Array, " frequencies"]:
         """Midpoints of equal intervals."""
