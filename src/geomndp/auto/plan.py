@@ -13,9 +13,9 @@ from geomndp.train import adam
 
 WIDTH = 100
 DEFAULT_MINUTES = 5.0
+"""Most time of a fit that is given neither steps nor minutes."""
 TIME_LIMIT = f"at most {DEFAULT_MINUTES:g} minutes, or minutes=..."
 """What a description says of the time of a fit."""
-"""Most time of a fit that is given neither steps nor minutes."""
 
 
 @renamed_arguments(peak="peak_learning_rate", choices="description")
