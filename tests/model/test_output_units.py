@@ -1,6 +1,7 @@
 """Outputs far from zero with a small spread: as those near zero, to the last digit that counts."""
 
 import dataclasses
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +11,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from geomndp import MixtureProcess, OutsideTrainingWarning, ProcessModel, summaries
-from geomndp.data import Batch, Normaliser
+from geomndp.data import Batch, BoxCox, LogTransform, Normaliser
 from geomndp.model.training_record import functions_support
 
 FAR, UNIT = 1e8, 2.0
@@ -41,6 +42,21 @@ def test_the_answers_are_those_about_zero_moved(gp, exact, name):
     for value, expected in zip(far, near, strict=True):
         assert_allclose(value, expected, rtol=1e-5, atol=2e-5 * UNIT)
     assert np.all(far[0].std(axis=0) > 0.05)
+
+
+@pytest.mark.parametrize("transform", [LogTransform, functools.partial(BoxCox, 0.5)])
+def test_transforms_about_a_far_origin(gp, transform):
+    """Their own shift is in the data's units, the normaliser's is not."""
+
+    def answers(shift):
+        units = Normaliser(transform=transform(shift=4.0 - shift), y_shift=1.0, y_scale=0.5)
+        law = ProcessModel(gp, units).condition(XC, shift + YC)
+        values = law.sample(X, key=0, num_samples=20), law.quantile(0.9, X)
+        return [*(np.asarray(v, np.float64) - shift for v in values), law.log_prob(X, shift + Y)]
+
+    with jax.enable_x64(False):
+        for value, expected in zip(answers(FAR), answers(0.0), strict=True):
+            assert_allclose(value, expected, rtol=1e-5, atol=2e-5)
 
 
 def test_tables_hold_the_spread(gp):

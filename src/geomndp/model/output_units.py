@@ -25,16 +25,26 @@ COARSE_SHARE = 1e-3
 """Share of the outputs' unit by which rounding may move a value."""
 
 
+def _centre_and_spread(normaliser: Normaliser) -> tuple[np.ndarray, np.ndarray]:
+    """What zero and one are in the data's units, through the transforms, per output."""
+    parts = normaliser.y_shift, normaliser.y_scale, normaliser.transform
+    ends = np.asarray([[-1.0], [0.0], [1.0]]) * np.ones(max(map(len, parts)))
+    with np.errstate(over="ignore", invalid="ignore"):
+        low, centre, high = normaliser.inverse_y(ends)
+        return np.asarray(centre), np.asarray(high - low) / 2
+
+
 def needs_float64(normaliser: Normaliser | None) -> bool:
     """Whether float32 rounds outputs in the data's units by much of their spread."""
     if normaliser is None:
         return False
-    rounding = float(np.finfo(np.float32).eps) / 2 * np.abs(normaliser.y_shift)
-    return bool(np.any(rounding > COARSE_SHARE * np.asarray(normaliser.y_scale)))
+    centre, spread = _centre_and_spread(normaliser)
+    rounding = float(np.finfo(np.float32).eps) / 2 * np.abs(centre)
+    return bool(np.any(rounding > COARSE_SHARE * spread))
 
 
 def _refuse(normaliser: Normaliser, got: str) -> None:
-    shifts, scales = np.broadcast_arrays(normaliser.y_shift, normaliser.y_scale)
+    shifts, scales = _centre_and_spread(normaliser)
     worst = int(np.argmax(np.abs(shifts) / scales))
     raise ValueError(
         f"expected float64 for outputs near {shifts[worst]:.6g} with a spread of "
