@@ -59,6 +59,20 @@ def test_transforms_about_a_far_origin(gp, transform):
             assert_allclose(value, expected, rtol=1e-5, atol=2e-5)
 
 
+@pytest.mark.filterwarnings("ignore:noise goes through LogTransform")
+def test_networks_with_a_transform_about_a_far_origin(exact):
+    """Jacobian, domain and noise are those at the values, not at their rounded ones."""
+
+    def answers(shift):
+        units = Normaliser(transform=LogTransform(shift=4.0 - shift), y_shift=1.0, y_scale=0.5)
+        law = dataclasses.replace(exact, normaliser=units).condition(XC, shift + YC, noise=0.01)
+        return law.log_prob(X, shift + Y), law.observations.noise
+
+    with jax.enable_x64(False):
+        for value, expected in zip(answers(FAR), answers(0.0), strict=True):
+            assert_allclose(value, expected, rtol=1e-4)
+
+
 def test_tables_hold_the_spread(gp):
     units = Normaliser(y_shift=FAR, y_scale=UNIT)
     law = ProcessModel(gp, units).with_variables("t", "level").condition(XC, FAR + YC)

@@ -15,8 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from geomndp import _validation
-from geomndp._arrays import put
-from geomndp._types import Array, Mask
+from geomndp._arrays import keep_float64, put
+from geomndp._types import Array, Mask, Scalar
 from geomndp.data import Normaliser
 from geomndp.linalg import zero_masked
 from geomndp.samplers import Observations
@@ -90,6 +90,21 @@ def outputs_to_model_units(normaliser: Normaliser, raw: Any, y: Array, mask: Mas
     with np.errstate(divide="ignore", invalid="ignore"):
         y = _rescale(normaliser.forward_y, raw, y)
     return zero_masked(y, mask) if normaliser.transform else y
+
+
+def with_all_digits(normaliser: Normaliser, raw: Any, y: Array) -> Array:
+    """Values (n, p) for transforms: `y`, or `raw` where float32 has lost their digits."""
+    if y.dtype != np.float32 or not needs_float64(normaliser) or not _validation.concrete(raw):
+        return y
+    with jax.enable_x64(True):
+        return put(raw, np.float64)
+
+
+def output_jacobian(normaliser: Normaliser, y: Array, mask: Mask | None, dtype: Any) -> Scalar:
+    """What the change of units adds to a log-density of values (n, p), of a `dtype`."""
+    with keep_float64(y):
+        mask = None if mask is None else mask.astype(y.dtype)
+        return normaliser.log_jacobian(y, mask).astype(dtype)
 
 
 def refuse_float32(normaliser: Normaliser, raw: Any) -> None:

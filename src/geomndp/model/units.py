@@ -31,8 +31,10 @@ from geomndp.model.inputs import (
 )
 from geomndp.model.output_units import (
     noise_to_model_units,
+    output_jacobian,
     output_names,
     outputs_to_model_units,
+    with_all_digits,
 )
 from geomndp.model.support import spacing
 from geomndp.samplers import Observations
@@ -104,8 +106,9 @@ def read_targets(
     model.manifold.check("y", y, mask)
     jacobian = 0.0
     if model.normaliser is not None:
-        check_outputs(model.normaliser.transform, y, mask, output_names(model))
-        jacobian = model.normaliser.log_jacobian(y, mask)
+        digits = with_all_digits(model.normaliser, raw_y, y)
+        check_outputs(model.normaliser.transform, digits, mask, output_names(model))
+        jacobian = output_jacobian(model.normaliser, digits, mask, y.dtype)
         z = outputs_to_model_units(model.normaliser, raw_y, y, mask)
         if model.normaliser.transform and not _validation.concrete(y):  # the Jacobian says -inf
             z = jnp.where(inside(model.normaliser.transform, y), z, 0.0)
@@ -205,12 +208,13 @@ def in_model_units(
     normaliser: Normaliser | None = model.normaliser
     if normaliser is None:
         return dataclasses.replace(observations, x=inputs)
-    check_outputs(normaliser.transform, observations.y, observations.mask, output_names(model))
+    digits = with_all_digits(normaliser, y, observations.y)
+    check_outputs(normaliser.transform, digits, observations.mask, output_names(model))
     return dataclasses.replace(
         observations,
         x=inputs,
         y=outputs_to_model_units(normaliser, y, observations.y, observations.mask),
-        noise=noise_to_model_units(model, observations)
+        noise=noise_to_model_units(model, dataclasses.replace(observations, y=digits))
         if observations.noisy
         else observations.noise,
     )
