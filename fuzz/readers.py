@@ -11,7 +11,7 @@ from fuzz.calls import Attempt, _numbers_of
 from fuzz.judge import judge_call
 from fuzz.twists import Twister
 from fuzz.world import World
-from geomndp.cli import table_files
+from geomndp import _table_files
 from geomndp.experiments import results
 
 LOG = "step,loss,gradient_norm,seconds\n100,0.5,1.0,2.0\n200,0.4,0.9,4.0\n"
@@ -30,7 +30,7 @@ def reader(twist: Twister, world: World) -> Attempt:
     def call() -> Any:
         path.write_bytes(content)
         try:
-            table = table_files.read_table(str(path))
+            table = _table_files.read_table(str(path))
         finally:
             path.unlink()
         return _numbers_of(world.known[name].model.condition(table))

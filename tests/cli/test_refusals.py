@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from geomndp import _arrays
-from geomndp.cli import input_tables, table_files
-from geomndp.cli.guarded import find_fault
+from geomndp import _arrays, _table_files
+from geomndp._guarded import find_fault
+from geomndp.cli import input_tables
 
 FEW = "--num-samples 2 --steps 2"
 TIMED = """
@@ -90,13 +90,13 @@ def good(here):
 @pytest.mark.parametrize("ending", ["nc", "parquet"])
 def test_flipped_bits_are_refused_or_read(ending, good, monkeypatch):
     """No other error than a ValueError that names the file, no crash, no endless loop."""
-    monkeypatch.setattr(table_files, "READ_SECONDS", 2)
+    monkeypatch.setattr(_table_files, "READ_SECONDS", 2)
     content = (good / f"good.{ending}").read_bytes()
     path, refused = good / f"flipped.{ending}", 0
     for seed in range(15):
         path.write_bytes(flipped(content, seed))
         try:
-            table_files.read_table(str(path))
+            _table_files.read_table(str(path))
         except ValueError as error:
             refused += 1
             assert str(error).startswith(f"expected a table in {path}, got a damaged one: ")
@@ -117,7 +117,7 @@ def test_a_child_tries_what_may_not_end():
 def test_a_table_larger_than_the_memory_is_not_loaded(good, monkeypatch):
     monkeypatch.setattr(_arrays, "free_bytes", lambda: 10)
     with pytest.raises(ValueError, match="more than a quarter of the free memory"):
-        table_files.read_table("good.nc")
+        _table_files.read_table("good.nc")
 
 
 def test_rows_may_stand_twice(run, here):

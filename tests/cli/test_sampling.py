@@ -12,10 +12,10 @@ import xarray as xr
 from numpy.testing import assert_allclose, assert_array_equal
 
 from geomndp import load
-from geomndp.cli.geojson import cut
 from geomndp.geometry.geodesy import to_unit
 from geomndp.model import sampling
 from geomndp.samplers import Amortised, MomentMatching
+from geomndp.tables.geojson import cut
 
 FEW = "--num-samples 3 --steps 2"
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from geomndp.cli import table_files
+from geomndp import _table_files
 from geomndp.cli.main import COMMANDS, main
 from geomndp.cli.usage_errors import options
 
@@ -183,9 +183,9 @@ def test_a_mistake_gets_one_sentence(case, run, here):
     "line", ["sample mast --targets 0:6:3 --out a.parquet", "sample mast --targets a.nc"]
 )
 def test_a_missing_package_is_named_before_anything_is_computed(line, run, monkeypatch):
-    monkeypatch.setattr(table_files, "find_spec", lambda name: None)
+    monkeypatch.setattr(_table_files, "find_spec", lambda name: None)
     code, _, error = run(line)
-    package, extra = table_files.NEEDED[line[line.rindex(".") :]]
+    package, extra = _table_files.NEEDED[line[line.rindex(".") :]]
     assert code == 1 and f"expected {package} for a." in error and f"geomndp[{extra}]" in error
 
 

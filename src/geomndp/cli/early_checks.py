@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from geomndp import _atomic_io, _model_files, _validation
+from geomndp._table_files import is_file
 from geomndp.cli.commands import Demo, Evaluate, Reproduce, Train
 from geomndp.cli.function_tables import read_test_table, read_training_table
-from geomndp.cli.table_files import is_file
 from geomndp.experiments.registry import experiment, find
 
 

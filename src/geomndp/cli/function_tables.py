@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from geomndp import _atomic_io, _validation
+from geomndp._table_files import is_file, is_frame, read_table
 from geomndp.cli.commands import Evaluate, Train
 from geomndp.cli.input_tables import check_columns, model_names
-from geomndp.cli.table_files import is_file, is_frame, read_table
 
 FUNCTION = "function"
 OF_EXPERIMENTS = ("data", "split", "functions")

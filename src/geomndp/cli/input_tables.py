@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from geomndp import _model_files, _validation
+from geomndp._table_files import check_output, is_file, is_frame, read_table
 from geomndp.cli.predict_args import Condition, Predict
-from geomndp.cli.table_files import check_output, is_file, is_frame, read_table
 from geomndp.cli.usage_errors import UsageError
 
 if TYPE_CHECKING:

@@ -15,9 +15,8 @@ import jax.random as jr
 import numpy as np
 import xarray as xr
 
-from geomndp import _validation
+from geomndp import _table_files, _validation
 from geomndp._progress import progress
-from geomndp.cli import geojson, table_files
 from geomndp.cli.input_tables import Tables, drop_missing, with_datetimes
 from geomndp.cli.predict_args import Condition, Predict
 from geomndp.model import Posterior, load
@@ -25,7 +24,9 @@ from geomndp.model.base import AbstractModel
 from geomndp.samplers import AbstractSampler, from_text
 from geomndp.summaries import describe
 from geomndp.tables import Variables, noise_from_km
+from geomndp.tables.geojson import check_points
 from geomndp.tables.to_arrays import numeric, read_columns
+from geomndp.tables.xarray_adapter import as_frame
 
 VARIANCE = "variance of the observation noise"
 
@@ -35,7 +36,7 @@ def predict(command: Predict, tables: Tables) -> None:
     with _open_model(command) as (model, names):
         posterior = _posterior(command, model, names, tables.observations)
         targets = tables.targets
-        if not table_files.is_file(command.targets[0]):
+        if not _table_files.is_file(command.targets[0]):
             # Numbers of a range are times after the origin, where there is one.
             targets = with_datetimes(targets, names, posterior.time_origin)
         _write(command, posterior, names, targets)
@@ -57,7 +58,7 @@ def _open_model(command: Predict) -> Iterator[tuple[AbstractModel, Variables]]:
         model = load(command.name)
         assert model.variables is not None
         if command.out is not None and command.out.lower().endswith(".geojson"):
-            geojson.check_points(model.variables)
+            check_points(model.variables)
         yield model, model.variables
 
 
@@ -98,13 +99,13 @@ def _write(command: Predict, posterior: Any, names: Variables, targets: xr.Datas
     if command.summary:
         result = describe(result, command.quantiles).astype(command.dtype)
     if command.out is None:
-        frame = table_files.as_frame(result)
+        frame = as_frame(result)
         if command.json:
             print(frame.to_json(orient="records", date_format="iso"))
         else:
             frame.to_csv(sys.stdout, index=False)
         return
-    table_files.write_table(command.out, result, names.input_names)
+    _table_files.write_table(command.out, result, names.input_names)
     seconds = round(time.monotonic() - start, 1)
     record = {"out": command.out, "model": command.name, "num_samples": command.num_samples}
     record |= {"sizes": {str(d): n for d, n in result.sizes.items()}, "variables": list(result)}

@@ -123,3 +123,13 @@ def _named(array: Any, part: Variable) -> Any:
     if array.dtype.kind in "mM" or split_time(part.units)[0]:
         known.pop("units", None)
     return array.variable.copy(deep=False)._replace(attrs={**known, **array.attrs})
+
+
+def as_frame(dataset: Any) -> Any:
+    """Tidy DataFrame of a Dataset: one row per sample and location."""
+    order = sorted(dataset.sizes, key=lambda dim: dim != "sample")
+    frame = dataset.to_dataframe(dim_order=order).reset_index()
+    frame = frame.drop(columns=[dim for dim in order if dim not in dataset.coords])
+    units = {str(name): str(a.attrs["units"]) for name, a in dataset.items() if "units" in a.attrs}
+    frame.attrs = {"units": units} if units else {}
+    return frame

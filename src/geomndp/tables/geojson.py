@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from geomndp.geometry.geodesy import to_latlon, to_unit, wrap_longitude
-from geomndp.tables import Variables, latlon_names
-from geomndp.tables.variables import LATITUDE, LONGITUDE, canonical
+from geomndp.tables.to_arrays import latlon_names
+from geomndp.tables.variables import LATITUDE, LONGITUDE, Variables, canonical
+from geomndp.tables.xarray_adapter import as_frame
 
 DIGITS = 5  # of degrees: about a metre
 SAMPLE = "sample"
@@ -78,8 +79,6 @@ def _line(track: Any, lat: str, lon: str, properties: dict) -> dict:
 
 
 def _points(dataset: Any, lat: str, lon: str, inputs: tuple[str, ...]) -> list[dict]:
-    from geomndp.cli.table_files import as_frame
-
     frame = as_frame(dataset)
     if lat not in frame or lon not in frame:
         lon, lat = inputs

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from geomndp import _arrays, _atomic_io
-from geomndp.cli.guarded import find_fault
+from geomndp._guarded import find_fault
 
 UNITS = re.compile(r"(.*\S)\s*\[(.*)\]")
 """A header that states units: time [hours]."""
@@ -118,16 +118,6 @@ def write_table(path: str, dataset: Any, inputs: tuple[str, ...]) -> None:
         write(temporary, dataset, inputs)
 
 
-def as_frame(dataset: Any) -> Any:
-    """Tidy DataFrame of a Dataset: one row per sample and location."""
-    order = sorted(dataset.sizes, key=lambda dim: dim != "sample")
-    frame = dataset.to_dataframe(dim_order=order).reset_index()
-    frame = frame.drop(columns=[dim for dim in order if dim not in dataset.coords])
-    units = {str(name): str(a.attrs["units"]) for name, a in dataset.items() if "units" in a.attrs}
-    frame.attrs = {"units": units} if units else {}
-    return frame
-
-
 def _by_suffix(path: str, known: dict[str, Callable], what: str) -> Callable:
     suffix = Path(path).suffix.lower()
     if suffix not in known:
@@ -143,15 +133,19 @@ def _write_netcdf(path: Path, dataset: Any, _) -> None:
 
 
 def _write_csv(path: Path, dataset: Any, _) -> None:
+    from geomndp.tables.xarray_adapter import as_frame
+
     as_frame(dataset).to_csv(path, index=False)
 
 
 def _write_parquet(path: Path, dataset: Any, _) -> None:
+    from geomndp.tables.xarray_adapter import as_frame
+
     as_frame(dataset).to_parquet(path, index=False)
 
 
 def _write_geojson(path: Path, dataset: Any, inputs: tuple[str, ...]) -> None:
-    from geomndp.cli.geojson import features
+    from geomndp.tables.geojson import features
 
     collection = {"type": "FeatureCollection", "features": features(dataset, inputs)}
     path.write_text(json.dumps(collection), encoding="utf-8")
