@@ -85,9 +85,9 @@ def east_and_north(y):
         Frames of shape (..., 2, 3): a row to the east, one to the north.
     """
     xp = _namespace(y)
-    level = xp.hypot(y[..., 0], y[..., 1])
-    pole = level == 0
-    length = xp.where(pole, 1.0, level)
-    across = xp.where(pole, 1.0, y[..., 0] / length)
-    east = xp.stack([-y[..., 1] / length, across, xp.zeros_like(across)], axis=-1)
+    pole = (y[..., 0] == 0) & (y[..., 1] == 0)
+    # Before the division, so that gradients at a pole are finite too.
+    along = xp.where(pole, xp.ones_like(y[..., 0]), y[..., 0])
+    level = xp.hypot(along, y[..., 1])
+    east = xp.stack([-y[..., 1] / level, along / level, xp.zeros_like(along)], axis=-1)
     return xp.stack([east, xp.cross(y, east)], axis=-2)

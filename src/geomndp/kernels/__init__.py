@@ -7,6 +7,9 @@ from geomndp.kernels.modulated import Modulated
 from geomndp.kernels.periodic_inputs import PeriodicInputs
 from geomndp.kernels.regression import KernelRegression
 from geomndp.kernels.shrunk import ShrunkCovariance
+from geomndp.kernels.sphere.spectral import ZonalHeat, ZonalMatern
+from geomndp.kernels.sphere.tangent import SphereCurlFree, SphereDivergenceFree
+from geomndp.kernels.sphere.zonal import AbstractZonal, ZonalExponential
 from geomndp.kernels.stationary import (
     Bias,
     Matern12,
@@ -20,6 +23,7 @@ from geomndp.kernels.vector import CurlFree, DivergenceFree
 
 __all__ = [
     "AbstractKernel",
+    "AbstractZonal",
     "Bias",
     "Coregionalised",
     "CurlFree",
@@ -36,7 +40,12 @@ __all__ = [
     "Product",
     "Scaled",
     "ShrunkCovariance",
+    "SphereCurlFree",
+    "SphereDivergenceFree",
     "SquaredExponential",
     "Sum",
     "White",
+    "ZonalExponential",
+    "ZonalHeat",
+    "ZonalMatern",
 ]

@@ -1,0 +1,1 @@
+"""Covariances of scalar and tangent fields over the unit sphere of R^3."""
