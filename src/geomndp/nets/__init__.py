@@ -26,6 +26,7 @@ from geomndp.nets.spherical_attention import (
 )
 from geomndp.nets.steerable_2d import Steerable2, Steerable2Config
 from geomndp.nets.steerable_3d import Steerable3, Steerable3Config
+from geomndp.nets.target_times import has_target_times, toward
 
 __all__ = [
     "AbstractGraphNet",
@@ -47,8 +48,10 @@ __all__ = [
     "clean",
     "extend_network",
     "graph_nets",
+    "has_target_times",
     "neighbour_counts",
     "num_dropped_edges",
+    "toward",
     "with_capacity",
     "with_config",
 ]

@@ -28,6 +28,7 @@ from geomndp.nets.layers import (
     rms_norm,
     zeroed,
 )
+from geomndp.nets.target_times import embed_times, target_embedding
 
 
 @renamed_arguments(tokens="token_axis", normalised="pre_norm", implementation="attention_backend")
@@ -61,6 +62,8 @@ class BiDimensionalAttentionConfig(CovariateConfig):
         attention_backend: `implementation` of jax.nn.dot_product_attention over points; "cudnn" has
             no forward-mode derivative.
         num_groups: Groups of neighbouring outputs, of one size, with times and masks of their own.
+        target_times: Whether points have a second time, that to which a flow map leads (see
+            `geomndp.nets.target_times`).
         dtype: Dtype of the parameters.
     """
 
@@ -77,6 +80,7 @@ class BiDimensionalAttentionConfig(CovariateConfig):
     attention_backend: str | None = None
     num_groups: int = 1
     num_input_fields: int = 1
+    target_times: bool = False
 
     def __post_init__(self):
         super().__post_init__()
@@ -180,6 +184,7 @@ class BiDimensionalAttention(
     gather: eqx.nn.Linear
     head: eqx.nn.Linear
     covariates: CovariateEmbedding | None
+    target_time: TimeEmbedding | None
 
     def __init__(self, *args: Any, key: PRNGKeyArray, **options: Any):
         self.config = c = BiDimensionalAttentionConfig(*args, **options)
@@ -197,6 +202,8 @@ class BiDimensionalAttention(
         self.covariates = (
             CovariateEmbedding(c, c.width, key=key) if c.num_invariant_inputs else None
         )
+        groups, dtype = c.num_groups, c.dtype
+        self.target_time = target_embedding(c.target_times, c.width, groups, dtype=dtype, key=key)
 
     @property
     def num_relative_inputs(self) -> int:
@@ -217,7 +224,7 @@ class BiDimensionalAttention(
         values = jnp.broadcast_to(y[:, None, :], (*inputs.shape[:2], self.value_dim))
         s = jax.nn.gelu(linear(self.embed, jnp.concatenate([inputs, values], axis=2)))
         s = s if self.covariates is None else s + self.covariates(covariates)[:, None, :]
-        time, dtype = self.time(t, mask), jnp.dtype(c.compute_dtype or y.dtype)
+        time, dtype = embed_times(self, t, mask), jnp.dtype(c.compute_dtype or y.dtype)
         total = jnp.zeros_like(s)
         for block in self.blocks:
             s, skip = block(s, time, points.rows if masked else None, dtype, c.attention_backend)

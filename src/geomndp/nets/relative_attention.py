@@ -26,6 +26,7 @@ from geomndp.nets.layers import (
     rms_norm,
     zeroed,
 )
+from geomndp.nets.target_times import embed_times, target_embedding
 
 
 @renamed_arguments(implementation="attention_backend")
@@ -39,11 +40,14 @@ class RelativeAttentionConfig(TransformerConfig):
         attention_backend: `implementation` of jax.nn.dot_product_attention; "cudnn" has no
             forward-mode derivative.
         num_groups: Groups of neighbouring outputs, of one size, with times and masks of their own.
+        target_times: Whether points have a second time, that to which a flow map leads (see
+            `geomndp.nets.target_times`).
     """
 
     attention_backend: str | None = None
     num_groups: int = 1
     num_input_fields: int = 1
+    target_times: bool = False
 
     def __post_init__(self):
         super().__post_init__()
@@ -99,6 +103,7 @@ class RelativeAttention(AbstractNet[RelativeAttentionConfig], tag="net/relative-
     blocks: list[TransformerBlock]
     head: eqx.nn.Linear
     covariates: CovariateEmbedding | None
+    target_time: TimeEmbedding | None
 
     def __init__(self, *args: Any, key: PRNGKeyArray, **options: Any):
         self.config = c = RelativeAttentionConfig(*args, **options)
@@ -117,6 +122,8 @@ class RelativeAttention(AbstractNet[RelativeAttentionConfig], tag="net/relative-
         self.covariates = (
             CovariateEmbedding(c, c.width, key=key) if c.num_invariant_inputs else None
         )
+        groups, dtype = c.num_groups, c.dtype
+        self.target_time = target_embedding(c.target_times, c.width, groups, dtype=dtype, key=key)
 
     @property
     def num_relative_inputs(self) -> int:
@@ -131,7 +138,7 @@ class RelativeAttention(AbstractNet[RelativeAttentionConfig], tag="net/relative-
         t, x, y, mask = points = clean(self, t, x, y, mask)
         dtype = jnp.dtype(self.config.compute_dtype or y.dtype)
         inputs, covariates = jnp.split(x, [self.config.num_inputs], axis=1)
-        h = linear(self.embed, y) + self.time(t, mask)
+        h = linear(self.embed, y) + embed_times(self, t, mask)
         h = h if self.covariates is None else h + self.covariates(covariates)
         biases = self.bias(inputs, dtype)
         for block, bias in zip(self.blocks, biases, strict=True):

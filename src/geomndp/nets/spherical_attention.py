@@ -34,6 +34,7 @@ from geomndp.nets.layers import (
     same_function,
     zeroed,
 )
+from geomndp.nets.target_times import embed_times, target_embedding
 
 NUM_POSITION_FREQUENCIES = 6
 
@@ -50,6 +51,8 @@ class SphericalAttentionConfig(TransformerConfig):
             hypotenuse of the two.
         absolute_min_wavelength: Shortest wavelength of Fourier features of position (longitude
             included) and input, which break the symmetry; zero for none, which keeps it.
+        target_times: Whether points have a second time, that to which a flow map leads (see
+            `geomndp.nets.target_times`).
     """
 
     input_dim: int = dataclasses.field(default=1, kw_only=False)
@@ -62,6 +65,7 @@ class SphericalAttentionConfig(TransformerConfig):
     noise_rate: float = 2.7
     resolution: float = 3e-3
     absolute_min_wavelength: float = 0.0
+    target_times: bool = False
 
     def __post_init__(self):
         super().__post_init__()
@@ -163,6 +167,7 @@ class SphericalAttention(AbstractNet[SphericalAttentionConfig], tag="net/track-a
     blocks: list[SphericalBlock]
     head: eqx.nn.Linear
     covariates: CovariateEmbedding | None
+    target_time: TimeEmbedding | None
 
     def __init__(self, *args: Any, key: PRNGKeyArray, **options: Any):
         self.config = c = SphericalAttentionConfig(*args, **options)
@@ -184,6 +189,7 @@ class SphericalAttention(AbstractNet[SphericalAttentionConfig], tag="net/track-a
         self.covariates = (
             CovariateEmbedding(c, c.width, key=key) if c.num_invariant_inputs else None
         )
+        self.target_time = target_embedding(c.target_times, c.width, dtype=c.dtype, key=key)
 
     def _position_features(self, x: Inputs, y: Outputs) -> Float[Array, "n f"]:
         """Fourier features of the height above the equator, with absolute ones if asked for."""
@@ -205,7 +211,7 @@ class SphericalAttention(AbstractNet[SphericalAttentionConfig], tag="net/track-a
         dtype = jnp.dtype(c.compute_dtype or y.dtype)
         frames = LocalFrames(y, jnp.hypot(c.noise_rate * t, c.resolution))
         x, covariates = jnp.split(x, [c.num_inputs], axis=1)
-        h = linear(self.embed, self._position_features(x, y)) + self.time(t)
+        h = linear(self.embed, self._position_features(x, y)) + embed_times(self, t)
         h = h if self.covariates is None else h + self.covariates(covariates)
         keep = same_function(mask)
         for block, bias in zip(self.blocks, self.bias(x, dtype), strict=True):

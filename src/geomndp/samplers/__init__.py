@@ -5,6 +5,7 @@ from geomndp._deprecated import deprecated_names
 from geomndp.samplers.adaptive_flow import AdaptiveFlow
 from geomndp.samplers.amortised import Amortised, flow
 from geomndp.samplers.base import AbstractProgramSampler, AbstractSampler, Info, Samples
+from geomndp.samplers.flow_map import FlowMap
 from geomndp.samplers.langevin import KineticLangevin, Langevin
 from geomndp.samplers.moment_matching import MomentMatching
 from geomndp.samplers.problem import (
@@ -24,6 +25,7 @@ __all__ = [
     "AbstractSampler",
     "AdaptiveFlow",
     "Amortised",
+    "FlowMap",
     "Info",
     "KineticLangevin",
     "Langevin",

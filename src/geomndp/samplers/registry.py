@@ -10,6 +10,7 @@ from geomndp import _validation
 from geomndp.samplers.adaptive_flow import AdaptiveFlow
 from geomndp.samplers.amortised import Amortised, flow
 from geomndp.samplers.base import AbstractSampler
+from geomndp.samplers.flow_map import FlowMap
 from geomndp.samplers.langevin import KineticLangevin, Langevin
 from geomndp.samplers.moment_matching import MomentMatching
 from geomndp.samplers.repaint import RePaint, Replacement
@@ -19,6 +20,7 @@ SAMPLERS: dict[str, Callable[..., AbstractSampler]] = {
     "amortised": Amortised,
     "flow": flow,
     "adaptive-flow": AdaptiveFlow,
+    "flow-map": FlowMap,
     "langevin": Langevin,
     "kinetic-langevin": KineticLangevin,
     "moment-matching": MomentMatching,

@@ -3,6 +3,7 @@
 from geomndp._deprecated import deprecated_names
 from geomndp.score.base import AbstractScore
 from geomndp.score.exact import GaussianScore, MixtureScore
+from geomndp.score.flow_map import flow_angle, flow_velocity, follow_flow
 from geomndp.score.grid_gaussian import GridGaussianScore
 from geomndp.score.heat_mixture import HeatMixtureScore
 from geomndp.score.network import NetworkScore
@@ -33,6 +34,9 @@ __all__ = [
     "PredictData",
     "PredictScore",
     "Velocity",
+    "flow_angle",
+    "flow_velocity",
+    "follow_flow",
     "noise_coefficients",
 ]
 deprecated_names(__name__, {"Unconditioned": "PredictScore"})

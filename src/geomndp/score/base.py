@@ -24,10 +24,12 @@ class AbstractScore(eqx.Module):
             is the score of the conditional law.
         pads: Whether masked points change nothing, so that functions may be padded to one of few
             sizes.
+        has_flow_map: Whether `flow_map` knows whole steps of the probability flow.
     """
 
     conditional: AbstractVar[bool]
     pads = False
+    has_flow_map = False
 
     @property
     def num_groups(self) -> int:
@@ -51,3 +53,33 @@ class AbstractScore(eqx.Module):
         Returns:
             u (n, p), zero where masked.
         """
+
+    def flow_map(
+        self,
+        noising: AbstractNoising,
+        t: Times,
+        s: Times,
+        x: Inputs,
+        y: Outputs,
+        mask: Mask | None = None,
+    ) -> Outputs:
+        """Values to which the probability flow leads, in one evaluation.
+
+        Args:
+            noising: Forward process.
+            t: Diffusion times, as those of a call.
+            s: Times to which the flow leads, before or after t; a point stays where both are equal.
+            x: Inputs (n, d).
+            y: Noised values (n, p) at the times t.
+            mask: (n,) or (n, g), zero where a value is padding or missing.
+
+        Returns:
+            Values (n, p) at the times s, zero where masked.
+
+        Raises:
+            ValueError: If the score knows no flow map.
+        """
+        raise ValueError(
+            f"expected a student with flow maps (gn.distil makes one), got {type(self).__name__} "
+            "without; use Amortised"
+        )

@@ -13,10 +13,11 @@ from geomndp import _validation
 from geomndp._types import Mask, Outputs, PRNGKeyArray, Values
 from geomndp.gp import AbstractGP
 from geomndp.linalg import per_point, row_mask, zero_masked
-from geomndp.nets import AbstractNet
+from geomndp.nets import AbstractNet, has_target_times, toward
 from geomndp.noising import Perturbed
 from geomndp.score.base import AbstractScore
 from geomndp.score.corrected import base_fields
+from geomndp.score.flow_map import flow_velocity, follow_flow
 from geomndp.score.parametrisations import (
     AbstractParametrisation,
     NoiseCoefficients,
@@ -132,6 +133,21 @@ class NetworkScore(AbstractScore):
         output = self._corrected(at, y, inputs[2], self.net(*inputs))
         u = self.parametrisation.to_u(at, y, output)
         return zero_masked(noising.manifold.project(y, u), mask)
+
+    @property
+    def has_flow_map(self) -> bool:
+        """Whether the network has target times."""
+        return has_target_times(self.net)
+
+    def flow_map(self, noising, t, s, x, y, mask=None):
+        if not self.has_flow_map or not isinstance(self.net, AbstractNet):
+            return super().flow_map(noising, t, s, x, y, mask)
+        n, real_x = len(x), zero_masked(x, row_mask(mask))
+        mean_score = dataclasses.replace(self, net=toward(self.net, s, n))
+        u = mean_score(noising, t, x, y, mask)
+        t, s = per_point(t, n), per_point(s, n)
+        velocity = flow_velocity(noising, t, real_x, y, u)
+        return zero_masked(follow_flow(noising, t, s, real_x, y, velocity), mask)
 
     def error(
         self,

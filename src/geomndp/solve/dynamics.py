@@ -163,6 +163,25 @@ class ConditionalDynamics(AbstractDynamics):
         u = u if self.context is None else u[len(self.context.x) :]
         return u if self.partial is None else zero_masked(u, self.mask)
 
+    def flow_map(self, t: Scalar, s: Scalar, y: Outputs) -> Outputs:
+        """Free values to which the probability flow leads; the context stays.
+
+        Args:
+            t: Diffusion time.
+            s: Time to which the flow leads.
+            y: Values (n, p) at time t.
+
+        Returns:
+            Values (n, p) at time s.
+
+        Raises:
+            ValueError: If the score knows no flow map.
+        """
+        now, targets = self.points(t, y), self.points(s, y).t
+        values = self.score.flow_map(self.noising, now.t, targets, now.x, now.y, now.mask)
+        values = values if self.context is None else values[len(self.context.x) :]
+        return values if self.partial is None else zero_masked(values, self.mask)
+
     def rows(self):
         rows = row_mask(self.mask)
         if self.partial is None or rows is None:

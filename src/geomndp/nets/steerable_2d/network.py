@@ -37,6 +37,7 @@ from geomndp.nets.steerable_2d.o2_layers import (
     add_scalars,
     per_part,
 )
+from geomndp.nets.target_times import embed_times, target_embedding
 
 
 @renamed_arguments(
@@ -79,6 +80,8 @@ class Steerable2Config(GraphNetConfig):
         compute_dtype: "bfloat16" for matrix products with float32 parameters and residuals; None
             follows y.
         attention_backend: `implementation` of jax.nn.dot_product_attention.
+        target_times: Whether points have a second time, that to which a flow map leads (see
+            `geomndp.nets.target_times`).
         dtype: Dtype of the parameters.
     """
 
@@ -91,6 +94,7 @@ class Steerable2Config(GraphNetConfig):
     num_input_fields: int = 1
     density_features: bool = False
     angular_pooling: bool = False
+    target_times: bool = False
 
     def __post_init__(self):
         _validation.at_least(1, channels=self.channels, num_input_fields=self.num_input_fields)
@@ -134,6 +138,7 @@ class Steerable2(AbstractGraphNet[Steerable2Config], tag="net/steerable-2d"):
     smoothings: list[GlobalPooling]  # the name of its tensors in model files
     density: DensityEmbedding | None
     head: EquivariantLinear
+    target_time: TimeEmbedding | None
 
     def __init__(self, *args: Any, key: PRNGKeyArray, **options: Any):
         self.config = config = Steerable2Config(*args, **options)
@@ -160,6 +165,7 @@ class Steerable2(AbstractGraphNet[Steerable2Config], tag="net/steerable-2d"):
             density_key = jr.fold_in(key, 9)
             self.density = DensityEmbedding(w, widths, dtype=dtype, key=density_key)
         self.head = zeroed(EquivariantLinear(c, output_channels, dtype=dtype, key=keys[7]))
+        self.target_time = target_embedding(config.target_times, w, dtype=dtype, key=key)
 
     @property
     def input_type(self) -> FieldType:
@@ -189,7 +195,7 @@ class Steerable2(AbstractGraphNet[Steerable2Config], tag="net/steerable-2d"):
         share, send = message_passing(self.edge, graph, dtype)
         values = jnp.asarray(circular_basis(self.input_type).reshape(-1, self.value_dim), y.dtype)
         outputs = jnp.asarray(circular_basis(self.field_type).reshape(-1, self.output_dim), y.dtype)
-        time = self.time(t)
+        time = embed_times(self, t)
         h = self.embed(jnp.matmul(y, values.T)) * (1 + per_part(linear(self.gate, time)))
         covariates = covariate_features(x[:, 2:], config.covariate_periods)
         h = add_scalars(h, linear(self.side, jnp.concatenate([share, covariates, time], axis=1)))
