@@ -20,6 +20,7 @@ from geomndp.data.point_designs import designs
 from geomndp.data.resampled import ResampledGenerator
 from geomndp.data.sequences import SequenceGenerator
 from geomndp.data.sharp_sawtooth import SharpSawtooth
+from geomndp.data.sphere_fields import SPHERE_FIELDS, fibonacci, sphere_problem
 from geomndp.data.start_density import StartDensity
 from geomndp.data.suites import (
     EXTRAPOLATION,
@@ -40,6 +41,7 @@ __all__ = [
     "NAMES",
     "REGIONS",
     "SEPARATE",
+    "SPHERE_FIELDS",
     "SUITES",
     "AbstractFrame",
     "AbstractGenerator",
@@ -74,10 +76,12 @@ __all__ = [
     "covariance",
     "designs",
     "disc",
+    "fibonacci",
     "field_problem",
     "fit_transforms",
     "grid_tasks",
     "regression1d",
+    "sphere_problem",
     "stacked_generators",
     "tasks",
 ]
