@@ -5,10 +5,9 @@ import jax.random as jr
 import numpy as np
 from numpy.testing import assert_allclose
 
+from geomndp.nets.steerable_2d.cell_layout import NARROWEST, WIDEST
 from geomndp.nets.steerable_2d.global_pooling import (
     CONJUGATED,
-    NARROWEST,
-    WIDEST,
     angular_features,
     gaussian_pooling,
 )

@@ -19,7 +19,7 @@ from geomndp._training_log import History, Log, progress
 from geomndp._types import PRNGKeyArray
 from geomndp.data import AbstractGenerator
 from geomndp.data.generators import batch_mesh
-from geomndp.nets import AbstractNet, with_capacity
+from geomndp.nets import AbstractNet, with_capacity, with_config
 from geomndp.noising import AbstractNoising
 from geomndp.score import NetworkScore
 from geomndp.train.abstract_loss import AbstractLoss
@@ -154,7 +154,8 @@ def _with_capacity(score: Any, generator: AbstractGenerator) -> Any:
     net = score.net
     for x in np.asarray(generator.locations):
         net = with_capacity(net, x)
-    return dataclasses.replace(score, net=net)
+    # Without what a network has prepared for one set of points alone: there may be several.
+    return dataclasses.replace(score, net=net if net is score.net else with_config(net))
 
 
 def run(

@@ -9,7 +9,8 @@ transform as they should, functions at common inputs share them, and what is lef
 matrix product. An average does not say how many points it has seen: `DensityEmbedding` tells it
 where points are irregular. Angular moments have the factor $((x_j - x_i) / s_h)^k$ in complex
 numbers, k = 1, 2: derivatives of a Gaussian, of which the covariance of a gradient field is made.
-Without them derivatives come from neighbours alone, which sparse points hardly have.
+Without them derivatives come from neighbours alone, which sparse points hardly have. Sums over few
+points compare all pairs; with a `CellLayout` per width their cost is linear in the points.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
-import numpy as np
 
 from geomndp._types import Array, Float, Inputs, Mask, PRNGKeyArray
 from geomndp.nets.graph import map_in_chunks
 from geomndp.nets.layers import linear, zeroed
+from geomndp.nets.steerable_2d.cell_layout import CellLayout, pooling_widths
+from geomndp.nets.steerable_2d.gauss_transform import find_cells, gaussian_sums
 from geomndp.nets.steerable_2d.o2_layers import (
     NUM_TYPES,
     PARTS,
@@ -35,14 +37,19 @@ from geomndp.nets.steerable_2d.o2_layers import (
 
 PAIRS = 2**20  # up to so many pairs of points the weights are kept, 1024 points
 BLOCK = 2**22  # pairs of points in one block where there are more: memory linear in the points
-NARROWEST, WIDEST = 0.75, 3.0  # widths over the radius of the neighbours
 MOMENTS = (0, 1, 1, 2, 2)  # powers of the direction: 1, then real and imaginary parts
 CONJUGATED = (1, 1, 0)  # order of the conjugated sender of orders 0, 1 and 2
 Pool = Callable[[Float[Array, "n f h c"]], Float[Array, "k n f h c"]]
 
 
 def gaussian_pooling(
-    x: Inputs, mask: Mask, radius: float, num_widths: int, dtype: jnp.dtype, angular: bool = False
+    x: Inputs,
+    mask: Mask,
+    radius: float,
+    num_widths: int,
+    dtype: jnp.dtype,
+    angular: bool = False,
+    layouts: tuple[CellLayout, ...] = (),
 ) -> tuple[Float[Array, "n h"], Pool]:
     """The function that averages over all points of one function (equal positive masks).
 
@@ -53,13 +60,19 @@ def gaussian_pooling(
         num_widths: Number H of widths.
         dtype: Dtype of the weights.
         angular: Whether to take angular moments too.
+        layouts: One per width for cost linear in the points (see `pooling_layouts`), none for a
+            comparison of all pairs.
 
     Returns:
         Sums of the weights of every point and width, at least 1 for a point that is no padding, and
         a map of features (n, f, H, c) to their averages (1, n, f, H, c), or these and the other
         `MOMENTS`.
     """
-    widths = jnp.asarray(radius * np.geomspace(NARROWEST, WIDEST, num_widths), x.dtype)
+    if layouts:
+        return _pooling_by_cells(
+            x, mask, pooling_widths(radius, num_widths), dtype, angular, layouts
+        )
+    widths = jnp.asarray(pooling_widths(radius, num_widths), x.dtype)
 
     def weights(rows: Float[Array, "m d"], row_mask: Float[Array, " m"]) -> Float[Array, "h m n"]:
         square = jnp.sum((rows[:, None] - x[None]) ** 2, axis=-1)
@@ -91,6 +104,27 @@ def gaussian_pooling(
         return jnp.moveaxis(map_in_chunks(averaged, (x, mask), size), 1, 0)
 
     return map_in_chunks(lambda rows: jnp.sum(weights(*rows), axis=2).T, (x, mask), size), pool
+
+
+def _pooling_by_cells(x, mask, widths, dtype, angular, layouts):
+    """What `gaussian_pooling` returns, by cells."""
+    sums, ones = [], jnp.ones((len(x), 1), x.dtype)
+    for width, layout in zip(widths, layouts, strict=True):
+        cells = find_cells(x, mask, width, layout)
+        sums.append(gaussian_sums(cells, width, layout, angular))
+    present = (mask > 0)[:, None]
+    totals = jnp.stack([total(ones)[0, :, 0] for total in sums], axis=1)
+    totals = jnp.where(present, totals, 0.0)
+    shares = jnp.where(present, 1 / jnp.maximum(totals, 1e-6), 0.0)
+
+    def pool(features):
+        def pool_part(part):  # one after the other: less memory
+            means = [s(part[:, h].astype(x.dtype)) for h, s in enumerate(sums)]
+            return (jnp.stack(means, axis=2) * shares[None, :, :, None]).astype(dtype)
+
+        return jnp.moveaxis(jax.lax.map(pool_part, jnp.moveaxis(features, 1, 0)), 0, 2)
+
+    return totals, pool
 
 
 def _rotated(moments: Float[Array, "k n f h c"], receiver: int, sender: int, conjugated: bool):

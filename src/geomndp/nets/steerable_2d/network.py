@@ -3,6 +3,7 @@ r"""O(2)-equivariant message passing for fields over the plane, native in circul
 from __future__ import annotations
 
 import contextlib
+import copy
 import dataclasses
 import functools
 import itertools
@@ -22,6 +23,7 @@ from geomndp.nets.base import check_compute
 from geomndp.nets.covariates import covariate_features, num_covariate_features
 from geomndp.nets.graph_network import AbstractGraphNet, GraphNetConfig
 from geomndp.nets.layers import TimeEmbedding, clean, linear, rms_norm, zeroed
+from geomndp.nets.steerable_2d.cell_layout import CellLayout, pooling_layouts
 from geomndp.nets.steerable_2d.global_pooling import (
     DensityEmbedding,
     GlobalPooling,
@@ -139,6 +141,8 @@ class Steerable2(AbstractGraphNet[Steerable2Config], tag="net/steerable-2d"):
     density: DensityEmbedding | None
     head: EquivariantLinear
     target_time: TimeEmbedding | None
+    layouts: tuple[CellLayout, ...] = eqx.field(static=True)
+    """How pooling sums over many points in linear cost, none for few: see `with_room`."""
 
     def __init__(self, *args: Any, key: PRNGKeyArray, **options: Any):
         self.config = config = Steerable2Config(*args, **options)
@@ -166,6 +170,7 @@ class Steerable2(AbstractGraphNet[Steerable2Config], tag="net/steerable-2d"):
             self.density = DensityEmbedding(w, widths, dtype=dtype, key=density_key)
         self.head = zeroed(EquivariantLinear(c, output_channels, dtype=dtype, key=keys[7]))
         self.target_time = target_embedding(config.target_times, w, dtype=dtype, key=key)
+        self.layouts = ()
 
     @property
     def input_type(self) -> FieldType:
@@ -176,6 +181,23 @@ class Steerable2(AbstractGraphNet[Steerable2Config], tag="net/steerable-2d"):
     def local(self) -> bool:
         """Whether there is neither attention nor pooling over all points."""
         return not (self.config.num_heads or self.config.num_pooling_widths)
+
+    def with_room(self, point_sets: tuple, masks: tuple) -> Steerable2:
+        """The network with room for these points: see `AbstractGraphNet.with_room`.
+
+        Pooling over more than `cell_layout.MOST_COMPARED` concrete points takes cost linear in
+        their number, and errs by at most `cell_layout.TOLERANCE` of the largest feature.
+        """
+        net = super().with_room(point_sets, masks)
+        assert isinstance(net, Steerable2)
+        config = self.config
+        widths = config.radius, config.num_pooling_widths, config.angular_pooling
+        layouts = pooling_layouts(point_sets, masks, *widths)
+        if layouts == net.layouts:
+            return net
+        net = copy.copy(net)
+        object.__setattr__(net, "layouts", layouts)
+        return net
 
     def __call__(self, t: Times, x: Inputs, y: Values, mask: Mask | None = None) -> Outputs:
         t, x, y, mask = clean(self, t, x, y, mask)
@@ -202,7 +224,8 @@ class Steerable2(AbstractGraphNet[Steerable2Config], tag="net/steerable-2d"):
         pool = None
         if self.smoothings:
             widths = config.radius, config.num_pooling_widths
-            counts, pool = gaussian_pooling(x[:, :2], mask, *widths, dtype, config.angular_pooling)
+            options = config.angular_pooling, self.layouts
+            counts, pool = gaussian_pooling(x[:, :2], mask, *widths, dtype, *options)
             time = time if self.density is None else time + self.density(counts, share)
         h = self._updated(h, time.astype(dtype), x[:, :2], mask, send, pool)
         return jnp.matmul(self.head(rms_norm(h)), outputs)

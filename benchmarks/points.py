@@ -1,0 +1,123 @@
+"""Cost and memory of one evaluation of a shipped graph network against the number of points.
+
+python benchmarks/points.py [--sides 32 100 316] [--pairs 100] [--figure points.png]
+
+A square lattice with the spacing of training. "pairs" is the pooling that compares all pairs of
+points (up to the side `--pairs`), "cells" the one in linear cost that is chosen above 4,096 points,
+"difference" the largest of their outputs. "scratch" is what XLA says the compiled program needs
+besides its inputs. The last line has exponents of the points, fitted to the rows of "cells" from
+4,096 points on.
+"""
+
+import argparse
+import json
+import time
+
+import _threads  # noqa: F401
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+from _table import markdown
+
+from geomndp.model import load
+from geomndp.nets import graph_nets, with_capacity, with_config
+
+SPACING = 20 / 29
+
+
+def lattice(side: int) -> np.ndarray:
+    """Locations of the points, around the origin."""
+    axis = SPACING * (np.arange(side) - (side - 1) / 2)
+    return np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2).astype(np.float32)
+
+
+def evaluate(net, x: np.ndarray) -> tuple[np.ndarray, float, float]:
+    """Output, seconds of the second of two calls, and mebibytes of scratch memory."""
+    arrays, static = eqx.partition(net, eqx.is_array)
+    times, values = jnp.full(len(x), 0.3, x.dtype), jr.normal(jr.key(0), (len(x), 2), x.dtype)
+    call = jax.jit(lambda arrays, *function: eqx.combine(arrays, static)(*function))
+    compiled = call.lower(arrays, times, x, values).compile()
+    output = np.asarray(compiled(arrays, times, x, values))
+    start = time.perf_counter()
+    compiled(arrays, times, x, values).block_until_ready()
+    seconds = time.perf_counter() - start
+    memory = compiled.memory_analysis()
+    return output, seconds, 0.0 if memory is None else memory.temp_size_in_bytes / 2**20
+
+
+def measure(model, side: int, pairs: bool) -> list[dict]:
+    """One row per form of the pooling."""
+    x, rows = lattice(side), []
+    (net,) = graph_nets(with_capacity(model, x))
+    forms = {"cells": net} if net.layouts else {}
+    forms |= {"pairs": with_config(net)} if pairs or not net.layouts else {}
+    outputs = []
+    for name, form in forms.items():
+        output, seconds, scratch = evaluate(form, x)
+        rows.append({"points": len(x), "pooling": name, "seconds": seconds, "scratch": scratch})
+        outputs.append(output)
+    if len(outputs) == 2:
+        rows[0]["difference"] = float(np.max(np.abs(outputs[0] - outputs[1])))
+        rows[0]["largest"] = float(np.max(np.abs(outputs[1])))
+    return rows
+
+
+def exponent(rows: list[dict], name: str) -> float:
+    """Slope of the logarithm of a cost over that of the points."""
+    points, costs = (np.log([row[key] for row in rows]) for key in ("points", name))
+    return float(np.polyfit(points, costs, 1)[0])
+
+
+def draw(rows: list[dict], path: str) -> None:
+    """Figure of seconds and memory against points."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 2, figsize=(8, 3.2), constrained_layout=True)
+    for axis, (name, label) in zip(
+        axes, (("seconds", "seconds"), ("scratch", "scratch memory (MiB)")), strict=True
+    ):
+        for pooling, words in (("pairs", "all pairs"), ("cells", "cells")):
+            own = [row for row in rows if row["pooling"] == pooling]
+            axis.loglog([r["points"] for r in own], [r[name] for r in own], "o-", label=words)
+        axis.set(xlabel="points", ylabel=label)
+        axis.legend()
+    figure.savefig(path, dpi=120)
+
+
+def main() -> None:
+    """Read the arguments, measure, print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--model", default="vector-fields/div-free")
+    parser.add_argument("--sides", type=int, nargs="+", default=[32, 65, 100, 178, 316])
+    parser.add_argument("--pairs", type=int, default=100, help="largest side of all pairs")
+    parser.add_argument("--figure", help="file of the figure")
+    parser.add_argument("--json", help="file of the rows")
+    options = parser.parse_args()
+    model, rows = load(options.model), []
+    for side in sorted(options.sides):
+        rows += measure(model, side, side <= options.pairs)
+        print(rows[-1], flush=True)
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as file:
+            json.dump(rows, file, indent=1)
+    if options.figure:
+        draw(rows, options.figure)
+    header = ["points", "pooling", "seconds", "scratch (MiB)", "difference", "largest output"]
+    names = ("seconds", "scratch", "difference", "largest")
+    cells = [
+        [str(row["points"]), row["pooling"], *(row.get(name, "") for name in names)] for row in rows
+    ]
+    print(markdown(header, cells))
+    many = [row for row in rows if row["pooling"] == "cells"]
+    if len(many) > 1:
+        print(f"exponents: {exponent(many, 'seconds'):.2f} of time, ", end="")
+        print(f"{exponent(many, 'scratch'):.2f} of memory ({jax.devices()[0].device_kind})")
+
+
+if __name__ == "__main__":
+    main()
