@@ -126,7 +126,7 @@ def test_there_are_commands_to_run(tmp_path, monkeypatch):
     shown = {command.words[1] for command in SHOWN["src/geomndp/cli/commands.py"]}
     shown |= {c.words[1] for c in SHOWN["src/geomndp/cli/predict_args.py"] if c.whole}
     assert shown == set(COMMANDS)
-    assert run_quickly(SHOWN["src/geomndp/cli/commands.py"]) == 2
+    assert run_quickly(SHOWN["src/geomndp/cli/commands.py"]) == 3
 
 
 WRONG = [

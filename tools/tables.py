@@ -8,7 +8,8 @@ A page marks a table by the experiment and the table's title, as `geomndp reprod
     <!-- table: regression1d / Calibration of posterior samples -->
     <!-- end of table -->
 
-In place of an experiment there may be a benchmark whose results are in `benchmarks/results`.
+In place of an experiment there may be a benchmark whose results are in `benchmarks/results`, or
+"shipped": sizes and training of the shipped models, as `geomndp list --training` prints them.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import re
 import sys
 from pathlib import Path
 
+from geomndp.cli.training_table import training_table
 from geomndp.experiments import registry
 from geomndp.experiments.table import Table
 
@@ -38,6 +40,9 @@ def tables(experiment: str) -> dict[str, str]:
         table = json.loads(stored.read_text(encoding="utf-8"))["table"]
         rows = [tuple(row) for row in table["cells"]]
         return {table["title"]: Table(table["title"], tuple(table["header"]), rows).markdown()}
+    if experiment == "shipped":
+        shipped = training_table()
+        return {shipped.title: shipped.markdown()}
     entry = registry.experiment(experiment)
     return {table.title: table.markdown() for table in entry.report(entry.read_results())}
 

@@ -6,6 +6,8 @@ import subprocess
 import sys
 import time
 
+import equinox as eqx
+import jax
 import pytest
 
 import geomndp
@@ -56,6 +58,23 @@ def test_list_shows_every_shipped_model(capsys):
     assert all(name in shown for name in method_names())
     assert main(["list", "--json"]) == 0
     assert set(json.loads(capsys.readouterr().out)) == set(_model_files.names())
+
+
+def test_list_shows_sizes_and_training(capsys):
+    """Numbers of parameters are those of the loaded network, sizes those of the files."""
+    assert main(["list", "--training", "--json"]) == 0
+    records = json.loads(capsys.readouterr().out)
+    assert set(records) == set(_model_files.names())
+    name = "regression1d/se"
+    net = geomndp.load(name).score.net
+    leaves = jax.tree.leaves(eqx.filter(net, eqx.is_inexact_array))
+    file = _model_files.weights(_model_files.find(name))
+    assert records[name]["parameters"] == sum(leaf.size for leaf in leaves)
+    assert records[name]["bytes"] == file.stat().st_size
+    assert records[name]["network"] == type(net).__name__
+    assert main(["list", "--training"]) == 0
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in records)
 
 
 def has_tables(entry):

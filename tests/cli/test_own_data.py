@@ -84,6 +84,32 @@ def test_the_plan_tells_the_time_and_the_sentence_comes_once(folder, capsys, mon
     assert text.out.count("chosen") == (0 if terminal else 1) and text.err.count("chosen") == 1
 
 
+def test_dates_keep_their_units_and_simple_models_are_saved(folder, capsys, monkeypatch):
+    """Brackets around units are no markup of the console."""
+    frame = pd.read_csv(folder / "days.csv")
+    frame["date"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(frame.hour, unit="D")
+    frame.to_csv(folder / "dates.csv", index=False)
+    saved = {}
+    simple = SimpleNamespace(save=lambda path, metadata: saved.update({str(path): metadata}))
+    given = {}
+
+    def fitted(plan, **options):
+        given.update(options)
+        return {"shrunk covariance": simple}
+
+    monkeypatch.setattr(own_data, "simple_models", fitted)
+    monkeypatch.setattr(own_data, "fit", lambda plan, **options: (None, "report"))
+    line = ["train", str(folder / "dates.csv"), "--function", "day", "--inputs", "date"]
+    line += ["--outputs", "temp", "--symmetry", "none", "--minutes", "1", "--simple-models"]
+    with jax.enable_x64(False):
+        assert main([*line, "--out", str(folder / "dated")]) == 0
+    shown = capsys.readouterr().out
+    assert "date [days since 2024-01-01 00:00:00]" in shown
+    path = folder / "dated" / "shrunk-covariance"
+    assert saved == {str(path): {"function": "day", "seed": 1}} and str(path) in shown
+    assert given == {"minutes": 1.0, "key": 1}
+
+
 def test_evaluate_a_table_and_compare(trained, folder, capsys):
     """The same model twice: no gain at all, and the numbers of the first by itself."""
     line = ["evaluate", str(trained), str(folder / "test.csv"), "--context", "2", "--json"]
@@ -142,6 +168,10 @@ WRONG = {
     "a rate without steps": (
         ["train", "days.csv", "--inputs", "hour", "--peak-rate", "1e-3"],
         "expected --steps with --peak-rate, got none",
+    ),
+    "simple models of noisy values": (
+        ["train", "days.csv", "--inputs", "hour", "--noise", "0.1", "--simple-models"],
+        "expected --simple-models without --start and --noise, got both",
     ),
     "options of an experiment": (
         ["train", "days.csv", "--inputs", "hour", "--split", "1"],

@@ -72,7 +72,8 @@ def build(
         function: Name(s) of the dimension(s) that count functions, or of a DataFrame's column; by
             default "function", or the dimensions that none of the named inputs has.
         inputs: Names of the inputs, by default all coordinates of the points; needed for a
-            DataFrame.
+            DataFrame. Datetimes become elapsed times, from the earliest of their function or, with
+            symmetry "none", from the earliest of all.
         outputs: Names of the outputs, by default all data variables; on the sphere the latitude and
             the longitude.
         representations: "scalar", "vector", ... of the outputs under E(2) or E(3), components in

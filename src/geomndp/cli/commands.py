@@ -30,7 +30,12 @@ class List:
     """List the models that come with the package, with what was measured of them.
 
     Example: geomndp list
+
+    Example: geomndp list --training
     """
+
+    training: bool = False
+    """Show sizes and training (network, parameters, steps) instead of metrics."""
 
     json: bool = False
     """Print JSON for machines."""
@@ -38,7 +43,10 @@ class List:
 
 @dataclass(frozen=True)
 class Train:
-    """Train a model of an experiment, or on the functions of a table, or resume a stopped run.
+    """Train a model of an experiment, or on the functions of a table.
+
+    The same command with the same --out resumes a training that was stopped, from its last
+    checkpoint.
 
     Example: geomndp train regression1d/se --steps 19200 --out runs/se
 
@@ -56,14 +64,17 @@ class Train:
     """On a table: time for the whole choice; by default until validation stops improving, at most
     5 minutes on a CPU."""
     function: str | None = None
-    """On a table: column (.nc: dimension) that names the function of a row; "function" without."""
+    """On a table: column (.nc: dimension) that names the function of a row; by default
+    "function"."""
     inputs: tuple[str, ...] = ()
-    """On a table: columns of the inputs."""
+    """On a table: columns of the inputs. Dates count as elapsed time, from the first of their
+    function or, with --symmetry none, from the first of the table."""
     outputs: tuple[str, ...] = ()
-    """On a table: columns of the outputs; all other columns of numbers without. On the sphere the
-    latitude and the longitude."""
+    """On a table: columns of the outputs; by default all other columns of numbers. On the sphere
+    the latitude and the longitude."""
     symmetry: str | None = None
-    """On a table: "translation" (default), "E(2)", "E(3)" or "none"."""
+    """On a table: under what the law of the functions does not change: "translation" of the inputs
+    (default), "E(2)" or "E(3)" (also rotations and reflections), or "none"."""
     codomain: str | None = None
     """On a table: "real" (default), or "sphere" for a latitude and a longitude."""
     representations: tuple[str, ...] = ()
@@ -79,7 +90,10 @@ class Train:
     ordered: bool = False
     """On a table: functions stand in order of time, and the last are held out."""
     drop_missing: bool = False
-    """On a table: drop rows that lack an output; without, only what is missing is left out."""
+    """On a table: drop rows that lack an output; by default only what is missing is left out."""
+    simple_models: bool = False
+    """On a table: also fit climatology, a GP and, where functions share their inputs, a shrunk
+    covariance, and save them in --out, for `geomndp evaluate --against`."""
     method: str | None = None
     """On a table: "geomndp" (default), or with --steps a neural process such as "convcnp", "te-tnp"
     or "ar-convcnp"; see geomndp list."""
@@ -97,13 +111,13 @@ class Train:
     net: str = "{}"
     """Options of the network as JSON, such as '{"num_heads": 8}'."""
     data: str | None = None
-    """Archive of tracks, a file or folder, for cyclones; $GEOMNDP_IBTRACS without."""
+    """Archive of tracks, a file or folder, for cyclones; by default $GEOMNDP_IBTRACS."""
     split: int | None = None
     """Which split into storms to train on and to test on, for cyclones; 0 by default."""
     functions: int | None = None
-    """Size of a finite training set, for vector fields; without, every function is fresh."""
+    """Size of a finite training set, for vector fields; by default every function is fresh."""
     checkpoint_every: int = 2000
-    """Steps between checkpoints."""
+    """Steps between checkpoints, from which the same command resumes."""
     quiet: bool = False
     """No progress bar."""
 
@@ -115,6 +129,8 @@ class Evaluate:
     Example: geomndp evaluate regression1d/se --num 256
 
     Example: geomndp evaluate runs/mine test.csv --context 3 10
+
+    Example: geomndp evaluate runs/mine test.csv --against runs/mine/gp --figure gains.png
     """
 
     name: Annotated[Positional[str], arg(metavar="MODEL")]
@@ -130,7 +146,8 @@ class Evaluate:
     tasks: str | None = None
     """On a table: JSON file of tasks: kind, function, context rows, target rows."""
     against: tuple[str, ...] = ()
-    """On a table: further models, on the same tasks, with paired differences."""
+    """On a table: further models on the same tasks, with paired differences in joint nats and
+    their standard errors over functions; simple ones come from geomndp train --simple-models."""
     figure: str | None = None
     """On a table with --against: file for a figure of the comparison."""
     num_samples: int = 64
@@ -144,13 +161,14 @@ class Evaluate:
     """1D: "in-range" (default) or "out-of-range" (inputs on [2, 6]); fields: "interpolation";
     cyclones: "interpolation" (default), "extrapolation" or "joint"."""
     route: str = "conditional"
-    """"conditional" (one solve) or "joint" (two)."""
+    """How log p(targets | context) is computed: "conditional", one solve with the context held
+    fixed, or "joint", log p(targets, context) - log p(context), two."""
     probes: int | None = None
-    """Random probes of the divergence; exact without (fields and tables: eight)."""
+    """Random probes of the divergence; by default exact (fields and tables: eight probes)."""
     seed: int = 1234
     """Seed of the test functions."""
     data: str | None = None
-    """Archive of tracks, a file or folder, for cyclones; $GEOMNDP_IBTRACS without."""
+    """Archive of tracks, a file or folder, for cyclones; by default $GEOMNDP_IBTRACS."""
     out: str | None = None
     """Folder that keeps finished blocks: re-running the command resumes there."""
     json: bool = False
@@ -181,6 +199,6 @@ class Reproduce:
     figures: bool = True
     """Draw the figures too."""
     data: str | None = None
-    """Archive of tracks, a file or folder, for the maps of "cyclones"; $GEOMNDP_IBTRACS without.
-    For "own-data" the folder of the sets; $GEOMNDP_DATA/functions without. For "neural-processes"
-    the folder of trained models, by name; without, those that ship."""
+    """Archive of tracks, a file or folder, for the maps of "cyclones", by default
+    $GEOMNDP_IBTRACS. For "own-data" the folder of the sets, by default $GEOMNDP_DATA/functions. For
+    "neural-processes" the folder of trained models, by name; by default those that ship."""

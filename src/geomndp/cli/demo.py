@@ -11,7 +11,7 @@ from geomndp.experiments import registry
 
 def demo(command: Demo) -> None:
     """Run the demonstration and print its numbers; progress goes to the standard error."""
-    console, progress = Console(), Console(stderr=True)
+    console, progress = Console(markup=False), Console(stderr=True, markup=False)
     with progress.status("loading...") as status:
 
         def log(text: str) -> None:

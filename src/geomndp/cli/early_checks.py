@@ -73,7 +73,7 @@ def _check_there(option: str, path: str | None) -> None:
 ON_TABLES = {
     Train: (
         *("minutes", "function", "inputs", "outputs", "symmetry", "codomain", "representations"),
-        *("covariates", "period", "noise", "groups", "ordered", "drop_missing"),
+        *("covariates", "period", "noise", "groups", "ordered", "drop_missing", "simple_models"),
     ),
     Evaluate: ("function", "context", "forecast", "tasks", "against", "figure", "num_samples"),
 }

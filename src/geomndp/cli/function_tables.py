@@ -28,6 +28,8 @@ def read_training_table(command: Train) -> Any:
         raise ValueError("expected --steps with --peak-rate, got none")
     periods(command.period)
     noise_columns(command.noise)
+    if command.simple_models and (command.start is not None or command.noise):
+        raise ValueError("expected --simple-models without --start and --noise, got both")
     if command.start is not None:
         _check_start(command)
     table = read_table(command.name)

@@ -1,4 +1,4 @@
-"""`geomndp list`: reads the cards of the shipped models only."""
+"""`geomndp list`: reads the cards of the shipped models, with --training their files too."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from rich.table import Table
 from geomndp import _model_files
 from geomndp._methods import method_names
 from geomndp.cli.commands import List
-from geomndp.cli.reproduce import console_of_tables
+from geomndp.cli.reproduce import console_of_tables, rich_table
+from geomndp.cli.training_table import training_records, training_table
 from geomndp.experiments.registry import EXPERIMENTS, Experiment, experiment
 
 
 def list_models(command: List) -> None:
     """Print the shipped models, and the experiments that can be trained and reproduced."""
+    if command.training:
+        return _list_training(command)
     documents = {
         name: _model_files.document(_model_files.find(name)) for name in _model_files.names()
     }
@@ -37,6 +40,14 @@ def list_models(command: List) -> None:
     console.print(f"experiments (geomndp train, evaluate, reproduce): {listed}", soft_wrap=True)
     methods = ", ".join(method_names())
     console.print(f"methods (geomndp train TABLE --method, gn.build): {methods}", soft_wrap=True)
+
+
+def _list_training(command: List) -> None:
+    """Print sizes and training instead of metrics."""
+    if command.json:
+        print(json.dumps(training_records(), indent=1))
+        return
+    console_of_tables().print(rich_table(training_table()))
 
 
 def _columns(document: dict) -> dict[str, list[str]]:

@@ -36,7 +36,7 @@ _RUN = {
 COMMANDS = {command.__name__.lower(): command for command in _RUN}
 DEBUG = "--debug"
 DESCRIPTION = (
-    "Generative models of functions that respect symmetries. "
+    "Generative models of functions with the symmetries of a problem built in. "
     f"{DEBUG}, anywhere on the line, shows where in the program an error arose."
 )
 MAX_LENGTH = 400  # characters of a sentence

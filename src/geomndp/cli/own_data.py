@@ -10,8 +10,9 @@ import jax
 from rich.console import Console
 
 from geomndp import _model_files, evaluate as evaluation
-from geomndp.auto import TrainingPlan, build, fit
+from geomndp.auto import TrainingPlan, build, fit, simple_models
 from geomndp.auto.fine_tuning import fine_tuning_plan
+from geomndp.auto.plan import DEFAULT_MINUTES
 from geomndp.cli.commands import Evaluate, Train
 from geomndp.cli.function_tables import (
     FUNCTION,
@@ -44,10 +45,12 @@ def train_on_table(command: Train, table: Any, network: dict[str, Any]) -> None:
     """Fit the functions of a table; the same command resumes a stopped run."""
     with hold(Path(command.out)):  # refused before anything is computed; `fit` holds it again
         pass
-    plan, console = _plan(command, table, network), Console()
+    plan, console = _plan(command, table, network), Console(markup=False)
     described = plan.described_for(command.minutes, command.steps)
     console.print(str(described), highlight=False, soft_wrap=True)
     notes = {NOTED_FUNCTION: command.function or FUNCTION, "seed": command.seed}
+    if command.simple_models:
+        _save_simple_models(command, plan, notes, console)
     options: dict[str, Any] = {"directory": command.out, "notes": notes, "quiet": command.quiet}
     path = Path(command.out) / "model"
     if command.steps is None:
@@ -62,6 +65,17 @@ def train_on_table(command: Train, table: Any, network: dict[str, Any]) -> None:
     options |= {"steps": command.steps, "checkpoint_every": command.checkpoint_every}
     _, history = fit(plan, key=jax.random.key(command.seed), **options)
     console.print(f"loss {history.loss[-1]:.4f} after {command.steps} steps; model: {path}")
+
+
+def _save_simple_models(
+    command: Train, plan: TrainingPlan, notes: dict[str, Any], console: Console
+) -> None:
+    """Fit what the model has to beat, and save it beside the model."""
+    minutes = DEFAULT_MINUTES if command.minutes is None else command.minutes
+    for name, model in simple_models(plan, minutes=minutes, key=command.seed).items():
+        path = Path(command.out) / name.lower().replace(" ", "-")
+        model.save(path, metadata=notes)
+        console.print(f"{name}: {path}", highlight=False, soft_wrap=True)
 
 
 def _plan(command: Train, table: Any, network: dict[str, Any]) -> TrainingPlan:

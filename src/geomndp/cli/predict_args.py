@@ -19,14 +19,15 @@ class Predict:
     input: start:stop:step or start:stop:30pts, numbers such as 0,0.5,2, or, for datetimes,
     2024-09-01/2024-09-04/6h. Several inputs, each as name=range, make a grid."""
     out: str | None = None
-    """File for the result: .nc, .parquet, .csv or .geojson; without, CSV is printed."""
+    """File for the result: .nc, .parquet, .csv or .geojson; by default CSV is printed."""
     num_samples: int = 64
     """Samples to draw."""
     seed: int = 0
     """Seed of all random numbers: the same seed, the same samples."""
     summary: bool = False
-    """Mean, standard deviation and quantiles with their errors instead of samples; for
-    locations on the Earth their mean and the spread in km."""
+    """Mean, standard deviation and quantiles (columns OUTPUT_mean, OUTPUT_sd, OUTPUT_q05, ...)
+    instead of samples, each with its Monte Carlo standard error (..._error); for locations on the
+    Earth their mean and the spread in km."""
     quantiles: tuple[float, ...] = (0.05, 0.5, 0.95)
     """Levels of the quantiles of a summary."""
     columns: tuple[str, ...] = ()
@@ -49,7 +50,7 @@ class Predict:
 
 @dataclass(frozen=True, kw_only=True)
 class Sample(Predict):
-    """Draw functions of a model's prior: `condition` without observations.
+    """Draw functions from a model's prior: `condition` without observations.
 
     Example: geomndp sample regression1d/se --targets -2:2:0.05 --num-samples 5 --out draws.csv
     """
@@ -57,7 +58,7 @@ class Sample(Predict):
 
 @dataclass(frozen=True, kw_only=True)
 class Condition(Predict):
-    """Draw functions of a model given observations in a file.
+    """Draw functions from a model's posterior given observations in a file.
 
     Example: geomndp condition vector-fields/div-free stations.csv --targets x=-10:10:30pts
     y=-10:10:30pts --num-samples 32 --steps 20 --summary --out field.nc
@@ -69,7 +70,7 @@ class Condition(Predict):
     observations: Annotated[Positional[str], arg(metavar="OBSERVATIONS")]
     """File of observations: .csv, .parquet or .nc, with the model's columns."""
     drop_missing: bool = False
-    """Leave out observations that lack an output; without, what there is of them counts."""
+    """Leave out observations that lack an output; by default what there is of them counts."""
     obs_std: str = "0"
     """Standard deviation of the observation noise, in the outputs' units (km for locations on the
     Earth), or the column that has it."""

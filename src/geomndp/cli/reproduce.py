@@ -107,8 +107,8 @@ def _tables(entry: Experiment, results: dict, path: str | None) -> list[Table]:
 
 def console_of_tables() -> Console:
     """A console wide enough for tables wherever the output goes."""
-    console = Console()
-    return console if console.is_terminal else Console(width=WIDTH)
+    console = Console(markup=False)  # brackets are units and names of files
+    return console if console.is_terminal else Console(width=WIDTH, markup=False)
 
 
 def rich_table(content: Table) -> RichTable:

@@ -47,7 +47,7 @@ def train(command: Train, table: Any = None) -> None:
         quiet=command.quiet,
     )
     path = Path(command.out) / "model"
-    Console().print(f"loss {history.loss[-1]:.4f} after {steps} steps; model: {path}")
+    Console(markup=False).print(f"loss {history.loss[-1]:.4f} after {steps} steps; model: {path}")
 
 
 def _build_model(experiment: Experiment, command: Train, key: Any) -> Any:
@@ -136,4 +136,4 @@ def evaluate(command: Evaluate, table: Any = None) -> None:
         text = f"{value:.3g}" if isinstance(value, float) else str(value)
         text = f"{value:.1f}" if isinstance(value, float) and abs(value) >= 100 else text
         text = f"{value[0]:.4f} ± {value[1]:.4f}" if isinstance(value, list) else text
-        Console().print(f"{key}: {text}")
+        Console(markup=False).print(f"{key}: {text}")

@@ -21,6 +21,8 @@ def has_heat_kernel(manifold: AbstractManifold) -> bool:
 def heat_kernel(manifold: AbstractManifold) -> AbstractHeatKernel:
     """Heat kernel in closed form: R^d, circle, S^2, tori, SO(3), and products of these.
 
+    Its times are variances per tangent direction: radians squared on the unit sphere.
+
     Args:
         manifold: One of these, or one of your own whose method `heat_kernel` gives it.
 

@@ -23,6 +23,8 @@ from geomndp.linalg import norm
 class Sphere(AbstractFamily):
     """Unit sphere S^d, points (..., d + 1) of length one; `Sphere(1)` is the circle.
 
+    Distances and tangent vectors are in radians, times of its heat kernel in radians squared.
+
     Args:
         d: Dimension: 2 for the surface of the Earth.
     """

@@ -135,7 +135,7 @@ def _support(support: TrainingSupport) -> dict[str, str]:
     points = f"up to {support.points} points, {support.contexts} of them context"
     if support.noise is not None:
         low, high = support.noise
-        points += f"; noise variance 0 and {low:.3g} to {high:.3g}"
+        points += f"; noise variance {'' if low == 0 else '0 and '}{low:.3g} to {high:.3g}"
     return {
         "trained on": f"x {_ranges(support.inputs)}; y {_ranges(support.outputs)}",
         "with": points,

@@ -1,6 +1,8 @@
 r"""Heat kernels: the law of Brownian motion on a manifold at any time s.
 
 Generator: half the Laplacian, so that at small times the law is $N(0, s I)$ in the tangent space.
+A time is thus a variance, in squares of the manifold's unit of length: radians squared on the unit
+sphere.
 """
 
 import abc
@@ -17,7 +19,7 @@ ManifoldPoints = Float[Array, "*n p"]
 """Points, or vectors at them, in the coordinates of R^p."""
 Lengths = Float[Array, "*n"]
 HeatTimes = Float[Array, "*n"]
-"""Times of the heat kernel, one per point."""
+"""Times of the heat kernel, one per point, in squares of the unit of length."""
 
 
 class AbstractHeatKernel(eqx.Module):
