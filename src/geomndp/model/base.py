@@ -112,9 +112,10 @@ class AbstractModel(AbstractProcess, AbstractNamedPredictive):
             x: Inputs of the observations, shape (n, d) or (n,), any number of them; or a table that
                 holds inputs and values.
             y: Observed values, shape (n, p) or (n,).
-            noise: Variance of the observation noise: one for all points, one per point, or the name
-                of a table's column; (n, p) where outputs may be observed apart. On a manifold it is
-                the time of the heat kernel around the true value.
+            noise: Variance of the observation noise beyond that of the training data, in squares of
+                y's unit: one for all points, one per point, or a table's column by name; (n, p) if
+                outputs may be observed apart. On a manifold it is the time of the heat kernel
+                around the true value, on the sphere in radians squared (`tables.noise_from_km`).
             mask: 1 for observations that count, 0 for padding, shape (n,), or (n, p) where single
                 outputs are missing. NaN in a table's output is missing too.
             time_origin: Moment from which datetimes count, by default that of the first
@@ -188,8 +189,8 @@ class AbstractModel(AbstractProcess, AbstractNamedPredictive):
         Args:
             x: Inputs, shape (n, d) or (n,), or a table that holds y too.
             y: Values, shape (n, p) or (n,), in the data's units.
-            key: Without it the density is exact; with one it is estimated from random probes where
-                it needs a solve.
+            key: Without it the divergence of a solve is exact; with one it is estimated from random
+                probes, which is cheaper for many points. Not used by laws in closed form.
             mask: 1 for values that count, 0 for others, shape (n,) or (n, p).
             time_origin: Moment from which datetimes count, by default the earliest of them.
             **options: Of the posterior: `flow`, `max_memory` and `progress` of a `Model`.

@@ -37,6 +37,13 @@ class Model(AbstractModel):
         variables: Names and units (see `with_variables`): x and y may then come as one table.
         support: What training saw: requests outside of it warn.
         report: How the model was chosen and what was measured then, as text.
+
+    Example:
+        ```python
+        noising = gn.noising.OrnsteinUhlenbeck(gn.kernels.White(), gn.noising.DEFAULT_SCHEDULE_1D)
+        exact = gn.score.GaussianScore(gn.gp.GP(gn.kernels.SquaredExponential(0.25), noise=0.01))
+        draws = gn.Model(noising, exact).condition(xc, yc).sample(x, key=0, num_samples=64)
+        ```
     """
 
     noising: AbstractNoising

@@ -164,8 +164,8 @@ class Posterior(AbstractNamedPredictive):
             y: Values, shape (n, p) or (n,), in the data's units.
             key: Without it the divergence is exact; with one it is estimated from random probes.
             route: "conditional" holds the observations at time zero: one solve. "joint" is
-                log p(y, observations) - log p(observations): two. By default the cheaper one of
-                those that the score allows.
+                log p(y, observations) - log p(observations): two. By default "conditional" where
+                the score knows contexts with such noise, else "joint".
             mask: 1 for values that count, shape (n,) or (n, p). A row with the inputs of an
                 observation that asks for its missing outputs only is that row; others are new ones.
             flow: Solver, steps and divergence; by default `Flow()`.

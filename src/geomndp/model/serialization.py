@@ -61,11 +61,18 @@ def load(name: str | os.PathLike) -> Any:
     """Read a model: a `Model`, `ProcessModel`, `MixtureProcess` or `ChartModel`.
 
     Args:
-        name: Its path (with or without ending), the folder of its training, or its shipped name.
+        name: Its path (with or without ending), the folder of its training, or its shipped name
+            (`geomndp list`).
+
+    Returns:
+        The model, on the default device; `print` shows it in ten lines.
 
     Raises:
         ValueError: If there is no such model, or its file is damaged, foreign, too large or of a
             class that is not registered (see `register`).
+
+    Example:
+        `model = gn.load("regression1d/se")`, or `gn.load("runs/mine")` after a training.
     """
     path = _model_files.find(name)
     document, weights = _model_files.read_document(path), _model_files.weights(path)
