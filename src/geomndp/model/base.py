@@ -112,10 +112,9 @@ class AbstractModel(AbstractProcess, AbstractNamedPredictive):
             x: Inputs of the observations, shape (n, d) or (n,), any number of them; or a table that
                 holds inputs and values.
             y: Observed values, shape (n, p) or (n,).
-            noise: Variance of the observation noise beyond that of the training data, in squares of
-                y's unit: one for all points, one per point, or a table's column by name; (n, p) if
-                outputs may be observed apart. On a manifold it is the time of the heat kernel
-                around the true value, on the sphere in radians squared (`tables.noise_from_km`).
+            noise: Variance of the observation noise beyond that of the training data: one for all
+                points, one per point, or a table's column by name; (n, p) if outputs are observed
+                apart. On a manifold the time of the heat kernel, on the sphere radians squared.
             mask: 1 for observations that count, 0 for padding, shape (n,), or (n, p) where single
                 outputs are missing. NaN in a table's output is missing too.
             time_origin: Moment from which datetimes count, by default that of the first
