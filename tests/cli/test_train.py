@@ -41,10 +41,10 @@ def command(name, archive, *more):
     return ["train", name, *sizes, *options, *data, *more]
 
 
-# Fields are trained by the test below, too.
+# Fields and curves are trained by the tests below, too.
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(n, marks=pytest.mark.slow if n.startswith("vector") else ()) for n in KINDS],
+    [pytest.param(n, marks=() if n.startswith("cyclones") else pytest.mark.slow) for n in KINDS],
 )
 def test_train_and_go_on(name, archive, tmp_path, capsys):
     """Two steps; the same command finds them done, and the log has each once."""

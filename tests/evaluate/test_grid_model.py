@@ -20,7 +20,7 @@ from geomndp.score import GaussianScore, GridGaussianScore
 CONTEXTS = 3
 
 
-@pytest.fixture(scope="module", params=["se", "curl-free"])
+@pytest.fixture(scope="module", params=[pytest.param("se", marks=pytest.mark.slow), "curl-free"])
 def problem(request):
     return field_problem(request.param)._replace(grid=disc(5, 3.0), contexts=CONTEXTS)
 

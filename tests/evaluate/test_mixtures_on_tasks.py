@@ -64,20 +64,18 @@ def test_a_mixture_is_that_of_its_posterior():
 
 
 def test_a_network_that_is_exact_gives_the_numbers_of_its_process(tmp_path, monkeypatch):
-    """Alone and in a mixture with the process itself; blocks of two tasks are kept on disk."""
+    """In a mixture with the process itself, which is then either; blocks of two tasks are kept."""
     monkeypatch.setattr(task_runs, "BLOCK", 2)
     noising = OrnsteinUhlenbeck(gn.kernels.White(), LinearSchedule(0.0, 10.0))
     network = gn.Model(noising, GaussianScore(ROUGH), t_min=1e-4)
     exact = on_tasks(gn.ProcessModel(ROUGH), table(), TASKS, **NAMES)
     mixture = gn.MixtureProcess((network, gn.ProcessModel(ROUGH)))
     options = {"num_samples": 400, "exact": True, "directory": tmp_path}
-    for process in (mixture, network):
-        found = on_tasks(process, table(), TASKS, **NAMES, **options)
-        assert_allclose(found.values["joint"], exact.values["joint"], atol=2e-3)
-        assert_allclose(found.values["marginal"], exact.values["marginal"], atol=2e-3)
-        assert_allclose(found.values["crps"], exact.values["crps"], atol=0.05)
-        assert_allclose(found.pit, exact.pit, atol=0.1)
-        options["directory"] = None
+    found = on_tasks(mixture, table(), TASKS, **NAMES, **options)
+    assert_allclose(found.values["joint"], exact.values["joint"], atol=1e-3)
+    assert_allclose(found.values["marginal"], exact.values["marginal"], atol=1e-3)
+    assert_allclose(found.values["crps"], exact.values["crps"], atol=0.03)
+    assert_allclose(found.pit, exact.pit, atol=0.05)
     blocks = sorted(path.parent.name for path in tmp_path.rglob("*.npz"))
     assert blocks == ["tasks-00000", "tasks-00002"]  # of the network; exact members are not kept
 

@@ -217,8 +217,9 @@ def test_values_far_from_zero_have_the_metrics_of_those_near_it(table):
             gn.kernels.White(), gn.noising.LinearSchedule(0.0, 10.0)
         )
         flow = gn.Model(noising, gn.score.GaussianScore(GP), normaliser=units)
-        laws = member, gn.MixtureProcess((member, member)), flow.with_variables("t", "level")
-        return [on_tasks(law, moved, TASKS, scale=1.0, exact=True).values for law in laws]
+        laws = (member, TASKS), (gn.MixtureProcess((member, member)), TASKS[:2])
+        laws += ((flow.with_variables("t", "level"), TASKS[1:2]),)
+        return [on_tasks(law, moved, tasks, scale=1.0, exact=True).values for law, tasks in laws]
 
     with jax.enable_x64(False):
         (*far, far_flow), (*near, near_flow) = metrics(1e8), metrics(0.0)

@@ -65,7 +65,10 @@ def test_quantiles_stand_for_the_closed_form():
     assert_allclose(exact.crps, mixed.crps, rtol=5e-3)
 
 
-@pytest.mark.parametrize("kind", ["track", "track without context", "mixture"])
+@pytest.mark.parametrize(
+    "kind",
+    ["track", pytest.param("track without context", marks=pytest.mark.slow), "mixture"],
+)
 def test_metrics_of_learnt_laws_do_not_see_padded_targets(kind):
     """Real targets are predicted as without padding, whatever the padding is."""
     net = RelativeAttention(2, 2, width=8, num_layers=1, num_heads=2, key=jr.key(0))
