@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from geomndp.nets.layers import rms_norm
-from geomndp.nets.steerable_2d.global_pooling import gaussian_pooling
+from geomndp.nets.steerable_2d.gaussian_pooling import gaussian_pooling
 from geomndp.nets.steerable_2d.message_passing import message_passing
 
 from ..cases import quick

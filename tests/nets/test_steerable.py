@@ -14,7 +14,7 @@ from geomndp import nets
 from geomndp._model_files import tag_of
 from geomndp.equivariance import random_transform
 from geomndp.nets import graph
-from geomndp.nets.steerable_2d import global_pooling
+from geomndp.nets.steerable_2d import gaussian_pooling
 
 from ..cases import largest, slow_but
 from .helper import gradients, quick, run
@@ -153,8 +153,8 @@ def test_blocks_change_nothing(name, edges, getkey, monkeypatch):
 
     plain = quick(lambda net: results(net))(net)
     monkeypatch.setattr(graph, "EDGES", edges)
-    monkeypatch.setattr(global_pooling, "PAIRS", edges)
-    monkeypatch.setattr(global_pooling, "BLOCK", edges)
+    monkeypatch.setattr(gaussian_pooling, "PAIRS", edges)
+    monkeypatch.setattr(gaussian_pooling, "BLOCK", edges)
     cut = quick(lambda net: results(net))(net)
     for a, b in zip(jax.tree.leaves(cut), jax.tree.leaves(plain), strict=True):
         assert_allclose(a, b, atol=1e-10, rtol=1e-10)

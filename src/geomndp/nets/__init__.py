@@ -26,6 +26,7 @@ from geomndp.nets.spherical_attention import (
 )
 from geomndp.nets.steerable_2d import Steerable2, Steerable2Config
 from geomndp.nets.steerable_3d import Steerable3, Steerable3Config
+from geomndp.nets.steerable_sphere import SteerableSphere, SteerableSphereConfig
 from geomndp.nets.target_times import has_target_times, toward
 
 __all__ = [
@@ -43,6 +44,8 @@ __all__ = [
     "Steerable2Config",
     "Steerable3",
     "Steerable3Config",
+    "SteerableSphere",
+    "SteerableSphereConfig",
     "TransformerConfig",
     "build",
     "clean",

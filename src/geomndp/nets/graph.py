@@ -46,6 +46,8 @@ class Graph(eqx.Module):
     """Whether a slot is taken."""
     num_dropped: Int[Array, ""]
     """Pairs within the radius (both ways counted) for which there is no slot."""
+    transport: Float[Array, "n k 2"] | None = None
+    """Phase by which parallel transport turns features of order 1; None in flat space."""
 
 
 def radius_graph(x: Inputs, mask: Mask, radius: float, slots: int) -> Graph:

@@ -59,10 +59,10 @@ class GraphNetConfig(CovariateConfig, abc.ABC):
 
     def __post_init__(self):
         _validation.at_least(0, num_invariant_inputs=self.num_invariant_inputs)
-        self._set("input_dim", self.field_type.dim + self.num_invariant_inputs)
+        self._set("input_dim", self.location_dim + self.num_invariant_inputs)
         self._set("output_dim", self.field_type.size)
         super().__post_init__()
-        if any(self.periods[: self.field_type.dim]):
+        if any(self.periods[: self.location_dim]):
             got = self.periods
             raise ValueError(f"expected periods of covariates only, not of a location, got {got}")
         _validation.at_least(1, width=self.width, num_layers=self.num_layers)
@@ -74,6 +74,16 @@ class GraphNetConfig(CovariateConfig, abc.ABC):
     @abc.abstractmethod
     def field_type(self) -> FieldType:
         """Space of the inputs, and how values transform with it."""
+
+    @property
+    def location_dim(self) -> int:
+        """Columns of a location, the first of x."""
+        return self.field_type.dim
+
+    @property
+    def search_radius(self) -> float:
+        """The radius as a distance of the columns of locations."""
+        return self.radius
 
 
 GraphConfig = TypeVar("GraphConfig", bound=GraphNetConfig)
@@ -99,8 +109,9 @@ class AbstractGraphNet(AbstractNet[GraphConfig]):
 
     def graph(self, x: Inputs, mask: Mask) -> Graph:
         """Neighbours of every point, of inputs x (n, d) and mask (n,)."""
-        location = x[:, : self.field_type.dim]
-        return radius_graph(location, mask, self.config.radius, self.config.max_neighbours)
+        config = self.config
+        location = x[:, : config.location_dim]
+        return radius_graph(location, mask, config.search_radius, config.max_neighbours)
 
     def with_room(self, point_sets: tuple, masks: tuple) -> AbstractNet:
         """The network with a larger `max_neighbours` if the points need it, else itself.
@@ -174,13 +185,11 @@ def _needed(net: AbstractGraphNet, point_sets: list[np.ndarray]) -> int:
     Many rows are searched by cells, where a range has room for `CANDIDATES` times the slots. The
     cells start at the least coordinates: those of one set are not those of all.
     """
-    together = np.concatenate(point_sets)[:, : net.field_type.dim]
-    most = int(np.max(neighbour_counts(together, net.config.radius), initial=0))
-    searched = [
-        together,
-        *(points[:, : net.field_type.dim] for points in point_sets if len(point_sets) > 1),
-    ]
-    longest = max(_longest_range(points, net.config.radius) for points in searched)
+    d, radius = net.config.location_dim, net.config.search_radius
+    together = np.concatenate(point_sets)[:, :d]
+    most = int(np.max(neighbour_counts(together, radius), initial=0))
+    searched = [together, *(points[:, :d] for points in point_sets if len(point_sets) > 1)]
+    longest = max(_longest_range(points, radius) for points in searched)
     return max(most, -(-longest // CANDIDATES))
 
 

@@ -1,32 +1,19 @@
-r"""Averages over all points of a planar field, which extend the receptive field cheaply.
+r"""Updates of each point from averages over all points, which extend the receptive field cheaply.
 
-Channels are divided among H widths $s_h$, and each is averaged with Gaussian weights of its width,
-
-$(S_h f)_i = \sum_j w_{ij} f_j / \sum_j w_{ij}, \quad w_{ij} = e^{-|x_i - x_j|^2 / 2 s_h^2}.$
-
-The weights are invariant scalars that depend on the inputs alone, so that vectors and tensors
-transform as they should, functions at common inputs share them, and what is left to do is one
-matrix product. An average does not say how many points it has seen: `DensityEmbedding` tells it
-where points are irregular. Angular moments have the factor $((x_j - x_i) / s_h)^k$ in complex
-numbers, k = 1, 2: derivatives of a Gaussian, of which the covariance of a gradient field is made.
-Without them derivatives come from neighbours alone, which sparse points hardly have. Sums over few
-points compare all pairs; with a `CellLayout` per width their cost is linear in the points.
+`gaussian_pooling` has the averages and their angular moments. An average does not say how many
+points it has seen: `DensityEmbedding` tells it where points are irregular.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
 
-from geomndp._types import Array, Float, Inputs, Mask, PRNGKeyArray
-from geomndp.nets.graph import map_in_chunks
+from geomndp._types import Array, Float, PRNGKeyArray
 from geomndp.nets.layers import linear, zeroed
-from geomndp.nets.steerable_2d.cell_layout import CellLayout, pooling_widths
-from geomndp.nets.steerable_2d.gauss_transform import find_cells, gaussian_sums
+from geomndp.nets.steerable_2d.gaussian_pooling import Pool
 from geomndp.nets.steerable_2d.o2_layers import (
     NUM_TYPES,
     PARTS,
@@ -35,96 +22,7 @@ from geomndp.nets.steerable_2d.o2_layers import (
     per_part,
 )
 
-PAIRS = 2**20  # up to so many pairs of points the weights are kept, 1024 points
-BLOCK = 2**22  # pairs of points in one block where there are more: memory linear in the points
-MOMENTS = (0, 1, 1, 2, 2)  # powers of the direction: 1, then real and imaginary parts
 CONJUGATED = (1, 1, 0)  # order of the conjugated sender of orders 0, 1 and 2
-Pool = Callable[[Float[Array, "n f h c"]], Float[Array, "k n f h c"]]
-
-
-def gaussian_pooling(
-    x: Inputs,
-    mask: Mask,
-    radius: float,
-    num_widths: int,
-    dtype: jnp.dtype,
-    angular: bool = False,
-    layouts: tuple[CellLayout, ...] = (),
-) -> tuple[Float[Array, "n h"], Pool]:
-    """The function that averages over all points of one function (equal positive masks).
-
-    Args:
-        x: Locations (n, 2).
-        mask: (n,), zero where a row is padding.
-        radius: That of the neighbours, of which the widths are multiples.
-        num_widths: Number H of widths.
-        dtype: Dtype of the weights.
-        angular: Whether to take angular moments too.
-        layouts: One per width for cost linear in the points (see `pooling_layouts`), none for a
-            comparison of all pairs.
-
-    Returns:
-        Sums of the weights of every point and width, at least 1 for a point that is no padding, and
-        a map of features (n, f, H, c) to their averages (1, n, f, H, c), or these and the other
-        `MOMENTS`.
-    """
-    if layouts:
-        return _pooling_by_cells(
-            x, mask, pooling_widths(radius, num_widths), dtype, angular, layouts
-        )
-    widths = jnp.asarray(pooling_widths(radius, num_widths), x.dtype)
-
-    def weights(rows: Float[Array, "m d"], row_mask: Float[Array, " m"]) -> Float[Array, "h m n"]:
-        square = jnp.sum((rows[:, None] - x[None]) ** 2, axis=-1)
-        same = (row_mask[:, None] == mask[None]) & (mask > 0)[None]
-        raw = jnp.exp(-0.5 * square[None] / widths[:, None, None] ** 2)
-        return jnp.where(same[None], raw, 0.0)
-
-    def shares(raw: Float[Array, "h m n"], rows: Float[Array, "m d"]) -> Float[Array, "k h m n"]:
-        total = jnp.sum(raw, axis=2, keepdims=True)
-        mean = raw / jnp.maximum(total, 1e-6)
-        if not angular:
-            return mean[None].astype(dtype)
-        offset = (x[None] - rows[:, None])[None] / widths[:, None, None, None]
-        u, v = offset[..., 0], offset[..., 1]
-        powers = jnp.stack([jnp.ones_like(u), u, v, u**2 - v**2, 2 * u * v])
-        return (mean[None] * powers).astype(dtype)
-
-    n = len(x)
-    if n**2 <= PAIRS:
-        raw = weights(x, mask)
-        all_shares = shares(raw, x)
-        return jnp.sum(raw, axis=2).T, lambda h: jnp.einsum("khij,jfhc->kifhc", all_shares, h)
-    size = max(BLOCK // (n * (len(MOMENTS) if angular else 1)), 1)
-
-    def pool(features):
-        def averaged(rows):
-            return jnp.einsum("khij,jfhc->ikfhc", shares(weights(*rows), rows[0]), features)
-
-        return jnp.moveaxis(map_in_chunks(averaged, (x, mask), size), 1, 0)
-
-    return map_in_chunks(lambda rows: jnp.sum(weights(*rows), axis=2).T, (x, mask), size), pool
-
-
-def _pooling_by_cells(x, mask, widths, dtype, angular, layouts):
-    """What `gaussian_pooling` returns, by cells."""
-    sums, ones = [], jnp.ones((len(x), 1), x.dtype)
-    for width, layout in zip(widths, layouts, strict=True):
-        cells = find_cells(x, mask, width, layout)
-        sums.append(gaussian_sums(cells, width, layout, angular))
-    present = (mask > 0)[:, None]
-    totals = jnp.stack([total(ones)[0, :, 0] for total in sums], axis=1)
-    totals = jnp.where(present, totals, 0.0)
-    shares = jnp.where(present, 1 / jnp.maximum(totals, 1e-6), 0.0)
-
-    def pool(features):
-        def pool_part(part):  # one after the other: less memory
-            means = [s(part[:, h].astype(x.dtype)) for h, s in enumerate(sums)]
-            return (jnp.stack(means, axis=2) * shares[None, :, :, None]).astype(dtype)
-
-        return jnp.moveaxis(jax.lax.map(pool_part, jnp.moveaxis(features, 1, 0)), 0, 2)
-
-    return totals, pool
 
 
 def _rotated(moments: Float[Array, "k n f h c"], receiver: int, sender: int, conjugated: bool):

@@ -6,7 +6,8 @@ $m_{i,m} = \sum_{j,m'} w^+_{m m'}(r) z^{m - m'} h_{j,m'} + w^-_{m m'}(r) z^{m + 
 
 with real weights (a negative power is one of $\bar z$). For a vector in and out, $w^+ \pm w^-$ act
 on its components along and across the edge. $z$ and the weights are smooth also at r = 0, where
-only $z^0$ remains, and the weights vanish smoothly at the radius.
+only $z^0$ remains, and the weights vanish smoothly at the radius. On a curved surface z is the
+logarithm map in the frame of i, and $h_{j,m'}$ comes by parallel transport, times $c_{ij}^{m'}$.
 """
 
 from __future__ import annotations
@@ -70,6 +71,28 @@ def rotation_matrices(offset: Float[Array, "n k 2"], soft: float) -> Float[Array
     return jnp.matmul(components, jnp.asarray(TABLE.T, components.dtype), precision="highest")
 
 
+def transported(
+    matrices: Float[Array, "n k 72"], transport: Float[Array, "n k 2"] | None
+) -> Float[Array, "n k 72"]:
+    """Matrices that act on features in the neighbour's own frame: transport, then the matrix.
+
+    Args:
+        matrices: Entries of `rotation_matrices`.
+        transport: Phase c of parallel transport of order 1, its real and imaginary part; None in
+            flat space.
+    """
+    if transport is None:
+        return matrices
+    a, b = transport[..., 0], transport[..., 1]
+    one, zero = jnp.ones_like(a), jnp.zeros_like(a)
+    cosine = jnp.stack([one, a, a**2 - b**2], axis=-1)[..., None, :]
+    sine = jnp.stack([zero, b, 2 * a * b], axis=-1)[..., None, :]
+    entries = matrices.reshape(*a.shape, 2 * PARTS, 3, 2)
+    real, imaginary = entries[..., 0], entries[..., 1]
+    columns = (real * cosine + imaginary * sine, imaginary * cosine - real * sine)
+    return jnp.stack(columns, axis=-1).reshape(matrices.shape)
+
+
 class EdgeEmbedding(eqx.Module):
     """Radial basis functions, then an MLP that all layers of a network share.
 
@@ -93,7 +116,11 @@ class EdgeEmbedding(eqx.Module):
         self.radius, self.num = radius, num
 
     def __call__(
-        self, offset: Float[Array, "n k 2"], real: Bool[Array, "n k"], dtype: jnp.dtype
+        self,
+        offset: Float[Array, "n k 2"],
+        real: Bool[Array, "n k"],
+        dtype: jnp.dtype,
+        transport: Float[Array, "n k 2"] | None = None,
     ) -> Edges:
         """Describe the edges; free slots have no envelope."""
         soft = SOFTENING * self.radius
@@ -104,7 +131,8 @@ class EdgeEmbedding(eqx.Module):
         envelope = jnp.where(real, jnp.maximum(1 - square / self.radius**2, 0.0) ** 3, 0.0)
         hidden = jax.nn.silu(linear(self.inner, basis.astype(dtype)))
         hidden = jax.nn.silu(linear(self.outer, hidden))
-        return Edges(hidden, envelope.astype(dtype), rotation_matrices(offset, soft).astype(dtype))
+        matrices = transported(rotation_matrices(offset, soft), transport)
+        return Edges(hidden, envelope.astype(dtype), matrices.astype(dtype))
 
 
 def edge_matrices(weight: eqx.nn.Linear, edges: Edges) -> Float[Array, "n k 6 6 c"]:
@@ -145,7 +173,7 @@ def message_passing(
     size = points_per_chunk(k)
     if n > size:
         return _message_passing_in_chunks(edge, graph, dtype, size)
-    edges = edge(graph.offset, graph.real, dtype)
+    edges = edge(graph.offset, graph.real, dtype, graph.transport)
     weight = jnp.sum(edges.envelope, axis=1, keepdims=True)
 
     def send(radial, h):
@@ -166,9 +194,11 @@ def _message_passing_in_chunks(edge: EdgeEmbedding, graph: Graph, dtype: jnp.dty
 
     def send(radial, h):
         def received(rows):
-            index, offset, real = rows
-            return messages(edge_matrices(radial, edge(offset, real, dtype)), h[index])
+            index, offset, real, transport = rows
+            edges = edge(offset, real, dtype, transport)
+            return messages(edge_matrices(radial, edges), h[index])
 
-        return map_in_chunks(received, (graph.index, graph.offset, graph.real), size) / (1 + weight)
+        rows = (graph.index, graph.offset, graph.real, graph.transport)
+        return map_in_chunks(received, rows, size) / (1 + weight)
 
     return jnp.log1p(weight).astype(graph.offset.dtype), send

@@ -1,0 +1,235 @@
+"""Networks of complex channels of angular orders 0, 1, 2, on the plane or a curved surface.
+
+All parameters are independent of the surface, of which the layers see offsets in the frame of a
+point, and parallel transport where it is curved.
+"""
+
+from __future__ import annotations
+
+import abc
+import contextlib
+import dataclasses
+import functools
+import itertools
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar, cast
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+
+from geomndp import _validation
+from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray, Times, Values
+from geomndp.equivariance import FieldType, circular_basis
+from geomndp.linalg import zero_masked
+from geomndp.nets.base import check_compute
+from geomndp.nets.covariates import covariate_features, num_covariate_features
+from geomndp.nets.graph import Graph
+from geomndp.nets.graph_network import AbstractGraphNet, GraphNetConfig
+from geomndp.nets.layers import TimeEmbedding, clean, linear, rms_norm, zeroed
+from geomndp.nets.steerable_2d.cell_layout import CellLayout
+from geomndp.nets.steerable_2d.gaussian_pooling import Pairs, gaussian_pooling
+from geomndp.nets.steerable_2d.global_pooling import DensityEmbedding, GlobalPooling
+from geomndp.nets.steerable_2d.message_passing import EdgeEmbedding, message_passing
+from geomndp.nets.steerable_2d.o2_layers import (
+    NUM_TYPES,
+    Attention,
+    EquivariantLinear,
+    Features,
+    SteerableLayer2D,
+    add_scalars,
+    per_part,
+)
+from geomndp.nets.target_times import embed_times, target_embedding
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CircularNetConfig(GraphNetConfig, abc.ABC):
+    """Hyperparameters of networks of circular channels; those of a surface are a subclass.
+
+    Args:
+        representations: What the values are, such as ("scalar", "vector"): see
+            `equivariance.FieldType`.
+        num_invariant_inputs: Further columns of x, after those of the location: covariates.
+        periods: Period of every column of x, zero where it has none; empty where none has one.
+        channels: Channels of every angular order.
+        width: Width of the MLPs of times and non-linearities.
+        num_layers: Number of message-passing layers.
+        radius: Points nearer than this are neighbours.
+        max_neighbours: Neighbours per point for which there is room.
+        num_radial: Number of radial basis functions.
+        num_pooling_widths: Widths of Gaussian averages over all points; zero for none.
+        angular_pooling: Whether these averages have angular moments too.
+        density_features: Whether every layer sees how many points are near each.
+        odd: Whether to take the odd part in y.
+        num_input_fields: Fields of the outputs' type that enter.
+        compute_dtype: "bfloat16" for matrix products in it; None follows y.
+        target_times: Whether points have a second time (see `geomndp.nets.target_times`).
+        dtype: Dtype of the parameters.
+    """
+
+    channels: int = 24
+    num_pooling_widths: int = 0
+    odd: bool = False
+    compute_dtype: str | None = None
+    num_input_fields: int = 1
+    density_features: bool = False
+    angular_pooling: bool = False
+    target_times: bool = False
+
+    def __post_init__(self):
+        _validation.at_least(1, channels=self.channels, num_input_fields=self.num_input_fields)
+        super().__post_init__()
+        self._divides_channels("num_pooling_widths")
+        for name in ("density_features", "angular_pooling"):
+            if getattr(self, name) and not self.num_pooling_widths:
+                raise ValueError(f"expected num_pooling_widths > 0 with {name}, got 0")
+        check_compute(self.compute_dtype)
+
+    def _divides_channels(self, name: str) -> None:
+        number = getattr(self, name)
+        _validation.at_least(0, **{name: number})
+        if number and self.channels % number:
+            got = self.channels
+            raise ValueError(f"expected channels divisible by {name}={number}, got {got}")
+
+    @property
+    def field_type(self) -> FieldType:
+        """Values in the plane, or in tangent planes."""
+        return FieldType(2, *self.representations)
+
+
+class Surface(NamedTuple):
+    """What the network sees of the locations of one function."""
+
+    graph: Graph
+    points: Any
+    """All that `pairs` takes of the points."""
+    pairs: Callable[[Any, Any], Pairs]
+    """Geometry of any rows of `points` and all of them."""
+    fields: Float[Array, "n q"] | None = None
+    """Fields that are known at every point beside the values."""
+    layouts: tuple[CellLayout, ...] = ()
+    """How pooling sums over many points in linear cost, none for a comparison of all pairs."""
+
+
+CircularConfig = TypeVar("CircularConfig", bound=CircularNetConfig)
+
+
+class AbstractCircularNet(AbstractGraphNet[CircularConfig]):
+    """Message passing and pooling of circular channels; a subclass knows its surface.
+
+    Everything that depends on the inputs alone (graph, angles, radial weights) is computed once for
+    all functions that share them under `vmap`.
+    """
+
+    embed: EquivariantLinear
+    side: eqx.nn.Linear
+    time: TimeEmbedding
+    gate: eqx.nn.Linear
+    edge: EdgeEmbedding
+    layers: list[SteerableLayer2D]
+    attentions: list[Attention]
+    smoothings: list[GlobalPooling]  # the name of its tensors in model files
+    density: DensityEmbedding | None
+    head: EquivariantLinear
+    target_time: TimeEmbedding | None
+
+    def __init__(self, *args: Any, key: PRNGKeyArray, **options: Any):
+        config = cast(CircularConfig, self.config_type(*args, **options))
+        self.config = config
+        c, w, half = config.channels, config.width, max(config.width // 2, 1)
+        keys, dtype = jr.split(key, 8), config.dtype
+        input_channels = circular_basis(self.input_type).shape[2]
+        output_channels = circular_basis(self.field_type).shape[2]
+        self.embed = EquivariantLinear(input_channels, c, dtype=dtype, key=keys[0])
+        side_size = 1 + num_covariate_features(config.covariate_periods) + w
+        self.side = eqx.nn.Linear(side_size, c, dtype=dtype, key=keys[1])
+        self.time = TimeEmbedding(w, dtype=dtype, key=keys[2])
+        self.gate = eqx.nn.Linear(w, NUM_TYPES * c, dtype=dtype, key=keys[3])
+        self.edge = EdgeEmbedding(config.radius, config.num_radial, half, dtype=dtype, key=keys[4])
+        layer_keys, attention_keys = (jr.split(k, config.num_layers) for k in keys[5:7])
+        self.layers = [SteerableLayer2D(c, w, half, dtype=dtype, key=k) for k in layer_keys]
+        heads = getattr(config, "num_heads", 0)
+        self.attentions = [Attention(c, heads, dtype=dtype, key=k) for k in attention_keys if heads]
+        pooling_keys = jr.split(jr.fold_in(key, 8), config.num_layers)
+        widths = config.num_pooling_widths
+        pooling = functools.partial(GlobalPooling, angular=config.angular_pooling, dtype=dtype)
+        self.smoothings = [pooling(c, w, widths, key=k) for k in pooling_keys if widths]
+        self.density = None
+        if config.density_features:
+            density_key = jr.fold_in(key, 9)
+            self.density = DensityEmbedding(w, widths, dtype=dtype, key=density_key)
+        self.head = zeroed(EquivariantLinear(c, output_channels, dtype=dtype, key=keys[7]))
+        self.target_time = target_embedding(config.target_times, w, dtype=dtype, key=key)
+
+    @abc.abstractmethod
+    def _surface(self, x: Inputs, mask: Mask) -> Surface:
+        """What the network sees of the locations."""
+
+    @property
+    def input_type(self) -> FieldType:
+        """All fields that enter."""
+        return FieldType(2, *(self.config.representations * self.config.num_input_fields))
+
+    @property
+    def local(self) -> bool:
+        """Whether there is neither attention nor pooling over all points."""
+        return not (self.attentions or self.smoothings)
+
+    def __call__(self, t: Times, x: Inputs, y: Values, mask: Mask | None = None) -> Outputs:
+        t, x, y, mask = clean(self, t, x, y, mask)
+        return self._on(self._surface(x, mask), t, x, y, mask)
+
+    def _on(self, surface: Surface, t, x, y, mask) -> Outputs:
+        dtype = jnp.dtype(self.config.compute_dtype or y.dtype)
+        exact = jax.default_matmul_precision("highest")
+        with exact if dtype != jnp.bfloat16 else contextlib.nullcontext():
+            return zero_masked(self._odd_part(surface, t, x, y, mask, dtype), mask)
+
+    def _odd_part(self, surface: Surface, t, x, y, mask, dtype) -> Outputs:
+        if not self.config.odd:
+            return self._outputs(surface, t, x, y, mask, dtype)
+        both = jax.vmap(lambda y: self._outputs(surface, t, x, y, mask, dtype))(jnp.stack([y, -y]))
+        return 0.5 * (both[0] - both[1])
+
+    def _outputs(self, surface: Surface, t, x, y, mask, dtype) -> Outputs:
+        config = self.config
+        share, send = message_passing(self.edge, surface.graph, dtype)
+        if surface.fields is not None:
+            y = jnp.concatenate([y, surface.fields], axis=1)
+        values = jnp.asarray(circular_basis(self.input_type).reshape(-1, y.shape[1]), y.dtype)
+        outputs = jnp.asarray(circular_basis(self.field_type).reshape(-1, self.output_dim), y.dtype)
+        time = embed_times(self, t)
+        h = self.embed(jnp.matmul(y, values.T)) * (1 + per_part(linear(self.gate, time)))
+        covariates = covariate_features(x[:, config.location_dim :], config.covariate_periods)
+        h = add_scalars(h, linear(self.side, jnp.concatenate([share, covariates, time], axis=1)))
+        pool = None
+        if self.smoothings:
+            widths = config.radius, config.num_pooling_widths
+            geometry = config.angular_pooling, surface.layouts, surface.pairs
+            counts, pool = gaussian_pooling(surface.points, mask, *widths, dtype, *geometry)
+            time = time if self.density is None else time + self.density(counts, share)
+        h = self._updated(h, time.astype(dtype), x, mask, send, pool)
+        return jnp.matmul(self.head(rms_norm(h)), outputs)
+
+    def _updated(self, h, time, x, mask, send, pool) -> Features:
+        """Features after all layers: one program, since only their parameters differ."""
+        config, dtype = self.config, time.dtype
+        location = x[:, : config.location_dim]
+
+        def update(h, parts):
+            layer, pooling, attention = parts
+            h = h + layer(rms_norm(h).astype(dtype), time, send).astype(h.dtype)
+            if pooling is not None:
+                h = h + pooling(rms_norm(h).astype(dtype), time, pool).astype(h.dtype)
+            if attention is not None:
+                backend = getattr(config, "attention_backend", None)
+                tokens = rms_norm(h).astype(dtype)
+                h = h + attention(tokens, location, config.radius, mask, backend).astype(h.dtype)
+            return h, None
+
+        per_layer = itertools.zip_longest(self.layers, self.smoothings, self.attentions)
+        stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *per_layer)
+        return jax.lax.scan(update, h, stacked)[0]

@@ -1,0 +1,175 @@
+r"""Gaussian averages over all points of a field, and their angular moments.
+
+Channels are divided among H widths $s_h$, and each is averaged with Gaussian weights of its width,
+
+$(S_h f)_i = \sum_j w_{ij} f_j / \sum_j w_{ij}, \quad w_{ij} = e^{-|x_i - x_j|^2 / 2 s_h^2}.$
+
+The weights are invariant scalars that depend on the inputs alone, so that vectors and tensors
+transform as they should, functions at common inputs share them, and what is left to do is one
+matrix product. Angular moments have the factor $((x_j - x_i) / s_h)^k$ in complex numbers,
+k = 1, 2: derivatives of a Gaussian, of which the covariance of a gradient field is made. Without
+them derivatives come from neighbours alone, which sparse points hardly have. Sums over few points
+compare all pairs; with a `CellLayout` per width their cost is linear in the points.
+
+On a curved surface differences are logarithm maps, and features come by parallel transport.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from geomndp._types import Array, Float, Inputs, Mask
+from geomndp.nets.graph import map_in_chunks
+from geomndp.nets.steerable_2d.cell_layout import CellLayout, pooling_widths
+from geomndp.nets.steerable_2d.gauss_transform import find_cells, gaussian_sums
+
+PAIRS = 2**20  # up to so many pairs of points the weights are kept, 1024 points
+BLOCK = 2**22  # pairs of points in one block where there are more: memory linear in the points
+MOMENTS = (0, 1, 1, 2, 2)  # powers of the direction: 1, then real and imaginary parts
+Pool = Callable[[Float[Array, "n f h c"]], Float[Array, "k n f h c"]]
+
+
+class Pairs(NamedTuple):
+    """Geometry of pairs, such as all of m rows and n points."""
+
+    offset: Float[Array, "*pairs 2"]
+    """From the row to the point, in the frame of the row."""
+    transport: Float[Array, "*pairs 2"] | None = None
+    """Phase of parallel transport of order 1 from the point to the row; None in flat space."""
+    factor: Float[Array, "*pairs"] | None = None
+    """Factor of the weights, zero where transport is undefined; None for ones."""
+
+
+def planar_pairs(rows: Inputs, points: Inputs) -> Pairs:
+    """Differences of locations (m, 2) and (n, 2)."""
+    return Pairs(points[None] - rows[:, None])
+
+
+def gaussian_pooling(
+    points: Any,
+    mask: Mask,
+    radius: float,
+    num_widths: int,
+    dtype: jnp.dtype,
+    angular: bool = False,
+    layouts: tuple[CellLayout, ...] = (),
+    pairs: Callable[[Any, Any], Pairs] = planar_pairs,
+) -> tuple[Float[Array, "n h"], Pool]:
+    """The function that averages over all points of one function (equal positive masks).
+
+    Args:
+        points: Locations (n, 2), or all that `pairs` takes, arrays of n rows.
+        mask: (n,), zero where a row is padding.
+        radius: That of the neighbours, of which the widths are multiples.
+        num_widths: Number H of widths.
+        dtype: Dtype of the weights.
+        angular: Whether to take angular moments too.
+        layouts: Of locations in the plane, one per width for cost linear in the points (see
+            `pooling_layouts`), none for a comparison of all pairs.
+        pairs: The geometry of some of the points, as rows, and all of them.
+
+    Returns:
+        Sums of the weights of every point and width, at least 1 for a point that is no padding, and
+        a map of features (n, f, H, c) to their averages (1, n, f, H, c), or these and the other
+        `MOMENTS`.
+    """
+    if layouts:
+        return _pooling_by_cells(
+            points, mask, pooling_widths(radius, num_widths), dtype, angular, layouts
+        )
+    n = len(mask)
+    widths = jnp.asarray(pooling_widths(radius, num_widths), jax.tree.leaves(points)[0].dtype)
+
+    def geometry(rows: Any) -> tuple[Pairs, Float[Array, "h m n"]]:
+        row_points, row_mask = rows
+        seen = pairs(row_points, points)
+        square = jnp.sum(seen.offset**2, axis=-1)
+        same = (row_mask[:, None] == mask[None]) & (mask > 0)[None]
+        raw = jnp.exp(-0.5 * square[None] / widths[:, None, None] ** 2)
+        raw = raw if seen.factor is None else raw * seen.factor[None]
+        return seen, jnp.where(same[None], raw, 0.0)
+
+    def shares(seen: Pairs, raw: Float[Array, "h m n"]) -> MomentWeights:
+        mean = raw / jnp.maximum(jnp.sum(raw, axis=2, keepdims=True), 1e-6)
+        moments = _moments(mean, seen.offset[None] / widths[:, None, None, None], angular)
+        return _transported(moments, seen.transport, dtype)
+
+    rows = (points, mask)
+    if n**2 <= PAIRS:
+        seen, raw = geometry(rows)
+        all_shares = shares(seen, raw)
+        return jnp.sum(raw, axis=2).T, lambda h: _average(all_shares, h)
+    size = max(BLOCK // (n * (len(MOMENTS) if angular else 1)), 1)
+
+    def pool(features):
+        def averaged(rows):
+            return jnp.swapaxes(_average(shares(*geometry(rows)), features), 0, 1)
+
+        return jnp.moveaxis(map_in_chunks(averaged, rows, size), 1, 0)
+
+    return map_in_chunks(lambda rows: jnp.sum(geometry(rows)[1], axis=2).T, rows, size), pool
+
+
+def _pooling_by_cells(x, mask, widths, dtype, angular, layouts):
+    """What `gaussian_pooling` returns, by cells."""
+    sums, ones = [], jnp.ones((len(x), 1), x.dtype)
+    for width, layout in zip(widths, layouts, strict=True):
+        cells = find_cells(x, mask, width, layout)
+        sums.append(gaussian_sums(cells, width, layout, angular))
+    present = (mask > 0)[:, None]
+    totals = jnp.stack([total(ones)[0, :, 0] for total in sums], axis=1)
+    totals = jnp.where(present, totals, 0.0)
+    shares = jnp.where(present, 1 / jnp.maximum(totals, 1e-6), 0.0)
+
+    def pool(features):
+        def pool_part(part):  # one after the other: less memory
+            means = [s(part[:, h].astype(x.dtype)) for h, s in enumerate(sums)]
+            return (jnp.stack(means, axis=2) * shares[None, :, :, None]).astype(dtype)
+
+        return jnp.moveaxis(jax.lax.map(pool_part, jnp.moveaxis(features, 1, 0)), 0, 2)
+
+    return totals, pool
+
+
+def _moments(
+    mean: Float[Array, "h m n"], offset: Float[Array, "h m n 2"], angular: bool
+) -> Float[Array, "k h m n"]:
+    """Weights of the average alone, or of all moments."""
+    if not angular:
+        return mean[None]
+    u, v = offset[..., 0], offset[..., 1]
+    return mean[None] * jnp.stack([jnp.ones_like(u), u, v, u**2 - v**2, 2 * u * v])
+
+
+MomentWeights = tuple[Float[Array, "..."], ...]
+"""Weights (k, h, m, n) of all orders, or those of order 0 and (2, k, h, m, n) of each other one:
+weights times the cosine and the sine of its transport."""
+
+
+def _transported(
+    moments: Float[Array, "k h m n"], transport: Float[Array, "m n 2"] | None, dtype: jnp.dtype
+) -> MomentWeights:
+    if transport is None:
+        return (moments.astype(dtype),)
+    a, b = transport[..., 0], transport[..., 1]
+    phases = (jnp.stack([a, b]), jnp.stack([a**2 - b**2, 2 * a * b]))
+    turned = [(moments[None] * phase[:, None, None]).astype(dtype) for phase in phases]
+    return moments.astype(dtype), *turned
+
+
+def _average(shares: MomentWeights, h: Float[Array, "n f h c"]) -> Float[Array, "k m f h c"]:
+    """Sums of features times their weights, after transport where there is one."""
+    first, *others = shares
+    if not others:
+        return jnp.einsum("khij,jfhc->kifhc", first, h)
+    parts = [jnp.einsum("khij,jfhc->kifhc", first, h[:, :2])]
+    for order, weights in enumerate(others, start=1):
+        both = jnp.einsum("akhij,jfhc->akifhc", weights, h[:, 2 * order : 2 * order + 2])
+        cosine, sine = both[0], both[1]
+        real = cosine[:, :, 0] - sine[:, :, 1]
+        parts.append(jnp.stack([real, cosine[:, :, 1] + sine[:, :, 0]], axis=2))
+    return jnp.concatenate(parts, axis=2)

@@ -1,0 +1,125 @@
+r"""SO(3)- and O(3)-equivariant message passing for scalar and tangent fields over the sphere."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import jax
+import jax.numpy as jnp
+
+from geomndp._types import Array, Float, Inputs, Mask
+from geomndp.equivariance import FieldType
+from geomndp.geometry.geodesy import east_and_north
+from geomndp.nets.graph import Graph
+from geomndp.nets.steerable_2d.circular_network import (
+    AbstractCircularNet,
+    CircularNetConfig,
+    Surface,
+)
+from geomndp.nets.steerable_sphere.pairs import FramedPoints, all_pairs, neighbour_pairs
+
+AXIS = ("pseudoscalar", "pseudovector")  # the Earth's rotation at a point: across and along it
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SteerableSphereConfig(CircularNetConfig):
+    """Hyperparameters of `SteerableSphere`.
+
+    Args:
+        representations: What the values are, such as ("scalar", "vector"), the components of
+            tangent vectors and tensors in the order east, north: see `equivariance.FieldType`.
+        num_invariant_inputs: Further columns of x, after the three of a unit vector, that do not
+            turn with it: covariates (height, land or sea, season), which break the symmetry softly.
+        periods: Period of every column of x, zero where it has none, as the first three must; empty
+            where none has one.
+        channels: Channels of every angular order, divisible by `num_pooling_widths` where this is
+            not zero.
+        width: Width of the MLPs of times and non-linearities.
+        num_layers: Number of message-passing layers.
+        radius: Points nearer than this are neighbours, in radians along great circles, at most pi.
+        max_neighbours: Neighbours per point for which there is room.
+        num_radial: Number of radial basis functions.
+        num_pooling_widths: Widths of Gaussian averages over all points in every layer, in time
+            quadratic in the points; zero for none.
+        angular_pooling: Whether these averages have angular moments too, for fields of gradients.
+        density_features: Whether every layer sees how many points are near each, for irregular
+            points; needs `num_pooling_widths`.
+        axial: Whether the network knows the Earth's axis and the sense of its rotation. What is
+            left of the symmetry are rotations about the axis and the mirror image of the
+            hemispheres.
+        odd: Whether to take the odd part in y, (f(y) - f(-y)) / 2, in twice the time.
+        num_input_fields: Fields of the outputs' type that enter: 1 for the noised values, 2 with
+            the score of a Gaussian process beside them (see `NetworkScore.base`).
+        compute_dtype: "bfloat16" for matrix products with float32 parameters and residuals; None
+            follows y.
+        target_times: Whether points have a second time, that to which a flow map leads (see
+            `geomndp.nets.target_times`).
+        dtype: Dtype of the parameters.
+    """
+
+    radius: float = 0.4
+    axial: bool = False
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.radius > math.pi:
+            raise ValueError(f"expected a radius of at most pi radians, got {self.radius}")
+
+    @property
+    def location_dim(self) -> int:
+        """Columns of a unit vector."""
+        return 3
+
+    @property
+    def search_radius(self) -> float:
+        """Length of the chord of the radius."""
+        return 2 * math.sin(self.radius / 2)
+
+
+class SteerableSphere(AbstractCircularNet[SteerableSphereConfig], tag="net/steerable-sphere"):
+    r"""The planar network `Steerable2` on the unit sphere: inputs are unit vectors (n, 3).
+
+    Channels of order m live in the frame (east, north) of their point. The offset to another point
+    is its logarithm map in that frame, and features of other points come by parallel transport
+    along great circles, times a phase $c^m$. The network commutes with all rotations and
+    reflections of the sphere, and does not depend on the choice of frames. Parameters are those of
+    `Steerable2`, with which it agrees on a small piece of the sphere. Arguments are those of
+    `SteerableSphereConfig`.
+
+    Example:
+        `net = gn.nets.SteerableSphere(("scalar", "vector"), radius=0.4, key=jr.key(0))`
+    """
+
+    @property
+    def num_relative_inputs(self) -> int:
+        """None: unit vectors are not shifted."""
+        return 0
+
+    @property
+    def input_type(self) -> FieldType:
+        """All fields that enter, that of the axis last."""
+        fields = super().input_type.representations
+        return FieldType(2, *fields, *(AXIS if self.config.axial else ()))
+
+    def graph(self, x: Inputs, mask: Mask) -> Graph:
+        """Neighbours of every point, of inputs x (n, d) and mask (n,)."""
+        return self._graph_in(jnp.asarray(east_and_north(x[:, :3])), x, mask)
+
+    def _surface(self, x: Inputs, mask: Mask) -> Surface:
+        return self._surface_in(jnp.asarray(east_and_north(x[:, :3])), x, mask)
+
+    def _surface_in(self, frame: Float[Array, "n 2 3"], x: Inputs, mask: Mask) -> Surface:
+        """The sphere in any frames: fields come in these, and go out in these."""
+        fields = None
+        if self.config.axial:
+            fields = jnp.concatenate([x[:, 2:3], frame[:, :, 2]], axis=1)
+        points = FramedPoints(x[:, :3], frame)
+        return Surface(self._graph_in(frame, x, mask), points, all_pairs, fields)
+
+    def _graph_in(self, frame: Float[Array, "n 2 3"], x: Inputs, mask: Mask) -> Graph:
+        graph = super().graph(x, mask)
+        points = FramedPoints(x[:, :3], frame)
+        neighbours: FramedPoints = jax.tree.map(lambda leaf: leaf[graph.index], points)
+        pairs = neighbour_pairs(points, neighbours)
+        return dataclasses.replace(graph, offset=pairs.offset, transport=pairs.transport)
