@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
-from geomndp._types import Array, Float, Inputs, Mask
+from geomndp._types import Array, Float, Inputs, Mask, PRNGKeyArray
 from geomndp.equivariance import FieldType
 from geomndp.geometry.geodesy import east_and_north
 from geomndp.nets.graph import Graph
@@ -90,6 +91,9 @@ class SteerableSphere(AbstractCircularNet[SteerableSphereConfig], tag="net/steer
     Example:
         `net = gn.nets.SteerableSphere(("scalar", "vector"), radius=0.4, key=jr.key(0))`
     """
+
+    def __init__(self, *args: Any, key: PRNGKeyArray, **options: Any):
+        super().__init__(*args, key=key, **options)
 
     @property
     def num_relative_inputs(self) -> int:
