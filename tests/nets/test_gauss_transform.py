@@ -18,7 +18,7 @@ from geomndp.nets.steerable_2d.cell_layout import (
     pooling_layouts,
     pooling_widths,
 )
-from geomndp.nets.steerable_2d.global_pooling import gaussian_pooling
+from geomndp.nets.steerable_2d.gaussian_pooling import gaussian_pooling
 
 from .helper import quick
 
