@@ -6,6 +6,7 @@ from geomndp.baselines.gaussian.pooled import CANDIDATES, fit_gp, refit
 from geomndp.baselines.gaussian.result import Candidate, GaussianFit
 from geomndp.baselines.gaussian.scale_mixture import scale_mixture
 from geomndp.baselines.gaussian.shrunk import fit_shrunk_gaussian
+from geomndp.baselines.gaussian.sphere import fit_sphere_gp
 from geomndp.baselines.tracks.azimuthal_gp import AzimuthalGP
 from geomndp.baselines.tracks.base import AbstractBaseline, AbstractPointBaseline, TrackPredictive
 from geomndp.baselines.tracks.chart_gp import ChartGP
@@ -36,6 +37,7 @@ __all__ = [
     "fit_climatology",
     "fit_gp",
     "fit_shrunk_gaussian",
+    "fit_sphere_gp",
     "refit",
     "scale_mixture",
 ]

@@ -13,6 +13,7 @@ from geomndp.data.generators import (
     Batching,
     ProcessGenerator,
 )
+from geomndp.data.globe_generator import GlobeGenerator
 from geomndp.data.grids import CholeskyGenerator, GridGenerator, covariance, disc, grid_tasks
 from geomndp.data.multi_design import MultiDesignGenerator, stacked_generators
 from geomndp.data.normalise import Normaliser
@@ -34,6 +35,7 @@ from geomndp.data.synthetic import Gaussian, Mixture, Sawtooth, SyntheticProcess
 from geomndp.data.tasks import tasks
 from geomndp.data.track_maps import TrackMaps
 from geomndp.data.transforms import AbstractTransform, BoxCox, Identity, Logit, LogTransform
+from geomndp.data.winds import WindFields, read_winds
 
 __all__ = [
     "EXTRAPOLATION",
@@ -55,6 +57,7 @@ __all__ = [
     "FixedFrame",
     "FixedInputsGenerator",
     "Gaussian",
+    "GlobeGenerator",
     "GridGenerator",
     "Identity",
     "LocalFrame",
@@ -72,6 +75,7 @@ __all__ = [
     "StartDensity",
     "SyntheticProcess",
     "TrackMaps",
+    "WindFields",
     "context_mask",
     "covariance",
     "designs",
@@ -80,6 +84,7 @@ __all__ = [
     "field_problem",
     "fit_transforms",
     "grid_tasks",
+    "read_winds",
     "regression1d",
     "sphere_problem",
     "stacked_generators",

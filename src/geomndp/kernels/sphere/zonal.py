@@ -4,6 +4,7 @@ Inputs are unit vectors of R^3.
 """
 
 import abc
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -98,7 +99,7 @@ class ZonalExponential(AbstractZonal):
         return
 
 
-def check_point(x: Array) -> None:
+def check_point(x: Any) -> None:
     """Refuse inputs of another dimension than three."""
     if x.shape[-1] != 3:
         raise ValueError(
@@ -106,7 +107,7 @@ def check_point(x: Array) -> None:
         )
 
 
-def check_unit_vectors(x: Array) -> None:
+def check_unit_vectors(x: Any) -> None:
     """Raise ValueError where a row is neither a unit vector nor padding of zeros.
 
     Args:
