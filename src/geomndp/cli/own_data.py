@@ -142,7 +142,9 @@ def _how(command: Evaluate, variables: Any) -> str:
     probes = evaluation.PROBES if command.probes is None else command.probes
     flow = f"{evaluation.FLOW_STEPS} steps of the probability flow, {probes} probes"
     how = f"Gaussian laws: closed forms; networks: {flow}, {command.num_samples} samples"
-    return how + ("; nats per location, per km2" if variables.codomain == "sphere" else "")
+    if variables.codomain == "sphere":
+        return how + "; nats per location, per km2"
+    return how + "; nats per target value; sd: standard deviation of the outputs"
 
 
 def _draw_tasks(command: Evaluate, table: Any, variables: Any, function: str) -> list[dict]:

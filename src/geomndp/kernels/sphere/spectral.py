@@ -145,9 +145,11 @@ class ZonalMatern(AbstractSpectralZonal):
 
 @_model_files.tagged("kernel/zonal-heat")
 class ZonalHeat(AbstractSpectralZonal):
-    r"""Heat kernel of the sphere at time $\ell^2 / 2$: $g(\lambda) = \exp(-\ell^2 \lambda / 2)$.
+    r"""Heat kernel of the sphere: $g(\lambda) = \exp(-\ell^2 \lambda / 2)$.
 
-    The limit of `ZonalMatern` as nu grows; near the diagonal the squared-exponential kernel.
+    Up to a factor the density of `geometry.heat_kernel` (generator half the Laplacian) at the time
+    $s = \ell^2$. The limit of `ZonalMatern` as nu grows; near the diagonal the squared-exponential
+    kernel.
 
     Args:
         lengthscale: In radians.
