@@ -109,6 +109,15 @@ def test_dates_keep_their_units_and_simple_models_are_saved(folder, capsys, monk
     assert saved == {str(path): {"function": "day", "seed": 1}} and str(path) in shown
     assert given == {"minutes": 1.0, "key": 1}
 
+    def refused(plan, **options):
+        raise ValueError("another run")
+
+    saved.clear()
+    monkeypatch.setattr(own_data, "fit", refused)
+    with jax.enable_x64(False):
+        assert main([*line, "--out", str(folder / "dated")]) == 1
+    assert not saved
+
 
 def test_evaluate_a_table_and_compare(trained, folder, capsys):
     """The same model twice: no gain at all, and the numbers of the first by itself."""

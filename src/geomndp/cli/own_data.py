@@ -49,9 +49,14 @@ def train_on_table(command: Train, table: Any, network: dict[str, Any]) -> None:
     described = plan.described_for(command.minutes, command.steps)
     console.print(str(described), highlight=False, soft_wrap=True)
     notes = {NOTED_FUNCTION: command.function or FUNCTION, "seed": command.seed}
-    if command.simple_models:
-        _save_simple_models(command, plan, notes, console)
     options: dict[str, Any] = {"directory": command.out, "notes": notes, "quiet": command.quiet}
+    _fit(command, plan, options, console)
+    if command.simple_models:  # after the fit, which refuses a folder that holds another run
+        _save_simple_models(command, plan, notes, console)
+
+
+def _fit(command: Train, plan: TrainingPlan, options: dict[str, Any], console: Console) -> None:
+    """Fit a plan within a time or by steps, and say what came of it."""
     path = Path(command.out) / "model"
     if command.steps is None:
         _, report = fit(plan, minutes=command.minutes, key=command.seed, **options)
