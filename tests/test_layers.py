@@ -45,6 +45,7 @@ LAYERS = (
     ("score",),
     ("solve",),
     ("train", "samplers", "likelihood"),
+    ("patches",),
     ("model",),
     ("law", "baselines"),
     ("evaluate",),

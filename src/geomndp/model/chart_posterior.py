@@ -80,6 +80,8 @@ class ChartPosterior(AbstractNamedPosterior):
     def sample_values(self, x: Any, *, key: Seed, num_samples: int = 16, **options: Any) -> Array:
         """Draws as arrays, at the locations of a table too; arguments as those of `sample`."""
         _validation.at_least(1, num_samples=num_samples)
+        if options.pop("patches", None) is not None:
+            raise ValueError("expected no patches for a law in a map of its own, got them")
         dtype, key = result_dtype(x), as_key(key)
         with jax.enable_x64(True):
             targets = read_target_inputs(self, x)

@@ -18,6 +18,7 @@ from geomndp._validation import as_key
 from geomndp._warnings import OutsideTrainingWarning
 from geomndp.likelihood import Flow
 from geomndp.marginals import AbstractMarginals, MixtureMarginals, SampleMarginals
+from geomndp.model import patchwise
 from geomndp.model._jit import traced
 from geomndp.model.inputs import Seed
 from geomndp.model.likelihood_routes import chosen_flow, finite_log_prob
@@ -113,6 +114,8 @@ class MixturePosterior(AbstractNamedPosterior):
     def sample_values(self, x: Any, *, key: Seed, num_samples: int = 16, **options: Any) -> Array:
         """Draws as arrays, at the locations of a table too; arguments as those of `sample`."""
         _validation.at_least(1, num_samples=num_samples)
+        if (patches := options.pop("patches", None)) is not None:
+            return patchwise.sample_values(self, x, key, num_samples, patches, **options)
         choice_key, *keys = jr.split(as_key(key), 1 + len(self.posteriors))
         choice = jr.categorical(choice_key, self.log_weights, shape=(num_samples,))
         if traced((self, choice, x, options)):  # a number of draws is not known then

@@ -52,6 +52,13 @@ def _refuse(normaliser: Normaliser, got: str) -> None:
     )
 
 
+def result_dtype(x: Any) -> Any:
+    """Dtype of results: that of JAX's floats, else its default in the caller's mode."""
+    if isinstance(x, jax.Array) and x.dtype in (jnp.float32, jnp.float64):
+        return x.dtype
+    return jnp.result_type(float)
+
+
 def output_dtype(normaliser: Normaliser | None, dtype: Any, values: Any = None) -> Any:
     """Dtype of results in the data's units: `dtype`, or float64 where that cannot hold them.
 

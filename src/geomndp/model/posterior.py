@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import equinox as eqx
 
@@ -11,7 +11,7 @@ from geomndp._types import Array, Inputs, Mask, Scalar
 from geomndp._validation import as_key
 from geomndp.likelihood import Flow
 from geomndp.marginals import AbstractMarginals, SampleMarginals
-from geomndp.model import likelihood_routes, sampling
+from geomndp.model import likelihood_routes, patchwise, sampling
 from geomndp.model._jit import Settings
 from geomndp.model.evidence import log_evidence
 from geomndp.model.inputs import Seed, check_like, check_request, names_of, wanted_values
@@ -19,6 +19,7 @@ from geomndp.model.missing_outputs import join_observed_rows
 from geomndp.model.named_predictive import AbstractNamedPredictive, Key
 from geomndp.model.output_units import outputs_to_data_units
 from geomndp.model.outside_training import warn_about_targets
+from geomndp.model.sample_options import SampleOptions
 from geomndp.model.summary import describe_posterior
 from geomndp.model.units import read_target_inputs, read_targets
 from geomndp.nets import with_capacity
@@ -32,14 +33,6 @@ if TYPE_CHECKING:  # a model makes posteriors, and so imports this module
     from geomndp.model.model import Model
 else:
     Model = eqx.Module
-
-
-class SampleOptions(TypedDict, total=False):
-    """Options of every `sample`: see `Posterior.sample`."""
-
-    sampler: AbstractSampler | None
-    max_memory: int | None
-    progress: Progress
 
 
 class Posterior(AbstractNamedPredictive):
@@ -86,6 +79,8 @@ class Posterior(AbstractNamedPredictive):
                 `max_memory`, the bytes that a block of samples may take, by default half of what is
                 free. `progress`: what takes more than two seconds shows a bar on a terminal unless
                 it is False; a function instead is called with the number of samples drawn.
+                `patches`, "auto" or a `geomndp.patches.Patches`, draws a field of any size patch by
+                patch; without, all points are drawn at once.
 
         Returns:
             Samples of shape (s, n, p). At the locations of a Dataset: a Dataset with their
@@ -95,7 +90,7 @@ class Posterior(AbstractNamedPredictive):
         Raises:
             ValueError: If the inputs do not fit the model.
             FloatingPointError: If values became NaN or infinite.
-            MemoryError: If a single sample needs more than `max_memory`.
+            MemoryError: If a single sample needs more than `max_memory`; `patches` need less.
 
         Example:
             `model.condition(xc, yc).sample(x, key=0, num_samples=64, sampler=Amortised(50))`
@@ -105,6 +100,8 @@ class Posterior(AbstractNamedPredictive):
 
     def sample_values(self, x: Any, **request: Any) -> Array:
         """Draws as arrays, at the locations of a table too; arguments as those of `sample`."""
+        if (patches := request.pop("patches", None)) is not None:
+            return patchwise.sample_values(self, x, patches=patches, **request)
         return sampling.finite_samples(self.sample_info(x, **request))
 
     def sample_info(

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import jax.random as jr
 
 from geomndp import _validation
+from geomndp._progress import Progress
 from geomndp._types import Array, Inputs, Mask, Outputs
 from geomndp._validation import as_key
 from geomndp.data import Normaliser
@@ -24,8 +25,9 @@ from geomndp.model.data_marginals import in_data_units
 from geomndp.model.inputs import Seed, check_like
 from geomndp.model.likelihood_routes import finite_log_prob
 from geomndp.model.named_predictive import AbstractNamedPosterior, Key
-from geomndp.model.output_units import in_units, output_dtype
+from geomndp.model.output_units import in_units, output_dtype, result_dtype
 from geomndp.model.outside_training import warn_about_targets
+from geomndp.model.patchwise import sample_values
 from geomndp.model.process_calls import (
     call,
     colour,
@@ -77,9 +79,19 @@ class ProcessPosterior(AbstractNamedPosterior):
             return law(self.model.process, self.observations).exact_marginals
 
     def sample_values(  # pyright: ignore[reportIncompatibleMethodOverride]
-        self, x: Any, *, key: Seed, num_samples: int = 16, mask: Any = None
+        self,
+        x: Any,
+        *,
+        key: Seed,
+        num_samples: int = 16,
+        mask: Any = None,
+        patches: Any = None,
+        progress: Progress = True,
     ) -> Array:
         """Draws as arrays, at the locations of a table too; arguments as those of `sample`."""
+        if patches is not None:
+            request = {"key": key, "num_samples": num_samples, "mask": mask, "progress": progress}
+            return sample_values(self, x, patches=patches, **request)
         _validation.at_least(1, num_samples=num_samples)
         dtype, key = result_dtype(x), as_key(key)
         dtype = output_dtype(self.model.normaliser, dtype, (self, x, key))
@@ -206,13 +218,6 @@ class ProcessPosterior(AbstractNamedPosterior):
         if len(observed.x):
             return observed
         return no_observations(x.shape[1], observed.y.shape[1], observed.x.dtype)
-
-
-def result_dtype(x: Any) -> Any:
-    """Dtype of results: that of JAX's floats, else its default in the caller's mode."""
-    if isinstance(x, jax.Array) and x.dtype in (jnp.float32, jnp.float64):
-        return x.dtype
-    return jnp.result_type(float)
 
 
 def _in_float32(tree: Any) -> Any:

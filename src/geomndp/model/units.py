@@ -79,11 +79,17 @@ def to_model_units(
 
 def read_target_inputs(posterior: Any, x: Any) -> Inputs:
     """Inputs of a posterior's targets, arrays or a table, in the model's units."""
+    raw, dtype = read_raw_inputs(posterior, x)
+    return target_inputs(posterior, raw, dtype)
+
+
+def read_raw_inputs(posterior: Any, x: Any) -> tuple[Any, Any]:
+    """Checked inputs of a posterior's targets in the data's units, and the dtype to compute in."""
     raw = _read(posterior, read_inputs, x)[0] if is_table(x) else as_rows(x)
     x = as_float("x", raw, _dtype(posterior, x))
     _validation.function(x, dim=posterior.model.manifold.ambient_dim)
     _check_columns(posterior, x)
-    return target_inputs(posterior, raw, x.dtype)
+    return raw, x.dtype
 
 
 def read_targets(

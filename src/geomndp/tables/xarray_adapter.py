@@ -76,6 +76,15 @@ def columns(
     return values, units
 
 
+def spanned_shape(table: Any, inputs: tuple[str, ...]) -> dict[str, int]:
+    """Sizes of the dimensions that the inputs span together, in the order of `columns`."""
+    import xarray as xr
+
+    dataset = as_dataset(table)
+    spanned = xr.broadcast(*(variable(dataset, name) for name in inputs))[0]
+    return {str(dim): int(size) for dim, size in spanned.sizes.items()}
+
+
 def check_locations(table: Any, inputs: tuple[str, ...]) -> None:
     """Refuse locations that have the dimension of the samples to come."""
     dataset = as_dataset(table)

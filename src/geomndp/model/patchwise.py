@@ -1,0 +1,132 @@
+"""Large fields of a posterior: drawn patch by patch, in memory or into a store."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import Any
+
+import jax
+import jax.random as jr
+import numpy as np
+
+from geomndp import _validation
+from geomndp._arrays import keep_float64, put
+from geomndp._progress import Progress
+from geomndp._types import Array, PRNGKeyArray
+from geomndp._validation import as_key
+from geomndp.model.output_units import result_dtype
+from geomndp.model.patch_laws import ExactLaw, MembersLaw, ScoreLaw
+from geomndp.model.patch_scheme import chosen_patches
+from geomndp.model.units import read_raw_inputs
+from geomndp.patches import Layout, Locations, MemoryValues, PatchwiseField, plan, run
+from geomndp.patches.field import AbstractPatchLaw
+from geomndp.patches.locations import Coordinate, check_axis
+from geomndp.patches.planning import plan_points
+from geomndp.tables.xarray_adapter import is_data_array, is_dataset, spanned_shape
+
+MAX_INPUTS = 3
+
+
+def sample_values(
+    posterior: Any, x: Any, key: Any, num_samples: int, patches: Any, **options: Any
+) -> Array:
+    """Draws (s, n, p) at all of x, patch by patch; arguments as those of `Posterior.sample`."""
+    progress: Progress = options.pop("progress", True)
+    field = patchwise_field(posterior, x, key, num_samples, patches, MemoryValues(), **options)
+    run(field, progress)
+    assert isinstance(field.values, MemoryValues)
+    y = field.values.field(field.layout)
+    y = y.astype(result_dtype(x)) if isinstance(field.law, ExactLaw) else y
+    with keep_float64(y):
+        return put(y)
+
+
+def patchwise_field(
+    posterior: Any,
+    x: Any,
+    key: Any,
+    num_samples: int,
+    patches: Any,
+    values: Any,
+    **options: Any,
+) -> PatchwiseField:
+    """A field of a posterior, to be drawn by `geomndp.patches.run`.
+
+    Args:
+        posterior: A posterior of a model, a process or a mixture.
+        x: Inputs, arrays or a table; a Dataset whose inputs span several dimensions is a grid.
+        key: Random key or seed.
+        num_samples: Number of draws.
+        patches: Scheme.
+        values: Where patches are kept.
+        **options: Of learnt laws `sampler` and `max_memory`.
+
+    Returns:
+        The field; nothing is drawn yet.
+
+    Raises:
+        ValueError: If the posterior, the inputs or the scheme are not supported.
+    """
+    _validation.at_least(1, num_samples=num_samples)
+    if (key := as_key(key)) is None:
+        raise ValueError("expected a key such as jax.random.key(0), got none")
+    if options.pop("mask", None) is not None:
+        raise ValueError("expected no mask beside patches, got one: leave masked rows out of x")
+    raw, layout = read_layout(posterior, x, patches)
+    corners = np.stack([raw.min(axis=0), raw.max(axis=0)])
+    law = patch_law(posterior, corners, key, num_samples, options)
+    return PatchwiseField(law, layout, values, key, int(num_samples))
+
+
+def patch_law(
+    posterior: Any, corners: np.ndarray, key: PRNGKeyArray, num_samples: int, options: dict
+) -> AbstractPatchLaw:
+    """The law that patches of a posterior are drawn from."""
+    if _is_exact(posterior):
+        with jax.enable_x64(True):
+            return ExactLaw(posterior, corners)
+    if hasattr(posterior, "log_weights"):  # of a mixture
+        choice_key = jr.fold_in(key, np.uint32(2**32 - 1))  # no patch has this number
+        choice = jr.categorical(choice_key, posterior.log_weights, shape=(num_samples,))
+        chosen = np.asarray(choice)
+        members = tuple(
+            patch_law(part, corners, key, num_samples, options) for part in posterior.posteriors
+        )
+        return MembersLaw(members, chosen)
+    if not hasattr(posterior, "problem"):
+        kind = type(posterior).__name__
+        raise ValueError(f"expected a law that can be drawn by patches, got {kind}")
+    return ScoreLaw(posterior, corners, **options)
+
+
+def _is_exact(posterior: Any) -> bool:
+    """Whether this is the law of a process, computed in float64."""
+    return hasattr(getattr(posterior, "model", None), "process")
+
+
+def read_layout(posterior: Any, x: Any, patches: Any) -> tuple[np.ndarray, Layout]:
+    """Inputs (n, d) of all targets in the data's units, and their patches."""
+    posterior = getattr(posterior, "posteriors", (posterior,))[0]
+    with jax.enable_x64(True) if _is_exact(posterior) else nullcontext():
+        raw = np.asarray(read_raw_inputs(posterior, x)[0], np.float64)
+    if not len(raw):
+        raise ValueError("expected at least one target, got none")
+    variables, units = posterior.variables, posterior.model.normaliser
+    count = raw.shape[1] - (0 if variables is None else variables.num_covariates)
+    if count > MAX_INPUTS:
+        raise ValueError(f"expected at most {MAX_INPUTS} inputs for patches, got {count}")
+    patches = chosen_patches(posterior, raw, count, patches)
+    periods = () if units is None or not any(units.x_period) else units.x_period[:count]
+    if not (is_dataset(x) or is_data_array(x)):
+        return raw, plan_points(raw, patches, count, periods)
+    assert variables is not None  # or the table could not have been read
+    shape = spanned_shape(x, variables.input_names)
+    if len(shape) == 1:
+        return raw, plan_points(raw, patches, count, periods)
+    for name in variables.input_names:
+        if x[name].ndim == 1:
+            check_axis(repr(name), np.asarray(x[name]))
+    sizes = tuple(shape.values())
+    everywhere = tuple(range(len(sizes)))
+    columns = tuple(Coordinate(everywhere, column.reshape(sizes)) for column in raw.T)
+    return raw, plan(Locations(sizes, columns, count, None, periods), patches)

@@ -1,0 +1,15 @@
+"""Options of every `sample` of a learnt law."""
+
+from typing import Any, TypedDict
+
+from geomndp._progress import Progress
+from geomndp.samplers import AbstractSampler
+
+
+class SampleOptions(TypedDict, total=False):
+    """Options of every `sample`: see `Posterior.sample`."""
+
+    sampler: AbstractSampler | None
+    max_memory: int | None
+    progress: Progress
+    patches: Any

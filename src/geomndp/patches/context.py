@@ -1,0 +1,61 @@
+"""What a patch is given: observations in reach, then what it sees of the patches before it."""
+
+from __future__ import annotations
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+from scipy.spatial import KDTree
+
+from geomndp.patches.layout import Kept, Layout, Patch
+
+
+class PatchContext(NamedTuple):
+    """Context points of a patch.
+
+    Attributes:
+        observed: Rows of the observations.
+        drawn: Drawn points within the halo.
+        chosen: Which of the drawn points count, positions in `drawn.x`: all, but for the bound.
+    """
+
+    observed: np.ndarray
+    drawn: Kept
+    chosen: np.ndarray
+
+
+def context_of(layout: Layout, patch: Patch, observed: np.ndarray) -> PatchContext:
+    """Find the context of a patch.
+
+    Args:
+        layout: All patches.
+        patch: The patch.
+        observed: Inputs of the observations, shape (m, d).
+
+    Returns:
+        Rows of the observations and of the drawn points, the nearest to the patch's targets where
+        there are more than `layout.max_context` together.
+    """
+    drawn, level = layout.kept(patch), layout.levels[0]
+    low, high = layout.box(patch)
+    positions = level.locations.positions(np.asarray(observed, np.float64))
+    rows = np.flatnonzero(level.seen(positions, low, high))
+    count = len(rows) + len(drawn.x)
+    if count <= layout.max_context:
+        return PatchContext(rows, drawn, np.arange(len(drawn.x)))
+    warnings.warn(
+        f"up to {count} points are within the halo of a patch: the nearest {layout.max_context} "
+        "of them count (max_context)",
+        stacklevel=2,
+    )
+    x = layout.inputs(patch)[layout.targets(patch)]
+    targets, both = (
+        level.locations.positions(part) / level.halo
+        for part in (x, np.concatenate([np.asarray(observed)[rows], drawn.x]))
+    )
+    distance, _ = KDTree(targets).query(both)
+    nearest = np.sort(np.argsort(distance, kind="stable")[: layout.max_context])
+    return PatchContext(
+        rows[nearest[nearest < len(rows)]], drawn, nearest[nearest >= len(rows)] - len(rows)
+    )

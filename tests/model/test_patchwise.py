@@ -1,0 +1,162 @@
+"""Fields drawn by patches: against the exact law of the scheme, for processes and exact scores."""
+
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import geomndp as gn
+from geomndp.model import patchwise
+from geomndp.patches import Patches
+from geomndp.samplers import Amortised
+
+NOISE = 0.05
+KERNEL = gn.kernels.Matern32(1.0)
+PROCESS = gn.ProcessModel(gn.gp.GP(KERNEL, noise=NOISE))
+X = np.arange(16) * 0.5
+OBSERVED = np.asarray([0.2, 3.1, 3.3, 7.4]), np.asarray([1.0, -0.5, -1.0, 0.7])
+SCHEME = Patches(width=4, halo=1.5, max_points=8)
+
+
+def model():
+    schedule = gn.noising.LinearSchedule(1e-4, 15.0)
+    noising = gn.noising.OrnsteinUhlenbeck(gn.kernels.White(1.0), schedule)
+    return gn.Model(noising, gn.score.GaussianScore(gn.gp.GP(KERNEL, noise=NOISE)))
+
+
+def matern(a, b):
+    r = np.sqrt(3) * np.abs(a[:, None, 0] - b[None, :, 0])
+    return (1 + r) * np.exp(-r)
+
+
+def two_patch_law():
+    """Mean and covariance of the field: the first half given observations, then the second."""
+    xc, yc = OBSERVED[0][:, None], OBSERVED[1]
+    x = X[:, None]
+    first, second = x[:8], x[8:]
+
+    def given(targets, points):
+        gram = matern(points, points) + NOISE * np.eye(len(points))
+        weights = np.linalg.solve(gram, matern(points, targets)).T
+        own = matern(targets, targets) + NOISE * np.eye(len(targets))
+        return weights, own - weights @ matern(points, targets)
+
+    near = xc[:3]  # within 1.5 of the first patch, and the last two or three of the second
+    weights, covariance = given(first, near[: int(np.sum(near[:, 0] <= 5.0))])
+    mean = weights @ yc[: weights.shape[1]]
+    rows = np.flatnonzero(first[:, 0] >= second[0, 0] - 1.5 - 1e-9)
+    seen = np.flatnonzero(np.abs(xc[:, 0] - np.clip(xc[:, 0], 4.0, 7.5)) <= 1.5)
+    weights, own = given(second, np.concatenate([xc[seen], first[rows]]))
+    known, carried = weights[:, : len(seen)], weights[:, len(seen) :]
+    later = known @ yc[seen] + carried @ mean[rows]
+    cross = carried @ covariance[rows]
+    block = own + carried @ covariance[np.ix_(rows, rows)] @ carried.T
+    return np.concatenate([mean, later]), np.block([[covariance, cross.T], [cross, block]])
+
+
+def z_scores(samples):
+    """Of means and of covariances, over their standard errors."""
+    mean, covariance = two_patch_law()
+    s, variance = len(samples), np.diag(covariance)
+    of_mean = (samples.mean(axis=0) - mean) / np.sqrt(variance / s)
+    error = np.sqrt((np.outer(variance, variance) + covariance**2) / s)
+    return of_mean, (np.cov(samples.T) - covariance) / error
+
+
+def test_samples_of_a_process_have_the_law_of_the_scheme():
+    posterior = PROCESS.condition(*OBSERVED)
+    samples = posterior.sample(X, key=1, num_samples=3000, patches=SCHEME)
+    of_mean, of_covariance = z_scores(np.asarray(samples)[:, :, 0])
+    assert np.abs(of_mean).max() < 4
+    assert np.abs(of_covariance).max() < 4.5
+
+
+@pytest.mark.slow
+def test_samples_of_an_exact_score_have_the_law_of_the_scheme():
+    posterior = model().condition(*OBSERVED)
+    field = patchwise.patchwise_field(
+        posterior, X, 2, 200, SCHEME, gn.patches.MemoryValues(), sampler=Amortised(24)
+    )
+    gn.patches.run(field, progress=False)
+    of_mean, of_covariance = z_scores(field.values.field(field.layout)[:, :, 0])
+    assert np.abs(of_mean).max() < 4
+    assert np.abs(of_covariance).max() < 4.5
+
+
+def test_the_same_sample_whatever_their_number_and_in_the_order_of_the_rows():
+    posterior = PROCESS.condition(*OBSERVED)
+    options = {"key": 3, "patches": SCHEME}
+    three = posterior.sample(X, num_samples=3, **options)
+    np.testing.assert_array_equal(three[:2], posterior.sample(X, num_samples=2, **options))
+    shuffled = np.random.default_rng(0).permutation(len(X))
+    mixed = posterior.sample(X[shuffled], num_samples=3, **options)
+    np.testing.assert_allclose(mixed, three[:, shuffled], atol=1e-9)
+
+
+def test_a_score_is_given_the_drawn_values_of_its_own_sample():
+    posterior = model().condition(*OBSERVED, noise=0.01)
+    options = {"key": 3, "patches": SCHEME, "sampler": Amortised(2)}
+    both = np.asarray(posterior.sample(X, num_samples=2, **options))
+    assert both.shape == (2, 16, 1) and np.isfinite(both).all()
+    np.testing.assert_array_equal(posterior.sample(X, num_samples=1, **options), both[:1])
+
+
+def test_units_and_names_of_tables():
+    units = gn.data.Normaliser(x_shift=2.0, x_scale=10.0, y_shift=100.0, y_scale=5.0)
+    named = gn.ProcessModel(PROCESS.process, units).with_variables("time", "level")
+    plain = PROCESS.condition(*OBSERVED).sample(X, key=0, num_samples=2, patches=SCHEME)
+    table = pd.DataFrame({"time": 2 + 10 * OBSERVED[0], "level": 100 + 5 * OBSERVED[1]})
+    wide = Patches(width=40, halo=15, max_points=8)
+    targets = pd.DataFrame({"time": 2 + 10 * X})
+    frame = named.condition(table).sample(targets, key=0, num_samples=2, patches=wide)
+    values = frame["level"].to_numpy().reshape(2, -1)
+    np.testing.assert_allclose(values, 100 + 5 * np.asarray(plain)[:, :, 0], rtol=1e-9)
+
+
+def test_a_grid_keeps_its_dimensions():
+    gp = gn.gp.GP(KERNEL, noise=NOISE)
+    named = gn.ProcessModel(gp).with_variables(("a", "b"), "level")
+    grid = xr.Dataset(coords={"a": np.arange(6.0), "b": np.arange(4.0)})
+    result = named.condition().sample(grid, key=0, num_samples=2, patches=Patches(3, 2))
+    assert dict(result.sizes) == {"sample": 2, "a": 6, "b": 4}
+    assert np.isfinite(result["level"]).all()
+    with pytest.raises(ValueError, match="sorted, distinct values along 'a'"):
+        named.condition().sample(grid.isel(a=[1, 0, 2]), key=0, patches=Patches(3, 2))
+
+
+def test_a_mixture_is_drawn_member_by_member():
+    means = [lambda x: jnp.full((len(x), 1), -50.0), lambda x: jnp.full((len(x), 1), 50.0)]
+    members = [gn.ProcessModel(gn.gp.GP(KERNEL, mean, NOISE)) for mean in means]
+    mixture = gn.MixtureProcess(members).condition()
+    samples = np.asarray(mixture.sample(X, key=0, num_samples=20, patches=SCHEME))[:, :, 0]
+    signs = np.sign(samples)
+    assert np.all(signs == signs[:, :1])  # both halves of a sample are of one member
+    assert set(signs[:, 0]) == {-1.0, 1.0}
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"patches": "wide"}, 'expected patches as "auto" or'),
+        ({"patches": 3}, 'expected patches as "auto" or'),
+        ({"patches": SCHEME, "mask": np.ones(16)}, "expected no mask beside patches"),
+        ({"patches": SCHEME, "num_samples": 0}, "num_samples"),
+        ({"patches": Patches((1, 2), 1)}, "expected one length, or one per input"),
+    ],
+)
+def test_what_is_not_supported_is_refused(options, match):
+    with pytest.raises(ValueError, match=match):
+        PROCESS.condition(*OBSERVED).sample(X, key=0, **options)
+
+
+@pytest.mark.parametrize("x", [np.zeros((0, 1)), np.asarray([[np.nan]]), np.zeros((3, 4))])
+def test_targets_that_are_no_places_are_refused(x):
+    with pytest.raises(ValueError, match="expected"):
+        PROCESS.condition().sample(x, key=0, patches=SCHEME)
+
+
+def test_the_default_scheme_of_a_process_follows_its_kernel():
+    _, layout = patchwise.read_layout(PROCESS.condition(), np.arange(100) * 0.5, "auto")
+    assert layout.levels[0].width[0] == pytest.approx(2.5 * 2.24, rel=0.05)
+    assert layout.levels[0].halo[0] == pytest.approx(1.2 * 2.24, rel=0.05)
