@@ -14,7 +14,7 @@ export OMP_NUM_THREADS ?= 1
 
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-.PHONY: help venv demo test test-slow fuzz lint format bench mutants tables graph build docs lock clean
+.PHONY: help venv demo test test-slow test-browser fuzz lint format bench mutants tables graph build docs lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -46,6 +46,10 @@ test: $(FULL) ## the fast tests, on two cores
 test-slow: export XLA_FLAGS ?= --xla_cpu_multi_thread_eigen=false
 test-slow: $(FULL) ## the slow tests only
 	$(PYTEST) -m slow
+
+# Debian has it as chromium-headless-shell or chromium; GEOMNDP_BROWSER=path names another.
+test-browser: $(FULL) ## the playground in a real Chromium, where there is one
+	$(BIN)/python -m pytest -p no:xdist -m browser tests/browser -rs
 
 # CASE=type/seed/number runs one case again, as a finding names it.
 fuzz: $(FULL) ## CASES=2000 PROCESSES=20 SEED=0 SECONDS=600: twisted calls, files and command lines

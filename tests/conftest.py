@@ -56,6 +56,11 @@ def few_programs():
         jax.clear_caches()
 
 
+def pytest_configure(config):
+    """Further marks of tests."""
+    config.addinivalue_line("markers", "browser: needs a Chromium; run by `make test-browser`")
+
+
 def pytest_collection_finish():
     """What was imported stays; to look through it again and again for garbage takes time."""
     gc.collect()

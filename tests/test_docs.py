@@ -33,6 +33,7 @@ LAYERS = (
     "model",
     "nets",
     "noising",
+    "play",
     "plot",
     "predictive",
     "samplers",
@@ -41,6 +42,7 @@ LAYERS = (
     "summaries",
     "tables",
     "train",
+    "widgets",
 )
 
 

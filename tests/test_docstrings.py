@@ -25,6 +25,7 @@ PACKAGES = (
     "marginals",
     "model",
     "noising",
+    "play",
     "plot",
     "predictive",
     "samplers",
@@ -33,6 +34,7 @@ PACKAGES = (
     "summaries",
     "tables",
     "train",
+    "widgets",
 )
 RESULTS = ("ConditionedGP", "Posterior", "TrainingPlan")
 """Classes that users are given and do not make."""

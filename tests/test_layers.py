@@ -53,6 +53,8 @@ LAYERS = (
     ("summaries",),
     ("plot",),
     ("experiments",),
+    ("play",),
+    ("widgets",),
     ("cli",),
     ("__main__",),
 )

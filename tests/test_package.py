@@ -40,10 +40,11 @@ def test_wheel_holds_models_outlines_results_and_no_tests(built):
     files = (path for end in _model_files.SUFFIXES for path in root.rglob(f"*{end}"))
     models = [f"geomndp/shipped/{path.relative_to(root).as_posix()}" for path in files]
     others = ["py.typed", "plot/land-110m.json", "plot/land-110m.NOTICE"]
+    others += ["play/static/index.html", "play/static/vendor/d3.js", "play/static/vendor/d3.NOTICE"]
     results = (ROOT / "src/geomndp/experiments").glob("*/results.json")
     others += [f"experiments/{path.parent.name}/results.json" for path in results]
     assert {*models, *(f"geomndp/{name}" for name in others)} <= {*names}
-    known = (".py", ".json", ".safetensors", "py.typed", ".NOTICE")
+    known = (".py", ".json", ".safetensors", "py.typed", ".NOTICE", ".js", ".css", ".html")
     assert not [n for n in names if n.startswith("geomndp/") and not n.endswith(known)]
     assert wheel.stat().st_size < MAX_MEGABYTES * 1e6
 

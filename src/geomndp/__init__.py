@@ -38,6 +38,8 @@ _SUBMODULES = (
     "summaries",
     "plot",
     "experiments",
+    "play",
+    "widgets",
 )
 
 # Name -> the submodule that defines it. No name may equal that of a submodule, which would hide it.
@@ -73,6 +75,7 @@ if TYPE_CHECKING:
         nets as nets,
         noising as noising,
         patches as patches,
+        play as play,
         plot as plot,
         predictive as predictive,
         samplers as samplers,
@@ -81,6 +84,7 @@ if TYPE_CHECKING:
         summaries as summaries,
         tables as tables,
         train as train,
+        widgets as widgets,
     )
     from ._warnings import OutsideTrainingWarning as OutsideTrainingWarning
     from .auto import build as build, fit as fit, simple_models as simple_models

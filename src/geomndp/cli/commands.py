@@ -26,6 +26,30 @@ class Demo:
 
 
 @dataclass(frozen=True)
+class Play:
+    """Open a playground in the browser: place observations, drag them, see the posterior move.
+
+    Example: geomndp play regression1d/se
+
+    Example: geomndp play runs/mine/model --observations obs.csv
+    """
+
+    name: Annotated[Positional[str], arg(metavar="MODEL")] = "regression1d/se"
+    """Shipped model (geomndp list), a path to one, or the folder of a training."""
+    observations: str | None = None
+    """File of observations to begin with: .csv, .parquet or .nc, with the model's columns, and the
+    standard deviation of their noise in a column `std` if there is any."""
+    num_samples: int | None = None
+    """Samples to begin with."""
+    seed: int = 0
+    """Seed of all random numbers."""
+    port: int = 0
+    """Port on this machine; one that is free by default."""
+    browser: bool = True
+    """Open the page in a browser; without, its address is printed only."""
+
+
+@dataclass(frozen=True)
 class List:
     """List the models that come with the package, with what was measured of them.
 

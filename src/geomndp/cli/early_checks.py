@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from geomndp import _atomic_io, _model_files, _validation
-from geomndp._table_files import is_file
-from geomndp.cli.commands import Demo, Evaluate, Reproduce, Train
+from geomndp._table_files import is_file, read_table
+from geomndp.cli.commands import Demo, Evaluate, Play, Reproduce, Train
 from geomndp.cli.function_tables import read_test_table, read_training_table
+from geomndp.cli.input_tables import model_names
 from geomndp.experiments.registry import experiment, find
 
 
@@ -17,6 +18,14 @@ def check_demo(command: Demo) -> None:
     _validation.at_least(2, num_samples=command.num_samples)
     _validation.at_least(0, steps=command.steps)
     _atomic_io.check_writable(Path(command.out) / "demo.html")
+
+
+def check_play(command: Play) -> Any:
+    """Check the model and numbers, and read the observations, which are returned."""
+    if not 0 <= command.port <= 65535:
+        raise ValueError(f"expected --port from 0 to 65535, got {command.port}")
+    model_names(command.name)
+    return None if command.observations is None else read_table(command.observations)
 
 
 def check_train(command: Train) -> Any:
@@ -81,6 +90,7 @@ ON_TABLES = {
 
 CHECKS = {
     Demo: check_demo,
+    Play: check_play,
     Train: check_train,
     Evaluate: check_evaluate,
     Reproduce: check_reproduce,

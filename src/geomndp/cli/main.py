@@ -20,12 +20,13 @@ import tyro
 
 from geomndp._warnings import OutsideTrainingWarning
 from geomndp.cli import early_checks, input_tables
-from geomndp.cli.commands import Demo, Evaluate, List, Reproduce, Train
+from geomndp.cli.commands import Demo, Evaluate, List, Play, Reproduce, Train
 from geomndp.cli.predict_args import Condition, Predict, Sample
 from geomndp.cli.usage_errors import UsageError, usage_mistake
 
 _RUN = {
     Demo: ("demo", "demo"),
+    Play: ("play", "play"),
     List: ("list_models", "list_models"),
     Sample: ("predict", "predict"),
     Condition: ("predict", "predict"),
@@ -140,7 +141,7 @@ def _sentence(error: BaseException) -> str:
     """What went wrong, on one line."""
     text = _brief(" ".join(str(error).split()) or type(error).__name__)
     if isinstance(error, ModuleNotFoundError):
-        extras = "pip install 'geomndp[data,plots,train]'"
+        extras = "pip install 'geomndp[data,plots,play,train]'"
         return f"expected the package {error.name!r}, got none: {extras}"
     if isinstance(error, _EXPECTED) and not isinstance(error, RecursionError):
         return text

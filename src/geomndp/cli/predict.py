@@ -21,6 +21,7 @@ from geomndp.cli.input_tables import Tables, drop_missing, with_datetimes
 from geomndp.cli.predict_args import Condition, Predict
 from geomndp.model import Posterior, load
 from geomndp.model.base import AbstractModel
+from geomndp.model.learnt import learnt_posteriors
 from geomndp.samplers import AbstractSampler, from_text
 from geomndp.summaries import describe
 from geomndp.tables import Variables, noise_from_km
@@ -117,19 +118,13 @@ def _write(command: Predict, posterior: Any, names: Variables, targets: xr.Datas
 
 def _draw(command: Predict, posterior: Any, targets: xr.Dataset) -> xr.Dataset:
     """Samples, those of the library's call with the same seed."""
-    learnt = _learnt(posterior)
+    learnt = learnt_posteriors(posterior)
     sampler = _sampler(command, learnt)
     with progress("sampling", command.num_samples) as update:
         options: dict[str, Any] = {"key": jr.key(command.seed), "num_samples": command.num_samples}
         if learnt:  # the others are drawn at once
             options |= {"sampler": sampler, "progress": lambda done: update(int(done))}
         return posterior.sample(targets, **options)
-
-
-def _learnt(posterior: Any) -> list[Posterior]:
-    """The posteriors of networks: it, or those among the members of a mixture."""
-    members = getattr(posterior, "posteriors", (posterior,))
-    return [member for member in members if isinstance(member, Posterior)]
 
 
 def _sampler(command: Predict, learnt: list[Posterior]) -> AbstractSampler | None:

@@ -58,6 +58,11 @@ def _no_models(*_: Any, **__: Any) -> Any:
     raise ValueError("expected an experiment that trains models by name, got one that does not")
 
 
+def _unknown(name: str) -> None:
+    """Stand in for the exact process of functions that have none."""
+    return None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
     """One table of results: the models it trains, their evaluation, its report and figures.
@@ -84,6 +89,7 @@ class Experiment:
         data_options: Options of the data with their defaults, such as {"split": 0}.
         quick_options: Options of `evaluate` when shipped models are measured anew.
         any_process: Whether `evaluate` takes any process, not diffusion models alone.
+        exact: (name) -> the exact process of a model's functions, None where it is unknown.
         measure: (num, *, only, data, directory, log) -> results, for an experiment that measures
             something else than its shipped models; it may then train no model by name.
     """
@@ -106,6 +112,7 @@ class Experiment:
     data_options: Mapping[str, Any] = field(default_factory=dict)
     quick_options: Mapping[str, Any] = field(default_factory=dict)
     any_process: bool = False
+    exact: Callable[[str], Any] = _unknown
     measure: Callable[..., dict[str, Any]] | None = None
 
     @classmethod

@@ -9,15 +9,22 @@ from __future__ import annotations
 import functools
 import json
 from importlib.resources import files
+from typing import Any
 
 import numpy as np
 
 
 @functools.cache
+def topology() -> dict[str, Any]:
+    """The TopoJSON itself."""
+    text = files("geomndp.plot").joinpath("land-110m.json").read_text(encoding="utf-8")
+    return json.loads(text)
+
+
+@functools.cache
 def rings() -> tuple[np.ndarray, ...]:
     """Closed outlines (n, 2) of longitude and latitude; longitudes run on past the date line."""
-    text = files("geomndp.plot").joinpath("land-110m.json").read_text(encoding="utf-8")
-    data = json.loads(text)
+    data = topology()
     scale, shift = (np.asarray(data["transform"][name]) for name in ("scale", "translate"))
     arcs = [np.cumsum(arc, axis=0) * scale + shift for arc in data["arcs"]]
     outlines = []

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from geomndp.experiments.base import Experiment
+from geomndp.experiments.base import Deferred, Experiment
 from geomndp.experiments.metric_columns import likelihood_columns
 from geomndp.experiments.regression1d.paper import DATASETS
 
@@ -46,6 +46,7 @@ EXPERIMENT = Experiment.in_folder_of(
     name="regression1d",
     title="1D regression",
     models=tuple(MODELS),
+    exact=Deferred("geomndp.experiments.regression1d.training", "exact_process"),
     columns=likelihood_columns(
         "nats per target and regret to the exact GP, in and out of the training range",
         {region: region for region in REGIONS},

@@ -8,7 +8,7 @@ from geomndp import _validation
 from geomndp._types import PRNGKeyArray
 from geomndp.data import ContextSampler, ProcessGenerator, Regression1D, regression1d
 from geomndp.experiments.regression1d.experiment import MODELS
-from geomndp.gp import Constant
+from geomndp.gp import GP, Constant
 from geomndp.kernels import White
 from geomndp.model import Model
 from geomndp.nets import BiDimensionalAttention, RelativeAttention
@@ -38,6 +38,15 @@ def problem_for(name: str) -> Regression1D:
     _validation.one_of("model", name, tuple(MODELS))
     spec = MODELS[name]
     return regression1d(spec.suite, spec.dataset)
+
+
+def exact_process(name: str) -> GP | None:
+    """The Gaussian process that the functions of a model follow, None where they are not Gaussian.
+
+    Args:
+        name: One of `MODELS`.
+    """
+    return problem_for(name).process.gp
 
 
 def make_model(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from geomndp.experiments.base import Experiment
+from geomndp.experiments.base import Deferred, Experiment
 from geomndp.experiments.metric_columns import likelihood_columns
 from geomndp.experiments.vector_fields.paper import DATASETS
 
@@ -41,6 +41,7 @@ EXPERIMENT = Experiment.in_folder_of(
     name="vector-fields",
     title="Vector fields",
     models=tuple(MODELS),
+    exact=Deferred("geomndp.experiments.vector_fields.training", "exact_process"),
     columns=likelihood_columns(
         "nats per point given 25 others, and regret to the exact GP", {"interpolation": "nats"}
     ),

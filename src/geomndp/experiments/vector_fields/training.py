@@ -22,6 +22,7 @@ from geomndp.data import (
 )
 from geomndp.data.point_designs import CLUSTERS
 from geomndp.experiments.vector_fields.experiment import MODELS
+from geomndp.gp import GP
 from geomndp.kernels import Diagonal, White
 from geomndp.model import Model
 from geomndp.nets import AbstractNet, BiDimensionalAttention, Steerable2, num_dropped_edges
@@ -74,6 +75,15 @@ def problem_for(name: str) -> FieldProblem:
     """Data of a model."""
     _validation.one_of("model", name, tuple(MODELS))
     return field_problem(MODELS[name].field)
+
+
+def exact_process(name: str) -> GP:
+    """The Gaussian process that the fields of a model follow.
+
+    Args:
+        name: One of `MODELS`.
+    """
+    return problem_for(name).gp
 
 
 def make_model(

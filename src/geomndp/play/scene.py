@@ -1,0 +1,99 @@
+"""How the playground draws a model: as a line, in the plane or on the globe."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from geomndp.model.base import AbstractModel
+from geomndp.model.support import Range
+from geomndp.tables import Variables
+
+LINE, PLANE, GLOBE = "line", "plane", "globe"
+NOTHING_KNOWN: Range = (-3.0, 3.0)
+"""Range of inputs and outputs where a model has no record of its training."""
+TARGETS = {LINE: (50, 2, 400), PLANE: (16, 2, 40), GLOBE: (24, 1, 120)}
+"""Targets by default, fewest and most: along the line, per side of the plane, times of a track."""
+SAMPLES = {LINE: 64, PLANE: 4, GLOBE: 16}
+"""Samples by default."""
+
+
+class Scene(NamedTuple):
+    """What a picture of a model shows.
+
+    Attributes:
+        kind: "line" (one input), "plane" (two), or "globe" (tracks on the sphere over one input).
+        variables: Names and units of inputs and outputs.
+        vector: Whether the two outputs in the plane are one vector.
+        outputs_apart: Whether an observation may lack some of the outputs.
+        inputs: Range of every input that is shown first.
+        outputs: Range of every output, in the columns of a table.
+    """
+
+    kind: str
+    variables: Variables
+    vector: bool
+    outputs_apart: bool
+    inputs: tuple[Range, ...]
+    outputs: tuple[Range, ...]
+
+    def describe(self) -> dict[str, Any]:
+        """The scene, JSON-serialisable."""
+        variables = {"inputs": self.variables.inputs, "outputs": self.variables.outputs}
+        named: dict[str, list[dict[str, Any]]] = {
+            part: [{"name": each.name, "units": each.units} for each in listed]
+            for part, listed in variables.items()
+        }
+        for part, ranges in (("inputs", self.inputs), ("outputs", self.outputs)):
+            for variable, limits in zip(named[part], ranges, strict=True):
+                variable["range"] = list(limits)
+        apart = {"vector": self.vector, "outputs_apart": self.outputs_apart}
+        return {"kind": self.kind, **named, **apart, "targets": list(TARGETS[self.kind])}
+
+
+def scene_of(model: AbstractModel) -> Scene:
+    """Choose the picture of a model.
+
+    Args:
+        model: A model that names its inputs and outputs.
+
+    Returns:
+        The scene.
+
+    Raises:
+        ValueError: If the model has no names, or none of the pictures fits it.
+    """
+    variables = model.variables
+    if variables is None:
+        raise ValueError(
+            "expected a model that names its inputs and outputs, got one without names; "
+            "use model.with_variables(inputs=..., outputs=...)"
+        )
+    if variables.num_covariates:
+        raise ValueError("expected a model without covariates in the playground, got one with them")
+    sphere, dim, p = variables.codomain == "sphere", len(variables.inputs), len(variables.outputs)
+    kind = {(1, False): LINE, (2, False): PLANE, (1, True): GLOBE}.get((dim, sphere))
+    if kind is None:
+        where = "locations on the sphere" if sphere else "real values"
+        raise ValueError(
+            "expected functions of one or two inputs, or tracks on the sphere over one input, "
+            f"got {where} over {dim} inputs"
+        )
+    apart = p == 1 or model.num_groups == p
+    vector = kind == PLANE and p == 2 and model.num_groups == 1
+    if not (apart or vector or sphere):
+        raise ValueError(f"expected outputs that may be observed apart, got {p} that may not")
+    return Scene(kind, variables, vector, apart, *_ranges(model, dim, p, sphere))
+
+
+def _ranges(
+    model: AbstractModel, dim: int, p: int, sphere: bool
+) -> tuple[tuple[Range, ...], tuple[Range, ...]]:
+    """Ranges of inputs and outputs in training."""
+    support = model.support
+    globe = ((-90.0, 90.0), (-180.0, 180.0))
+    if support is None:
+        return (NOTHING_KNOWN,) * dim, globe if sphere else (NOTHING_KNOWN,) * p
+    inputs = tuple((float(low), float(high)) for low, high in support.inputs)
+    outputs = tuple((float(low), float(high)) for low, high in support.outputs)
+    widened = tuple((low, high) if low < high else (low - 1, high + 1) for low, high in inputs)
+    return widened, globe if sphere else outputs

@@ -1,0 +1,201 @@
+"""A playground without a page: the state of a page in, picture data out."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from geomndp._warnings import OutsideTrainingWarning
+from geomndp.model.base import AbstractModel
+from geomndp.model.learnt import learnt_posteriors
+from geomndp.play.conditioning import condition
+from geomndp.play.pictures import exact_picture, picture_of, target_inputs
+from geomndp.play.requests import AUTO, MAX_SAMPLES, Request, read_request
+from geomndp.play.scene import GLOBE, SAMPLES, scene_of
+from geomndp.samplers import AbstractSampler, by_name, sampler_names
+
+QUICK_STEPS = 5
+"""Steps of a first answer; a better one follows."""
+OFFERED = ("flow-map", "amortised", "flow")
+"""Samplers that a page offers, where the model takes them, the best for a quick answer first.
+
+Models that were never trained with contexts have moment matching instead.
+"""
+
+
+class Session:
+    """A model at hand: answers the states of pages.
+
+    Args:
+        model: A model that names its inputs and outputs.
+        name: What the page calls it.
+        truth: The exact process of the model's functions, as a model of the same inputs and
+            outputs, drawn beside the answers; None where it is unknown.
+        start: State that a page begins with: any of `observations`, `samples`, `seed`, ...
+
+    Raises:
+        ValueError: If the model cannot be drawn, or the state does not fit it.
+
+    Example:
+        `Session(gn.load("regression1d/se")).answer({"samples": 16})["mean"]`
+    """
+
+    def __init__(
+        self,
+        model: AbstractModel,
+        name: str = "model",
+        truth: AbstractModel | None = None,
+        start: dict[str, Any] | None = None,
+    ):
+        """See the class."""
+        self.model, self.name, self.truth = model, name, truth
+        self.scene = scene_of(model)
+        self.start = {"samples": SAMPLES[self.scene.kind], **(start or {})}
+        self.read(self.start)
+        self.samplers = self._offered()
+
+    def begin_with(self, observations: list[dict[str, Any]]) -> None:
+        """Let pages begin with these observations.
+
+        Args:
+            observations: Rows of x, y and std, as the state of a page has them.
+        """
+        self.read(start := {**self.start, "observations": observations})
+        self.start = start
+
+    def describe(self) -> dict[str, Any]:
+        """What a page has to know before it draws: scene, samplers, first state."""
+        about = {
+            "name": self.name,
+            "samplers": list(self.samplers),
+            "truth": self.truth is not None,
+        }
+        about |= {"max_samples": MAX_SAMPLES, "start": self.start}
+        if self.scene.kind == GLOBE:
+            from geomndp.plot.land import topology
+
+            about["land"] = topology()
+        return {**self.scene.describe(), **about}
+
+    def read(self, state: Any) -> Request:
+        """Check the state of a page; `ValueError` in one sentence where it is wrong.
+
+        Args:
+            state: Parsed JSON.
+
+        Returns:
+            The request.
+        """
+        return read_request(self.scene, state)
+
+    def stages(self, request: Request) -> list[AbstractSampler | None]:
+        """Samplers of the answers to a request, quick ones first; None where draws are exact.
+
+        Args:
+            request: What is asked for.
+
+        Returns:
+            One sampler per answer.
+
+        Raises:
+            ValueError: If the model does not take the sampler that is asked for.
+        """
+        if not self.samplers:
+            if request.sampler != AUTO or request.steps is not None:
+                raise ValueError("expected no sampler for a model that is drawn exactly, got one")
+            return [None]
+        if request.sampler not in (AUTO, *self.samplers):
+            known = ", ".join((AUTO, *self.samplers))
+            raise ValueError(f"expected a sampler of this model ({known}), got {request.sampler!r}")
+        if request.sampler != AUTO:
+            return [self._sampler(request.sampler, request.steps)]
+        best = self._sampler(self.samplers[0], request.steps)
+        if request.steps is not None or self.samplers[0] == "flow-map":
+            return [best]
+        return [dataclasses.replace(best, steps=QUICK_STEPS), best]
+
+    def answer(
+        self,
+        state: Any,
+        sampler: AbstractSampler | None = None,
+        progress: Callable[[float], None] | bool = False,
+    ) -> dict[str, Any]:
+        """Compute one picture.
+
+        Args:
+            state: State of a page, or a request that was read from one.
+            sampler: One of `stages`; the last of them by default.
+            progress: Called with the number of samples drawn; what it raises ends the computation.
+
+        Returns:
+            Picture data, JSON-serialisable.
+
+        Raises:
+            ValueError: If the state does not fit the model.
+            FloatingPointError: If values became NaN or infinite.
+        """
+        request = state if isinstance(state, Request) else self.read(state)
+        sampler = self.stages(request)[-1] if sampler is None else sampler
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("ignore")
+            warnings.simplefilter("always", OutsideTrainingWarning)
+            x, y = self.draw(request, sampler, progress)
+            picture = picture_of(self.scene, request, x, y)
+        picture["sampler"] = None if sampler is None else type(sampler).__name__
+        picture["steps"] = getattr(sampler, "steps", getattr(sampler, "calls", None))
+        picture["warnings"] = sorted({" ".join(str(each.message).split()) for each in caught})
+        picture["truth"] = self._exact(request, x) if request.truth else None
+        return picture
+
+    def draw(
+        self, request: Request, sampler: AbstractSampler | None, progress: Any = False
+    ) -> tuple[np.ndarray, Any]:
+        """Targets (n, d) and samples (s, n, p): those of the library's call with the same seed."""
+        x = target_inputs(self.scene, request)
+        posterior = condition(self.model, self.scene, request)
+        options: dict[str, Any] = {"key": request.seed, "num_samples": request.num_samples}
+        if learnt_posteriors(posterior) and sampler is not None:
+            options |= {"sampler": sampler, "progress": progress}
+        return x, posterior.sample(x, **options)
+
+    def warm_up(self) -> list[Request]:
+        """Requests whose programs most others share: nothing observed, something, with noise."""
+        middle = [sum(limits) / 2 for limits in self.scene.inputs]
+        value = [sum(limits) / 2 for limits in self.scene.outputs]
+        rows = [{"x": middle, "y": value, "std": std} for std in (0.0, 0.1)]
+        truth = {"truth": self.truth is not None}
+        base = {**self.start, **truth, "observations": []}
+        return [self.read({**base, "observations": each}) for each in ([], rows[:1], rows[1:])]
+
+    def _exact(self, request: Request, x: np.ndarray) -> dict[str, Any] | None:
+        if self.truth is None:
+            return None
+        return exact_picture(condition(self.truth, self.scene, request).marginals(x))
+
+    def _offered(self) -> tuple[str, ...]:
+        """Names of the samplers that the model takes, none where draws are exact."""
+        learnt = learnt_posteriors(condition(self.model, self.scene, self.warm_up()[1]))
+        names = [name for name in OFFERED if name in sampler_names()]
+        taken = [name for name in names if learnt and all(map(_taker(name), learnt))]
+        return tuple(taken or (["moment-matching"] if learnt else []))
+
+    def _sampler(self, name: str, steps: int | None) -> AbstractSampler:
+        option = "calls" if name == "flow-map" else "steps"
+        return by_name(name, **({} if steps is None else {option: steps}))
+
+
+def _taker(name: str) -> Callable[[Any], bool]:
+    """Whether a posterior can be drawn from by a sampler."""
+
+    def takes(posterior: Any) -> bool:
+        try:
+            by_name(name).check(posterior.problem(posterior.observations.x))
+        except ValueError:
+            return False
+        return True
+
+    return takes

@@ -1,0 +1,145 @@
+// Tracks on the globe: it turns, fixes are placed and dragged, tracks fan out.
+import { assign, fill, follow, pointerIn, s } from "./dom.js";
+import { handleKeys, handleWheel, sayObservation } from "./observations.js";
+import { withObservation } from "./state.js";
+import { d3 } from "./vendor/d3.js";
+
+export const STEP_DAYS = 0.25; // between fixes that are placed one after another
+const CLICK_PIXELS = 4;
+
+/** The picture of a globe; returns its `draw`. */
+export function globeScene(app, root) {
+  const projection = d3.geoOrthographic().clipAngle(90).precision(0.3);
+  const path = d3.geoPath(projection);
+  const land = d3.feature(app.hello.land, app.hello.land.objects.land);
+  const layers = {};
+  for (const name of ["globe", "tracks", "mean", "near", "handles"]) layers[name] = root.appendChild(s("g", { class: name }));
+  const [sea, lines, coast] = ["sea", "graticule", "land"].map((name) => layers.globe.appendChild(s("path", { class: name })));
+  const meanPath = layers.mean.appendChild(s("path", { class: "mean-line" }));
+  const nearPath = layers.near.appendChild(s("path", { class: "near-circle" }));
+  app.rotation ??= firstRotation(app);
+
+  const visible = ([lat, lon]) => d3.geoDistance([lon, lat], projection.invert([app.size[0] / 2, app.size[1] / 2])) < Math.PI / 2 - 1e-3;
+  const placeAt = (event) => {
+    const where = projection.invert(pointerIn(root, event));
+    return where && where.every(Number.isFinite) ? [where[1], where[0]] : null;
+  };
+  const add = (where) => {
+    const times = app.state.observations.map((row) => row.x[0]);
+    const time = times.length ? Math.max(...times) + STEP_DAYS : app.state.view[0][0];
+    const index = app.state.observations.length;
+    app.select(index);
+    app.change(withObservation(app.state, index, { x: [time], y: where, std: 0 }));
+  };
+  const drag = (event, index) => {
+    event.preventDefault();
+    app.select(index);
+    follow(
+      root, event,
+      (next) => {
+        const where = placeAt(next);
+        if (where) app.change(withObservation(app.state, index, { ...app.state.observations[index], y: where }), false);
+      },
+      () => app.change(app.state),
+    );
+  };
+  root.addEventListener("pointerdown", (event) => {
+    if (event.button) return;
+    const [x, y] = pointerIn(root, event);
+    const start = [...app.rotation];
+    const inSphere = Math.hypot(x - app.size[0] / 2, y - app.size[1] / 2) < projection.scale();
+    const where = inSphere ? placeAt(event) : null;
+    let farthest = 0;
+    follow(
+      root, event,
+      (next) => {
+        const [dx, dy] = [next.clientX - event.clientX, next.clientY - event.clientY];
+        farthest = Math.max(farthest, Math.hypot(dx, dy));
+        if (farthest < CLICK_PIXELS) return;
+        const turn = 60 / projection.scale();
+        app.rotation = [start[0] + turn * dx, Math.max(-90, Math.min(90, start[1] - turn * dy))];
+        app.redraw();
+      },
+      (next) => {
+        if (farthest >= CLICK_PIXELS || !where) return;
+        if (next.shiftKey || app.placing === "location") {
+          app.change({ ...app.state, near: { lat: where[0], lon: where[1], km: app.state.near?.km ?? 150 } });
+        } else add(where);
+      },
+    );
+  });
+  root.addEventListener("wheel", (event) => {
+    event.preventDefault();
+    app.zoom = Math.max(0.8, Math.min(12, (app.zoom ?? 1) * (event.deltaY < 0 ? 1.1 : 1 / 1.1)));
+    app.redraw();
+  }, { passive: false });
+  root.addEventListener("keydown", (event) => {
+    const turns = { ArrowLeft: [10, 0], ArrowRight: [-10, 0], ArrowUp: [0, -10], ArrowDown: [0, 10] };
+    if (event.target !== root || !turns[event.key]) return;
+    event.preventDefault();
+    const [dx, dy] = turns[event.key];
+    app.rotation = [app.rotation[0] + dx, Math.max(-90, Math.min(90, app.rotation[1] + dy))];
+    app.redraw();
+  });
+
+  const moved = (row, dx, dy) => {
+    const lon = row.y[1] + 0.5 * dx;
+    return { ...row, y: [Math.max(-90, Math.min(90, row.y[0] + 0.5 * dy)), ((lon + 540) % 360) - 180] };
+  };
+  const makeHandle = (i) => {
+    const circle = s("circle", {
+      class: "handle", r: 6, tabindex: 0, role: "button", onfocus: () => app.select(i),
+      onpointerdown: (event) => {
+        event.stopPropagation();
+        circle.focus({ preventScroll: true });
+        drag(event, i);
+      },
+      ondblclick: () => app.change(withObservation(app.state, i, null)),
+      onkeydown: (event) => handleKeys(app, () => i, moved, 10)(event),
+    });
+    const group = s("g", {}, s("path", { class: "error-disc" }), circle);
+    group.addEventListener("wheel", (event) => handleWheel(app, () => i, 10)(event), { passive: false });
+    return group;
+  };
+  const drawHandles = () => {
+    fill(layers.handles, app.state.observations, makeHandle, (group, row, i) => {
+      const [disc, circle] = group.children;
+      const at = projection([row.y[1], row.y[0]]) ?? [0, 0];
+      assign(group, { class: visible(row.y) ? "observed" : "behind" });
+      disc.setAttribute("d", row.std ? path(circleAround(row.y, 2 * row.std)) ?? "" : "");
+      assign(circle, { cx: at[0], cy: at[1], "aria-label": sayObservation(app.hello, row, i) });
+      circle.classList.toggle("selected", i === app.selected);
+    });
+  };
+  const lineOf = (track) => ({ type: "LineString", coordinates: track.map(([lat, lon]) => [lon, lat]) });
+  const withLast = (track) => {
+    const last = app.state.observations.reduce((best, row) => (!best || row.x[0] > best.x[0] ? row : best), null);
+    return last && app.picture.x[0][0] > last.x[0] ? [last.y, ...track] : track;
+  };
+
+  return () => {
+    const radius = 0.47 * Math.min(...app.size) * (app.zoom ?? 1);
+    projection.scale(radius).translate([app.size[0] / 2, app.size[1] / 2]).rotate(app.rotation);
+    sea.setAttribute("d", path({ type: "Sphere" }) ?? "");
+    lines.setAttribute("d", path(d3.geoGraticule10()) ?? "");
+    coast.setAttribute("d", path(land) ?? "");
+    root.dataset.rotation = app.rotation.map((value) => value.toFixed(2)).join(",");
+    if (app.picture) {
+      fill(layers.tracks, app.picture.samples, () => s("path", { class: "sample-line" }), (each, track) => each.setAttribute("d", path(lineOf(withLast(track))) ?? ""));
+      meanPath.setAttribute("d", path(lineOf(withLast(app.picture.mean))) ?? "");
+    }
+    const near = app.state.near;
+    nearPath.setAttribute("d", near ? path(circleAround([near.lat, near.lon], near.km)) ?? "" : "");
+    drawHandles();
+  };
+}
+
+/** Circle on the Earth around a latitude and longitude, radius in km. */
+export function circleAround([lat, lon], km) {
+  return d3.geoCircle().center([lon, lat]).radius((km / 6371) * (180 / Math.PI))();
+}
+
+function firstRotation(app) {
+  const last = app.state.observations[app.state.observations.length - 1];
+  return last ? [-last.y[1], -last.y[0]] : [55, -20];
+}
