@@ -37,6 +37,7 @@ LAYERS = (
     "plot",
     "predictive",
     "samplers",
+    "scale",
     "score",
     "solve",
     "summaries",

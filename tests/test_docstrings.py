@@ -29,6 +29,7 @@ PACKAGES = (
     "plot",
     "predictive",
     "samplers",
+    "scale",
     "score",
     "solve",
     "summaries",

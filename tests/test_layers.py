@@ -45,6 +45,7 @@ LAYERS = (
     ("score",),
     ("solve",),
     ("train", "samplers", "likelihood"),
+    ("scale",),
     ("patches",),
     ("model",),
     ("law", "baselines"),

@@ -95,7 +95,7 @@ _lock = threading.Lock()
 def program(fn: Callable, *args: Any) -> CompiledProgram:
     """The program of `fn` for arguments like these, compiled unless it is still there."""
     dynamic, static = eqx.partition(args, is_array)
-    key = (fn, *_structure(static), *_structure(dynamic, _kind), _surroundings())
+    key = (fn, signature(*args), _surroundings())
     with _lock:
         cached = _programs.get(key)
         if cached is not None:
@@ -118,6 +118,12 @@ def forget_programs() -> None:
     """Drop all programs, with the memory that they hold."""
     with _lock:
         _programs.clear()
+
+
+def signature(*args: Any) -> tuple:
+    """What a program of these arguments is compiled for: alike for those that can share one."""
+    dynamic, static = eqx.partition(args, is_array)
+    return (*_structure(static), *_structure(dynamic, _kind))
 
 
 def _structure(tree: Any, describe: Callable = lambda leaf: leaf) -> tuple:

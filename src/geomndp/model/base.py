@@ -18,6 +18,7 @@ from geomndp.model.inputs import (
     context_rows,
     names_of,
 )
+from geomndp.model.many import ConditionedMany
 from geomndp.model.named_predictive import AbstractNamedPredictive, Key
 from geomndp.model.support import TrainingSupport
 from geomndp.predictive import MOMENT_SAMPLES, AbstractProcess, LogProb
@@ -38,7 +39,7 @@ class CheckedContext(NamedTuple):
     observations: Observations
 
 
-class AbstractModel(AbstractProcess, AbstractNamedPredictive):
+class AbstractModel(AbstractProcess, AbstractNamedPredictive, ConditionedMany):
     """A law of functions that is conditioned, asked, named and saved in the data's units."""
 
     normaliser: AbstractVar[Normaliser | None]

@@ -14,18 +14,19 @@ from geomndp.marginals import AbstractMarginals, SampleMarginals
 from geomndp.model import likelihood_routes, patchwise, sampling
 from geomndp.model._jit import Settings
 from geomndp.model.evidence import log_evidence
-from geomndp.model.inputs import Seed, check_like, check_request, names_of, wanted_values
+from geomndp.model.inputs import Seed, check_like, names_of
 from geomndp.model.missing_outputs import join_observed_rows
 from geomndp.model.named_predictive import AbstractNamedPredictive, Key
 from geomndp.model.output_units import outputs_to_data_units
 from geomndp.model.outside_training import warn_about_targets
 from geomndp.model.sample_options import SampleOptions
+from geomndp.model.sampling_problem import sampling_problem
 from geomndp.model.summary import describe_posterior
-from geomndp.model.units import read_target_inputs, read_targets
+from geomndp.model.units import read_targets
 from geomndp.nets import with_capacity
 from geomndp.predictive import MOMENT_SAMPLES, LogProb
 from geomndp.samplers import AbstractSampler, Amortised, MomentMatching, Observations, Problem
-from geomndp.samplers.base import Samples, require_outputs_apart
+from geomndp.samplers.base import Samples
 from geomndp.samplers.problem import amortises, no_observations
 from geomndp.tables import Variables, is_table, write_samples
 
@@ -116,15 +117,8 @@ class Posterior(AbstractNamedPredictive):
         progress: Progress = True,
     ) -> Samples:
         """Draws with diagnostics, not checked to be finite; arguments as those of `sample`."""
-        sampler, key = self.default_sampler() if sampler is None else sampler, as_key(key)
-        check_request(num_samples, sampler, key)
-        x = read_target_inputs(self, x)
-        mask = wanted_values(mask, (len(x), self.model.noising.dim), self.model.score.num_groups)
-        problem = self.problem(x, mask)
-        if problem.observed_apart:
-            require_outputs_apart(sampler)
-        sampler.check(problem)
-        warn_about_targets(self, problem.x)
+        key = as_key(key)
+        sampler, problem = sampling_problem(self, x, key, num_samples, sampler, mask)
         settings = Settings(max_memory, progress)
         samples = sampling.sample(sampler, problem, key, int(num_samples), settings)
         normaliser = self.model.normaliser

@@ -98,9 +98,9 @@ class ProcessPosterior(AbstractNamedPosterior):
         # JAX cannot draw float64 inside a program that it traces in its 32-bit mode.
         single = dtype == jnp.float32 and traced((self, x, key))
         with jax.enable_x64(True):
-            args = self._given(targets := self._targets(x)), targets
+            args = self.request(x)
         if single and isinstance(self.model.process, AbstractGP):
-            shape = (int(num_samples), len(targets), self.model.process.dim)
+            shape = (int(num_samples), len(args[1]), self.model.process.dim)
             z = jr.normal(key, shape, jnp.float32)
             with jax.enable_x64(True):
                 y = call(colour, self.model.process, *args, z)
@@ -203,6 +203,11 @@ class ProcessPosterior(AbstractNamedPosterior):
         x = read_target_inputs(self, x)
         self._check(x)
         return x
+
+    def request(self, x: Any) -> tuple[Observations, Inputs]:
+        """Observations and checked targets in the model's units, as what a process is asked."""
+        targets = self._targets(x)
+        return self._given(targets), targets
 
     def _check(self, x: Inputs, y: Outputs | None = None, mask: Mask | None = None) -> None:
         if len(self.observations.x):
