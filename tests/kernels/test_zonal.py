@@ -15,7 +15,7 @@ from ..globes import ZONAL, awkward_points, unit_vectors
 ANGLES = np.array([0.0, 1e-8, 1e-4, 0.03, 0.4, 1.3, np.pi / 2, 2.0, 3.1, np.pi - 1e-6, np.pi])
 
 
-@pytest.fixture(params=slow_but(("exponential", "matern"), ZONAL))
+@pytest.fixture(params=slow_but(("matern",), ZONAL))
 def kernel(request):
     return ZONAL[request.param]
 

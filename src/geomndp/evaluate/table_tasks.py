@@ -16,9 +16,10 @@ import numpy as np
 
 from geomndp import _validation
 from geomndp.tables import Variables, read_inputs
+from geomndp.tables.latlon import check_degrees
 from geomndp.tables.pandas_adapter import is_frame, series
 from geomndp.tables.to_arrays import numeric, read_columns
-from geomndp.tables.variables import check_degrees, check_same
+from geomndp.tables.variables import check_same
 from geomndp.tables.xarray_adapter import as_dataset
 
 FORECAST_SHARE = 0.4  # of the points of a function, first by the first input
@@ -84,7 +85,7 @@ def _rows(frame: Any, variables: Variables) -> FunctionRows:
     if variables.codomain == "sphere":
         complete = np.all(np.isfinite(y), axis=1, keepdims=True)
         units = [variable.units for variable in variables.outputs]
-        check_degrees(variables, y[complete[:, 0]], units)
+        check_degrees(variables.output_names, y[complete[:, 0]], units)
         y = np.where(complete, variables.to_values(np.where(complete, y, 0.0)), np.nan)
     return FunctionRows(x, y)
 

@@ -15,6 +15,9 @@ from geomndp import _validation
 EARTH_RADIUS_KM = 6371.0088
 """Mean radius of the Earth (IUGG): one radian of a great circle."""
 
+NEAR_POLE = 1e-17
+"""Smallest distance from the axis, below what float64 gives, of a point with a longitude."""
+
 
 def _namespace(*values):
     return jnp if any(isinstance(value, jax.Array) for value in values) else np
@@ -37,7 +40,8 @@ def to_unit(lat, lon):
     if _validation.concrete(lat) and np.any(np.abs(lat) > 90 + 1e-6):
         raise ValueError(f"expected latitudes from -90 to 90, got {np.max(np.abs(lat))}")
     lat, lon = xp.radians(xp.asarray(lat)), xp.radians(xp.asarray(lon))
-    level = xp.cos(lat)
+    # A pole keeps the direction of its longitude, which float32 would reverse.
+    level = xp.maximum(xp.cos(lat), NEAR_POLE)
     return xp.stack([level * xp.cos(lon), level * xp.sin(lon), xp.sin(lat)], axis=-1)
 
 

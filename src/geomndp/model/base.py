@@ -211,24 +211,23 @@ class AbstractModel(AbstractProcess, AbstractNamedPredictive, ConditionedMany):
         """Law of every value of the prior by itself, as that of its posterior."""
         return self.condition().marginals(x, key=key, num_samples=num_samples)
 
-    def with_variables(self, inputs: Any, outputs: Any, units: dict[str, str] | None = None) -> Any:
+    def with_variables(
+        self, inputs: Any, outputs: Any, units: dict[str, str] | None = None, domain: str = "real"
+    ) -> Any:
         """Give inputs and outputs the names (and units) under which tables have them.
 
         Args:
             inputs: Name or names of the inputs.
-            outputs: Name or names of the outputs; on the sphere latitude and longitude in
-                degrees.
+            outputs: Name or names of the outputs; on the sphere latitude and longitude.
             units: Units (CF) by name. Those of time make a model read datetimes: "days" counts
                 from the first observation, "days since 2000-01-01" does not.
-
-        Returns:
-            The same model, which takes tables too.
+            domain: "sphere": the first inputs are latitude and longitude, x has unit vectors.
 
         Example:
             `model.with_variables("time", "level", units={"time": "days", "level": "m"})`
         """
         codomain = "real" if self.manifold.flat else "sphere"
-        names = name_variables(inputs, outputs, codomain, units)
+        names = name_variables(inputs, outputs, codomain, units, domain)
         return dataclasses.replace(self, variables=names)
 
     def save(

@@ -62,8 +62,8 @@ class ChartModel(AbstractModel):
         if not self.flat.manifold.flat:
             raise ValueError("expected a flat model of two outputs, got one on a manifold")
         check_names(self.variables, self.manifold)
-        if self.variables is not None and self.input_dim not in (None, len(self.variables.inputs)):
-            got = len(self.variables.inputs)
+        if self.variables is not None and self.input_dim not in (None, self.variables.input_dim):
+            got = self.variables.input_dim
             raise ValueError(f"expected names of {self.input_dim} inputs, got {got}")
 
     def __repr__(self) -> str:

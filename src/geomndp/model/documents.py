@@ -154,8 +154,8 @@ def _check_fit(model: Model, net: nets.AbstractNet) -> None:
         raise ValueError(f"expected a noising of {net.output_dim} outputs, got {model.noising.dim}")
     _check_calls(model, net.input_dim)
     counts = {"x": net.input_dim, "y": net.output_dim}
-    if model.variables is not None and len(model.variables.inputs) != net.input_dim:
-        got = len(model.variables.inputs)
+    if model.variables is not None and model.variables.input_dim != net.input_dim:
+        got = model.variables.input_dim
         raise ValueError(f"expected names of {net.input_dim} inputs, got {got}")
     support = model.support
     if support and (len(support.inputs), len(support.outputs)) != tuple(counts.values()):

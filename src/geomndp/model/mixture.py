@@ -124,8 +124,9 @@ class MixtureProcess(AbstractModel):
         return MixturePosterior(tuple(posteriors), updated, evidence)
 
     def with_variables(
-        self, inputs: Any, outputs: Any, units: dict[str, str] | None = None
+        self, inputs: Any, outputs: Any, units: dict[str, str] | None = None, domain: str = "real"
     ) -> MixtureProcess:
         """Give inputs and outputs of all members names; arguments as those of `Model`'s."""
-        members = tuple(member.with_variables(inputs, outputs, units) for member in self.members)
+        named = (member.with_variables(inputs, outputs, units, domain) for member in self.members)
+        members = tuple(named)
         return MixtureProcess(members, self.log_weights, self.report)

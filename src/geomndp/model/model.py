@@ -65,6 +65,7 @@ class Model(AbstractModel):
         if not _validation.is_number(self.t_min) or not 0 < self.t_min < 1:
             raise ValueError(f"expected 0 < t_min < 1, got {_validation.brief(self.t_min)}")
         check_scales(self.normaliser, self.noising.manifold)
+        check_domain(self.variables, self.normaliser)
 
     @property
     def manifold(self) -> AbstractManifold:
@@ -140,3 +141,13 @@ def check_scales(normaliser: Normaliser | None, manifold: AbstractManifold) -> N
         stretched = any(normaliser.y_shift) or any(scale != 1 for scale in normaliser.y_scale)
         if stretched or normaliser.transform:
             raise ValueError("expected a normaliser that leaves y on its manifold")
+
+
+def check_domain(variables: Variables | None, normaliser: Normaliser | None) -> None:
+    """Refuse a change of units that moves unit vectors of inputs off the sphere."""
+    if variables is None or variables.domain != "sphere" or normaliser is None:
+        return
+    units = (normaliser.x_shift, normaliser.x_scale)
+    shift, scale = (3 * part if len(part) == 1 else part for part in units)
+    if any(shift[:3]) or any(part != 1 for part in scale[:3]) or any(normaliser.x_period[:3]):
+        raise ValueError("expected a normaliser that leaves x on the sphere")

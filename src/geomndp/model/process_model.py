@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from geomndp.data import Normaliser
 from geomndp.geometry import AbstractManifold, Euclidean
 from geomndp.model.base import AbstractModel, CheckedContext
-from geomndp.model.model import check_names, check_scales
+from geomndp.model.model import check_domain, check_names, check_scales
 from geomndp.model.outside_training import warn_about_context
 from geomndp.model.process_posterior import ProcessPosterior
 from geomndp.model.summary import describe_process_model
@@ -55,6 +55,7 @@ class ProcessModel(AbstractModel):
             raise ValueError(f"expected a process in the model's units such as a GP, got {got}")
         check_names(self.variables, self.manifold)
         check_scales(self.normaliser, self.manifold)
+        check_domain(self.variables, self.normaliser)
 
     def __repr__(self) -> str:
         return describe_process_model(self)
@@ -67,7 +68,7 @@ class ProcessModel(AbstractModel):
     @property
     def input_dim(self) -> int | None:
         if self.variables is not None:
-            return len(self.variables.inputs)
+            return self.variables.input_dim
         known = getattr(self.process, "input_dim", None)
         return known if self.support is None else len(self.support.inputs)
 

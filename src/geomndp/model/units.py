@@ -21,6 +21,7 @@ from geomndp._arrays import put
 from geomndp._types import Array, Inputs, Mask, Outputs, Scalar
 from geomndp.data import Normaliser
 from geomndp.data.transformed_outputs import check_outputs, inside
+from geomndp.kernels.sphere.zonal import check_unit_vectors
 from geomndp.model.inputs import (
     as_float,
     as_rows,
@@ -67,6 +68,8 @@ def to_model_units(
     minutes.
     """
     _check_resolution(raw, mask)
+    if model.variables is not None and model.variables.domain == "sphere":
+        check_unit_vectors(raw[:, :3])
     if not _validation.concrete(raw):
         x = _in_units(model.normaliser, raw.astype(dtype))
         return x - np.asarray(centre, dtype)[None] if centre else x

@@ -14,10 +14,11 @@ from geomndp.tables import infer_columns
 from geomndp.tables.covariates import check_dimensions, check_known, check_numbers
 from geomndp.tables.groups import function_labels
 from geomndp.tables.known_noise import NoiseSpec, noise_columns, read_noise
+from geomndp.tables.latlon import FEW_LOCATIONS, check_degrees, globe_inputs
 from geomndp.tables.pandas_adapter import columns as frame_columns, is_frame, series
 from geomndp.tables.to_arrays import numeric
 from geomndp.tables.units import per_function
-from geomndp.tables.variables import Variable, Variables, as_latlon, as_names, check_degrees
+from geomndp.tables.variables import Variable, Variables, as_latlon, as_names
 from geomndp.tables.xarray_adapter import as_dataset, stated_units, variable
 
 
@@ -66,6 +67,7 @@ def read_functions(
     covariates: Any = (),
     noise: NoiseSpec = None,
     numbers: tuple[str, ...] = (),
+    domain: str = "real",
 ) -> Functions:
     """Read many functions from one table, to learn from.
 
@@ -81,6 +83,8 @@ def read_functions(
         covariates: Names of columns that are known at every point, to stand after the inputs.
         noise: Variance of the values: a number, the name of a column, or either by output.
         numbers: Inputs that must be numbers, as periodic ones must.
+        domain: "real", or "sphere" for locations by latitude and longitude in degrees, which
+            become the first inputs.
 
     Returns:
         Inputs (b, n, d), values (b, n, p), mask (b, n) or (b, n, p), names and units, and noise.
@@ -92,20 +96,26 @@ def read_functions(
     covariates = as_names("covariates", covariates) if len(covariates) else ()
     taken = (*covariates, *noise_columns(noise))
     padded, inputs, outputs = read(table, function, inputs, outputs, codomain, taken)
+    inputs = globe_inputs(inputs, padded.attributes) if domain == "sphere" else inputs
     check_numbers(padded.values, (*covariates, *numbers))
     x, about_x, known = _inputs(padded, (*inputs, *covariates), elapsed)
+    stated_x = [about.units for about in about_x[:2]]
+    about_x = tuple(as_latlon(about_x)) if domain == "sphere" else about_x
     about_y = tuple(_described(padded, name) for name in outputs)
     stated = [about.units for about in about_y]
     if codomain == "sphere":
-        about_y = tuple(as_latlon(about, i) for i, about in enumerate(about_y))
-    variables = Variables(about_x, about_y, codomain, len(covariates))
+        about_y = tuple(as_latlon(about_y))
+    variables = Variables(about_x, about_y, codomain, len(covariates), domain)
     y = np.stack([_numbers(name, padded.values[name]) for name in outputs], axis=-1)
     there = _inputs(padded, inputs, False)[2] & ~np.isnan(y).all(axis=2)
     check_known({name: _numbers(name, padded.values[name]) for name in covariates}, there)
     mask = _real(known, ~np.isnan(y), outputs, codomain, drop_missing)
     rows = mask if mask.ndim == 2 else np.asarray(mask.any(axis=2))
     if codomain == "sphere":
-        check_degrees(variables, y[mask], stated)
+        check_degrees(outputs, y[mask], stated)
+    if domain == "sphere":
+        check_degrees(inputs, x[rows][:, :2], stated_x, few=FEW_LOCATIONS)
+        x = variables.to_inputs(np.where(rows[:, :, None], x, 0.0))
     units = {name: about["units"] for name, about in padded.attributes.items()}
     variances = read_noise(noise, about_y, padded.values, units, mask)
     y = variables.to_values(np.where(rows[:, :, None], _filled(y), 0.0))

@@ -13,6 +13,7 @@ import numpy as np
 from geomndp import _validation
 from geomndp._deprecated import renamed_arguments
 from geomndp.tables import pandas_adapter, xarray_adapter
+from geomndp.tables.latlon import FEW_LOCATIONS, check_degrees, find_latlon
 from geomndp.tables.units import (
     SECONDS,
     check_variance,
@@ -21,7 +22,7 @@ from geomndp.tables.units import (
     seconds_since,
     split_time,
 )
-from geomndp.tables.variables import Variable, Variables, check_degrees, check_same, find_latlon
+from geomndp.tables.variables import Variable, Variables, check_same
 
 
 class Columns(NamedTuple):
@@ -178,7 +179,12 @@ def _inputs(variables: Variables, columns: Columns, time_origin, own_origin: boo
         else:
             factor = duration(variable.name, units, variable.units)
             arrays.append(_numbers(variable.name, values) * factor)
-    return np.stack(arrays, axis=1), time_origin
+    x = np.stack(arrays, axis=1)
+    if variables.domain == "sphere":
+        names = variables.input_names[:2]
+        stated = [columns.units[name] for name in names]
+        check_degrees(names, x[:, :2], stated, few=FEW_LOCATIONS)
+    return variables.to_inputs(x), time_origin
 
 
 def _since(variable: Variable, values: np.ndarray, time_origin) -> np.ndarray:
@@ -214,7 +220,7 @@ def read_values(variables: Variables, columns: Columns) -> np.ndarray:
         for variable, absent in zip(variables.outputs, missing.T, strict=True):
             _refuse_missing(variable.name, absent & whole)
         units = [columns.units[name] for name in variables.output_names]
-        check_degrees(variables, stacked[whole], units)
+        check_degrees(variables.output_names, stacked[whole], units)
         missing = np.broadcast_to(~whole[:, None], (len(stacked), variables.dim))
     values = variables.to_values(np.where(np.isnan(stacked), 0.0, stacked))
     return np.ma.masked_where(missing, values) if missing.any() else values

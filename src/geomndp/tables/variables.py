@@ -7,6 +7,8 @@ ways. An empty string says nothing, and nothing is then checked.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import equinox as eqx
 import numpy as np
 
@@ -16,7 +18,8 @@ from geomndp.geometry.geodesy import to_latlon, to_unit
 CODOMAINS = ("real", "sphere")
 LATITUDE, LONGITUDE = "degrees_north", "degrees_east"
 LATLON = (("latitude", LATITUDE), ("longitude", LONGITUDE))
-"""Standard names and units of the outputs on the sphere."""
+"""Standard names and units of outputs, or inputs, on the sphere."""
+DOMAINS = ("real", "sphere")
 
 
 _SPELLINGS = {
@@ -97,15 +100,19 @@ class Variables(eqx.Module):
             this order, and the model's values the unit vectors of R^3 there.
         num_covariates: How many of the inputs, the last ones, are covariates: known at every point,
             and not moved by the symmetries of the others.
+        domain: "real", or "sphere": the first two inputs are then latitude and longitude in
+            degrees, and the first three columns of x the unit vectors of R^3 there.
     """
 
     inputs: tuple[Variable, ...]
     outputs: tuple[Variable, ...]
     codomain: str = eqx.field(default="real", static=True)
     num_covariates: int = eqx.field(default=0, static=True)
+    domain: str = eqx.field(default="real", static=True)
 
     def __check_init__(self):
         _validation.one_of("codomain", self.codomain, CODOMAINS)
+        _validation.one_of("domain", self.domain, DOMAINS)
         if not 0 <= self.num_covariates < max(len(self.inputs), 1):
             got = f"{self.num_covariates} of {len(self.inputs)}"
             raise ValueError(f"expected fewer covariates than columns of x, got {got}")
@@ -113,11 +120,9 @@ class Variables(eqx.Module):
         if not self.inputs or not self.outputs or len(set(names)) < len(names):
             raise ValueError(f"expected inputs and outputs of different names, got {names}")
         if self.codomain == "sphere":
-            units = [canonical(variable.units) for variable in self.outputs]
-            if units != [part for _, part in LATLON]:
-                raise ValueError(
-                    f"expected outputs in {LATITUDE} and {LONGITUDE} on the sphere, got {units}"
-                )
+            _check_latlon("outputs", self.outputs)
+        if self.domain == "sphere":
+            _check_latlon("first inputs", self.inputs[: self.num_inputs][:2])
 
     @property
     def dim(self) -> int:
@@ -126,8 +131,13 @@ class Variables(eqx.Module):
 
     @property
     def num_inputs(self) -> int:
-        """Columns of x before the covariates."""
+        """Inputs before the covariates."""
         return len(self.inputs) - self.num_covariates
+
+    @property
+    def input_dim(self) -> int:
+        """Columns of the model's x: one more than inputs on the sphere."""
+        return len(self.inputs) + (self.domain == "sphere")
 
     @property
     def input_names(self) -> tuple[str, ...]:
@@ -136,6 +146,16 @@ class Variables(eqx.Module):
     @property
     def output_names(self) -> tuple[str, ...]:
         return tuple(variable.name for variable in self.outputs)
+
+    def to_inputs(self, columns: np.ndarray) -> np.ndarray:
+        """Inputs (..., d) of a model from the columns of a table.
+
+        A point at a pole keeps the direction of its longitude, in which its components are.
+        """
+        if self.domain == "real":
+            return columns
+        vectors = np.asarray(to_unit(columns[..., 0], columns[..., 1]))
+        return np.concatenate([vectors, columns[..., 2:]], axis=-1)
 
     def to_values(self, columns: np.ndarray) -> np.ndarray:
         """Values (..., p) of a model from the columns of a table."""
@@ -150,7 +170,16 @@ class Variables(eqx.Module):
         return np.stack(to_latlon(values), axis=-1)
 
 
-def name_variables(inputs, outputs, codomain: str, units=None) -> Variables:
+def _check_latlon(what: str, part: tuple[Variable, ...]) -> None:
+    """Refuse variables that are not a latitude and a longitude in degrees."""
+    units = [canonical(variable.units) for variable in part]
+    if units != [stated for _, stated in LATLON]:
+        raise ValueError(
+            f"expected {what} in {LATITUDE} and {LONGITUDE} on the sphere, got {units}"
+        )
+
+
+def name_variables(inputs, outputs, codomain: str, units=None, domain: str = "real") -> Variables:
     """Describe inputs and outputs by their names and, where known, units.
 
     Args:
@@ -158,6 +187,7 @@ def name_variables(inputs, outputs, codomain: str, units=None) -> Variables:
         outputs: Name or names of the outputs; on the sphere latitude and longitude.
         codomain: "real" or "sphere".
         units: Units (CF) by name.
+        domain: "real", or "sphere", where the first inputs are latitude and longitude.
 
     Returns:
         The description that a model keeps.
@@ -173,31 +203,19 @@ def name_variables(inputs, outputs, codomain: str, units=None) -> Variables:
         names[1] = as_names("outputs (latitude, longitude)", names[1], 2)
     variables = [[Variable(name, known.get(name, "")) for name in part] for part in names]
     if codomain == "sphere":
-        variables[1] = [as_latlon(variable, i) for i, variable in enumerate(variables[1])]
-    return Variables(tuple(variables[0]), tuple(variables[1]), codomain)
+        variables[1] = as_latlon(variables[1])
+    if domain == "sphere":
+        variables[0] = as_latlon(variables[0])
+    return Variables(tuple(variables[0]), tuple(variables[1]), codomain, domain=domain)
 
 
-def as_latlon(output: Variable, index: int) -> Variable:
-    """Say that an output is a latitude (0) or a longitude (1) in degrees."""
-    name, units = LATLON[index]
-    check_same(output.name, output.units, units)
-    return Variable(output.name, units, output.long_name, name)
-
-
-def find_latlon(about: dict[str, dict], index: int) -> str:
-    """Name of the latitude (0) or longitude (1) among variables with these attributes."""
-    standard, units = LATLON[index]
-    for name, attributes in about.items():
-        stated = canonical(str(attributes.get("units", "")))
-        if attributes.get("standard_name") == standard or stated == units:
-            return name
-    for name in about:
-        if name.lower() in (standard, standard[:3]):
-            return name
-    raise ValueError(
-        f"expected a variable that is the {standard}, got {', '.join(map(repr, about)) or 'none'}"
-        "; name outputs=(latitude, longitude)"
-    )
+def as_latlon(variables: Sequence[Variable]) -> list[Variable]:
+    """Say that the first two variables are a latitude and a longitude in degrees."""
+    described = []
+    for variable, (name, units) in zip(variables, LATLON, strict=False):
+        check_same(variable.name, variable.units, units)
+        described.append(Variable(variable.name, units, variable.long_name, name))
+    return [*described, *variables[2:]]
 
 
 def as_names(what: str, names, count: int | None = None) -> tuple[str, ...]:
@@ -211,24 +229,3 @@ def as_names(what: str, names, count: int | None = None) -> tuple[str, ...]:
     if count is not None and len(as_tuple) != count:
         raise ValueError(f"expected {count} names of {what}, got {as_tuple}")
     return as_tuple
-
-
-def check_degrees(variables: Variables, degrees: np.ndarray, stated: list[str]) -> None:
-    """Refuse latitudes beyond the poles, wild longitudes, and what looks like radians."""
-    lat, lon = (name for name in variables.output_names)
-    if np.any(np.abs(degrees[:, 0]) > 90):
-        row = int(np.argmax(np.abs(degrees[:, 0])))
-        raise ValueError(
-            f"expected {lat!r} between -90 and 90 degrees, got {degrees[row, 0]:g} in row {row}"
-        )
-    if np.any(np.abs(degrees[:, 1]) > 360):
-        row = int(np.argmax(np.abs(degrees[:, 1])))
-        raise ValueError(
-            f"expected {lon!r} between -360 and 360 degrees, got {degrees[row, 1]:g} in row {row}"
-        )
-    small = np.all(np.abs(degrees) <= np.array([np.pi / 2, 2 * np.pi]))
-    if len(degrees) and small and not all(stated):
-        raise ValueError(
-            f"expected {lat!r} and {lon!r} in degrees, got numbers no larger than 2 pi, which look "
-            "like radians; state their units if they are degrees"
-        )
