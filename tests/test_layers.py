@@ -51,6 +51,7 @@ LAYERS = (
     ("law", "baselines"),
     ("evaluate",),
     ("auto",),
+    ("distillation",),
     ("summaries",),
     ("plot",),
     ("experiments",),

@@ -36,6 +36,7 @@ _SUBMODULES = (
     "law",
     "baselines",
     "evaluate",
+    "distillation",
     "summaries",
     "plot",
     "experiments",
@@ -46,6 +47,7 @@ _SUBMODULES = (
 # Name -> the submodule that defines it. No name may equal that of a submodule, which would hide it.
 _NAMES = {
     "build": "auto",
+    "distil": "distillation",
     "ChartModel": "model",
     "MixtureProcess": "model",
     "Model": "model",
@@ -63,6 +65,7 @@ if TYPE_CHECKING:
     from . import (
         baselines as baselines,
         data as data,
+        distillation as distillation,
         equivariance as equivariance,
         evaluate as evaluate,
         experiments as experiments,
@@ -90,6 +93,7 @@ if TYPE_CHECKING:
     )
     from ._warnings import OutsideTrainingWarning as OutsideTrainingWarning
     from .auto import build as build, fit as fit, simple_models as simple_models
+    from .distillation import distil as distil
     from .model import (
         ChartModel as ChartModel,
         MixtureProcess as MixtureProcess,

@@ -7,8 +7,8 @@ from typing import Any
 
 from geomndp import _atomic_io, _model_files, _validation
 from geomndp._table_files import is_file, read_table
-from geomndp.cli.commands import Demo, Evaluate, Play, Reproduce, Train
-from geomndp.cli.function_tables import read_test_table, read_training_table
+from geomndp.cli.commands import Demo, Distil, Evaluate, Play, Reproduce, Train
+from geomndp.cli.function_tables import read_student_table, read_test_table, read_training_table
 from geomndp.cli.input_tables import model_names
 from geomndp.experiments.registry import experiment, find
 
@@ -38,6 +38,26 @@ def check_train(command: Train) -> Any:
     _refuse(command, ON_TABLES[Train], "an experiment")
     experiment = find(command.name)
     experiment.options(data=command.data, functions=command.functions, split=command.split)
+    _check_there("data", command.data)
+    return None
+
+
+def check_distil(command: Distil) -> Any:
+    """Check the model, numbers, and the archive of an experiment or the table, returned if any."""
+    counts = {"steps": command.steps, "checkpoint_every": command.checkpoint_every}
+    counts |= {} if command.batch_size is None else {"batch_size": command.batch_size}
+    _validation.at_least(1, **counts)
+    _validation.at_least(0, num_tasks=command.num_tasks)
+    _validation.positive(peak_rate=command.peak_rate)
+    _validation.not_negative(energy_weight=command.energy_weight)
+    document = _model_files.document(_model_files.find(command.name))
+    if command.start is not None:
+        _model_files.find(command.start)
+    if command.training_table:
+        return read_student_table(command, document)
+    _refuse(command, ("function",), "training functions of an experiment")
+    name = command.experiment or document["metadata"].get("experiment", command.name)
+    find(name).options(data=command.data)
     _check_there("data", command.data)
     return None
 
@@ -92,6 +112,7 @@ CHECKS = {
     Demo: check_demo,
     Play: check_play,
     Train: check_train,
+    Distil: check_distil,
     Evaluate: check_evaluate,
     Reproduce: check_reproduce,
 }

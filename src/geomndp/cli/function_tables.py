@@ -6,7 +6,7 @@ from typing import Any
 
 from geomndp import _atomic_io, _validation
 from geomndp._table_files import is_file, is_frame, read_table
-from geomndp.cli.commands import Evaluate, Train
+from geomndp.cli.commands import Distil, Evaluate, Train
 from geomndp.cli.input_tables import check_columns, model_names
 
 FUNCTION = "function"
@@ -85,7 +85,22 @@ def read_test_table(command: Evaluate, document: dict[str, Any]) -> Any:
     return table
 
 
-def function_column(command: Evaluate, notes: dict[str, Any]) -> str:
+def read_student_table(command: Distil, document: dict[str, Any]) -> Any:
+    """Check the options of a distillation on a table, and read it."""
+    if not is_file(command.training_table):
+        raise ValueError(f"expected a table (.csv, .parquet, .nc), got {command.training_table!r}")
+    for option in ("experiment", "data", "batch_size"):
+        if getattr(command, option) is not None:
+            said = f"--{option.replace('_', '-')}"
+            raise ValueError(f"expected {said} with an experiment only, got it with a table")
+    table, names = read_table(command.training_table), model_names(command.name)
+    check_columns(table, (*names.inputs, *names.outputs))
+    if is_frame(table):
+        check_columns(table, (function_column(command, document["metadata"]),))
+    return table
+
+
+def function_column(command: Evaluate | Distil, notes: dict[str, Any]) -> str:
     """Column of functions: as the command says, or as the training noted it."""
     return command.function or str(notes.get(NOTED_FUNCTION, FUNCTION))
 

@@ -20,7 +20,7 @@ import tyro
 
 from geomndp._warnings import OutsideTrainingWarning
 from geomndp.cli import early_checks, input_tables
-from geomndp.cli.commands import Demo, Evaluate, List, Play, Reproduce, Train
+from geomndp.cli.commands import Demo, Distil, Evaluate, List, Play, Reproduce, Train
 from geomndp.cli.predict_args import Condition, Predict, Sample
 from geomndp.cli.usage_errors import UsageError, usage_mistake
 
@@ -31,6 +31,7 @@ _RUN = {
     Sample: ("predict", "predict"),
     Condition: ("predict", "predict"),
     Train: ("train_evaluate", "train"),
+    Distil: ("distil", "distil"),
     Evaluate: ("train_evaluate", "evaluate"),
     Reproduce: ("reproduce", "reproduce"),
 }

@@ -2,7 +2,17 @@
 
 from geomndp.geometry import AbstractDivergence, Exact, Hutchinson
 from geomndp.likelihood.flow import Flow
+from geomndp.likelihood.flow_map import AnyFlow, FlowMapDensity
 from geomndp.likelihood.stepwise import Solution
 from geomndp.predictive import LogProb
 
-__all__ = ["AbstractDivergence", "Exact", "Flow", "Hutchinson", "LogProb", "Solution"]
+__all__ = [
+    "AbstractDivergence",
+    "AnyFlow",
+    "Exact",
+    "Flow",
+    "FlowMapDensity",
+    "Hutchinson",
+    "LogProb",
+    "Solution",
+]

@@ -177,7 +177,7 @@ class Flow(eqx.Module):
         return self.time_grid(dynamics.noising.schedule, steps, t_min, dynamics.x.dtype)
 
     def _equation(self, dynamics, y, t_min, directions) -> FlowEquation:
-        dynamics, y = _zero_padding(dynamics, y)
+        dynamics, y = zero_padding(dynamics, y)
         law = TERMINALS[self.terminal](dynamics)
         manifold = dynamics.noising.manifold
 
@@ -226,7 +226,7 @@ class Flow(eqx.Module):
         return self.solver, steps, (self.steps / steps) ** ORDERS.get(type(self.solver), 1) - 1
 
 
-def _zero_padding(dynamics: AnyDynamics, y: Outputs) -> tuple[AnyDynamics, Outputs]:
+def zero_padding(dynamics: AnyDynamics, y: Outputs) -> tuple[AnyDynamics, Outputs]:
     """Zeros in masked rows: whatever stands there reaches neither values nor gradients.
 
     A row whose free outputs are all masked keeps its location where another output is observed.

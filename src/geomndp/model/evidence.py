@@ -20,7 +20,7 @@ from geomndp import _validation
 from geomndp._types import Outputs
 from geomndp._warnings import ApproximationWarning
 from geomndp.data import Normaliser
-from geomndp.likelihood import Flow
+from geomndp.likelihood import AnyFlow
 from geomndp.linalg import of_one_rank
 from geomndp.model._jit import Settings
 from geomndp.model.likelihood_routes import chosen_flow, chosen_route, solve_log_prob
@@ -37,7 +37,7 @@ SPREAD = 1.01
 """Ratio of the largest to the smallest variance up to which all are taken as one."""
 
 
-def log_evidence(posterior: Posterior, key: Any, flow: Flow | None = None) -> LogProb:
+def log_evidence(posterior: Posterior, key: Any, flow: AnyFlow | None = None) -> LogProb:
     """Log-density of the observations of a posterior under its prior, in the data's units.
 
     Args:

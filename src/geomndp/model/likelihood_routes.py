@@ -19,7 +19,7 @@ from geomndp import _validation
 from geomndp._arrays import bucket, pad_rows
 from geomndp._progress import Clock, reporting
 from geomndp._types import Array, Mask, Outputs
-from geomndp.likelihood import Exact, Flow, Hutchinson, LogProb, Solution
+from geomndp.likelihood import AnyFlow, Exact, Flow, Hutchinson, LogProb, Solution
 from geomndp.linalg import columns, of_one_rank
 from geomndp.model._jit import Bound, Settings, if_last, program, traced
 from geomndp.samplers import Problem, check_amortised, conditional_dynamics, pad_problem
@@ -41,17 +41,17 @@ def chosen_route(problem: Problem, route: str | None) -> str:
     return route
 
 
-def chosen_flow(flow: Flow | None, key: Any) -> Flow:
+def chosen_flow(flow: AnyFlow | None, key: Any) -> AnyFlow:
     """The flow that was asked for, else one with probes if there is a key for them."""
     if flow is None:
         return Flow(divergence=Exact() if key is None else Hutchinson())
-    if not isinstance(flow, Flow):
+    if not isinstance(flow, AnyFlow):
         raise ValueError(f"expected a flow such as Flow(steps=16), got {_validation.brief(flow)}")
     return flow
 
 
 def log_prob(
-    flow: Flow, problem: Problem, y: Outputs, mask: Mask | None, key, route: str
+    flow: AnyFlow, problem: Problem, y: Outputs, mask: Mask | None, key, route: str
 ) -> LogProb:
     """Log-density of y at the problem's inputs given its observations.
 
@@ -73,14 +73,14 @@ def solves(problem: Problem, route: str) -> tuple[str, ...]:
     return ("joint", "context") if route == "joint" and problem.conditioned else ("conditional",)
 
 
-def solve(flow: Flow, problem: Problem, y: Outputs, key, part: str) -> Solution:
+def solve(flow: AnyFlow, problem: Problem, y: Outputs, key, part: str) -> Solution:
     """One solve of a route."""
     dynamics, values, directions = equation(flow, problem, y, key, part)
     return flow.solve(dynamics, values, problem.t_min, directions)
 
 
 def equation(
-    flow: Flow, problem: Problem, y: Outputs, key, part: str
+    flow: AnyFlow, problem: Problem, y: Outputs, key, part: str
 ) -> tuple[AbstractDynamics, Array, Array]:
     """Dynamics, values and probes of one solve.
 
@@ -117,13 +117,13 @@ def _all_free(problem: Problem, y: Outputs, part: str) -> tuple[Problem, Outputs
 
 
 @eqx.filter_jit
-def compiled_log_prob(flow: Flow, problem: Problem, y: Outputs, key, route: str) -> LogProb:
+def compiled_log_prob(flow: AnyFlow, problem: Problem, y: Outputs, key, route: str) -> LogProb:
     """Log-density as `log_prob`, with the problem's mask, compiled once per shape."""
     return log_prob(flow, problem, y, problem.mask, key, route)
 
 
 def solve_log_prob(
-    flow: Flow,
+    flow: AnyFlow,
     problem: Problem,
     y: Outputs,
     key: Any,
@@ -152,10 +152,10 @@ def solve_log_prob(
     return flow.summary(*solutions)
 
 
-def _solution(flow: Flow, args: tuple, bound: Bound, update) -> Solution:
+def _solution(flow: AnyFlow, args: tuple, bound: Bound, update) -> Solution:
     """One solve, with as many directional derivatives at a time as fit the memory."""
     zero = np.int32(0)
-    if not isinstance(flow.solver, AbstractFixedStepSolver):
+    if not isinstance(flow, Flow) or not isinstance(flow.solver, AbstractFixedStepSolver):
         return program(solve, flow, *args)(flow, *args)
     walk = program(start_density, flow, *args)(flow, *args)
     move = program(move_density, flow, *args, walk, zero, zero)

@@ -16,7 +16,7 @@ from geomndp._arrays import keep_float64, put
 from geomndp._types import Array, Float, Scalar
 from geomndp._validation import as_key
 from geomndp._warnings import OutsideTrainingWarning
-from geomndp.likelihood import Flow
+from geomndp.likelihood import AnyFlow
 from geomndp.marginals import AbstractMarginals, MixtureMarginals, SampleMarginals
 from geomndp.model import patchwise
 from geomndp.model._jit import traced
@@ -35,7 +35,7 @@ TERMINAL = "tweedie"
 """Terminal law of learnt members, of observations and of targets: that which samples start from."""
 
 
-def _member_flow(flow: Flow | None, key: Any) -> Flow:
+def _member_flow(flow: AnyFlow | None, key: Any) -> AnyFlow:
     return dataclasses.replace(chosen_flow(flow, key), terminal=TERMINAL)
 
 

@@ -9,7 +9,7 @@ import equinox as eqx
 from geomndp._progress import Progress
 from geomndp._types import Array, Inputs, Mask, Scalar
 from geomndp._validation import as_key
-from geomndp.likelihood import Flow
+from geomndp.likelihood import AnyFlow
 from geomndp.marginals import AbstractMarginals, SampleMarginals
 from geomndp.model import likelihood_routes, patchwise, sampling
 from geomndp.model._jit import Settings
@@ -144,7 +144,7 @@ class Posterior(AbstractNamedPredictive):
         key: Key = None,
         route: str | None = None,
         mask: Any = None,
-        flow: Flow | None = None,
+        flow: AnyFlow | None = None,
         max_memory: int | None = None,
         progress: Progress = True,
     ) -> LogProb:
@@ -159,7 +159,8 @@ class Posterior(AbstractNamedPredictive):
                 the score knows contexts with such noise, else "joint".
             mask: 1 for values that count, shape (n,) or (n, p). A row with the inputs of an
                 observation that asks for its missing outputs only is that row; others are new ones.
-            flow: Solver, steps and divergence; by default `Flow()`.
+            flow: Solver, steps and divergence, by default `Flow()`; of a student also its flow map,
+                `FlowMapDensity(8)`.
             max_memory: Bytes that the solve may take, by default half of what is free.
             progress: As in `sample`.
 
@@ -196,7 +197,7 @@ class Posterior(AbstractNamedPredictive):
             raise ValueError("expected a key to estimate the moments of Posterior, got None")
         return SampleMarginals(self.sample_values(x, key=key, num_samples=num_samples))
 
-    def log_evidence(self, *, key: Key = None, flow: Flow | None = None) -> LogProb:
+    def log_evidence(self, *, key: Key = None, flow: AnyFlow | None = None) -> LogProb:
         """Log-density of the observations themselves, with their noise, under the prior.
 
         Args:

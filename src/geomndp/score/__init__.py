@@ -3,7 +3,13 @@
 from geomndp._deprecated import deprecated_names
 from geomndp.score.base import AbstractScore
 from geomndp.score.exact import GaussianScore, MixtureScore
-from geomndp.score.flow_map import flow_angle, flow_velocity, follow_flow
+from geomndp.score.flow_map import (
+    flow_angle,
+    flow_velocity,
+    follow_flow,
+    time_of_angle,
+    time_per_angle,
+)
 from geomndp.score.grid_gaussian import GridGaussianScore
 from geomndp.score.heat_mixture import HeatMixtureScore
 from geomndp.score.network import NetworkScore
@@ -38,5 +44,7 @@ __all__ = [
     "flow_velocity",
     "follow_flow",
     "noise_coefficients",
+    "time_of_angle",
+    "time_per_angle",
 ]
 deprecated_names(__name__, {"Unconditioned": "PredictScore"})

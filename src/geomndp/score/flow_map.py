@@ -30,6 +30,27 @@ def flow_angle(noising: AbstractNoising, t: Array) -> Array:
     return jnp.arctan2(noising.sigma(t), noising.alpha(t))
 
 
+def time_of_angle(noising: AbstractNoising, angle: Array) -> Array:
+    """Times at which the flow has given angles, of any shape: the inverse of `flow_angle`.
+
+    Args:
+        noising: Forward process.
+        angle: Angles from 0 to that at time one.
+    """
+    flat = noising.manifold.flat
+    return noising.schedule.inverse(-2 * jnp.log(jnp.cos(angle)) if flat else angle**2)
+
+
+def time_per_angle(noising: AbstractNoising, t: Array) -> Array:
+    r"""Derivative of the time by the angle, $2 \sigma / (a \beta)$, at times t > 0 of any shape.
+
+    Args:
+        noising: Forward process.
+        t: Diffusion times.
+    """
+    return 2 * noising.sigma(t) / (noising.alpha(t) * noising.schedule.beta(t))
+
+
 def flow_velocity(
     noising: AbstractNoising, t: PerPoint, x: Inputs, y: Outputs, u: Outputs
 ) -> Outputs:

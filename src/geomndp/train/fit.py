@@ -17,6 +17,7 @@ from geomndp._types import PRNGKeyArray
 from geomndp.data import AbstractGenerator
 from geomndp.noising import AbstractNoising
 from geomndp.score import NetworkScore
+from geomndp.train.abstract_loss import AbstractLoss
 from geomndp.train.loss import DenoisingLoss
 from geomndp.train.whole_run import averaged, train_from_start
 
@@ -78,7 +79,7 @@ def fit_score(
     steps: int,
     key: PRNGKeyArray,
     t_min: float | None = None,
-    loss: DenoisingLoss | None = None,
+    loss: AbstractLoss | None = None,
     optimiser: optax.GradientTransformation | None = None,
     ema_decay: float = 0.999,
     chunk: int | None = None,

@@ -157,18 +157,18 @@ class DenoisingLoss(AbstractLoss):
 
     def _reduce(self, noising, t, squares, counted, targets) -> tuple[Scalar, LossInfo]:
         """Mean over the points that count, then over functions or over all targets of the batch."""
-        sums, counts = _per_function(counted * squares), _per_function(counted)
+        sums, counts = per_function(counted * squares), per_function(counted)
         losses = sums / jnp.maximum(counts, 1.0)
         if self.weight is not None:
             losses = losses * self.weight(noising, t)
         info = LossInfo(losses, t)
         if self.reduction == "function":
             return jnp.mean(losses), info
-        targets = _per_function(targets)
+        targets = per_function(targets)
         return jnp.sum(losses * targets) / jnp.maximum(jnp.sum(targets), 1.0), info
 
 
-def _per_function(values: Float[Array, "b n *g"]) -> Float[Array, " b"]:
+def per_function(values: Float[Array, "b n *g"]) -> Float[Array, " b"]:
     """Sums over the points, and groups of outputs, of every function."""
     return jnp.sum(values, axis=tuple(range(1, values.ndim)))
 
@@ -216,7 +216,7 @@ def squared_errors(
 
     def error(t, x, y0, noised, mask, output, values):
         errors = score.error(noising, t, x, y0, noised, mask, output, values)
-        return _mean_square(errors, t)
+        return mean_square(errors, t)
 
     return jax.vmap(error)(t, x, y0, noised, mask, outputs, inputs[2])
 
@@ -225,7 +225,7 @@ def _apply_each(net, t, x, y, mask) -> Float[Array, "b n p"]:
     return jax.vmap(net)(t, x, y, mask)
 
 
-def _mean_square(error: Outputs, t: PerPoint) -> PerPoint:
+def mean_square(error: Outputs, t: PerPoint) -> PerPoint:
     """Mean square over the outputs of a point, or of every group that has a time."""
     if t.ndim == 1:
         return jnp.mean(error**2, axis=1)
@@ -235,6 +235,6 @@ def _mean_square(error: Outputs, t: PerPoint) -> PerPoint:
 def _on_common_inputs(score, noising, t, x, y0, mask, key) -> Float[Array, "b n *g"]:
     def one(t, y0, key):
         noised = noising.perturb(t, x, y0, key=key, mask=mask)
-        return _mean_square(score.error(noising, t, x, y0, noised, mask), t)
+        return mean_square(score.error(noising, t, x, y0, noised, mask), t)
 
     return jax.vmap(one)(t, y0, jr.split(key, len(t)))

@@ -1,0 +1,86 @@
+"""`gn.distil` from a small teacher to a student: it learns, resumes, is saved, and refuses."""
+
+import dataclasses
+
+import jax
+import jax.random as jr
+import numpy as np
+import pytest
+
+import geomndp as gn
+from geomndp import distillation, kernels, nets, noising, samplers, score
+from geomndp.data import ContextSampler, regression1d
+
+NET = {"width": 8, "num_layers": 1, "num_heads": 2, "bias_width": 4, "dtype": "float32"}
+
+
+def small_teacher(**options):
+    net = nets.RelativeAttention(1, 1, **NET, **options, key=jr.key(0))
+    leaves, structure = jax.tree.flatten(net)
+    keys = jr.split(jr.key(1), len(leaves))
+    leaves = [v + 0.2 * jr.normal(k, v.shape, v.dtype) for v, k in zip(leaves, keys, strict=True)]
+    process = noising.OrnsteinUhlenbeck(kernels.White(), noising.DEFAULT_SCHEDULE_1D)
+    law = score.NetworkScore(jax.tree.unflatten(structure, leaves), conditional=True)
+    return gn.Model(process, law).with_variables("x", "y")
+
+
+def functions(batch_size=16):
+    problem = regression1d("paper", "se")
+    generator = problem.generator(batch_size, contexts=ContextSampler(), packed=False)
+    return dataclasses.replace(generator, max_points=6, dtype="float32")
+
+
+def test_student_learns_resumes_and_answers(tmp_path):
+    teacher, data = small_teacher(), functions()
+    options = {"steps": 20, "key": 0, "quiet": True, "calls": (2,), "num_tasks": 4}
+    straight, table = gn.distil(teacher, data, directory=tmp_path / "run", **options)
+    log = np.genfromtxt(tmp_path / "run" / "log.csv", delimiter=",", names=True)
+    assert log["loss"][-1] < log["loss"][0]
+    assert [row["evaluations"] for row in table.rows] == [51, 3]
+    assert table.rows[0]["ratio"] == 1 and np.isfinite(table.rows[1]["ratio"])
+    assert "student, 2 calls" in str(table)
+    student = gn.load(tmp_path / "run")
+    again, _ = gn.distil(teacher, data, directory=tmp_path / "run", **options)
+    for other in (student, again):
+        for a, b in zip(*map(jax.tree.leaves, (straight.score, other.score)), strict=True):
+            np.testing.assert_array_equal(a, b)
+    posterior = student.condition(np.zeros(1, "f4"), np.ones(1, "f4"))
+    y = posterior.sample(np.zeros(1, "f4"), key=0, num_samples=4, sampler=samplers.FlowMap(2))
+    assert y.shape == (4, 1, 1) and np.ptp(np.asarray(y)) > 0
+    assert isinstance(posterior.default_sampler(), samplers.Amortised)
+    with pytest.raises(ValueError, match="got a student"):
+        gn.distil(student, data, **options)
+
+
+@pytest.mark.slow
+def test_energy_score_goes_on_from_a_student():
+    teacher, data = small_teacher(), functions()
+    student = distillation.as_student(teacher, key=jr.key(0))
+    lagrangian = distillation.LagrangianLoss(teacher.score, teacher.t_min)
+    loss = distillation.EnergyScoreLoss(lagrangian, calls=(2,), num_samples=2)
+    options = {"key": 0, "quiet": True, "num_tasks": 0, "loss": loss, "start": student}
+    tuned, table = gn.distil(teacher, data, steps=60, **options)
+    assert not table.rows and "no tasks" in str(table)
+    before, after = (
+        jax.jit(lambda s: loss(s, teacher.noising, data.draw(jr.key(7)), key=jr.key(8))[0])(m.score)
+        for m in (student, tuned)
+    )
+    assert after < before
+
+
+def test_refusals():
+    teacher, data = small_teacher(), functions()
+    with pytest.raises(ValueError, match="expected functions to learn from"):
+        gn.distil(teacher, None, steps=1, key=0)
+    with pytest.raises(ValueError, match="steps to be a whole number >= 1"):
+        gn.distil(teacher, data, steps=0, key=0)
+    exact = dataclasses.replace(teacher, score=score.GaussianScore(gn.gp.GP(kernels.White())))
+    with pytest.raises(ValueError, match="trained network to distil, got GaussianScore"):
+        gn.distil(exact, data, steps=1, key=0)
+    joint = dataclasses.replace(
+        teacher, score=dataclasses.replace(teacher.score, conditional=False)
+    )
+    with pytest.raises(ValueError, match="expected a teacher trained with contexts"):
+        gn.distil(joint, data, steps=1, key=0)
+    with pytest.raises(ValueError, match="expected a student as the start"):
+        gn.distil(teacher, data, steps=1, key=0, start=teacher)
