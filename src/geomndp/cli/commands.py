@@ -117,7 +117,7 @@ class Train:
     """On a table: drop rows that lack an output; by default only what is missing is left out."""
     simple_models: bool = False
     """On a table: also fit climatology, a GP and, where functions share their inputs, a shrunk
-    covariance, and save them in --out, for `geomndp evaluate --against`."""
+    covariance, and save them in --out (such as OUT/gp), to be compared with by geomndp evaluate."""
     method: str | None = None
     """On a table: "geomndp" (default), or with --steps a neural process such as "convcnp", "te-tnp"
     or "ar-convcnp"; see geomndp list."""
@@ -210,7 +210,7 @@ class Evaluate:
     """On a table: JSON file of tasks: kind, function, context rows, target rows."""
     against: tuple[str, ...] = ()
     """On a table: further models on the same tasks, with paired differences in joint nats and
-    their standard errors over functions; simple ones come from geomndp train --simple-models."""
+    their standard errors over functions: a GP that geomndp train saved, another training, ..."""
     figure: str | None = None
     """On a table with --against: file for a figure of the comparison."""
     num_samples: int = 64
