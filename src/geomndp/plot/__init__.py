@@ -3,6 +3,7 @@
 from geomndp.plot.checks import calibration, coverage, training_curve
 from geomndp.plot.field import arrow_scale, vector_field
 from geomndp.plot.files import save_figure
+from geomndp.plot.globe import field_map, globe
 from geomndp.plot.line import functions_1d
 from geomndp.plot.map import fan_map, land_map, track_map
 from geomndp.plot.tasks import task_comparison
@@ -12,7 +13,9 @@ __all__ = [
     "calibration",
     "coverage",
     "fan_map",
+    "field_map",
     "functions_1d",
+    "globe",
     "land_map",
     "save_figure",
     "task_comparison",
