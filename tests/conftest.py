@@ -35,6 +35,7 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_traceback_in_locations_limit", 0)  # no line numbers in programs
 jax.config.update("jax_enable_compilation_cache", False)  # no keys of files that are not written
 share_contexts()
+gc.set_threshold(100_000)  # what is collected stays
 
 # Never uninstalled: geomndp loads its layers lazily, so modules are still imported inside tests.
 install_import_hook("geomndp", "beartype.beartype")

@@ -135,7 +135,8 @@ slow = pytest.mark.slow
 
 
 @pytest.mark.parametrize(
-    "name", [*list(DENSITIES)[:2], *(pytest.param(k, marks=slow) for k in list(DENSITIES)[2:])]
+    "name",
+    ["joint-probes", *(pytest.param(k, marks=slow) for k in DENSITIES if k != "joint-probes")],
 )
 def test_densities_in_stretches(posterior, name, monkeypatch):
     route, divergence = DENSITIES[name]

@@ -94,7 +94,7 @@ def test_smc_has_limits():
             law.sampler_law(sampler, case(key=jr.key(0)).problem)
 
 
-@pytest.mark.parametrize("name", ["amortised", "kinetic"])
+@pytest.mark.parametrize("name", slow_but(("amortised",), ["amortised", "kinetic"]))
 def test_one_compilation_per_shape_and_bits_by_key(name):
     sampler = SAMPLERS[name]
     problems = [case(n=4, key=jr.key(seed)).problem for seed in (0, 1)]
@@ -106,7 +106,7 @@ def test_one_compilation_per_shape_and_bits_by_key(name):
     assert float(jnp.std(first.y, axis=0).min()) > 0
 
 
-@pytest.mark.parametrize("name", slow_but(("amortised", "moment-matching"), SHORT))
+@pytest.mark.parametrize("name", slow_but(("moment-matching",), SHORT))
 def test_single_precision(name):
     """Same noise, rounded: the same samples but for rounding."""
     problem = case("nugget", key=jr.key(0)).problem

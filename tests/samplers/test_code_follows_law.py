@@ -33,7 +33,7 @@ def check(name: str, problem) -> None:
 
 
 # Others differ from one of these in its rule, its scheme or its linear solver alone.
-FAST = ("amortised", "flow", "moment-matching", "langevin-path", "kinetic", "repaint")
+FAST = ("amortised", "moment-matching", "kinetic", "repaint")
 
 
 @pytest.mark.parametrize("name", slow_but(FAST, SAMPLERS))
@@ -41,12 +41,13 @@ def test_smooth_limit_mean_and_repeated_inputs(name):
     check(name, case("nugget", key=jr.key(0), repeats=True, mean=shift).problem)
 
 
-@pytest.mark.parametrize("name", slow_but(("langevin-inner",), BLOCK))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BLOCK)
 def test_vector_fields(name):
     check(name, case("fields-white", n=5, key=jr.key(1)).problem)
 
 
-@pytest.mark.parametrize("name", NOISY)
+@pytest.mark.parametrize("name", slow_but(("amortised", "langevin-inner"), NOISY))
 def test_observation_noise(name):
     check(name, case("white", noise=0.1, key=jr.key(2)).problem)
 
@@ -58,14 +59,14 @@ def test_observation_noise_with_a_smooth_limit(name):
 
 @pytest.mark.parametrize(
     "name",
-    slow_but(("amortised", "kinetic"), ["amortised", "moment-matching", "kinetic", "repaint"]),
+    slow_but(("amortised",), ["amortised", "moment-matching", "kinetic", "repaint"]),
 )
 def test_no_observations(name):
     check(name, case("nugget", m=0, n=4, key=jr.key(4)).problem)
 
 
 @pytest.mark.parametrize(
-    "name", slow_but(("langevin-inner",), ["amortised", "langevin-inner", "repaint"])
+    "name", slow_but(("amortised",), ["amortised", "langevin-inner", "repaint"])
 )
 def test_one_observation_one_target(name):
     check(name, case("nugget", m=1, n=1, key=jr.key(5)).problem)

@@ -53,7 +53,7 @@ def test_padding_with_a_smooth_limit(name):
     check(FLAT[name], case("nugget", m=3, n=4, key=jr.key(0)).problem)
 
 
-@pytest.mark.parametrize("name", some(NOISY, "moment-matching", "kinetic"))
+@pytest.mark.parametrize("name", some(NOISY, "moment-matching"))
 def test_padding_with_noise(name):
     limit = "fields-white" if name in ("amortised", "adaptive") else "fields"
     check(FLAT[name], case(limit, m=3, n=3, noise=0.1, key=jr.key(1)).problem)
@@ -65,7 +65,7 @@ def test_padding_without_observations(name):
 
 
 @pytest.mark.parametrize("noise", [0.0, pytest.param(0.2, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("name", some(SPHERE, "langevin"))
+@pytest.mark.parametrize("name", some(SPHERE, "amortised"))
 def test_padding_on_the_sphere(name, noise):
     if noise and name == "repaint":
         pytest.skip("RePaint holds values exactly")

@@ -10,13 +10,15 @@ from numpy.testing import assert_allclose
 CONTEXT, TARGETS = 4, 3
 
 
-def with_random_parameters(process, *, scale: float = 0.3, key=None):
+def with_random_parameters(process, *, scale: float = 0.3, seed: int = 7):
     """The same process with every parameter moved, since heads may start at zero."""
     params, rest = eqx.partition(process, eqx.is_inexact_array)
     leaves, structure = jax.tree.flatten(params)
-    keys = jr.split(jr.key(7) if key is None else key, len(leaves))
-    pairs = zip(leaves, keys, strict=True)
-    moved = [v + scale * jr.normal(k, v.shape, v.dtype) for v, k in pairs]
+    rng = np.random.default_rng(seed)  # numbers of JAX are compiled for every shape
+    moved = [
+        jnp.asarray(v + scale * rng.standard_normal(v.shape), v.dtype)
+        for v in map(np.asarray, leaves)
+    ]
     return eqx.combine(jax.tree.unflatten(structure, moved), rest)
 
 

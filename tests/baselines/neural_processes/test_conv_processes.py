@@ -1,5 +1,7 @@
 """Convolutional neural processes with random parameters: what holds whatever was learnt."""
 
+from functools import cache, partial
+
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -35,21 +37,28 @@ def tiny(kind, *dims, **options):
     return with_random_parameters(kind(*dims, key=jr.key(1), **TINY | options), scale=0.1)
 
 
-PROCESSES = {
-    "convcnp": tiny(ConvCNP, 1, 1),
-    "convcnp-dense": tiny(ConvCNP, 1, 1, network="dense"),
-    "convcnp-unet": tiny(ConvCNP, 1, 1, network="unet"),
-    "convcnp-plane": tiny(ConvCNP, 2, 2, network="dense", points_per_unit=2.0),
-    "convgnp": tiny(ConvGNP, 1, 2, rank=3),
-    "fullconvgnp": tiny(FullConvGNP, 1, 1, **KERNEL),
-    "fullconvgnp-two": tiny(FullConvGNP, 1, 2, **KERNEL),
-    "convnp": tiny(ConvNP, 1, 1, **LATENT),
-    "convnp-elbo": tiny(ConvNP, 1, 1, objective="elbo", **LATENT),
+KINDS = {
+    "convcnp": partial(tiny, ConvCNP, 1, 1),
+    "convcnp-dense": partial(tiny, ConvCNP, 1, 1, network="dense"),
+    "convcnp-unet": partial(tiny, ConvCNP, 1, 1, network="unet"),
+    "convcnp-plane": partial(tiny, ConvCNP, 2, 2, network="dense", points_per_unit=2.0),
+    "convgnp": partial(tiny, ConvGNP, 1, 2, rank=3),
+    "fullconvgnp": partial(tiny, FullConvGNP, 1, 1, **KERNEL),
+    "fullconvgnp-two": partial(tiny, FullConvGNP, 1, 2, **KERNEL),
+    "convnp": partial(tiny, ConvNP, 1, 1, **LATENT),
+    "convnp-elbo": partial(tiny, ConvNP, 1, 1, objective="elbo", **LATENT),
 }
+
+
+@cache
+def made(name):
+    return KINDS[name]()
+
+
 LATENT_NAMES = ("convnp", "convnp-elbo")
 SLOW = ("convcnp-dense", "convgnp", "convcnp-unet", "convcnp-plane", "fullconvgnp-two", "convnp")
 each = pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=pytest.mark.slow if n in SLOW else ()) for n in PROCESSES]
+    "name", [pytest.param(n, marks=pytest.mark.slow if n in SLOW else ()) for n in KINDS]
 )
 
 
@@ -61,17 +70,17 @@ def key_of(name):
     "name",
     [
         pytest.param(n, marks=pytest.mark.slow if n in SLOW else ())
-        for n in PROCESSES
+        for n in KINDS
         if n != "convnp-elbo"
     ],
 )
 def test_law_is_a_density_that_order_and_padding_leave_alone(name):
-    check_all(PROCESSES[name], key=key_of(name))
+    check_all(made(name), key=key_of(name))
 
 
 @pytest.mark.slow
 def test_weighted_densities_are_left_alone_too_and_integrate_to_one_with_many_samples():
-    process, key = PROCESSES["convnp-elbo"], jr.key(3)
+    process, key = made("convnp-elbo"), jr.key(3)
     for check in (check_permutations, check_padding, check_no_context, check_vmap):
         check(process, key=key)
     exact = with_config(process, prediction_samples=400)
@@ -83,7 +92,7 @@ def test_weighted_densities_are_left_alone_too_and_integrate_to_one_with_many_sa
 
 @each
 def test_shifts_by_multiples_of_the_spacing_change_nothing(name):
-    process = PROCESSES[name]
+    process = made(name)
     (xc, yc, one), (x, mask), y = problem(process)
     shift = 3.0  # a multiple of all spacings: a half, a third, a quarter
     law = summaries(process, (xc, yc, one), (x, mask), y, key_of(name))
@@ -111,7 +120,7 @@ def test_error_of_other_shifts_shrinks_with_the_spacing():
 @pytest.mark.parametrize("name", ["convcnp", pytest.param("convcnp-unet", marks=pytest.mark.slow)])
 def test_a_target_sees_no_farther_than_half_the_receptive_field(name):
     changes = {"extent": 12.0, "points_per_unit": 2.0}
-    process = with_config(PROCESSES[name], **changes)
+    process = with_config(made(name), **changes)
     reach = (process.features.network.receptive_field - 1) / 2 / process.config.points_per_unit
     convs = process.features.encoder.lengthscale() + process.features.decoder.lengthscale()
     one, x = jnp.ones(1), jnp.asarray([[0.0]])
@@ -131,7 +140,7 @@ def test_a_target_sees_no_farther_than_half_the_receptive_field(name):
 
 @pytest.mark.parametrize("name", ["convcnp", "convgnp"])
 def test_a_target_does_not_depend_on_where_the_others_are(name):
-    process = PROCESSES[name]
+    process = made(name)
     (xc, yc, one), (x, mask), y = problem(process)
     spread = x.at[1:].add(1.25)
     for margin, tolerance in ((None, 1e-3), (8.0, 1e-9)):
@@ -144,7 +153,7 @@ def test_a_target_does_not_depend_on_where_the_others_are(name):
 
 @pytest.mark.parametrize("name", ["convgnp", "fullconvgnp", "fullconvgnp-two"])
 def test_covariance_is_positive_definite_at_coincident_targets(name):
-    process = PROCESSES[name]
+    process = made(name)
     context, (x, mask), _ = problem(process)
     law = predict(process, context, (jnp.zeros_like(x), mask))
     assert np.min(np.linalg.eigvalsh(law.covariance)) >= process.config.min_std**2
@@ -156,7 +165,7 @@ def test_covariance_is_positive_definite_at_coincident_targets(name):
 
 @each
 def test_inputs_that_leave_the_grid_give_nan_until_there_is_room(name):
-    process = PROCESSES[name]
+    process = made(name)
     (xc, yc, one), (x, mask), y = problem(process)
     wide = x.at[0].add(24.0), mask
     assert np.isnan(summaries(process, (xc, yc, one), wide, y, key_of(name))[0])
@@ -186,13 +195,13 @@ def test_more_inputs_than_a_grid_has_axes_are_refused(kind):
 
 
 def test_a_grid_of_too_many_cells_is_refused():
-    process = PROCESSES["convcnp-plane"]
+    process = made("convcnp-plane")
     with pytest.raises(ValueError, match="expected inputs that range over at most 1024, got 1e"):
         process.with_room(jnp.asarray([[0.0, 0.0], [0.0, 1e4]]))
 
 
 def test_a_fixed_standard_deviation_is_that_of_every_component():
-    process = with_config(PROCESSES["convnp"], fixed_std=0.01)
+    process = with_config(made("convnp"), fixed_std=0.01)
     context, targets, _ = problem(process)
     assert_allclose(predict(process, context, targets, jr.key(0)).scales, 0.01)
 
@@ -204,7 +213,7 @@ def test_the_kernel_of_a_product_grid_needs_one_input():
 
 @pytest.mark.parametrize("name", ["convcnp", pytest.param("convnp-elbo", marks=pytest.mark.slow)])
 def test_a_saved_process_gives_the_same_numbers_where_the_grid_has_to_grow(name, tmp_path):
-    model = gn.ProcessModel(PROCESSES[name])
+    model = gn.ProcessModel(made(name))
     model.save(tmp_path / "model")
     again = gn.load(tmp_path / "model")
     xc, yc = np.asarray([0.0, 0.5, 1.0]), np.asarray([0.0, 1.0, 0.5])

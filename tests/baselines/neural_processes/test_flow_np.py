@@ -20,7 +20,13 @@ from .checks import predict, problem, with_random_parameters
 
 TINY = {"width": 8, "num_layers": 1, "num_heads": 2, "num_frequencies": 2, "steps": 8}
 TINY |= {"min_std": 0.05, "dtype": "float64"}
-PROCESS = with_random_parameters(FlowNP(1, 1, **TINY, key=jr.key(0)))
+
+
+@pytest.fixture(scope="module")
+def process():
+    return with_random_parameters(FlowNP(1, 1, **TINY, key=jr.key(0)))
+
+
 EXACT = GP(SE(0.5), noise=0.1)
 
 
@@ -53,8 +59,8 @@ class GaussianFlow(AbstractNeuralProcess):
         return FlowPrediction(self, xc, yc, context_mask, x, mask, key, self.steps, 1e-3)
 
 
-def test_density_of_an_exact_velocity_is_that_of_the_gaussian_process():
-    context, (x, mask), y = problem(PROCESS)
+def test_density_of_an_exact_velocity_is_that_of_the_gaussian_process(process):
+    context, (x, mask), y = problem(process)
     law = predict(GaussianFlow(), context, (x, mask))
     exact = EXACT.condition(*context[:2])
     info = law.log_prob_info(y)
@@ -67,8 +73,8 @@ def test_density_of_an_exact_velocity_is_that_of_the_gaussian_process():
     assert_allclose(law.marginal_log_prob(y), each, atol=2e-3)
 
 
-def test_samples_of_an_exact_velocity_have_the_moments_of_the_gaussian_process():
-    context, targets, _ = problem(PROCESS)
+def test_samples_of_an_exact_velocity_have_the_moments_of_the_gaussian_process(process):
+    context, targets, _ = problem(process)
     samples = predict(GaussianFlow(), context, targets).sample(key=jr.key(0), num_samples=2000)
     mean, covariance = EXACT.condition(*context[:2]).mean_and_covariance(targets[0])
     std = np.sqrt(np.diag(covariance))
@@ -78,15 +84,15 @@ def test_samples_of_an_exact_velocity_have_the_moments_of_the_gaussian_process()
 
 
 @eqx.filter_jit
-def nats(context, targets, y):
-    law = PROCESS.predict(*context, *targets)
+def nats(process, context, targets, y):
+    law = process.predict(*context, *targets)
     return law.log_prob(y, targets[1]), law.marginal_log_prob(jnp.nan_to_num(y))
 
 
-def test_orders_and_padding_change_nothing():
-    (xc, yc, one), (x, mask), y = problem(PROCESS)
-    joint, each = nats((xc, yc, one), (x, mask), y)
-    turned = nats((xc[::-1], yc[::-1], one), (x[::-1], mask), y[::-1])
+def test_orders_and_padding_change_nothing(process):
+    (xc, yc, one), (x, mask), y = problem(process)
+    joint, each = nats(process, (xc, yc, one), (x, mask), y)
+    turned = nats(process, (xc[::-1], yc[::-1], one), (x[::-1], mask), y[::-1])
     assert_allclose(turned[0], joint, atol=1e-9)
     assert_allclose(turned[1][::-1], each, atol=1e-9)
 
@@ -94,35 +100,35 @@ def test_orders_and_padding_change_nothing():
         return jnp.concatenate([v, jnp.full((2, *v.shape[1:]), value, v.dtype)])
 
     context = padded(xc, 0.3), padded(yc, 0.3), padded(one, 0.0)
-    longer = nats(context, (padded(x, 0.7), padded(mask, 0.0)), padded(y, np.nan))
+    longer = nats(process, context, (padded(x, 0.7), padded(mask, 0.0)), padded(y, np.nan))
     assert_allclose(longer[0], joint, atol=1e-9)
     assert_allclose(longer[1][:3], each, atol=1e-9)
-    empty = nats((xc[:0], yc[:0], one[:0]), (x, mask), y)
-    assert_allclose(empty[0], nats((xc, yc, 0 * one), (x, mask), y)[0], atol=1e-9)
+    empty = nats(process, (xc[:0], yc[:0], one[:0]), (x, mask), y)
+    assert_allclose(empty[0], nats(process, (xc, yc, 0 * one), (x, mask), y)[0], atol=1e-9)
     assert abs(empty[0] - joint) > 1e-3
 
 
-def test_density_of_one_target_integrates_to_one():
-    context, (x, mask), _ = problem(PROCESS)
-    law = PROCESS.predict(*context, x[:1], mask[:1])
+def test_density_of_one_target_integrates_to_one(process):
+    context, (x, mask), _ = problem(process)
+    law = process.predict(*context, x[:1], mask[:1])
     y = np.linspace(-8, 8, 321)
     values = jax.jit(jax.vmap(law.log_prob))(jnp.asarray(y)[:, None, None])
     assert_allclose(np.trapezoid(np.exp(values), y), 1.0, atol=5e-3)
 
 
-def test_loss_ignores_points_that_are_neither_context_nor_targets():
-    (x, y, _), _, _ = problem(PROCESS, context=5)
+def test_loss_ignores_points_that_are_neither_context_nor_targets(process):
+    (x, y, _), _, _ = problem(process, context=5)
     context, targets = jnp.asarray([1.0, 0, 1, 0, 0]), jnp.asarray([0.0, 1, 0, 1, 0])
-    one = PROCESS.function_loss(x, y, context, targets, key=jr.key(0))
+    one = process.function_loss(x, y, context, targets, key=jr.key(0))
     moved = x.at[4].set(9.0), y.at[4].set(9.0)
-    other = PROCESS.function_loss(*moved, context, targets, key=jr.key(0))
+    other = process.function_loss(*moved, context, targets, key=jr.key(0))
     assert_allclose(one, other)
     assert one > 0
 
 
-def test_marginals_need_a_key_and_densities_none():
-    (xc, yc, _), (x, _), y = problem(PROCESS)
-    law = PROCESS.condition(xc, yc)
+def test_marginals_need_a_key_and_densities_none(process):
+    (xc, yc, _), (x, _), y = problem(process)
+    law = process.condition(xc, yc)
     assert np.isfinite(law.log_prob(x, y))
     assert not law.exact_marginals
     with pytest.raises(ValueError, match="expected a key to estimate the moments of FlowNP"):
