@@ -28,6 +28,7 @@ import pytest
 from jaxtyping import install_import_hook
 
 from .mlir_contexts import share_contexts
+from .shared_programs import forget_programs, share_programs
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
@@ -35,6 +36,7 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_traceback_in_locations_limit", 0)  # no line numbers in programs
 jax.config.update("jax_enable_compilation_cache", False)  # no keys of files that are not written
 share_contexts()
+share_programs()
 gc.set_threshold(100_000)  # what is collected stays
 
 # Never uninstalled: geomndp loads its layers lazily, so modules are still imported inside tests.
@@ -54,6 +56,7 @@ def few_programs():
     """
     yield
     if MAPS.exists() and MAPS.read_bytes().count(b"\n") > MANY_MAPS:
+        forget_programs()
         jax.clear_caches()
 
 

@@ -15,6 +15,7 @@ from contextlib import redirect_stdout
 import jax
 import matplotlib.pyplot as plt
 from mlir_contexts import share_contexts
+from shared_programs import share_programs
 
 
 def run(folder: str) -> dict[str, str | None]:
@@ -33,6 +34,8 @@ def run(folder: str) -> dict[str, str | None]:
 
 
 if __name__ == "__main__":
+    jax.config.update("jax_enable_compilation_cache", False)  # as in conftest.py
     share_contexts()
+    share_programs()
     for line in sys.stdin:
         print(json.dumps(run(line.strip())), flush=True)

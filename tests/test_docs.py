@@ -54,7 +54,10 @@ def blocks(page: str) -> list[str]:
 
 
 # Their calls are those of the README's example, of examples/ and of other tests.
-SLOW = {f"tutorials/{name}.md" for name in ("scalar", "vector", "own_data", "known_world")}
+SLOW = {
+    f"tutorials/{name}.md"
+    for name in ("scalar", "vector", "own_data", "known_world", "missing_outputs")
+}
 SLOW |= {f"extend/{name}.md" for name in ("baseline", "manifold")}
 
 

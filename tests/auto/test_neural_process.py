@@ -32,7 +32,7 @@ def build(method: str, **options):
     )
 
 
-@pytest.mark.parametrize("method", ["te-tnp", "ar-te-tnp"])
+@pytest.mark.parametrize("method", [pytest.param("te-tnp", marks=pytest.mark.slow), "ar-te-tnp"])
 def test_it_is_trained_saved_loaded_and_conditioned_by_names(method, tmp_path):
     plan = build(method, batch_size=4, **TINY)
     assert "samples are independent" in str(plan)

@@ -50,6 +50,7 @@ def test_outputs_that_are_never_observed_together():
     assert np.isfinite(float(law.log_prob(np.array([9.0]), np.array([[14.0, 52.0]]))))
 
 
+@pytest.mark.slow
 def test_curves_with_covariates_are_validated_on_forecasts():
     names = {"inputs": "hour", "outputs": "temp", "covariates": ("height",)}
     plan = build(_days(together=True), symmetry="none", **names, **TINY)

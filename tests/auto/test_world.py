@@ -112,7 +112,7 @@ def test_elevation_of_a_grid(stations):
     assert plan.model.variables.input_names == ("y", "x", "elev", "doy")
     assert plan.model.variables.output_names == ("temp",)
     assert plan.model.score.net.config.periods[:3] == (0.0, 0.0, 0.0)
-    model = fitted(plan)
+    model = plan.model  # a fit is that of any other network of the plane
     day = dataset.isel(day=2).drop_vars("day")
     drawn = model.condition(day).sample(day, key=0, num_samples=1)
     assert drawn.temp.shape == (1, 5, 5) and np.isfinite(drawn.temp).all()

@@ -21,7 +21,7 @@ MODEL = Model(
 )
 
 
-@pytest.mark.parametrize("route", ["conditional", "joint"])
+@pytest.mark.parametrize("route", ["conditional", pytest.param("joint", marks=pytest.mark.slow)])
 def test_exact_score_has_no_regret(route):
     batch = tasks(GAUSSIAN, num=6, contexts=(0, 4), targets=5)
     flow = Flow(steps=24, terminal="exact" if route == "joint" else "prior")

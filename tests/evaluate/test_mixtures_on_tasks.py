@@ -42,7 +42,7 @@ def test_a_mixture_is_that_of_its_posterior():
     mixture, frame = gn.MixtureProcess(members, np.log([0.3, 0.7])), table()
     found = on_tasks(mixture, frame, TASKS, **NAMES)
     levels = (np.arange(2000) + 0.5) / 2000
-    for number, task in enumerate(TASKS):
+    for number, task in list(enumerate(TASKS))[1:]:  # those that are padded
         y = frame.level.to_numpy().reshape(3, 6)[number]
         context, target = task["context"], task["target"]
         law = mixture.condition(X[context], y[context])

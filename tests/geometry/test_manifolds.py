@@ -10,13 +10,18 @@ from numpy.testing import assert_allclose
 
 from geomndp.geometry import SO3, Euclidean, ProductManifold, Sphere, Torus
 
-from ..cases import DTYPES, normal, rotation
+from ..cases import DTYPES, normal, rotation, slow_but
 from .helper import COMPACT, MANIFOLDS, opposite, points, tangents
 
 N = 7
 every = pytest.mark.parametrize("manifold", MANIFOLDS.values(), ids=MANIFOLDS)
 compact = pytest.mark.parametrize("manifold", COMPACT.values(), ids=COMPACT)
-precision = pytest.mark.parametrize("dtype", DTYPES, ids=["float64", "float32"])
+NAMES = ["float64", "float32"]
+
+
+def mostly(fast):
+    """Both precisions, one of them among the fast tests."""
+    return pytest.mark.parametrize("dtype", slow_but((fast,), DTYPES), ids=NAMES)
 
 
 def tolerance(dtype):
@@ -24,7 +29,7 @@ def tolerance(dtype):
 
 
 @every
-@precision
+@mostly(jnp.float64)
 def test_log_inverts_exp(manifold, dtype, getkey):
     lengths = jnp.asarray([0.0, 1e-6, 1e-2, 1.0, 3.0], dtype=dtype)
     y = points(manifold, len(lengths), key=getkey(), dtype=dtype)
@@ -52,7 +57,7 @@ def pairs(manifold, dtype, getkey):
 
 
 @every
-@precision
+@mostly(jnp.float64)
 def test_exp_inverts_log_everywhere(manifold, dtype, getkey):
     y, z = pairs(manifold, dtype, getkey)
     v, apart, back, tangent = jax.jit(
@@ -70,7 +75,7 @@ def test_exp_inverts_log_everywhere(manifold, dtype, getkey):
 
 
 @every
-@precision
+@mostly(jnp.float32)
 def test_gradients_are_finite_at_zero_and_at_the_cut_locus(manifold, dtype, getkey):
     y, z = pairs(manifold, dtype, getkey)
 

@@ -44,7 +44,7 @@ def test_estimated_error_is_honest(name, steps):
     assert 0.3 < np.median(ratio)  # nor are they overstated
 
 
-@pytest.mark.parametrize("limit", ["white", "se-1"])
+@pytest.mark.parametrize("limit", [pytest.param("white", marks=pytest.mark.slow), "se-1"])
 def test_estimated_error_is_honest_for_correlated_data(limit):
     x, y = draw(DATA["se"], key=jr.key(1))
     result = batch(Flow(), ou(limit), gaussian(), x, y)

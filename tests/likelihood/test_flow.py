@@ -45,7 +45,12 @@ def test_a_hundred_evaluations_reach_the_prior_gap():
 
 @pytest.mark.parametrize(
     ("data", "limit"),
-    [("se", "white"), ("matern", "white"), ("matern", "se-0.1"), ("weakly-periodic", "periodic")],
+    [
+        ("se", "white"),
+        pytest.param("matern", "white", marks=pytest.mark.slow),
+        ("matern", "se-0.1"),
+        ("weakly-periodic", "periodic"),
+    ],
 )
 def test_exact_end_law_reaches_the_gp(data, limit):
     x, y = draw(DATA[data], key=jr.key(2))

@@ -53,7 +53,7 @@ def test_both_solves_see_the_same_probes_of_the_context():
 
 
 @pytest.mark.parametrize("divergence", ["probes", pytest.param("exact", marks=slow)])
-@pytest.mark.parametrize("route", ["conditional", "joint"])
+@pytest.mark.parametrize("route", [pytest.param("conditional", marks=slow), "joint"])
 def test_padding_changes_nothing(route, divergence):
     flow, problem, y = task("gaussian")
     flow = Flow(steps=6) if divergence == "exact" else flow

@@ -13,15 +13,16 @@ from numpy.testing import assert_allclose
 from geomndp import nets
 from geomndp._model_files import tag_of
 
+from ..cases import slow_but
 from .helper import DTYPES, INVARIANT, NETS, TOLERANCE, awake, draw, fresh, gradients, quick, run
 
 every = pytest.mark.parametrize("name", NETS)
 invariant = pytest.mark.parametrize("name", INVARIANT)
-both = pytest.mark.parametrize("dtype", DTYPES)
+mostly64 = pytest.mark.parametrize("dtype", slow_but(("float64",), DTYPES))
 
 
 @every
-@both
+@mostly64
 def test_permutation_of_points(name, dtype, getkey):
     net = awake(name, key=getkey(), dtype=dtype)
     function = draw(key=getkey(), dtype=dtype)
@@ -37,8 +38,15 @@ def test_no_mask_is_a_mask_of_ones(name, getkey):
 
 
 @invariant
-@pytest.mark.parametrize("shift", [0.5, -1e3])
-@both
+@pytest.mark.parametrize(
+    ("shift", "dtype"),
+    [
+        (0.5, "float32"),
+        (-1e3, "float64"),
+        pytest.param(0.5, "float64", marks=pytest.mark.slow),
+        pytest.param(-1e3, "float32", marks=pytest.mark.slow),
+    ],
+)
 def test_translation(name, shift, dtype, getkey):
     net = awake(name, key=getkey(), dtype=dtype)
     function = draw(key=getkey(), dtype=dtype)
@@ -83,7 +91,7 @@ def test_padding_changes_nothing(name, getkey):
 
 
 @every
-@both
+@mostly64
 def test_all_masked(name, dtype, getkey):
     net = awake(name, key=getkey(), dtype=dtype)
     function = draw(key=getkey(), dtype=dtype, masked=7)

@@ -54,7 +54,10 @@ def test_it_counts_one_evaluation_per_target():
     assert PROCESS.condition(xc, yc).log_prob_info(x, y).evaluations == 5
 
 
-@pytest.mark.parametrize("process", [PROCESS, MarginalGP(EXACT), JointGP(EXACT)])
+@pytest.mark.parametrize(
+    "process",
+    [PROCESS, MarginalGP(EXACT), pytest.param(JointGP(EXACT), marks=pytest.mark.slow)],
+)
 def test_exact_processes_pass_all_checks(process):
     check_all(process)
 

@@ -16,6 +16,8 @@ from geomndp.baselines.neural_processes.group_conv import (
 )
 from geomndp.equivariance import FieldType
 
+from ...cases import slow_but
+
 SIZE = 7
 TYPES = {"scalar": 1, "pseudoscalar": 1, "vector": 2, "symmetric": 3}
 
@@ -55,7 +57,7 @@ def test_even_filters_are_refused(getkey):
 
 
 @pytest.mark.parametrize("representation", TYPES)
-@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize("group", slow_but(("d4",), GROUPS))
 def test_convolution_between_frames_is_equivariant(group, representation, getkey):
     field_type = FieldType(2, representation)
     p = TYPES[representation]

@@ -47,7 +47,7 @@ def predict(process, xc, yc, x, context_mask=None, mask=None):
     return process.predict(xc, yc, context_mask, x, mask)
 
 
-@pytest.mark.parametrize("group", ["c4", "d4"])
+@pytest.mark.parametrize("group", [pytest.param("c4", marks=pytest.mark.slow), "d4"])
 @pytest.mark.parametrize(
     "representations", [("vector",), ("scalar", "vector"), ("pseudoscalar", "symmetric")], ids=str
 )

@@ -117,7 +117,9 @@ def exact_metrics():
     ("gp", "wrong"),
     [
         (GP(Matern52(0.25), noise=0.05), False),
-        (GP(SquaredExponential(0.25, variance=0.2), noise=0.01), True),
+        pytest.param(
+            GP(SquaredExponential(0.25, variance=0.2), noise=0.01), True, marks=pytest.mark.slow
+        ),
         (GP(SquaredExponential(1.0), noise=0.05), True),
     ],
 )
