@@ -67,7 +67,7 @@ UNITS = Normaliser(x_shift=0.5, x_scale=2.0, y_scale=3.0)
 
 
 @pytest.mark.parametrize("units", [None, UNITS], ids=["plain", "scaled"])
-@pytest.mark.parametrize("make", [line, plane])
+@pytest.mark.parametrize("make", [line, pytest.param(plane, marks=pytest.mark.slow)])
 def test_an_offset_changes_nothing_where_inputs_are_relative(make, units):
     model = make(normaliser=units)
     x = X if make is line else RNG.uniform(-2, 2, (9, 2))
