@@ -40,7 +40,7 @@ def tasks():
     return [case(n=50, key=key, width=2.0) for key in jr.split(jr.key(0), 3)]
 
 
-FEW = ("langevin-260", "kinetic-260", "moment-matching-260", "amortised-50", "flow-41")
+FEW = ("langevin-260", "moment-matching-260", "amortised-50", "flow-41")
 
 
 @pytest.mark.parametrize("name", slow_but(FEW, BARS))

@@ -14,6 +14,7 @@ from geomndp.samplers.context_noising import SCHEMES, context_noising
 from geomndp.samplers.guidance import guided_dynamics
 from geomndp.samplers.particles import Particle, advance
 
+from ..cases import slow_but
 from .helper import EPS, SAMPLERS, case, hurried, shift
 
 M = 3
@@ -99,7 +100,12 @@ def test_schemes(problem):
     assert_allclose(contexts["outer"].back(T, S, present, one), contexts["inner"].fresh(S, one))
 
 
-@pytest.mark.parametrize("name", ["langevin-inner", "langevin-path", "kinetic", "repaint"])
+@pytest.mark.parametrize(
+    "name",
+    slow_but(
+        ("langevin-path", "repaint"), ["langevin-inner", "langevin-path", "kinetic", "repaint"]
+    ),
+)
 def test_observed_values_end_with_their_noised_law(name, problem):
     """Whatever was done on the way, RePaint's jumps forward included."""
 

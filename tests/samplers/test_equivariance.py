@@ -1,5 +1,7 @@
 """Rotated and reflected inputs, observations and noise give rotated and reflected samples."""
 
+import itertools
+
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -23,8 +25,17 @@ def problem(limit, gp, x, y, noise):
     return samplers.Problem(process, score.GaussianScore(gp), x[M:], observations, EPS)
 
 
-@pytest.mark.parametrize("free", FREE)
-@pytest.mark.parametrize("name", SHORT)
+FAST = (("amortised", "curl"), ("moment-matching", "divergence"))
+FAST = (*FAST, ("kinetic", "divergence"), ("repaint", "curl"))
+
+
+@pytest.mark.parametrize(
+    ("name", "free"),
+    [
+        pytest.param(*both, marks=() if both in FAST else pytest.mark.slow)
+        for both in itertools.product(SHORT, FREE)
+    ],
+)
 def test_sampling_turns_with_its_inputs(name, free, getkey):
     sampler = SHORT[name]
     limit = FREE[free](1.0) + Diagonal(White(0.05), 2)

@@ -15,6 +15,7 @@ from geomndp.samplers.program import run
 from geomndp.score import AbstractScore, GaussianScore
 from geomndp.solve import Adaptive
 
+from ..cases import slow_but
 from .helper import EPS, SAMPLERS, SCHEDULE, SE, case, hurried
 
 
@@ -37,7 +38,7 @@ COUNTED = {
 }
 
 
-@pytest.mark.parametrize("name", COUNTED)
+@pytest.mark.parametrize("name", slow_but(set(COUNTED) - {"adaptive-three"}, COUNTED))
 def test_reported_evaluations_are_those_made(name):
     problem, calls = case(n=3, key=jr.key(0)).problem, []
     counting = CountingScore(problem.score, calls)

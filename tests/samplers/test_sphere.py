@@ -9,6 +9,7 @@ import pytest
 from geomndp import Model, samplers
 from geomndp.geometry import heat_kernel
 
+from ..cases import slow_but
 from ..spheres import EPS, NOISING, between, centres, oracle
 
 SPREADS = (0.5, 0.4, 0.6)
@@ -33,8 +34,8 @@ FAST = {
     "flow-quick": (samplers.flow(6), 400, 0.13),
     "langevin-quick": (samplers.Langevin(8, 12), 200, 0.2),
 }
-CASES = [*FAST, *(pytest.param(name, marks=slow) for name in SAMPLERS)]
 SAMPLERS |= FAST
+CASES = slow_but(("amortised-quick", "langevin-quick"), SAMPLERS)
 
 
 def moments(noise=0.0, spreads=SPREADS, yc=YC):

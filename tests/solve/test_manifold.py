@@ -23,7 +23,7 @@ from geomndp.solve import (
     ReverseState,
 )
 
-from ..cases import SOLVERS, quick
+from ..cases import SOLVERS, quick, slow_but
 from ..spheres import EPS, NOISING, SPHERE, between, centres, oracle
 
 X = jnp.asarray([[-0.5], [0.2]])
@@ -74,7 +74,7 @@ STEPS = {
 }
 
 
-@pytest.mark.parametrize("name", STEPS)
+@pytest.mark.parametrize("name", slow_but(("exponential", "multistep-flow", "rk4"), STEPS))
 def test_reverse_steps_reach_the_data(name):
     """Means of the coordinates and of their products, over 1500 draws of two correlated points."""
     step, steps = STEPS[name]
