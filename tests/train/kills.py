@@ -27,6 +27,7 @@ from .disks import fill, small_disk
 WORKER = Path(__file__).with_name("worker.py")
 SOURCE = Path(__file__).parents[2] / "src"
 QUICK = "--xla_cpu_multi_thread_eigen=false --xla_backend_optimization_level=0"
+QUICK += " --xla_cpu_use_fusion_emitters=false"
 STARTING = 8.0  # seconds, about, until a process trains
 PARTIAL = ".orbax-checkpoint-tmp"
 

@@ -1,4 +1,4 @@
-"""Train a network of 2 layers, 8 wide, in a process of its own.
+"""Train a network of one layer, 8 wide, in a process of its own.
 
 python worker.py RESULT [--folder FOLDER] [--processes ADDRESS INDEX]
 """
@@ -38,7 +38,7 @@ def main() -> None:
         kernels.White(process.variance), noising.LinearSchedule(0.0, 10.0)
     )
     net = nets.RelativeAttention(
-        1, 1, width=8, num_layers=2, num_heads=2, bias_width=8, num_frequencies=4, key=jr.key(0)
+        1, 1, width=8, num_layers=1, num_heads=2, bias_width=8, num_frequencies=4, key=jr.key(0)
     )
     trained, history = geomndp.fit(
         geomndp.Model(limit, score.NetworkScore(net)),
