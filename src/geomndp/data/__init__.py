@@ -21,6 +21,7 @@ from geomndp.data.point_designs import designs
 from geomndp.data.resampled import ResampledGenerator
 from geomndp.data.sequences import SequenceGenerator
 from geomndp.data.sharp_sawtooth import SharpSawtooth
+from geomndp.data.sphere_designs import SPHERE_PATTERNS, sphere_designs
 from geomndp.data.sphere_fields import SPHERE_FIELDS, fibonacci, sphere_problem
 from geomndp.data.start_density import StartDensity
 from geomndp.data.suites import (
@@ -44,6 +45,7 @@ __all__ = [
     "REGIONS",
     "SEPARATE",
     "SPHERE_FIELDS",
+    "SPHERE_PATTERNS",
     "SUITES",
     "AbstractFrame",
     "AbstractGenerator",
@@ -86,6 +88,7 @@ __all__ = [
     "grid_tasks",
     "read_winds",
     "regression1d",
+    "sphere_designs",
     "sphere_problem",
     "stacked_generators",
     "tasks",

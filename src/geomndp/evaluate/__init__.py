@@ -26,6 +26,7 @@ from geomndp.evaluate.on_tasks import on_tasks
 from geomndp.evaluate.physics import field_physics
 from geomndp.evaluate.resumable import AbstractMeasurement, RunOptions, run_resumable
 from geomndp.evaluate.score_error import ScoreError, score_error
+from geomndp.evaluate.sphere_physics import sphere_physics
 from geomndp.evaluate.table_tasks import random_tasks, read_function_rows, spread_tasks
 from geomndp.evaluate.task_measurement import FLOW_STEPS, PROBES, task_flow
 from geomndp.evaluate.task_metrics import TaskMetrics, compare, paired_differences
@@ -65,6 +66,7 @@ __all__ = [
     "run_resumable",
     "sample_distance",
     "score_error",
+    "sphere_physics",
     "spread_tasks",
     "summarise",
     "task_flow",

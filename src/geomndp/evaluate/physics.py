@@ -47,13 +47,13 @@ def field_physics(problem: FieldProblem, samples: Float[np.ndarray, "s n p"]) ->
     metrics: dict = {"num": len(samples)}
     for name, operator in difference_operators(problem).items():
         squares = np.mean((y @ operator.T) ** 2, axis=1)
-        exact = _energy(operator, matrix) ** 0.5
+        exact = energy(operator, matrix) ** 0.5
         noise = (problem.gp.noise * np.sum(operator**2) / len(operator)) ** 0.5
-        metrics[name] = {"rms": _root(squares), "exact": exact, "noise": float(noise)}
+        metrics[name] = {"rms": root_mean_square(squares), "exact": exact, "noise": float(noise)}
     if problem.codomain.representations == ("vector",):
         gradient, rotation = helmholtz_operators(problem)
         one, other = (np.mean((y @ part.T) ** 2, axis=1) for part in (gradient, rotation))
-        exact, rest = (_energy(part, matrix) for part in (gradient, rotation))
+        exact, rest = (energy(part, matrix) for part in (gradient, rotation))
         exact = float(exact / (exact + rest))
         metrics["gradient_share"] = {"share": _share(one, one + other), "exact": exact}
     return metrics
@@ -147,12 +147,12 @@ def _full_covariance(gp: GP, grid) -> np.ndarray:
     return np.kron(matrix, np.eye(copies))
 
 
-def _energy(operator, matrix) -> float:
+def energy(operator, matrix) -> float:
     """Expected mean square of L y."""
     return float(np.sum((operator @ matrix) * operator) / len(operator))
 
 
-def _root(squares) -> list[float]:
+def root_mean_square(squares) -> list[float]:
     """Root of the mean, with its standard error."""
     root = np.sqrt(np.mean(squares))
     error = np.std(squares, ddof=1) / np.sqrt(len(squares))

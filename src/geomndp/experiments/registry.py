@@ -25,6 +25,8 @@ EXPERIMENTS: dict[str, str] = {
     "cyclones": "geomndp.experiments.cyclones.experiment",
     "neural-processes": "geomndp.experiments.neural_processes.experiment",
     "own-data": "geomndp.experiments.own_data.experiment",
+    "sphere-fields": "geomndp.experiments.sphere_fields.experiment",
+    "sphere-winds": "geomndp.experiments.sphere_winds.experiment",
 }
 """Name -> module whose `EXPERIMENT` it is."""
 

@@ -25,6 +25,7 @@ from geomndp.nets.spherical_attention import (
     SphericalAttentionConfig,
 )
 from geomndp.nets.steerable_2d import Steerable2, Steerable2Config
+from geomndp.nets.steerable_2d.map_network import SteerableMap, SteerableMapConfig
 from geomndp.nets.steerable_3d import Steerable3, Steerable3Config
 from geomndp.nets.steerable_sphere import SteerableSphere, SteerableSphereConfig
 from geomndp.nets.target_times import has_target_times, toward
@@ -44,6 +45,8 @@ __all__ = [
     "Steerable2Config",
     "Steerable3",
     "Steerable3Config",
+    "SteerableMap",
+    "SteerableMapConfig",
     "SteerableSphere",
     "SteerableSphereConfig",
     "TransformerConfig",

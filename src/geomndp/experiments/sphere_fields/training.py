@@ -1,0 +1,152 @@
+"""The models of fields on the sphere, and how they are trained."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import optax
+
+from geomndp import _validation
+from geomndp._types import PRNGKeyArray
+from geomndp.data import (
+    AbstractGenerator,
+    ContextSampler,
+    FieldProblem,
+    MultiDesignGenerator,
+    sphere_designs,
+    sphere_problem,
+    stacked_generators,
+)
+from geomndp.experiments.sphere_fields.experiment import MODELS
+from geomndp.kernels import Diagonal, White
+from geomndp.model import Model
+from geomndp.nets import (
+    AbstractNet,
+    BiDimensionalAttention,
+    SteerableMap,
+    SteerableSphere,
+    with_capacity,
+)
+from geomndp.noising import DEFAULT_SCHEDULE, OrnsteinUhlenbeck
+from geomndp.score import NetworkScore
+from geomndp.train import DenoisingLoss, adam, default_loss
+
+RADIUS = 0.38  # radians: about 20 of 600 Fibonacci points are nearer
+NEIGHBOURS = 24
+STEERABLE: dict[str, Any] = {
+    "radius": RADIUS,
+    "max_neighbours": NEIGHBOURS,
+    "num_pooling_widths": 4,
+    "density_features": True,
+    "angular_pooling": True,  # the covariance of a gradient field in one step
+}
+NDP: dict[str, Any] = {
+    "token_axis": "points",  # components of a vector go with no input dimension
+    "pre_norm": True,
+    "num_frequencies": 6,
+    "min_wavelength": 0.4,
+    "max_wavelength": 6.0,
+}
+SETS = 128
+
+
+class SphereDesign(NamedTuple):
+    """Random locations of training."""
+
+    points: int
+    densities: dict[str, tuple[float, float]]
+    """Of every pattern of `data.sphere_designs`, over the density of the test points."""
+    share: int
+    """Functions per batch: those at the test points divided by this."""
+
+
+DESIGNS = {
+    "even": SphereDesign(600, dict.fromkeys(("fibonacci", "uniform"), (1.0, 1.0)), 1),
+    "dense": SphereDesign(400, {"cap": (1.0, 6.0)}, 4),
+    "clusters": SphereDesign(400, {"clusters": (1.0, 1.0)}, 4),
+}
+GENERATOR_ORDER = ("grid", "even", "dense", "even", "clusters")
+"""Generators that take turns in training, in this order."""
+MIN_KEPT_SHARE = 0.05
+
+
+def problem_for(name: str) -> FieldProblem:
+    """Data of a model of a known law."""
+    _validation.one_of("model", name, tuple(MODELS))
+    return sphere_problem(MODELS[name].field, MODELS[name].lengthscale)
+
+
+def make_model(
+    name: str,
+    *,
+    key: PRNGKeyArray,
+    compute_dtype: str | None = None,
+    attention_backend: str | None = None,
+    **options,
+) -> Model:
+    """Untrained model: white limit with the data's variance, beta from 1e-4 to 15.
+
+    Options go to the network, such as `num_pooling_widths=0` for neighbours only.
+    """
+    problem, network = problem_for(name), MODELS[name].network
+    representations = problem.codomain.representations
+    net: AbstractNet
+    if network == "ndp":
+        options |= {"compute_dtype": compute_dtype, "attention_backend": attention_backend}
+        dims = 3, problem.codomain.size
+        net = BiDimensionalAttention(*dims, **NDP | options, dtype="float32", key=key)
+    else:
+        options |= {"compute_dtype": compute_dtype, "dtype": "float32"}
+        make = SteerableSphere if network == "sphere" else SteerableMap
+        net = make(representations, **STEERABLE | options, key=key)
+        if with_capacity(net, problem.grid) is not net:
+            got = net.config.max_neighbours
+            raise ValueError(f"expected room for all neighbours of the points, got {got}")
+    kernel = Diagonal(White(problem.variance), net.output_dim)
+    return Model(OrnsteinUhlenbeck(kernel, DEFAULT_SCHEDULE), NetworkScore(net))
+
+
+def make_loss() -> DenoisingLoss:
+    """Default loss, as of the planar models: dense times near zero, likelihood weights."""
+    return default_loss("real")
+
+
+def make_generator(
+    name: str,
+    batch_size: int = 32,
+    functions: int | None = None,
+    *,
+    sets: int = SETS,
+    problem: FieldProblem | None = None,
+) -> tuple[AbstractGenerator, ...]:
+    """Training fields: fresh ones, or a finite set of `functions` at the test points.
+
+    Fresh fields of an equivariant model take turns at the test points and at `sets` sets of
+    locations of each design.
+    """
+    problem = problem_for(name) if problem is None else problem
+    contexts = ContextSampler(few=2 * problem.contexts, few_share=0.75)
+    options = {"contexts": contexts, "num_functions": functions}
+    grid = problem.generator(batch_size, dtype="float32", **options)
+    if functions is not None or MODELS[name].network != "sphere":
+        return (grid,)
+    generators: dict[str, AbstractGenerator] = {"grid": grid}
+    unit = len(problem.grid) / (4 * math.pi)
+    for seed, (design_name, design) in enumerate(DESIGNS.items()):
+        densities = {p: (unit * low, unit * high) for p, (low, high) in design.densities.items()}
+        count = min(design.points, len(problem.grid))
+        point_sets = sphere_designs(count, densities, sets, seed=seed)
+        generators[design_name] = MultiDesignGenerator(
+            gp_generators=stacked_generators(problem.gp, point_sets, "float32"),
+            batch_size=max(batch_size // design.share, 1),
+            contexts=contexts,
+            first_share=1 / sets,
+            min_kept_share=MIN_KEPT_SHARE,
+        )
+    return tuple(generators[design_name] for design_name in GENERATOR_ORDER)
+
+
+def make_optimiser(name: str, steps: int) -> optax.GradientTransformation:
+    """Adam; pre-norm networks tolerate higher learning rates than the paper's 5e-4."""
+    return adam(steps, peak=1e-3 if MODELS[name].network == "ndp" else 2e-3)

@@ -1,0 +1,148 @@
+"""Metrics of a model of winds on validation tasks, paired with the Hodge GP."""
+
+from __future__ import annotations
+
+import math
+from os import PathLike
+
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+
+from geomndp import _validation
+from geomndp._types import Batch
+from geomndp.evaluate import log_likelihood, summarise
+from geomndp.experiments.sphere_fields.winds import (
+    WindTask,
+    gaussian_metrics,
+    task_batch,
+    validation_tasks,
+    wind_anomalies,
+)
+from geomndp.experiments.sphere_winds.experiment import REGIONS
+from geomndp.experiments.sphere_winds.training import hodge_gp
+from geomndp.likelihood import Flow, Hutchinson
+from geomndp.model import Model
+from geomndp.nets import with_capacity
+from geomndp.samplers import AbstractSampler, Amortised
+
+DEFAULT_SAMPLER = Amortised(50)
+
+
+def evaluate(
+    model: Model,
+    name: str,
+    *,
+    num: int = 25,
+    region: str = "stations-200",
+    data: str | None = None,
+    probes: int | None = None,
+    **options,
+) -> dict:
+    """Evaluate a model on validation tasks, July and August 2026.
+
+    Args:
+        model: Trained model.
+        name: Model of the experiment.
+        num: Most tasks.
+        region: How many stations there are: "stations-200" or "stations-50".
+        data: Folder of the weather fields; by default `weather` in $GEOMNDP_DATA.
+        probes: Random probes of the divergence; eight by default.
+        **options: Further arguments of `evaluate_tasks`.
+
+    Returns:
+        Metrics, JSON-serialisable.
+
+    Raises:
+        ValueError: For another region, or without data.
+    """
+    _validation.one_of("region", region, tuple(REGIONS))
+    winds = wind_anomalies(data)
+    tasks: list[WindTask] = validation_tasks(winds)[:num]
+    batch = task_batch(winds, tasks, REGIONS[region])
+    return evaluate_tasks(model, batch, REGIONS[region], probes=probes or 8, **options)
+
+
+def evaluate_tasks(
+    model: Model,
+    tasks: Batch,
+    stations: int,
+    *,
+    route: str = "conditional",
+    probes: int = 8,
+    flow: Flow | None = None,
+    sampler: AbstractSampler = DEFAULT_SAMPLER,
+    samples: int = 64,
+    seed: int = 1234,
+    batch_size: int = 8,
+    directory: str | PathLike | None = None,
+    devices=None,
+) -> dict:
+    """Joint log-likelihood, RMSE of the vector, CRPS, energy score and coverage.
+
+    Args:
+        model: Trained model.
+        tasks: Functions whose first `stations` points are the context.
+        stations: Number of them.
+        route: Route of the likelihood.
+        probes: Random probes of the divergence.
+        flow: Probability flow; RK4 on 16 steps by default.
+        sampler: Posterior sampler.
+        samples: Samples of every task, at least two.
+        seed: Seed of the samples.
+        batch_size: Tasks side by side on a device.
+        directory: Where finished blocks of likelihoods are kept.
+        devices: Devices of the likelihoods.
+
+    Returns:
+        Pairs of mean and standard error over the tasks: `log_prob` in nats per point, `gp` that of
+        the Hodge GP, `regret` their paired difference; and numbers `rmse` and `gp_rmse` in m/s,
+        `crps` (mean over components) and `energy_score` (of the vector at a point) in m/s, and
+        `coverage` of central 90% intervals.
+    """
+    arrays = (jnp.asarray(np.asarray(part), jnp.float32) for part in tasks)
+    single = Batch(*arrays)
+    for x in np.asarray(single.x):
+        model = with_capacity(model, x)
+    flow = Flow(divergence=Hutchinson(probes=probes)) if flow is None else flow
+    options = {"batch_size": batch_size, "directory": directory, "devices": devices}
+    options |= {"flow": flow, "route": route, "num_context": stations}
+    log_probs = log_likelihood(model, single, key=jr.key(7), **options).per_target()
+    exact, value = gaussian_metrics(hodge_gp(), tasks), np.asarray(log_probs.value)
+    scores = [
+        _sample_scores(model, x, y, stations, sampler, samples, key)
+        for x, y, key in zip(single.x, single.y, jr.split(jr.key(seed), len(value)), strict=True)
+    ]
+    square, crps, energy, covered = np.mean(np.array(scores), axis=0)
+    pairs = {"log_prob": value, "gp": exact.joint, "regret": exact.joint - value}
+    return {
+        **{key: list(summarise(jnp.asarray(part, jnp.float32))) for key, part in pairs.items()},
+        "rmse": math.sqrt(square),
+        "gp_rmse": math.sqrt(float(np.mean(exact.square_error))),
+        "crps": float(crps),
+        "energy_score": float(energy),
+        "coverage": float(covered),
+        "gp_coverage": float(np.mean(exact.coverage)),
+        "solver_error": float(np.mean(np.asarray(log_probs.solver_error))),
+        "probe_error": float(np.mean(np.asarray(log_probs.probe_error))),
+        "num": len(value),
+        "stations": stations,
+        "route": route,
+        "probes": probes,
+        "seed": seed,
+    }
+
+
+def _sample_scores(model: Model, x, y, stations: int, sampler, samples: int, key) -> list[float]:
+    """Square error of the mean, CRPS, energy score and coverage of one task."""
+    posterior = model.condition(x[:stations], y[:stations])
+    drawn = posterior.sample(x[stations:], key=key, num_samples=samples, sampler=sampler)
+    drawn, truth = np.asarray(drawn, float), np.asarray(y[stations:], float)
+    low, high = np.quantile(drawn, (0.05, 0.95), axis=0)
+    covered = np.mean((truth >= low) & (truth <= high))
+    square = np.mean(np.sum((drawn.mean(axis=0) - truth) ** 2, axis=1))
+    other = np.roll(drawn, 1, axis=0)  # unbiased: pairs of different samples
+    crps = np.mean(np.abs(drawn - truth)) - 0.5 * np.mean(np.abs(drawn - other))
+    lengths = np.linalg.norm(drawn - truth, axis=2), np.linalg.norm(drawn - other, axis=2)
+    energy = np.mean(lengths[0]) - 0.5 * np.mean(lengths[1])
+    return [float(part) for part in (square, crps, energy, covered)]

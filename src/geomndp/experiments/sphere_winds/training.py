@@ -1,0 +1,82 @@
+"""The models of global winds, and how they are trained."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import optax
+
+from geomndp import _validation
+from geomndp._types import PRNGKeyArray
+from geomndp.data import ContextSampler, GlobeGenerator, Normaliser
+from geomndp.experiments.sphere_fields.training import STEERABLE
+from geomndp.experiments.sphere_fields.winds import TRAINING, wind_anomalies
+from geomndp.experiments.sphere_winds.experiment import MODELS
+from geomndp.gp import GP
+from geomndp.kernels import (
+    Diagonal,
+    SphereCurlFree,
+    SphereDivergenceFree,
+    White,
+    ZonalExponential,
+)
+from geomndp.model import Model
+from geomndp.nets import SteerableSphere
+from geomndp.noising import DEFAULT_SCHEDULE, OrnsteinUhlenbeck
+from geomndp.score import NetworkScore
+from geomndp.train import DenoisingLoss, adam, default_loss
+
+SCALE = 4.3  # m/s, standard deviation of a component's anomaly in the training times
+POINTS = 400  # of a training field: as many as a task of 200 stations has
+NEIGHBOURS = 48
+MOST_STATIONS = 250
+
+
+def hodge_gp(scale: float = 1.0) -> GP:
+    """The process of maximum likelihood of the training times, as `fit_sphere_gp` finds it.
+
+    Args:
+        scale: Unit of its values, in m/s.
+    """
+    square = scale**2
+    rotation = SphereDivergenceFree(ZonalExponential(0.1886), 11.71 / square)
+    gradient = SphereCurlFree(ZonalExponential(0.1895), 2.45 / square)
+    return GP(rotation + gradient, noise=4.26 / square)
+
+
+def make_model(
+    name: str, *, key: PRNGKeyArray, compute_dtype: str | None = None, **options
+) -> Model:
+    """Untrained model in m/s: white limit, beta from 1e-4 to 15; options go to the network."""
+    _validation.one_of("model", name, MODELS)
+    options = STEERABLE | {"max_neighbours": NEIGHBOURS} | options
+    options |= {"axial": True, "compute_dtype": compute_dtype, "dtype": "float32"}
+    net_key, base_key = jr.split(key)
+    score = NetworkScore(SteerableSphere(("vector",), **options, key=net_key))
+    if name == MODELS[1]:
+        score = score.with_base(hodge_gp(SCALE), key=base_key)
+    noising = OrnsteinUhlenbeck(Diagonal(White(), 2), DEFAULT_SCHEDULE)
+    return Model(noising, score, normaliser=Normaliser(y_scale=(SCALE, SCALE)))
+
+
+def make_loss() -> DenoisingLoss:
+    """Default loss: dense times near zero, likelihood weights."""
+    return default_loss("real")
+
+
+def make_generator(
+    name: str, batch_size: int = 16, data: str | None = None, *, points: int = POINTS
+) -> GlobeGenerator:
+    """Winds of the training times at random points, turned about the axis and mirrored."""
+    _validation.one_of("model", name, MODELS)
+    winds = wind_anomalies(data)
+    fields = winds.wind[winds.between(*TRAINING)] / SCALE
+    arrays = (jnp.asarray(v, jnp.float32) for v in (winds.x, fields, np.log(winds.area)))
+    contexts = ContextSampler(few=min(MOST_STATIONS, points - 1), few_share=0.75)
+    return GlobeGenerator(*arrays, num_points=points, batch_size=batch_size, contexts=contexts)
+
+
+def make_optimiser(name: str, steps: int) -> optax.GradientTransformation:
+    """Adam."""
+    return adam(steps, peak=2e-3)

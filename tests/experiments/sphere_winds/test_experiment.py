@@ -1,0 +1,90 @@
+"""The experiment of winds on a small made-up archive."""
+
+import dataclasses
+
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+import xarray as xr
+from numpy.testing import assert_allclose
+
+from geomndp.data import Batch
+from geomndp.experiments.registry import find
+from geomndp.experiments.sphere_fields.winds import FILE
+from geomndp.experiments.sphere_winds.evaluate import evaluate, evaluate_tasks
+from geomndp.experiments.sphere_winds.experiment import MODELS
+from geomndp.experiments.sphere_winds.report import report
+from geomndp.experiments.sphere_winds.training import (
+    SCALE,
+    hodge_gp,
+    make_generator,
+    make_model,
+)
+from geomndp.model import Model
+from geomndp.samplers import Amortised
+from geomndp.score import GaussianScore
+
+TINY = {"channels": 4, "width": 8, "num_layers": 1, "num_radial": 4, "max_neighbours": 16}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    lat, lon = np.linspace(90, -90, 7), np.arange(0.0, 360.0, 45.0)
+    time = np.array(["2018-01-01", "2018-06-01", "2026-07-01", "2026-08-01"], "datetime64[ns]")
+    random = np.random.default_rng(0)
+    values = {n: (("time", "lat", "lon"), 4 * random.normal(size=(4, 7, 8))) for n in "uv"}
+    path = tmp_path_factory.mktemp("weather")
+    xr.Dataset(values, {"time": time, "lat": lat, "lon": lon}).to_netcdf(path / FILE)
+    return str(path)
+
+
+def test_training_fields_are_in_units_of_the_model(folder, getkey):
+    generator = make_generator(MODELS[0], 4, folder, points=20)
+    batch = generator.draw(getkey())
+    assert batch.x.shape == (4, 20, 3) and batch.y.shape == (4, 20, 2)
+    assert 0.5 < float(np.std(batch.y)) < 1.5
+    assert find(MODELS[0]).name == "sphere-winds"
+
+
+def test_models_know_the_axis():
+    plain, residual = (make_model(name, key=jr.key(0), **TINY) for name in MODELS)
+    assert plain.score.net.config.axial and residual.score.base is not None
+    assert plain.normaliser.y_scale == (SCALE, SCALE)
+    with pytest.raises(ValueError, match="model"):
+        make_model("sphere-winds/era5", key=jr.key(0))
+
+
+@pytest.mark.slow
+def test_an_untrained_residual_is_the_hodge_gp(getkey):
+    """Conditional likelihoods in m/s, of the base's score and of the process itself."""
+    random = np.random.default_rng(1)
+    x = random.normal(size=(2, 8, 3))
+    x /= np.linalg.norm(x, axis=2, keepdims=True)
+    y = 4 * random.normal(size=(2, 8, 2))
+    context = np.tile(np.arange(8) < 4, (2, 1)).astype(float)
+    tasks = Batch(x, y, np.ones((2, 8)), context)
+    model = make_model(MODELS[1], key=getkey(), **TINY)
+    score = GaussianScore(hodge_gp(SCALE))
+    exact = Model(model.noising, score, normaliser=model.normaliser)
+    options = {"samples": 2, "sampler": Amortised(4), "batch_size": 2}
+    metrics = evaluate_tasks(exact, tasks, 4, **options)
+    assert abs(metrics["regret"][0]) < 0.02 and metrics["num"] == 2
+    corrected = dataclasses.replace(model.score, conditional=True)
+    arrays = (np.full(8, 0.3), x[0], y[0] / SCALE)
+    args = (model.noising, *(jnp.asarray(array, jnp.float32) for array in arrays))
+    assert_allclose(corrected(*args), score(*args), atol=2e-4)
+
+
+def test_refusals_and_report(folder, monkeypatch):
+    with pytest.raises(ValueError, match="region"):
+        evaluate(
+            make_model(MODELS[0], key=jr.key(0), **TINY),
+            MODELS[0],
+            region="everywhere",
+            data=folder,
+        )
+    monkeypatch.delenv("GEOMNDP_DATA", raising=False)
+    with pytest.raises(ValueError, match="GEOMNDP_DATA"):
+        make_generator(MODELS[0], 2)
+    assert len(report({})[0].rows) == 2
