@@ -222,7 +222,8 @@ class Evaluate:
     over functions; 200 by default."""
     region: str | None = None
     """1D: "in-range" (default) or "out-of-range" (inputs on [2, 6]); fields: "interpolation";
-    cyclones: "interpolation" (default), "extrapolation" or "joint"."""
+    cyclones: "interpolation" (default), "extrapolation" or "joint"; the sphere: "interpolation"
+    (default), "uniform", "third", "triple" or "clusters"; winds: "stations-200" or "-50"."""
     route: str = "conditional"
     """How log p(targets | context) is computed: "conditional", one solve with the context held
     fixed, or "joint", log p(targets, context) - log p(context), two."""
@@ -246,7 +247,8 @@ class Reproduce:
     """
 
     table: Annotated[Positional[str], arg(metavar="TABLE")]
-    """Table: "regression1d", "vector-fields", "cyclones", "neural-processes" or "own-data"."""
+    """Table: "regression1d", "vector-fields", "cyclones", "neural-processes", "own-data",
+    "sphere-fields" or "sphere-winds"."""
     out: str = "out"
     """Folder for table and figures."""
     num: int = 0

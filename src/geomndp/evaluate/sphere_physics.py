@@ -46,7 +46,8 @@ def sphere_physics(
     _validation.at_least(2, samples=len(samples))
     _validation.shape("samples", samples, (len(samples), len(problem.grid), 2))
     y = np.asarray(samples, float).reshape(len(samples), -1)
-    matrix, metrics = covariance(problem.gp, problem.grid), {"num": len(samples)}
+    matrix = covariance(problem.gp, problem.grid)
+    metrics: dict = {"num": len(samples)}
     for name, operator in derivative_operators(problem.grid, lengthscale).items():
         squares = np.mean((y @ operator.T) ** 2, axis=1)
         exact = energy(operator, matrix) ** 0.5

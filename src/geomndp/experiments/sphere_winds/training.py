@@ -72,9 +72,11 @@ def make_generator(
     _validation.one_of("model", name, MODELS)
     winds = wind_anomalies(data)
     fields = winds.wind[winds.between(*TRAINING)] / SCALE
-    arrays = (jnp.asarray(v, jnp.float32) for v in (winds.x, fields, np.log(winds.area)))
+    x, y, log_area = (jnp.asarray(v, jnp.float32) for v in (winds.x, fields, np.log(winds.area)))
     contexts = ContextSampler(few=min(MOST_STATIONS, points - 1), few_share=0.75)
-    return GlobeGenerator(*arrays, num_points=points, batch_size=batch_size, contexts=contexts)
+    return GlobeGenerator(
+        x, y, log_area, num_points=points, batch_size=batch_size, contexts=contexts
+    )
 
 
 def make_optimiser(name: str, steps: int) -> optax.GradientTransformation:
