@@ -18,6 +18,7 @@ import xarray as xr
 from geomndp import _table_files, _validation
 from geomndp._progress import progress
 from geomndp.cli.input_tables import Tables, drop_missing, with_datetimes
+from geomndp.cli.many_tasks import TaskHelpers, predict_tasks
 from geomndp.cli.predict_args import Condition, Predict
 from geomndp.model import Posterior, load
 from geomndp.model.base import AbstractModel
@@ -35,12 +36,19 @@ VARIANCE = "variance of the observation noise"
 def predict(command: Predict, tables: Tables) -> None:
     """Draw functions given observations; without any, of the prior."""
     with _open_model(command) as (model, names):
+        if isinstance(command, Condition) and command.tasks is not None:
+            predict_tasks(command, model, names, tables, TaskHelpers(_with_noise, _task_sampler))
+            return
         posterior = _posterior(command, model, names, tables.observations)
         targets = tables.targets
         if not _table_files.is_file(command.targets[0]):
             # Numbers of a range are times after the origin, where there is one.
             targets = with_datetimes(targets, names, posterior.time_origin)
         _write(command, posterior, names, targets)
+
+
+def _task_sampler(command: Predict, posterior: Any) -> AbstractSampler | None:
+    return _sampler(command, learnt_posteriors(posterior))
 
 
 def _posterior(command: Predict, model: AbstractModel, names: Variables, table: Any) -> Any:

@@ -65,10 +65,21 @@ class Condition(Predict):
 
     Example: geomndp condition cyclones/ibtracs fixes.csv --targets 0:6:0.125 --obs-std 20
     --num-samples 100 --out tracks.geojson
+
+    Example: geomndp condition regression1d/se --tasks series.csv --targets -2:2:0.1
+    --num-samples 16 --summary --out predictions.csv
     """
 
-    observations: Annotated[Positional[str], arg(metavar="OBSERVATIONS")]
+    observations: Annotated[Positional[str], arg(metavar="OBSERVATIONS")] = ""
     """File of observations: .csv, .parquet or .nc, with the model's columns."""
+    tasks: str | None = None
+    """Many independent tasks instead: a folder with a file of observations for each, or one table
+    with a column of tasks. Needs --out; a command that was stopped resumes there."""
+    task_column: str = "task"
+    """Column that says which task a row is of, in observations, targets (where it is there) and the
+    result."""
+    scheduler: str | None = None
+    """Who computes tasks: this process, "threads", or the address of a dask scheduler."""
     drop_missing: bool = False
     """Leave out observations that lack an output; by default what there is of them counts."""
     obs_std: str = "0"

@@ -1,0 +1,53 @@
+"""Observations of many tasks as one table, from a folder or a long table; no JAX."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from geomndp._table_files import is_file, is_frame, read_table
+from geomndp.cli.predict_args import Condition
+from geomndp.cli.usage_errors import UsageError
+
+
+def read_tasks(command: Condition) -> Any:
+    """One table of all tasks, with their column."""
+    import pandas as pd
+
+    path, column = Path(str(command.tasks)), command.task_column
+    if command.observations:
+        got = command.observations
+        raise UsageError(f"expected OBSERVATIONS or --tasks, got both: {got} and {path}")
+    if command.out is None:
+        raise UsageError("expected --out FILE with --tasks, got none")
+    if not path.is_dir():
+        table = _as_frame(read_table(str(path)))
+        if column not in table:
+            listed = ", ".join(map(repr, table.columns))
+            raise ValueError(
+                f"expected a column {column!r} in {path} (--task-column), got {listed}"
+            )
+    else:
+        files = sorted(file for file in path.iterdir() if is_file(str(file)))
+        tables = [_as_frame(read_table(str(file))) for file in files]
+        if not tables:
+            raise ValueError(f"expected files of observations in {path}, got none")
+        named = zip(tables, files, strict=True)
+        table = pd.concat([t.assign(**{column: file.stem}) for t, file in named], ignore_index=True)
+        table.attrs = tables[0].attrs
+    if not len(table) or bool(np.any(table[column].isna())):
+        raise ValueError(f"expected rows in {path}, each with its task in {column!r}")
+    return table
+
+
+def _as_frame(table: Any) -> Any:
+    if is_frame(table):
+        return table
+    units = {
+        str(n): str(v.attrs["units"]) for n, v in table.variables.items() if "units" in v.attrs
+    }
+    frame = table.to_dataframe().reset_index()
+    frame.attrs["units"] = units
+    return frame

@@ -1,0 +1,82 @@
+"""`geomndp condition --tasks`: a folder or a long table in, one table out, resumable."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from numpy.testing import assert_allclose
+
+from geomndp import ProcessModel
+from geomndp.cli.main import main
+from geomndp.gp import GP
+from geomndp.kernels import SquaredExponential
+
+
+@pytest.fixture
+def model(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    process = ProcessModel(GP(SquaredExponential(0.5), noise=0.01)).with_variables("x", "y")
+    process.save("model")
+    return process
+
+
+def table():
+    rng = np.random.default_rng(0)
+    names = ["a", "b"]
+    rows = {"task": np.repeat(names, 3), "x": rng.normal(size=6), "y": rng.normal(size=6)}
+    return pd.DataFrame(rows)
+
+
+def test_a_table_and_a_folder_give_what_single_conditions_do(model, capsys):
+    frame = table()
+    frame.to_csv("tasks.csv", index=False)
+    pd.DataFrame({"task": ["b", "a", "b"], "x": [0.1, 0.2, 0.3]}).to_csv("ends.csv", index=False)
+    line = ["condition", "model.safetensors", "--num-samples", "3", "--dtype", "float64"]
+    assert main([*line, "--tasks", "tasks.csv", "--targets", "ends.csv", "--out", "one.nc"]) == 0
+    assert "3 samples of each of 2 tasks" in capsys.readouterr().out
+    with xr.open_dataset("one.nc") as result:
+        assert list(result["task"].values) == ["a", "b", "b"]
+        assert_allclose(result["x"], [0.2, 0.1, 0.3])
+        values = result["y"].transpose("sample", "row").values
+    own = [
+        (f[["x", "y"]], x)
+        for (_, f), x in zip(frame.groupby("task"), ([0.2], [0.1, 0.3]), strict=True)
+    ]
+    pairs = [(f, pd.DataFrame({"x": x})) for f, x in own]
+    expected = [
+        s["y"].to_numpy().reshape(3, -1)
+        for _, s in model.condition_many(pairs).sample(key=0, num_samples=3)
+    ]
+    assert_allclose(values, np.concatenate(expected, axis=1), rtol=1e-6)
+    for name, rows in frame.groupby("task"):
+        Path("folder").mkdir(exist_ok=True)
+        rows[["x", "y"]].to_csv(Path("folder") / f"{name}.csv", index=False)
+    assert main([*line, "--tasks", "folder", "--targets", "ends.csv", "--out", "two.csv"]) == 0
+    again = pd.read_csv("two.csv")
+    assert_allclose(again["y"].to_numpy().reshape(3, -1), values, rtol=1e-6)
+    assert not list(Path().glob("*.tasks"))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--tasks", "tasks.csv"], "expected --out FILE with --tasks"),
+        (["tasks.csv", "--tasks", "tasks.csv", "--out", "o.nc"], "OBSERVATIONS or --tasks, got"),
+        (["--tasks", "tasks.csv", "--out", "o.nc", "--task-column", "storm"], "a column 'storm'"),
+        (["--tasks", "empty", "--out", "o.nc"], "files of observations in empty, got none"),
+        (["--tasks", "other.csv", "--out", "o.nc"], "targets of every task, got none of task 'c'"),
+        (["--tasks", "bad.csv", "--out", "o.nc"], "task 'a': expected numbers in 'y'"),
+    ],
+)
+def test_mistakes_in_one_sentence(model, options, message, capsys, tmp_path):
+    frame = table()
+    frame.to_csv("tasks.csv", index=False)
+    frame.assign(task="c").to_csv("other.csv", index=False)
+    frame.assign(y=["1"] * 3 + ["one"] * 3).to_csv("bad.csv", index=False)
+    pd.DataFrame({"task": ["b", "a"], "x": [0.1, 0.2]}).to_csv("ends.csv", index=False)
+    (tmp_path / "empty").mkdir()
+    line = ["condition", "model.safetensors", *options, "--targets", "ends.csv"]
+    assert main(line) != 0
+    assert message in capsys.readouterr().err
