@@ -105,8 +105,8 @@ class AbstractNamedPosterior(AbstractNamedPredictive):
             num_samples: Number s of draws.
             mask: 1 for real targets, 0 for padding, which learnt laws do not see and whose values
                 mean nothing, shape (n,).
-            **options: Of learnt laws `sampler`, `max_memory` and `progress`, as in
-                `Posterior.sample`.
+            **options: As in `Posterior.sample`: `patches` and `out`, and of learnt laws `sampler`,
+                `max_memory` and `progress`.
 
         Returns:
             Samples of shape (s, n, p), unit vectors on the sphere; a table at the locations of a
@@ -116,6 +116,10 @@ class AbstractNamedPosterior(AbstractNamedPredictive):
             ValueError: If the inputs do not fit the model.
         """
         options |= {} if mask is None else {"mask": mask}
+        if options.get("out") is not None:
+            from geomndp.model.patch_store import sample_to_zarr
+
+            return sample_to_zarr(self, x, key=key, num_samples=num_samples, **options)
         y = self.sample_values(x, key=key, num_samples=num_samples, **options)
         return write_samples(self._names(), x, y) if is_table(x) else y
 

@@ -11,7 +11,6 @@ import numpy as np
 
 from geomndp import _validation
 from geomndp._arrays import keep_float64, put
-from geomndp._progress import Progress
 from geomndp._types import Array, PRNGKeyArray
 from geomndp._validation import as_key
 from geomndp.model.output_units import result_dtype
@@ -31,9 +30,9 @@ def sample_values(
     posterior: Any, x: Any, key: Any, num_samples: int, patches: Any, **options: Any
 ) -> Array:
     """Draws (s, n, p) at all of x, patch by patch; arguments as those of `Posterior.sample`."""
-    progress: Progress = options.pop("progress", True)
+    progress, mapper = options.pop("progress", True), options.pop("mapper", None)
     field = patchwise_field(posterior, x, key, num_samples, patches, MemoryValues(), **options)
-    run(field, progress)
+    run(field, progress, mapper)
     assert isinstance(field.values, MemoryValues)
     y = field.values.field(field.layout)
     y = y.astype(result_dtype(x)) if isinstance(field.law, ExactLaw) else y
@@ -117,16 +116,27 @@ def read_layout(posterior: Any, x: Any, patches: Any) -> tuple[np.ndarray, Layou
         raise ValueError(f"expected at most {MAX_INPUTS} inputs for patches, got {count}")
     patches = chosen_patches(posterior, raw, count, patches)
     periods = () if units is None or not any(units.x_period) else units.x_period[:count]
-    if not (is_dataset(x) or is_data_array(x)):
+    sizes = _grid_sizes(posterior, x)
+    if len(sizes) == 1 and not _sorted(raw[:, :count]):
         return raw, plan_points(raw, patches, count, periods)
-    assert variables is not None  # or the table could not have been read
-    shape = spanned_shape(x, variables.input_names)
-    if len(shape) == 1:
-        return raw, plan_points(raw, patches, count, periods)
-    for name in variables.input_names:
-        if x[name].ndim == 1:
-            check_axis(repr(name), np.asarray(x[name]))
-    sizes = tuple(shape.values())
     everywhere = tuple(range(len(sizes)))
     columns = tuple(Coordinate(everywhere, column.reshape(sizes)) for column in raw.T)
     return raw, plan(Locations(sizes, columns, count, None, periods), patches)
+
+
+def _sorted(positions: np.ndarray) -> bool:
+    """Whether points of one coordinate are in its order."""
+    return positions.shape[1] == 1 and bool(np.all(np.diff(positions[:, 0]) > 0))
+
+
+def _grid_sizes(posterior: Any, x: Any) -> tuple[int, ...]:
+    """Points along the dimensions that the inputs of a Dataset span; all of others along one."""
+    variables = posterior.variables
+    if not (is_dataset(x) or is_data_array(x)):
+        return (len(x),)
+    assert variables is not None  # or the table could not have been read
+    sizes = tuple(spanned_shape(x, variables.input_names).values())
+    for name in variables.input_names:
+        if len(sizes) > 1 and x[name].ndim == 1:
+            check_axis(repr(name), np.asarray(x[name]))
+    return sizes

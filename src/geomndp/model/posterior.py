@@ -11,7 +11,7 @@ from geomndp._types import Array, Inputs, Mask, Scalar
 from geomndp._validation import as_key
 from geomndp.likelihood import AnyFlow
 from geomndp.marginals import AbstractMarginals, SampleMarginals
-from geomndp.model import likelihood_routes, patchwise, sampling
+from geomndp.model import likelihood_routes, patch_store, patchwise, sampling
 from geomndp.model._jit import Settings
 from geomndp.model.evidence import log_evidence
 from geomndp.model.inputs import Seed, check_like, names_of
@@ -81,7 +81,8 @@ class Posterior(AbstractNamedPredictive):
                 free. `progress`: what takes more than two seconds shows a bar on a terminal unless
                 it is False; a function instead is called with the number of samples drawn.
                 `patches`, "auto" or a `geomndp.patches.Patches`, draws a field of any size patch by
-                patch; without, all points are drawn at once.
+                patch; without, all points are drawn at once. `out`, a folder that ends in `.zarr`,
+                takes them as they come: see `geomndp.model.patch_store.sample_to_zarr`.
 
         Returns:
             Samples of shape (s, n, p). At the locations of a Dataset: a Dataset with their
@@ -96,13 +97,17 @@ class Posterior(AbstractNamedPredictive):
         Example:
             `model.condition(xc, yc).sample(x, key=0, num_samples=64, sampler=Amortised(50))`
         """
-        y = self.sample_values(x, key=key, num_samples=num_samples, mask=mask, **options)
+        request = {"key": key, "num_samples": num_samples, "mask": mask, **options}
+        if request.get("out") is not None:
+            return patch_store.sample_to_zarr(self, x, **request)
+        y = self.sample_values(x, **request)
         return write_samples(names_of(self.model), x, y) if is_table(x) else y
 
     def sample_values(self, x: Any, **request: Any) -> Array:
         """Draws as arrays, at the locations of a table too; arguments as those of `sample`."""
-        if (patches := request.pop("patches", None)) is not None:
-            return patchwise.sample_values(self, x, patches=patches, **request)
+        if request.get("patches") is not None:
+            return patchwise.sample_values(self, x, **request)
+        request.pop("patches", None)
         return sampling.finite_samples(self.sample_info(x, **request))
 
     def sample_info(

@@ -13,3 +13,5 @@ class SampleOptions(TypedDict, total=False):
     max_memory: int | None
     progress: Progress
     patches: Any
+    out: Any
+    mapper: Any

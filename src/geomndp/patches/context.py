@@ -35,17 +35,17 @@ def context_of(layout: Layout, patch: Patch, observed: np.ndarray) -> PatchConte
 
     Returns:
         Rows of the observations and of the drawn points, the nearest to the patch's targets where
-        there are more than `layout.max_context` together.
+        there are more than `layout.scheme.max_context` together.
     """
     drawn, level = layout.kept(patch), layout.levels[0]
     low, high = layout.box(patch)
     positions = level.locations.positions(np.asarray(observed, np.float64))
     rows = np.flatnonzero(level.seen(positions, low, high))
     count = len(rows) + len(drawn.x)
-    if count <= layout.max_context:
+    if count <= layout.scheme.max_context:
         return PatchContext(rows, drawn, np.arange(len(drawn.x)))
     warnings.warn(
-        f"up to {count} points are within the halo of a patch: the nearest {layout.max_context} "
+        f"up to {count} points are within the halo of a patch: the nearest {layout.scheme.max_context} "
         "of them count (max_context)",
         stacklevel=2,
     )
@@ -55,7 +55,7 @@ def context_of(layout: Layout, patch: Patch, observed: np.ndarray) -> PatchConte
         for part in (x, np.concatenate([np.asarray(observed)[rows], drawn.x]))
     )
     distance, _ = KDTree(targets).query(both)
-    nearest = np.sort(np.argsort(distance, kind="stable")[: layout.max_context])
+    nearest = np.sort(np.argsort(distance, kind="stable")[: layout.scheme.max_context])
     return PatchContext(
         rows[nearest[nearest < len(rows)]], drawn, nearest[nearest >= len(rows)] - len(rows)
     )

@@ -12,6 +12,7 @@ import numpy as np
 from scipy.spatial import KDTree
 
 from geomndp.patches.locations import Locations, Slices
+from geomndp.patches.scheme import Patches
 
 SEPARATION = 0.5
 """Distance, over the width of a patch, that patches of one colour have at least between them."""
@@ -134,12 +135,12 @@ class Layout:
         levels: The field, or a coarse field and the field.
         coarse: For every point of the field its number in the coarse one, -1 where it is not there;
             None without a coarse field.
-        max_context: Most points that a patch sees.
+        scheme: The scheme that it follows.
     """
 
     levels: tuple[Level, ...]
     coarse: np.ndarray | None
-    max_context: int
+    scheme: Patches
 
     @functools.cached_property
     def patches(self) -> list[Patch]:

@@ -12,7 +12,6 @@ from geomndp.patches.locations import Coordinate, Locations, scattered
 from geomndp.patches.scheme import Patches
 
 MIN_POINTS = 16  # of a patch of scattered points: fewer cost more calls than they save work
-SAMPLED = 64  # points between which the spacing along a dimension is measured
 
 
 def plan(locations: Locations, patches: Patches) -> Layout:
@@ -59,13 +58,13 @@ def _levels(locations: Locations, chunks: tuple[int, ...], patches: Patches) -> 
     width = locations.per_position(patches.width)
     if patches.stride == 1:
         level = Level(locations, chunks, width, halo)
-        return Layout((level,), None, patches.max_context)
+        return Layout((level,), None, patches)
     coarse, numbers = _coarse(locations, patches.stride)
     levels = (
         Level(coarse, tuple(map(min, chunks, coarse.shape)), width, halo),
         Level(locations, chunks, width, fine_halo),
     )
-    return Layout(levels, numbers, patches.max_context)
+    return Layout(levels, numbers, patches)
 
 
 def _grid_chunks(
@@ -88,9 +87,8 @@ def _step(locations: Locations, dim: int, width: np.ndarray) -> float:
     n = locations.shape[dim]
     if n < 2:
         return 0.0
-    along = slice(0, min(n, SAMPLED))
     middle = tuple(
-        along if i == dim else slice(size // 2, size // 2 + 1)
+        slice(0, n) if i == dim else slice(size // 2, size // 2 + 1)
         for i, size in enumerate(locations.shape)
     )
     positions = locations.positions(locations.inputs(middle)) / width

@@ -1,0 +1,163 @@
+"""Large fields of a posterior in a Zarr store: written patch by patch, resumed where they stopped.
+
+Memory does not grow with the field: a patch, its context and the coordinates are all that is held.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from geomndp import _validation
+from geomndp._progress import Progress
+from geomndp._validation import as_key
+from geomndp.model.inputs import Seed, names_of
+from geomndp.model.output_units import result_dtype
+from geomndp.model.patchwise import patchwise_field, read_layout
+from geomndp.patches import Layout, Patches, PatchwiseField, run
+from geomndp.patches.field import Mapper
+from geomndp.patches.zarr_values import ZarrValues, check_record, create_store, read_record
+from geomndp.tables import Variables, is_table
+from geomndp.tables.xarray_adapter import SAMPLE, is_data_array, is_dataset, spanned_shape, write
+from geomndp.train.fingerprint import describe_array, fingerprint
+
+POINT, ROW = "point", "row"
+"""Dimension of scattered points, and the coordinate that has their rows in the table or array."""
+SUFFIX = ".zarr"
+
+
+def sample_to_zarr(
+    posterior: Any,
+    x: Any,
+    out: str | os.PathLike[str],
+    *,
+    key: Seed,
+    num_samples: int = 1,
+    patches: Patches | str | None = None,
+    progress: Progress = True,
+    mapper: Mapper | None = None,
+    **options: Any,
+) -> Any:
+    """Draw a field of any size into a Zarr store, or go on with one that was begun.
+
+    The chunks of the store are the patches. Each is written whole and then marked; a request that
+    was stopped goes on where it was and gives the same bits as one that was not. The store is that
+    of this very request: another model, key, scheme, ... is refused.
+
+    Args:
+        posterior: Law of a model whose variables have names.
+        x: Inputs: a Dataset, whose dimensions the field has, a DataFrame or an array, whose rows
+            become a dimension `point` in the order of the patches, with a coordinate `row`.
+        out: Folder of the store, which ends in `.zarr`.
+        key: Random key or seed.
+        num_samples: Number of draws.
+        patches: Scheme, by default "auto"; where a field was begun, that of this field.
+        progress: As in `Posterior.sample`, in numbers of patches.
+        mapper: As in `geomndp.patches.run`.
+        **options: Of learnt laws `sampler` and `max_memory`.
+
+    Returns:
+        The field as a Dataset that is read from the store as needed.
+
+    Raises:
+        ValueError: If the store was begun by another request, or is something else.
+
+    Example:
+        `posterior.sample(grid, key=0, num_samples=1, patches="auto", out="field.zarr")`
+    """
+    import xarray as xr
+
+    if Path(out).suffix.lower() != SUFFIX:
+        raise ValueError(f"expected a store that ends in {SUFFIX}, got {os.fspath(out)!r}")
+    patches = "auto" if patches is None else patches
+    field = begin_field(posterior, x, out, as_key(key), num_samples, patches, **options)
+    run(field, progress, mapper)
+    return xr.open_zarr(out, consolidated=False)
+
+
+def begin_field(
+    posterior: Any,
+    x: Any,
+    out: str | os.PathLike[str],
+    key: Any,
+    num_samples: int,
+    patches: Any,
+    **options: Any,
+) -> PatchwiseField:
+    """A field in a store that is made, or checked to be of the same request; see `sample_to_zarr`.
+
+    Returns:
+        The field, of which some patches may be done.
+    """
+    variables = _names(posterior)
+    _validation.at_least(1, num_samples=num_samples)
+    old = read_record(out)
+    if old is not None and patches == "auto":
+        patches = Patches(**old["patches"])
+    layout = read_layout(posterior, x, patches)[1]
+    dtype = result_dtype(x)
+    record = _record(posterior, layout, key, num_samples, dtype, options)
+    if old is None:
+        template, dims = _template(x, layout, variables, num_samples)
+        create_store(out, template, dims, layout, variables, num_samples, dtype, record)
+    else:
+        check_record(out, old, record)
+    values = ZarrValues(out, layout, variables)
+    return patchwise_field(posterior, x, key, num_samples, layout.scheme, values, **options)
+
+
+def _names(posterior: Any) -> Variables:
+    if posterior.variables is None:
+        return names_of(posterior)
+    return posterior.variables
+
+
+def _record(
+    posterior: Any, layout: Layout, key: Any, num_samples: int, dtype: Any, options: dict
+) -> dict[str, Any]:
+    """What a request is, as JSON: the same record, the same field."""
+    locations = layout.levels[-1].locations
+    columns = [describe_array(part.values) for part in locations.coordinates]
+    return {
+        "posterior": _digest(fingerprint(posterior)),
+        "targets": _digest({"shape": str(locations.shape), "columns": str(columns)}),
+        "key": describe_array(key),
+        "num_samples": int(num_samples),
+        "dtype": str(np.dtype(dtype)),
+        "sampler": fingerprint(options.get("sampler")),
+        "patches": layout.scheme.description,
+    }
+
+
+def _digest(parts: dict[str, str]) -> str:
+    text = json.dumps(parts, sort_keys=True)
+    return f"sha256 {hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def _template(
+    x: Any, layout: Layout, variables: Variables, num_samples: int
+) -> tuple[Any, tuple[str, ...]]:
+    """Dataset of the coordinates of a field, and the names of its dimensions."""
+    import xarray as xr
+
+    names, rows = variables.input_names, layout.levels[-1].locations.rows
+    if not (is_dataset(x) or is_data_array(x)):
+        columns = np.asarray(x).reshape(len(x), -1).T
+        values = [x[name].to_numpy() for name in names] if is_table(x) else columns
+        coords = {name: (POINT, v) for name, v in zip(names, values, strict=True)}
+        x = xr.Dataset(coords=coords)
+    dims = tuple(spanned_shape(x, names))
+    if rows is not None:
+        (dim,) = dims
+        x = x.isel({dim: rows}).assign_coords({ROW: (dim, rows)})
+    count = layout.levels[-1].locations.size
+    nothing = np.broadcast_to(np.float32(0), (num_samples, count, len(variables.outputs)))
+    dataset = write(x, variables, nothing)
+    empty = dataset.drop_vars(list(variables.output_names))
+    empty.coords[SAMPLE] = dataset.coords[SAMPLE]
+    return empty, dims
