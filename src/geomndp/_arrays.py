@@ -168,4 +168,5 @@ def too_much(need: int, bound: int, by_user: bool) -> MemoryError:
     unit = 2**30
     expected = f"memory of at least {need / unit:.3g} GiB for so many points"
     source = "max_memory" if by_user else "half of what is free:"
-    return MemoryError(f"expected {expected}, got {source} {bound / unit:.3g} GiB; ask for fewer")
+    got = f"got {source} {bound / unit:.3g} GiB"
+    return MemoryError(f'expected {expected}, {got}; ask for fewer, or for patches="auto"')

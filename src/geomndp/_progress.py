@@ -45,9 +45,14 @@ def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
     from rich import progress as rich
     from rich.console import Console
 
-    console, reached = Console(stderr=True), [0]
+    console, reached, start = Console(stderr=True), [0], time.monotonic()
     if not console.is_terminal:
-        with _lines(lambda: f"{what}: {reached[0]} of {total}"):
+
+        def text() -> str:
+            left = time_left(reached[0], total, time.monotonic() - start)
+            return f"{what}: {reached[0]} of {total}{left}"
+
+        with _lines(text):
             yield lambda done: reached.__setitem__(0, done)
         return
     columns = (
@@ -56,10 +61,21 @@ def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
         rich.BarColumn(),
         rich.MofNCompleteColumn(),
         rich.TimeElapsedColumn(),
+        rich.TimeRemainingColumn(),
     )
     with rich.Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(what, total=total)
         yield lambda done: bar.update(task, completed=done)
+
+
+def time_left(done: int, total: int, seconds: float) -> str:
+    """Words for the time that is left if it goes on as it did; none before the first step."""
+    if not 0 < done < total:
+        return ""
+    left = seconds * (total - done) / done
+    hours, minutes = left / 3600, left / 60
+    amount = f"{hours:.1f} h" if hours >= 2 else f"{minutes:.0f} min" if minutes >= 2 else None
+    return f", about {amount or f'{left:.0f} s'} left"
 
 
 @contextmanager

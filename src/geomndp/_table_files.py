@@ -13,6 +13,7 @@ from typing import Any
 from geomndp import _arrays, _atomic_io
 from geomndp._guarded import find_fault
 
+STORE = ".zarr"
 UNITS = re.compile(r"(.*\S)\s*\[(.*)\]")
 """A header that states units: time [hours]."""
 READ_SECONDS, READ_SPEED = 10, 20_000_000  # seconds for any file, and bytes per further second
@@ -105,8 +106,17 @@ def is_frame(table: Any) -> bool:
     return isinstance(table, pd.DataFrame)
 
 
+def is_store(path: str | None) -> bool:
+    """Whether this is the name of a Zarr store."""
+    return path is not None and Path(path).suffix.lower() == STORE
+
+
 def check_output(path: str) -> None:
     """Refuse a file that could not be written, before anything is computed."""
+    if is_store(path):
+        _by_suffix(path, {STORE: check_output}, "to write")
+        _atomic_io.check_writable(Path(path).with_suffix(".begun"))
+        return
     _by_suffix(path, WRITERS, "to write")
     _atomic_io.check_writable(path)
 
@@ -152,7 +162,11 @@ def _write_geojson(path: Path, dataset: Any, inputs: tuple[str, ...]) -> None:
 
 
 READERS = {".csv": _read_csv, ".parquet": _read_parquet, ".nc": _read_netcdf}
-NEEDED = {".parquet": ("pyarrow", "parquet"), ".nc": ("h5netcdf", "data")}
+NEEDED = {
+    ".parquet": ("pyarrow", "parquet"),
+    ".nc": ("h5netcdf", "data"),
+    STORE: ("zarr", "scale"),
+}
 """Package that a suffix needs, and the extra that has it."""
 WRITERS = {
     ".nc": _write_netcdf,

@@ -18,6 +18,7 @@ from typing import Any
 
 import tyro
 
+from geomndp._table_files import is_store
 from geomndp._warnings import OutsideTrainingWarning
 from geomndp.cli import early_checks, input_tables
 from geomndp.cli.commands import Demo, Distil, Evaluate, List, Play, Reproduce, Train
@@ -157,6 +158,8 @@ def _brief(text: str) -> str:
 
 def _resume(command: Any) -> str:
     """How to resume after Ctrl-C."""
+    if isinstance(command, Predict) and is_store(command.out):
+        return f"the same command resumes from the patches in {command.out}"
     if isinstance(command, Predict):
         return "the same command with the same seed gives the same samples"
     if isinstance(command, Evaluate):

@@ -16,13 +16,14 @@ import numpy as np
 import xarray as xr
 
 from geomndp import _table_files, _validation
-from geomndp._progress import progress
+from geomndp._progress import busy, progress
 from geomndp.cli.input_tables import Tables, drop_missing, with_datetimes
 from geomndp.cli.many_tasks import TaskHelpers, predict_tasks
 from geomndp.cli.predict_args import Condition, Predict
 from geomndp.model import Posterior, load
 from geomndp.model.base import AbstractModel
 from geomndp.model.learnt import learnt_posteriors
+from geomndp.model.patch_store import begin_field, finish_field
 from geomndp.samplers import AbstractSampler, from_text
 from geomndp.summaries import describe
 from geomndp.tables import Variables, noise_from_km
@@ -104,7 +105,8 @@ def _with_noise(table: Any, obs_std: str, names: Variables) -> tuple[Any, Any]:
 def _write(command: Predict, posterior: Any, names: Variables, targets: xr.Dataset) -> None:
     """Draw, summarise where the command says so, and write or print the result."""
     start = time.monotonic()
-    result = _draw(command, posterior, targets)
+    stored = _table_files.is_store(command.out)
+    result = (_draw_into_store if stored else _draw)(command, posterior, targets)
     if command.summary:
         result = describe(result, command.quantiles).astype(command.dtype)
     if command.out is None:
@@ -114,7 +116,8 @@ def _write(command: Predict, posterior: Any, names: Variables, targets: xr.Datas
         else:
             frame.to_csv(sys.stdout, index=False)
         return
-    _table_files.write_table(command.out, result, names.input_names)
+    if not stored:
+        _table_files.write_table(command.out, result, names.input_names)
     seconds = round(time.monotonic() - start, 1)
     record = {"out": command.out, "model": command.name, "num_samples": command.num_samples}
     record |= {"sizes": {str(d): n for d, n in result.sizes.items()}, "variables": list(result)}
@@ -132,7 +135,24 @@ def _draw(command: Predict, posterior: Any, targets: xr.Dataset) -> xr.Dataset:
         options: dict[str, Any] = {"key": jr.key(command.seed), "num_samples": command.num_samples}
         if learnt:  # the others are drawn at once
             options |= {"sampler": sampler, "progress": lambda done: update(int(done))}
+        if command.patches is not None:
+            options |= {"patches": command.patches, "progress": True}
         return posterior.sample(targets, **options)
+
+
+def _draw_into_store(command: Predict, posterior: Any, targets: xr.Dataset) -> xr.Dataset:
+    """Samples patch by patch into a store, which is resumed where it was begun."""
+    assert command.out is not None
+    if command.summary:
+        raise ValueError(f"expected samples for {command.out}, got --summary: open it and describe")
+    learnt = learnt_posteriors(posterior)
+    sampler = _sampler(command, learnt)
+    options = {"sampler": sampler} if learnt else {}
+    request = (command.out, jr.key(command.seed), command.num_samples, command.patches or "auto")
+    with busy("planning patches"):
+        field = begin_field(posterior, targets, *request, **options)
+    with progress("drawing patches", len(field.layout.patches)) as update:
+        return finish_field(field, command.out, lambda done: update(int(done)))
 
 
 def _sampler(command: Predict, learnt: list[Posterior]) -> AbstractSampler | None:

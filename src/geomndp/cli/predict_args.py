@@ -19,7 +19,8 @@ class Predict:
     input: start:stop:step or start:stop:30pts, numbers such as 0,0.5,2, or, for datetimes,
     2024-09-01/2024-09-04/6h. Several inputs, each as name=range, make a grid."""
     out: str | None = None
-    """File for the result: .nc, .parquet, .csv or .geojson; by default CSV is printed."""
+    """File for the result: .nc, .parquet, .csv or .geojson, or a Zarr store (.zarr): a field of any
+    size, drawn patch by patch and resumed if it was stopped; by default CSV is printed."""
     num_samples: int = 64
     """Samples to draw."""
     seed: int = 0
@@ -40,6 +41,9 @@ class Predict:
     langevin, kinetic-langevin, moment-matching, repaint, replacement or twisted-smc."""
     steps: int | None = None
     """Steps of the sampler; its own number by default."""
+    patches: str | None = None
+    """Draw patch by patch: "auto" (with --out field.zarr the default), or width=15,halo=6 in the
+    units of the inputs; 15x2 for inputs of different units."""
     device: str | None = None
     """"cpu", "gpu", ...; the fastest there is by default."""
     dtype: str = "float32"

@@ -18,13 +18,14 @@ from geomndp._progress import Progress
 from geomndp._validation import as_key
 from geomndp.model.inputs import Seed, names_of
 from geomndp.model.output_units import result_dtype
-from geomndp.model.patchwise import patchwise_field, read_layout
+from geomndp.model.patchwise import field_on, read_layout
 from geomndp.patches import Layout, Patches, PatchwiseField, run
 from geomndp.patches.field import Mapper
-from geomndp.patches.zarr_values import ZarrValues, check_record, create_store, read_record
+from geomndp.patches.zarr_values import GROUP, ZarrValues, check_record, create_store, read_record
 from geomndp.tables import Variables, is_table
 from geomndp.tables.xarray_adapter import SAMPLE, is_data_array, is_dataset, spanned_shape, write
 from geomndp.train.fingerprint import describe_array, fingerprint
+from geomndp.train.lock import FolderInUse, hold
 
 POINT, ROW = "point", "row"
 """Dimension of scattered points, and the coordinate that has their rows in the table or array."""
@@ -46,7 +47,7 @@ def sample_to_zarr(
     """Draw a field of any size into a Zarr store, or go on with one that was begun.
 
     The chunks of the store are the patches. Each is written whole and then marked; a request that
-    was stopped goes on where it was and gives the same bits as one that was not. The store is that
+    was stopped resumes and gives the same bits as one that was not. The store is that
     of this very request: another model, key, scheme, ... is refused.
 
     Args:
@@ -70,13 +71,27 @@ def sample_to_zarr(
     Example:
         `posterior.sample(grid, key=0, num_samples=1, patches="auto", out="field.zarr")`
     """
-    import xarray as xr
-
     if Path(out).suffix.lower() != SUFFIX:
         raise ValueError(f"expected a store that ends in {SUFFIX}, got {os.fspath(out)!r}")
     patches = "auto" if patches is None else patches
     field = begin_field(posterior, x, out, as_key(key), num_samples, patches, **options)
-    run(field, progress, mapper)
+    return finish_field(field, out, progress, mapper)
+
+
+def finish_field(
+    field: PatchwiseField,
+    out: str | os.PathLike[str],
+    progress: Progress = True,
+    mapper: Mapper | None = None,
+) -> Any:
+    """Draw what is left of a field in a store; arguments and result as of `sample_to_zarr`."""
+    import xarray as xr
+
+    try:
+        with hold(Path(out) / GROUP):
+            run(field, progress, mapper)
+    except FolderInUse:
+        raise ValueError(f"expected a store that no other process writes, got {out}") from None
     return xr.open_zarr(out, consolidated=False)
 
 
@@ -99,7 +114,7 @@ def begin_field(
     old = read_record(out)
     if old is not None and patches == "auto":
         patches = Patches(**old["patches"])
-    layout = read_layout(posterior, x, patches)[1]
+    raw, layout = read_layout(posterior, x, patches)
     dtype = result_dtype(x)
     record = _record(posterior, layout, key, num_samples, dtype, options)
     if old is None:
@@ -108,7 +123,7 @@ def begin_field(
     else:
         check_record(out, old, record)
     values = ZarrValues(out, layout, variables)
-    return patchwise_field(posterior, x, key, num_samples, layout.scheme, values, **options)
+    return field_on(posterior, (raw, layout), key, num_samples, values, **options)
 
 
 def _names(posterior: Any) -> Variables:

@@ -14,6 +14,7 @@ from geomndp._arrays import keep_float64, put
 from geomndp._types import Array, PRNGKeyArray
 from geomndp._validation import as_key
 from geomndp.model.output_units import result_dtype
+from geomndp.model.outside_training import warn_about_targets
 from geomndp.model.patch_laws import ExactLaw, MembersLaw, ScoreLaw
 from geomndp.model.patch_scheme import chosen_patches
 from geomndp.model.units import read_raw_inputs
@@ -66,14 +67,30 @@ def patchwise_field(
     Raises:
         ValueError: If the posterior, the inputs or the scheme are not supported.
     """
+    located = read_layout(posterior, x, patches)
+    return field_on(posterior, located, key, num_samples, values, **options)
+
+
+def field_on(
+    posterior: Any,
+    located: tuple[np.ndarray, Layout],
+    key: Any,
+    num_samples: int,
+    values: Any,
+    **options: Any,
+) -> PatchwiseField:
+    """A field on a layout of `read_layout`; arguments as those of `patchwise_field`."""
     _validation.at_least(1, num_samples=num_samples)
     if (key := as_key(key)) is None:
         raise ValueError("expected a key such as jax.random.key(0), got none")
     if options.pop("mask", None) is not None:
         raise ValueError("expected no mask beside patches, got one: leave masked rows out of x")
-    raw, layout = read_layout(posterior, x, patches)
+    raw, layout = located
     corners = np.stack([raw.min(axis=0), raw.max(axis=0)])
     law = patch_law(posterior, corners, key, num_samples, options)
+    if isinstance(law, ScoreLaw):
+        for patch in (layout.patches[0], layout.patches[-1]):
+            warn_about_targets(posterior, law.targets(layout.inputs(patch)))
     return PatchwiseField(law, layout, values, key, int(num_samples))
 
 

@@ -41,12 +41,12 @@ def context_of(layout: Layout, patch: Patch, observed: np.ndarray) -> PatchConte
     low, high = layout.box(patch)
     positions = level.locations.positions(np.asarray(observed, np.float64))
     rows = np.flatnonzero(level.seen(positions, low, high))
-    count = len(rows) + len(drawn.x)
-    if count <= layout.scheme.max_context:
+    count, most = len(rows) + len(drawn.x), layout.scheme.max_context
+    if count <= most:
         return PatchContext(rows, drawn, np.arange(len(drawn.x)))
     warnings.warn(
-        f"up to {count} points are within the halo of a patch: the nearest {layout.scheme.max_context} "
-        "of them count (max_context)",
+        f"up to {count} points are within the halo of a patch: the nearest {most} of them count "
+        "(max_context)",
         stacklevel=2,
     )
     x = layout.inputs(patch)[layout.targets(patch)]
@@ -55,7 +55,7 @@ def context_of(layout: Layout, patch: Patch, observed: np.ndarray) -> PatchConte
         for part in (x, np.concatenate([np.asarray(observed)[rows], drawn.x]))
     )
     distance, _ = KDTree(targets).query(both)
-    nearest = np.sort(np.argsort(distance, kind="stable")[: layout.scheme.max_context])
+    nearest = np.sort(np.argsort(distance, kind="stable")[:most])
     return PatchContext(
         rows[nearest[nearest < len(rows)]], drawn, nearest[nearest >= len(rows)] - len(rows)
     )

@@ -134,13 +134,12 @@ def run(field: PatchwiseField, progress: Progress = True, mapper: Mapper | None 
         mapper: Calls a function for every patch of a stage, in any order or at once, and returns
             an iterable that ends when all have been; by default one after the other.
     """
-    layout, done = field.layout, 0
-    each = map if mapper is None else mapper
+    layout, each = field.layout, map if mapper is None else mapper
+    left = {patch.index for patch in layout.patches if not field.values.done(patch)}
+    done = len(layout.patches) - len(left)
     with reporting("drawing patches", len(layout.patches), progress) as report:
+        report(done)
         for stage in layout.stages:
-            left = [i for i in stage if not field.values.done(layout.patches[i])]
-            done += len(stage) - len(left)
-            report(done)
-            for _ in each(field.draw_and_write, left):
+            for _ in each(field.draw_and_write, [i for i in stage if i in left]):
                 done += 1
                 report(done)

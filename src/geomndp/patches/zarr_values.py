@@ -41,7 +41,7 @@ class ZarrValues(AbstractValues):
     def _open(self) -> None:
         import zarr
 
-        root = zarr.open_group(self.path, mode="r+")
+        root: Any = zarr.open_group(self.path, mode="r+")
         names = self.variables.output_names
         self._levels = [[root[name] for name in names]]
         if len(self.layout.levels) > 1:
@@ -74,7 +74,7 @@ class ZarrValues(AbstractValues):
     def done(self, patch: Patch) -> bool:
         try:
             return bool(self._done[patch.index] == 1)
-        except (ValueError, OSError):  # the mark itself was not written to its end
+        except (ValueError, OSError, RuntimeError):  # the mark itself was not written to its end
             return False
 
 
@@ -110,7 +110,8 @@ def create_store(
         root = zarr.open_group(temporary, mode="r+")
         beside = root.create_group(GROUP, attributes={RECORD: dict(record)})
         count = len(layout.patches)
-        beside.create_array(DONE, shape=(count,), chunks=(1,), dtype="uint8", fill_value=0)
+        marks: dict[str, Any] = {"shape": (count,), "chunks": (1,), "dtype": "uint8"}
+        beside.create_array(DONE, **marks, fill_value=0, compressors=None)
         coarse = [(beside, f"{COARSE}_", None)] * (len(layout.levels) - 1)
         parents = [*coarse, (root, "", (SAMPLE, *dims))]
         for level, (group, prefix, names) in zip(layout.levels, parents, strict=True):
@@ -147,7 +148,8 @@ def read_record(path: str | os.PathLike[str]) -> dict[str, Any] | None:
     if not os.path.lexists(path):
         return None
     try:
-        return dict(zarr.open_group(path, mode="r", path=GROUP).attrs[RECORD])  # pyright: ignore[reportArgumentType]
+        record: Any = zarr.open_group(path, mode="r", path=GROUP).attrs[RECORD]
+        return dict(record)
     except (OSError, KeyError, ValueError, TypeError) as error:
         raise ValueError(
             f"expected no file {path}, or a field that was begun there, got something else"
