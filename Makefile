@@ -84,7 +84,7 @@ build: $(FULL) ## wheel and source distribution in dist/
 
 docs: export NO_MKDOCS_2_WARNING = 1
 docs: $(FULL) ## the documentation in site/, from what is installed: nothing is fetched
-	$(BIN)/mkdocs build --strict --quiet
+	$(BIN)/mkdocs build --strict
 	@echo "wrote site/index.html"
 
 # Pins already in a lock are kept where they still fit; delete a lock to take the newest of everything.

@@ -113,7 +113,7 @@ def test_files_that_pages_name_exist():
 def site(tmp_path_factory) -> Path:
     pytest.importorskip("mkdocs")
     folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet"]
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict"]  # --quiet would hide warnings
     done = subprocess.run(
         [*command, "--site-dir", str(folder)],
         cwd=ROOT,
