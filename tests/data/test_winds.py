@@ -38,6 +38,18 @@ def test_grid_points_without_poles(path):
     assert_allclose(winds.area[6] / winds.area[0], 2**0.5)
 
 
+def test_all_further_dimensions_count_fields(tmp_path, path):
+    levels = dataset().expand_dims(level=[200, 500]).transpose("lat", "time", "lon", "level")
+    levels.to_netcdf(tmp_path / "levels.nc")
+    found, one = read_winds(tmp_path / "levels.nc"), read_winds(path)
+    assert_allclose(found.wind, np.repeat(one.wind, 2, axis=0))
+    assert found.time.tolist() == np.repeat(one.time, 2).tolist()
+    levels.isel(time=0, drop=True).to_netcdf(tmp_path / "months.nc")
+    months = read_winds(tmp_path / "months.nc")
+    assert_allclose(months.wind, one.wind[[0, 0]])
+    assert np.isnat(months.time).all()
+
+
 def test_anomalies_from_the_zonal_mean_of_some_times(path):
     winds = read_winds(path)
     train = winds.between("2018-01-01", "2019-01-01")
@@ -54,7 +66,7 @@ def test_anomalies_from_the_zonal_mean_of_some_times(path):
     ("change", "message"),
     [
         (lambda data: data.drop_vars("v"), r"got no \['v'\]"),
-        (lambda data: data.isel(time=0), "expected 'u' over"),
+        (lambda data: data.isel(lat=0), "expected 'u' over"),
         (lambda data: data.where(data.u < 1), "got NaN or infinity"),
     ],
 )

@@ -11,6 +11,7 @@ from geomndp.geometry.geodesy import east_and_north
 from geomndp.geometry.tangent_fields import from_ambient, rotate_field, to_ambient
 from geomndp.gp import GP
 from geomndp.kernels import SphereCurlFree, SphereDivergenceFree
+from geomndp.model.parts import describe, rebuild
 
 from ..cases import DTYPES, N, normal, quick, rotation, slow_but
 from ..globes import POLES, TANGENT, ZONAL, awkward_points, unit_vectors
@@ -171,3 +172,9 @@ def test_posterior_is_that_of_the_dense_formula(getkey):
     expected = (gain @ np.asarray(y[:3]).reshape(-1)).reshape(2, 2)
     assert_allclose(mean, expected, atol=1e-8)
     assert_allclose(rest, k[6:, 6:] - gain @ k[:6, 6:], atol=1e-7)
+
+
+@pytest.mark.parametrize("name", [*ZONAL, *TANGENT])
+def test_files_hold_kernels_with_all_their_fields(name):
+    kernel = ZONAL.get(name, TANGENT.get(name))
+    assert rebuild("kernel", describe(kernel), "kernel") == kernel

@@ -13,7 +13,7 @@ from geomndp.geometry.geodesy import to_unit
 
 VARIABLE = "GEOMNDP_DATA"
 FOLDER = "weather"
-COMPONENTS = ("u", "v")
+COMPONENTS, GRID = ("u", "v"), ("lat", "lon")
 
 
 class WindFields(NamedTuple):
@@ -88,13 +88,15 @@ def weather_folder(folder: str | os.PathLike | None = None) -> Path:
 
 
 def read_winds(path: str | os.PathLike) -> WindFields:
-    """Read the wind components `u` and `v` over (time, latitude, longitude).
+    """Read the wind components `u` and `v` over latitude, longitude and what counts fields.
 
     Args:
         path: A netCDF file, its latitudes and longitudes in degrees under `lat` and `lon`.
 
     Returns:
-        The fields without the rows at the poles, in double precision.
+        The fields without the rows at the poles, in double precision. All further dimensions,
+        such as time and level, count fields; times are those of the coordinate `time`, not a
+        time (NaT) where there is none.
 
     Raises:
         ValueError: If variables or dimensions are missing, or a value is.
@@ -106,20 +108,24 @@ def read_winds(path: str | os.PathLike) -> WindFields:
 
 
 def _fields(dataset: Any, name: str) -> WindFields:
-    dims = ("time", "lat", "lon")
-    if absent := [part for part in (*COMPONENTS, *dims) if part not in dataset.variables]:
-        raise ValueError(f"expected {', '.join((*COMPONENTS, *dims))} in {name}, got no {absent}")
-    if odd := [part for part in COMPONENTS if set(dataset[part].dims) != set(dims)]:
-        raise ValueError(f"expected {odd[0]!r} over {dims} in {name}, got {dataset[odd[0]].dims}")
-    arrays = [dataset[part].transpose(*dims).values.astype(float) for part in COMPONENTS]
-    wind = np.stack(arrays, axis=-1)
+    if absent := [part for part in (*COMPONENTS, *GRID) if part not in dataset.variables]:
+        raise ValueError(f"expected {', '.join((*COMPONENTS, *GRID))} in {name}, got no {absent}")
+    if odd := [part for part in COMPONENTS if not {*GRID} <= {*dataset[part].dims}]:
+        raise ValueError(f"expected {odd[0]!r} over {GRID} in {name}, got {dataset[odd[0]].dims}")
+    counting = tuple(dim for dim in dataset["u"].dims if dim not in GRID)
+    arrays = [dataset[part].transpose(*counting, *GRID).values for part in COMPONENTS]
+    shape = (-1, *arrays[0].shape[len(counting) :])
+    wind = np.stack([part.astype(float).reshape(shape) for part in arrays], axis=-1)
     if not np.isfinite(wind).all():
         raise ValueError(f"expected winds without gaps in {name}, got NaN or infinity")
+    time = np.full(len(wind), np.datetime64("NaT", "ns"))
+    if "time" in counting:
+        sizes = {dim: dataset.sizes[dim] for dim in counting}
+        time = dataset["time"].variable.set_dims(sizes).transpose(*counting).values.reshape(-1)
     lat, lon = dataset["lat"].values.astype(float), dataset["lon"].values.astype(float)
     keep = np.abs(lat) < 90  # a pole's row is one vector, written once per longitude
     lats, lons = (part.reshape(-1) for part in np.meshgrid(lat[keep], lon, indexing="ij"))
     rows = np.repeat(np.arange(int(keep.sum())), len(lon))
     weight = np.cos(np.radians(lats))
     x = np.asarray(to_unit(lats, lons))
-    values = wind[:, keep].reshape(len(wind), -1, 2)
-    return WindFields(x, values, dataset["time"].values, rows, weight / weight.sum())
+    return WindFields(x, wind[:, keep].reshape(len(wind), -1, 2), time, rows, weight / weight.sum())
