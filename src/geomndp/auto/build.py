@@ -27,6 +27,12 @@ from geomndp.auto.defaults import (
 )
 from geomndp.auto.neural_process_plan import process_plan
 from geomndp.auto.plan import TrainingPlan
+from geomndp.auto.sphere_inputs import (
+    check_components,
+    check_sphere,
+    column_periods,
+    location_columns,
+)
 from geomndp.auto.summary import choices, estimate
 from geomndp.auto.training_stream import training_stream
 from geomndp.auto.world import periods_of
@@ -67,7 +73,9 @@ def build(
             fewer points; in some outputs of a point it means that these are missing.
         symmetry: "translation" of all inputs (for tracks on the sphere, of time, with rotations
             about the Earth's axis), "E(2)" or "E(3)" (rigid transforms of the inputs, under which
-            outputs transform by their `representations`), or "none".
+            outputs transform by their `representations`), or "none". Of fields over the Earth, at
+            latitudes and longitudes in degrees: "SO(3)" (all rotations and reflections of the
+            sphere), or "axial" (rotations about the axis, and the mirror image of the hemispheres).
         codomain: "real", or "sphere" for a latitude and a longitude in degrees.
         function: Name(s) of the dimension(s) that count functions, or of a DataFrame's column; by
             default "function", or the dimensions that none of the named inputs has.
@@ -77,7 +85,7 @@ def build(
         outputs: Names of the outputs, by default all data variables; on the sphere the latitude and
             the longitude.
         representations: "scalar", "vector", ... of the outputs under E(2) or E(3), components in
-            the order of the inputs.
+            the order of the inputs; over the Earth east, then north.
         covariates: Names of columns of numbers that are known at every point (elevation, land, day
             of the year), also where the model is asked later. They are features of their point,
             which no symmetry moves, and the last columns of x where x is an array.
@@ -113,11 +121,17 @@ def build(
     _validation.one_of("method", method, method_names())
     reading = {"function": function, "inputs": inputs, "outputs": outputs, "codomain": codomain}
     reading |= {"elapsed": symmetry != "none", "drop_missing": drop_missing}
+    globe = check_sphere(symmetry, codomain, method)
+    reading |= {"domain": "sphere" if globe else "real"}
     reading |= {"covariates": covariates, "noise": noise, "numbers": tuple(periodic or ())}
     functions, labels = _functions_and_groups(dataset, groups, reading)
     rigid = field_type_of(functions, symmetry, representations)
-    check_order(rigid, inputs, functions)
+    if globe and rigid is not None:
+        check_components(rigid, outputs)
+    else:
+        check_order(rigid, inputs, functions)
     periods = periods_of(functions.variables, periodic, rigid is not None)
+    periods = column_periods(functions.variables, periods)
     seed = as_key(0 if key is None else key)
     given = (symmetry, rigid, periods, options)
     if method != DIFFUSION:
@@ -161,6 +175,8 @@ def _diffusion_plan(
     words = choices(functions, model, net, data, symmetry, weights, peak)
     loss = default_loss(functions.variables.codomain)
     line = estimate(net, data, len(functions.x), labels is not None, ordered)
+    if functions.variables.domain == "sphere":
+        line = "needs steps=...: there are no other models of fields on the sphere to try"
     if functions.noise is not None:
         line = "needs steps=...: noisy values cannot compare models of the clean functions"
     words += (("fit", line),)
@@ -190,7 +206,7 @@ def untrained_model(
         The model and its network.
     """
     units = normaliser(functions, rigid, periods)
-    d, model_periods = functions.variables.num_inputs, units.model_periods
+    d, model_periods = location_columns(functions.variables), units.model_periods
     locations = np.asarray(units.forward_x(functions.x))[:, :, :d]
     spaced = density(locations, functions.rows, periods=model_periods[:d])
     net = network(functions, symmetry, rigid, spaced, options, model_periods, key=key)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial import KDTree
 
+from geomndp.auto.sphere_inputs import keep_unit_vectors, location_columns
 from geomndp.data import Normaliser
 from geomndp.data.circle import embed, extents, opposite_of_gap, wrap
 from geomndp.equivariance import FieldType
@@ -98,12 +99,13 @@ def normaliser(
 
 def _input_units(x: np.ndarray, about: Variables, rigid: bool, periods: tuple[float, ...]):
     """Shift and scale of inputs (n, d)."""
-    d, same = about.num_inputs, rigid or _same_units(about.inputs[: about.num_inputs])
+    d, same = location_columns(about), rigid or _same_units(about.inputs[: about.num_inputs])
     shift = x.mean(axis=0)
     for i, period in enumerate(periods):
         shift[i] = opposite_of_gap(x[:, i], period) if period else shift[i]
     centred = wrap(x, tuple(shift), periods) - shift
-    return shift, _scales(centred, [d] + [1] * about.num_covariates if same else None)
+    scale = _scales(centred, [d] + [1] * about.num_covariates if same else None)
+    return keep_unit_vectors(shift, scale, about)
 
 
 def _same_units(variables: tuple[Variable, ...]) -> bool:

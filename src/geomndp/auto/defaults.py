@@ -11,6 +11,7 @@ import numpy as np
 
 from geomndp._types import PRNGKeyArray
 from geomndp.auto.data_statistics import Density, step_length
+from geomndp.auto.sphere_inputs import SPHERE_SYMMETRIES, angle_of_chord
 from geomndp.equivariance import FieldType
 from geomndp.geometry import Sphere
 from geomndp.kernels import Diagonal, White
@@ -21,6 +22,7 @@ from geomndp.nets import (
     SphericalAttention,
     Steerable2,
     Steerable3,
+    SteerableSphere,
 )
 from geomndp.noising import (
     DEFAULT_SCHEDULE,
@@ -32,11 +34,11 @@ from geomndp.noising import (
 from geomndp.score import NetworkScore, PreconditionK
 from geomndp.tables import Functions
 
-SYMMETRIES = ("translation", "E(2)", "E(3)", "none")
-SPACE = {"E(2)": 2, "E(3)": 3}
+SYMMETRIES = ("translation", "E(2)", "E(3)", *SPHERE_SYMMETRIES, "none")
+SPACE = {"E(2)": 2, "E(3)": 3, **dict.fromkeys(SPHERE_SYMMETRIES, 2)}
 TRAINING_BATCH = 64  # functions per training step
 FEW, MANY = 3_000, 100_000  # points of all functions together
-PEAKS = {RelativeAttention: 3e-3, Steerable2: 2e-3}
+PEAKS = {RelativeAttention: 3e-3, Steerable2: 2e-3, SteerableSphere: 2e-3}
 
 
 def field_type_of(functions: Functions, symmetry: str, representations: Any) -> FieldType | None:
@@ -44,7 +46,7 @@ def field_type_of(functions: Functions, symmetry: str, representations: Any) -> 
     about = functions.variables
     if symmetry not in SPACE:
         if representations is not None:
-            only = "representations with E(2) or E(3) only"
+            only = "representations with E(2), E(3), SO(3) or axial only"
             raise ValueError(f"expected {only}, got them with {symmetry!r}")
         return None
     if about.codomain == "sphere":
@@ -115,6 +117,10 @@ def network(
                 "some; use symmetry 'translation' or 'none', or drop_missing=True"
             )
         sizes["num_groups"] = p
+    if rigid is not None and symmetry in SPHERE_SYMMETRIES:
+        radius = min(_up(angle_of_chord(spaced.radius)), math.pi)
+        sizes |= {"radius": radius, "max_neighbours": spaced.most, "axial": symmetry == "axial"}
+        return _make(SteerableSphere, (rigid.representations,), sizes, options, common)
     if rigid is not None:
         sizes |= {"radius": _up(spaced.radius), "max_neighbours": spaced.most}
         net = Steerable2 if rigid.dim == 2 else Steerable3

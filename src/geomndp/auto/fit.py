@@ -169,6 +169,8 @@ def _selects(plan: TrainingPlan, minutes: Any, data: Any, loss: Any, options: di
         raise ValueError("expected steps=... for a plan without functions, got none")
     if plan.functions.variables.codomain == "sphere" and not plan.resizable:
         raise ValueError("expected steps=... beside options of a network on the sphere, got none")
+    if plan.functions.variables.domain == "sphere":
+        raise ValueError("expected steps=... for a plan of fields on the sphere, got none")
     if plan.functions.noise is not None:
         raise ValueError(
             "expected steps=... for values with known noise, got none: candidates are compared by "

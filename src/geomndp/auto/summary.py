@@ -15,6 +15,9 @@ SYMMETRY = {
     "translation": "the network's law does not change when all inputs are shifted",
     "E(2)": "the network's law does not change under shifts, turns and mirrors of the plane",
     "E(3)": "the network's law does not change under shifts, turns and mirrors of space",
+    "SO(3)": "the network's law does not change under rotations and mirrors of the sphere",
+    "axial": "the network's law does not change under rotations about the Earth's axis, nor in the "
+    "mirror image of the hemispheres",
     "none": "the network's law may depend on the inputs in any way",
 }
 SHOWN = (
@@ -113,7 +116,7 @@ def _world(functions: Functions, units: Normaliser) -> dict[str, str]:
     if about.num_covariates:
         lines["covariates"] = ", ".join(map(_about, about.inputs[about.num_inputs :]))
     if any(units.x_period):
-        pairs = zip(about.input_names, units.x_period, strict=True)
+        pairs = zip(about.input_names, units.x_period[-len(about.inputs) :], strict=True)
         lines["periodic"] = ", ".join(f"{name} every {p:g}" for name, p in pairs if p)
     if functions.noise is not None:
         noise = functions.noise[functions.rows]
@@ -134,6 +137,7 @@ def _what(about: Variables, representations: tuple[str, ...] | None) -> str:
     if representations is None:
         return ""
     locations = ", ".join(about.input_names[: about.num_inputs])
+    locations = "east, north" if about.domain == "sphere" else locations
     return f": {', '.join(representations)}, along {locations}"
 
 

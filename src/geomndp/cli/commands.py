@@ -98,7 +98,8 @@ class Train:
     the latitude and the longitude."""
     symmetry: str | None = None
     """On a table: under what the law of the functions does not change: "translation" of the inputs
-    (default), "E(2)" or "E(3)" (also rotations and reflections), or "none"."""
+    (default), "E(2)" or "E(3)" (also rotations and reflections), "SO(3)" or "axial" (of the Earth,
+    at latitudes and longitudes), or "none"."""
     codomain: str | None = None
     """On a table: "real" (default), or "sphere" for a latitude and a longitude."""
     representations: tuple[str, ...] = ()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
@@ -74,9 +76,8 @@ def make_generator(
     fields = winds.wind[winds.between(*TRAINING)] / SCALE
     x, y, log_area = (jnp.asarray(v, jnp.float32) for v in (winds.x, fields, np.log(winds.area)))
     contexts = ContextSampler(few=min(MOST_STATIONS, points - 1), few_share=0.75)
-    return GlobeGenerator(
-        x, y, log_area, num_points=points, batch_size=batch_size, contexts=contexts
-    )
+    options: dict[str, Any] = {"num_points": points, "batch_size": batch_size}
+    return GlobeGenerator(x=x, y=y, log_area=log_area, contexts=contexts, **options)
 
 
 def make_optimiser(name: str, steps: int) -> optax.GradientTransformation:
