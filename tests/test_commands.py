@@ -124,7 +124,8 @@ def test_there_are_commands_to_run(tmp_path, monkeypatch):
     """The files of the commands show at least one each, and help says which can be run at once."""
     monkeypatch.chdir(tmp_path)
     shown = {command.words[1] for command in SHOWN["src/geomndp/cli/commands.py"]}
-    shown |= {c.words[1] for c in SHOWN["src/geomndp/cli/predict_args.py"] if c.whole}
+    for file in ("predict_args", "distil_args"):
+        shown |= {c.words[1] for c in SHOWN[f"src/geomndp/cli/{file}.py"] if c.whole}
     assert shown == set(COMMANDS)
     assert run_quickly(SHOWN["src/geomndp/cli/commands.py"]) == 3
 

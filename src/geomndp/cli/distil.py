@@ -9,7 +9,7 @@ import jax.random as jr
 from rich.console import Console
 
 from geomndp import _model_files
-from geomndp.cli.commands import Distil
+from geomndp.cli.distil_args import Distil
 from geomndp.cli.function_tables import function_column
 from geomndp.distillation import EnergyScoreLoss, LagrangianLoss, distil as make_student
 from geomndp.experiments.registry import find

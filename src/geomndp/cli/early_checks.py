@@ -7,7 +7,8 @@ from typing import Any
 
 from geomndp import _atomic_io, _model_files, _validation
 from geomndp._table_files import is_file, read_table
-from geomndp.cli.commands import Demo, Distil, Evaluate, Play, Reproduce, Train
+from geomndp.cli.commands import Demo, Evaluate, Play, Reproduce, Train
+from geomndp.cli.distil_args import Distil
 from geomndp.cli.function_tables import read_student_table, read_test_table, read_training_table
 from geomndp.cli.input_tables import model_names
 from geomndp.experiments.registry import experiment, find

@@ -6,7 +6,8 @@ from typing import Any
 
 from geomndp import _atomic_io, _validation
 from geomndp._table_files import is_file, is_frame, read_table
-from geomndp.cli.commands import Distil, Evaluate, Train
+from geomndp.cli.commands import Evaluate, Train
+from geomndp.cli.distil_args import Distil
 from geomndp.cli.input_tables import check_columns, model_names
 
 FUNCTION = "function"

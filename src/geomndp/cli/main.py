@@ -21,7 +21,8 @@ import tyro
 from geomndp._table_files import is_store
 from geomndp._warnings import OutsideTrainingWarning
 from geomndp.cli import early_checks, input_tables
-from geomndp.cli.commands import Demo, Distil, Evaluate, List, Play, Reproduce, Train
+from geomndp.cli.commands import Demo, Evaluate, List, Play, Reproduce, Train
+from geomndp.cli.distil_args import Distil
 from geomndp.cli.predict_args import Condition, Predict, Sample
 from geomndp.cli.usage_errors import UsageError, usage_mistake
 

@@ -1,0 +1,47 @@
+"""`geomndp distil`, as a plain dataclass: parsing imports no JAX."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from tyro.conf import Positional, arg
+
+
+@dataclass(frozen=True)
+class Distil:
+    """Make a student of a trained model, which samples in one to a few network calls.
+
+    Example: geomndp distil regression1d/se --steps 30000 --out runs/se-student
+    """
+
+    name: Annotated[Positional[str], arg(metavar="MODEL")]
+    """Teacher: a shipped model, a path to one, or the folder of a training."""
+    training_table: Annotated[Positional[str], arg(metavar="TABLE")] = ""
+    """File of training functions (.csv, .parquet, .nc) with the model's columns; without, those of
+    the model's experiment."""
+    function: str | None = None
+    """On a table: column that names the function of a row; that of the training by default."""
+    out: Annotated[str, arg(help="Folder for log, checkpoints and the student.")] = "student"
+    steps: int = 8000
+    """Training steps."""
+    batch_size: int | None = None
+    """Functions per step of an experiment; its own number by default."""
+    seed: int = 1
+    """Seed of parameters and data."""
+    start: str | None = None
+    """Student (path or folder) whose parameters training starts from; by default the teacher's."""
+    peak_rate: float = 1e-3
+    """Highest learning rate."""
+    energy_weight: float = 0.0
+    """Weight of the energy score of samples in 1 and 4 calls beside the distillation loss."""
+    experiment: str | None = None
+    """Experiment whose training functions are used, if the model is not named like one."""
+    data: str | None = None
+    """Archive of tracks, a file or folder, for cyclones; $GEOMNDP_IBTRACS without."""
+    num_tasks: int = 16
+    """Functions of the table at the end, at most one batch; 0 for no table."""
+    checkpoint_every: int = 2000
+    """Steps between checkpoints."""
+    quiet: bool = False
+    """No progress bar."""
