@@ -5,6 +5,7 @@ python benchmarks/flow_maps.py kl STUDENT [--name regression1d/se] [--num 10] [-
 """
 
 import argparse
+import dataclasses
 import json
 import time
 
@@ -17,6 +18,7 @@ from geomndp.distillation import as_student
 from geomndp.experiments.regression1d.samplers import sampler_rows
 from geomndp.experiments.regression1d.training import problem_for
 from geomndp.model import load
+from geomndp.nets import with_config
 from geomndp.samplers import Amortised, FlowMap
 
 CALLS = (1, 2, 4, 8)
@@ -33,18 +35,21 @@ def speed(student_path: str | None, repeats: int) -> None:
     else:
         student = load(student_path)
     xc = jr.uniform(jr.key(0), (10, 1), minval=-2, maxval=2)
-    posterior, x = student.condition(xc, jnp.sin(3 * xc)), jnp.linspace(-2, 2, 50)[:, None]
-    samplers = {"Amortised(50)": Amortised(50), "Amortised(4)": Amortised(4)}
-    samplers |= {f"FlowMap({n})": FlowMap(n) for n in CALLS}
+    x = jnp.linspace(-2, 2, 50)[:, None]
+    net = with_config(student.score.net, attention_backend="xla")
+    plain = dataclasses.replace(student, score=dataclasses.replace(student.score, net=net))
+    requests = {"Amortised(50)": (student, Amortised(50)), "Amortised(4)": (student, Amortised(4))}
+    requests |= {"FlowMap(4), plain attention": (plain, FlowMap(4))}
+    requests |= {f"FlowMap({n})": (student, FlowMap(n)) for n in CALLS}
     print(f"{jax.devices()[0].device_kind}, 64 samples, 50 targets, 10 observations")
-    for name, sampler in samplers.items():
-        seconds = []
+    for name, (model, sampler) in requests.items():
+        posterior, seconds = model.condition(xc, jnp.sin(3 * xc)), []
         for i in range(repeats + 1):
             start = time.perf_counter()
             posterior.sample(x, key=jr.key(i), num_samples=64, sampler=sampler).block_until_ready()
             seconds.append(time.perf_counter() - start)
         least, median = min(seconds[1:]), float(np.median(seconds[1:]))
-        print(f"{name:<14} least {least:.4f} s, median {median:.4f} s, first {seconds[0]:.1f} s")
+        print(f"{name:<28} least {least:.4f} s, median {median:.4f} s, first {seconds[0]:.1f} s")
 
 
 def kl(student_path: str, name: str, num: int, num_samples: int, out: str | None) -> None:

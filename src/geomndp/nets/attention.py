@@ -21,6 +21,7 @@ import numpy as np
 from geomndp import _validation
 from geomndp._types import Array, Bool, Float, Inputs, Mask, PRNGKeyArray
 from geomndp.nets.base import CovariateConfig, check_compute
+from geomndp.nets.folded_attention import attend_folded
 from geomndp.nets.layers import FourierFeatures, linear, linear_first, same_function
 
 
@@ -94,6 +95,8 @@ def attend(
         backend: `implementation` of jax.nn.dot_product_attention; not used in float64.
     """
     pairs = same_function(mask) if pairs is None and mask is not None else pairs
+    if backend == "folded" and query.dtype != jnp.float64:
+        return attend_folded(query, key, value, bias, pairs)
     keep = None if pairs is None else pairs[None, None]
     bias = None if bias is None else bias[None]
     if query.dtype == jnp.float64:
