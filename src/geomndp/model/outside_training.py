@@ -65,7 +65,7 @@ def warn_about_targets(posterior: Any, x: Any, y: Any = None, mask: Any = None) 
     reasons = [] if y is None else _values(model.support, units, _known(y, mask)[keep])
     reasons += _positions(model, units, rows)
     if model.learnt:
-        both = np.concatenate([np.asarray(others), rows])
+        both = np.concatenate([np.asarray(others), rows]) if len(others) else rows
         reasons += _density(model, units, both)
         reasons += _sparsity(model.support, spacing(both, periods_of(model)), len(both))
     _warn(reasons)

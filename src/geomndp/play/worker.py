@@ -7,6 +7,7 @@ requests to come will need. A request ends a refinement between two stretches of
 
 from __future__ import annotations
 
+import atexit
 import threading
 import time
 from collections import OrderedDict, deque
@@ -56,6 +57,7 @@ class Worker:
         self._changed, self._closed, self._last = threading.Condition(), False, 0.0
         self._thread = threading.Thread(target=self._run, name="playground", daemon=True)
         self._thread.start()
+        atexit.register(self.close)  # a thread that compiles must not outlive the interpreter
 
     def ask(self, page: Hashable, ask: Ask) -> None:
         """Compute a picture, in the place of what else the page waits for."""
@@ -83,6 +85,7 @@ class Worker:
             self._closed = True
             self._changed.notify()
         self._thread.join()
+        atexit.unregister(self.close)
 
     @property
     def warm(self) -> bool:
@@ -148,5 +151,5 @@ class Worker:
         self._warm_up.popleft()
 
     def _give_way(self, done: float | int) -> None:
-        if self._asks or self._calls:
+        if self._asks or self._calls or self._closed:
             raise Superseded

@@ -76,7 +76,7 @@ function settingsPart(app, updates) {
 }
 
 function choice(label, names, read, write, updates) {
-  const select = h("select", { onchange: () => write(select.value) }, ...names.map((name) => h("option", { value: name }, name)));
+  const select = h("select", { "aria-label": label, onchange: () => write(select.value) }, ...names.map((name) => h("option", { value: name }, name)));
   updates.push(() => { select.value = read(); });
   return h("label", {}, label, select);
 }

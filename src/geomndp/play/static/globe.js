@@ -1,6 +1,6 @@
 // Tracks on the globe: it turns, fixes are placed and dragged, tracks fan out.
 import { assign, fill, follow, pointerIn, s } from "./dom.js";
-import { handleKeys, handleWheel, sayObservation } from "./observations.js";
+import { handleKeys, handleWheel, removeByDoubleClick, sayObservation } from "./observations.js";
 import { withObservation } from "./state.js";
 import { d3 } from "./vendor/d3.js";
 
@@ -45,6 +45,7 @@ export function globeScene(app, root) {
   };
   root.addEventListener("pointerdown", (event) => {
     if (event.button) return;
+    app.pressed = null;
     const [x, y] = pointerIn(root, event);
     const start = [...app.rotation];
     const inSphere = Math.hypot(x - app.size[0] / 2, y - app.size[1] / 2) < projection.scale();
@@ -68,6 +69,7 @@ export function globeScene(app, root) {
       },
     );
   });
+  removeByDoubleClick(app, root);
   root.addEventListener("wheel", (event) => {
     event.preventDefault();
     app.zoom = Math.max(0.8, Math.min(12, (app.zoom ?? 1) * (event.deltaY < 0 ? 1.1 : 1 / 1.1)));
@@ -91,10 +93,10 @@ export function globeScene(app, root) {
       class: "handle", r: 6, tabindex: 0, role: "button", onfocus: () => app.select(i),
       onpointerdown: (event) => {
         event.stopPropagation();
+        app.pressed = i;
         circle.focus({ preventScroll: true });
         drag(event, i);
       },
-      ondblclick: () => app.change(withObservation(app.state, i, null)),
       onkeydown: (event) => handleKeys(app, () => i, moved, 10)(event),
     });
     const group = s("g", {}, s("path", { class: "error-disc" }), circle);

@@ -1,6 +1,6 @@
 // A function of one input: samples, band and exact law; observations are dragged.
 import { assign, fill, follow, pointerIn, s, say } from "./dom.js";
-import { handleKeys, handleWheel, sayObservation } from "./observations.js";
+import { handleKeys, handleWheel, removeByDoubleClick, sayObservation } from "./observations.js";
 import { withObservation } from "./state.js";
 import { d3 } from "./vendor/d3.js";
 
@@ -56,6 +56,7 @@ export function lineScene(app, root) {
 
   root.addEventListener("pointerdown", (event) => {
     if (event.button || !scales) return;
+    app.pressed = null;
     const [px, py] = pointerIn(root, event);
     if (px < LINE_MARGIN.left || py > app.size[1] - LINE_MARGIN.bottom) return;
     const index = app.state.observations.length;
@@ -64,6 +65,8 @@ export function lineScene(app, root) {
     drag(event, index);
   });
   root.addEventListener("pointermove", (event) => scales && app.probeAt(scales.x.invert(pointerIn(root, event)[0])));
+
+  removeByDoubleClick(app, root);
 
   const least = () => 0.01 * (app.hello.outputs[app.output].range[1] - app.hello.outputs[app.output].range[0]);
   const moved = (row, dx, dy) => {
@@ -80,10 +83,10 @@ export function lineScene(app, root) {
       class: "handle", r: 7, tabindex: 0, role: "button",
       onpointerdown: (event) => {
         event.stopPropagation();
+        app.pressed = i;
         circle.focus({ preventScroll: true });
         drag(event, i);
       },
-      ondblclick: () => app.change(withObservation(app.state, i, null)),
       onkeydown: (event) => handleKeys(app, at, moved, least())(event),
       onfocus: () => app.select(i),
     });

@@ -47,6 +47,15 @@ export function handleKeys(app, at, moved, least) {
   };
 }
 
+/** A double click on the handle that was pressed removes its observation; a drag captures the pointer. */
+export function removeByDoubleClick(app, root) {
+  root.addEventListener("dblclick", () => {
+    if (app.pressed === null || !app.state.observations[app.pressed]) return;
+    app.change(withObservation(app.state, app.pressed, null));
+    app.pressed = null;
+  });
+}
+
 /** Wheel over a handle: a larger or smaller error. */
 export function handleWheel(app, at, least) {
   return (event) => {

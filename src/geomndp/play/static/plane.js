@@ -1,7 +1,7 @@
 // Fields over the plane: the mean as arrows or colours, its uncertainty, streams, observations.
 import { assign, fill, follow, pointerIn, s } from "./dom.js";
 import { drawAxes, planeScales } from "./line.js";
-import { handleKeys, handleWheel, sayObservation } from "./observations.js";
+import { handleKeys, handleWheel, removeByDoubleClick, sayObservation } from "./observations.js";
 import { withObservation } from "./state.js";
 import { streamLines } from "./streams.js";
 import { d3 } from "./vendor/d3.js";
@@ -69,6 +69,7 @@ export function planeScene(app, root) {
   };
   root.addEventListener("pointerdown", (event) => {
     if (event.button || !scales) return;
+    app.pressed = null;
     const point = pointAt(event);
     if (inside(point).some((value, i) => value !== point[i])) return;
     const index = app.state.observations.length;
@@ -83,6 +84,8 @@ export function planeScene(app, root) {
     app.setProbe(away.indexOf(Math.min(...away)));
   });
 
+  removeByDoubleClick(app, root);
+
   const least = () => 0.01 * (app.hello.outputs[0].range[1] - app.hello.outputs[0].range[0]);
   const moved = (row, dx, dy) => {
     const size = app.state.view.map(([low, high]) => 0.01 * (high - low));
@@ -91,12 +94,12 @@ export function planeScene(app, root) {
   const makeHandle = (i) => {
     const press = (tip) => (event) => {
       event.stopPropagation();
+      app.pressed = i;
       event.currentTarget.focus?.({ preventScroll: true });
       drag(event, i, tip);
     };
     const base = s("circle", {
       class: "handle", r: 7, tabindex: 0, role: "button", onpointerdown: press(false), onfocus: () => app.select(i),
-      ondblclick: () => app.change(withObservation(app.state, i, null)),
       onkeydown: (event) => handleKeys(app, () => i, moved, least())(event),
     });
     const group = s("g", {}, s("circle", { class: "error-disc" }), s("line", { class: "observed-arrow" }), base, s("circle", { class: "tip", r: 6, onpointerdown: press(true) }));

@@ -31,7 +31,7 @@ export function mount(element, wire, options = {}) {
 
 class Playground {
   constructor(element, wire, options) {
-    Object.assign(this, { element, wire, options, picture: null, selected: -1, output: 0, probe: 0, shown: "mean", placing: "fix", size: [640, 420] });
+    Object.assign(this, { element, wire, options, picture: null, selected: -1, pressed: null, output: 0, probe: 0, shown: "mean", placing: "fix", size: [640, 420] });
     this.status = h("p", { class: "status", role: "status", "aria-live": "polite" }, "connecting");
     this.alert = h("p", { class: "alert", role: "alert", hidden: true });
     this.title = h("h1", {}, "Playground");
