@@ -13,21 +13,19 @@ from typing import Any, NamedTuple
 import jax
 import jax.random as jr
 import numpy as np
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from geomndp._arrays import bucket, bucket_below, memory_bound, put, too_much
 from geomndp.data import Normaliser
 from geomndp.model import process_calls
-from geomndp.model._jit import is_array, program, setting, signature
+from geomndp.model._jit import program, setting, signature
 from geomndp.model.output_units import in_units, output_dtype, outputs_to_data_units
 from geomndp.model.posterior import Posterior
 from geomndp.model.process_posterior import ProcessPosterior, result_dtype
 from geomndp.model.sampling import BLOCK_POINTS, DEFAULT_BLOCK_POINTS
 from geomndp.model.sampling_problem import sampling_problem
+from geomndp.model.spread import spread_devices, spread_rows, whole_rows
 from geomndp.samplers import AbstractSampler, pad_problem
 from geomndp.samplers.problem import pad_observations
-
-AXIS = "task"
 
 
 class BatchableDraw(NamedTuple):
@@ -155,7 +153,8 @@ def run_batches(
 
 
 def _run_group(draws, numbers, key, num_samples, batch_size, max_memory):
-    first, devices = draws[numbers[0]], _devices()
+    first = draws[numbers[0]]
+    devices = spread_devices(first.shared)
     points = max(1, first.points * num_samples)
     most = len(devices) * BLOCK_POINTS.get(devices[0].platform, DEFAULT_BLOCK_POINTS) // points
     size = bucket_below(max(1, most)) if batch_size is None else batch_size
@@ -173,30 +172,14 @@ def _run_group(draws, numbers, key, num_samples, batch_size, max_memory):
 
 def _run(first, rows, numbers, key, num_samples, size, max_memory) -> np.ndarray | int:
     """Values of one batch, or how many tasks fit the memory."""
-    devices = _devices()
-    count = -(-size // len(devices)) * len(devices)
-    order = np.minimum(np.arange(count), len(rows) - 1)  # the last one again: one shape
-    stacked = jax.tree.map(
-        lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves])[order], *rows
-    )
-    numbers = np.asarray(numbers, np.uint32)[order]
-    shared = first.shared
-    if len(devices) > 1:
-        mesh = Mesh(np.asarray(devices), (AXIS,))
-        split, copied = (NamedSharding(mesh, PartitionSpec(*axes)) for axes in ((AXIS,), ()))
-        stacked, numbers = jax.device_put((stacked, numbers), split)
-        shared = jax.tree.map(lambda v: jax.device_put(v, copied) if is_array(v) else v, shared)
-        key = jax.device_put(key, copied)
-    args = first.function, shared, stacked, key, numbers, num_samples
+    devices = spread_devices(first.shared)
+    order = np.minimum(np.arange(whole_rows(size, devices)), len(rows) - 1)  # the last one again
+    stacked = jax.tree.map(lambda *v: np.stack([np.asarray(leaf) for leaf in v])[order], *rows)
+    stacked, numbers = spread_rows((stacked, np.asarray(numbers, np.uint32)[order]), devices)
+    args = first.function, first.shared, stacked, key, numbers, num_samples
     compiled, bound = program(draw_batch, *args), memory_bound(max_memory, devices[0])
-    if compiled.memory() > bound * len(devices):
+    if compiled.memory() > bound:  # both are of one device
         if size == 1:
             raise too_much(compiled.memory(), bound, max_memory is not None)
         return bucket_below(size // 2)
     return np.asarray(compiled(*args))
-
-
-def _devices() -> list[Any]:
-    """All local devices, or the one that is set as default."""
-    chosen = setting("jax_default_device")
-    return jax.local_devices() if chosen is None else [chosen]

@@ -22,6 +22,7 @@ from geomndp._arrays import bucket, bucket_below, put
 from geomndp._progress import MAX_STEP_SECONDS, Clock, reporting
 from geomndp._types import Array
 from geomndp.model._jit import Bound, Settings, if_last, program, traced
+from geomndp.model.spread import spread_devices, spread_rows, whole_rows
 from geomndp.samplers import (
     AbstractProgramSampler,
     AbstractSampler,
@@ -30,9 +31,8 @@ from geomndp.samplers import (
     Program,
     Samples,
     pad_problem,
-    sample_keys,
 )
-from geomndp.samplers.program import begin, end, outer_step
+from geomndp.samplers.program import begin, each_key, end, outer_step
 
 BLOCK_POINTS = {"cpu": 10_000}
 DEFAULT_BLOCK_POINTS = 500_000
@@ -74,29 +74,35 @@ def _no_samples(sampler: AbstractProgramSampler, problem: Problem, num_samples: 
 def _blocks(sampler, problem, key, num_samples, settings) -> tuple[np.ndarray, ...]:
     """Samples, their root mean squares after every step, and their score evaluations."""
     bound, clock = Bound(problem, settings), Clock()
-    size, blocks, first = _first_size(problem, num_samples), [], 0
+    devices = spread_devices(sampler, problem, key)
+    size, blocks, first = _first_size(problem, num_samples, len(devices)), [], 0
     with reporting("sampling", num_samples, settings.progress) as report:
         while first < num_samples:
 
             def update(share, first=first, size=size):
                 report(min(first + size * share, num_samples))
 
-            block = _block((sampler, problem, key, np.int32(first), size), bound, clock, update)
+            numbers = np.arange(first, first + whole_rows(size, devices), dtype=np.int32)
+            args = sampler, problem, key, spread_rows(numbers, devices)
+            block = _block(args, size, devices, bound, clock, update)
             if isinstance(block, int):
                 size, clock = block, Clock(patient=clock.slow)
                 continue
             blocks.append(block)
-            first += size
+            first += len(numbers)
     return tuple(np.concatenate(values)[:num_samples] for values in zip(*blocks, strict=True))
 
 
-def _block(args: tuple, bound: Bound, clock: Clock, update) -> tuple[np.ndarray, ...] | int:
+def _block(
+    args: tuple, size: int, devices: list, bound: Bound, clock: Clock, update
+) -> tuple[np.ndarray, ...] | int:
     """Results of one block, or how many samples would fit the memory and the time."""
-    sampler, size, zero = args[0], args[-1], np.int32(0)
+    sampler, zero = args[0], np.int32(0)
     start = program(start_samples, *args)
     if bound.exceeded(start):
         return bound.smaller(size, start)
     (states, shared), result = start(*args), None
+    states = spread_rows(states, devices)  # not as the compiler has chosen
     move = program(move_samples, *args, states, shared, zero, zero)
     if bound.exceeded(move):
         return bound.smaller(size, move)
@@ -104,38 +110,40 @@ def _block(args: tuple, bound: Bound, clock: Clock, update) -> tuple[np.ndarray,
     def advance(i: int, j: int):
         nonlocal states, result
         states, result = move(*args, states, shared, np.int32(i), np.int32(j))
+        states = spread_rows(states, devices)
         return result
 
     for done in clock.through(sampler.steps, advance):
         update(done / sampler.steps)
         if done == 1 < size and clock.slow and not clock.patient:
+            assert clock.seconds is not None
             return bucket_below(max(1, min(size - 1, int(size * MAX_STEP_SECONDS / clock.seconds))))
     assert result is not None
     y, evaluations = map(np.asarray, result)
     return y, np.asarray(states[1]), evaluations
 
 
-def _first_size(problem: Problem, num_samples: int) -> int:
-    """Samples of a block that keep a device busy, in blocks of one size."""
+def _first_size(problem: Problem, num_samples: int, num_devices: int) -> int:
+    """Samples of a block that keep the devices busy, in blocks of one size."""
     points = max(1, problem.num_observed + len(problem.x))
     platform = next(iter(problem.x.devices())).platform
-    most = BLOCK_POINTS.get(platform, DEFAULT_BLOCK_POINTS) // points
+    most = num_devices * BLOCK_POINTS.get(platform, DEFAULT_BLOCK_POINTS) // points
     count = -(-num_samples // bucket_below(max(1, most)))
     return bucket(-(-num_samples // count))
 
 
 def start_samples(
-    sampler: AbstractProgramSampler, problem: Problem, key, first, count: int
+    sampler: AbstractProgramSampler, problem: Problem, key, numbers
 ) -> tuple[Any, list[Array]]:
-    """States of the samples `first`, ..., `first` + `count` - 1, and what all their steps share.
+    """States of the samples of these numbers, and what all their steps share.
 
     A state holds the values and the sizes after every step, none yet. Shared are the arrays that
     are costly to find (`_closed_over`), so that they are not found anew in every stretch.
     """
     program, dtype = sampler.program(problem), problem.x.dtype
-    keys = sample_keys(key, count, first)
+    keys = each_key(key, numbers)
     values = jax.vmap(lambda key: begin(program, dtype, key=key))(keys)
-    states = values, jnp.zeros((count, program.steps), dtype=dtype)
+    states = values, jnp.zeros((len(numbers), program.steps), dtype=dtype)
     return states, _closed_over(_stretch(program, dtype), problem, states, keys)[1]
 
 
@@ -143,8 +151,7 @@ def move_samples(
     sampler: AbstractProgramSampler,
     problem: Problem,
     key,
-    first,
-    count: int,
+    numbers,
     states,
     shared: list[Array],
     start,
@@ -155,7 +162,7 @@ def move_samples(
     Results are the samples and their numbers of score evaluations.
     """
     program, dtype = sampler.program(problem), problem.x.dtype
-    keys = sample_keys(key, count, first)
+    keys = each_key(key, numbers)
     stretch, _ = _closed_over(_stretch(program, dtype), problem, states, keys)
     return stretch(states, keys, start, stop, *shared)
 
