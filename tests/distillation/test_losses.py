@@ -1,18 +1,20 @@
 """Losses of distillation: zero for exact flow maps, their gradient where students differ."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
 
-from geomndp import distillation, geometry, kernels, noising, score
+from geomndp import distillation, geometry, kernels, nets, noising, score
 from geomndp._types import Batch
 from geomndp.distillation.energy_score import Given, energy_score
 from geomndp.gp import GP
 
 from ..cases import quick
 from ..flow_maps import GaussianFlowMap, SolvedFlowMap
+from ..nets.test_target_times import NETS, process, trained
 
 SCHEDULE = noising.LinearSchedule(0.0, 10.0)
 DATA = GP(kernels.SquaredExponential(0.25), noise=0.05**2)
@@ -112,3 +114,29 @@ def test_refuses_known_noise(getkey):
     loss = distillation.LagrangianLoss(score.GaussianScore(DATA))
     with pytest.raises(ValueError, match="without known noise"):
         loss(GaussianFlowMap(DATA), FLAT, batch, key=getkey())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NETS)
+def test_gradients_of_every_network_are_finite(name, getkey):
+    """Both losses, with padding and a clean context, of the networks that can be students."""
+    net = trained(name)
+    law, parametrisation = process(net)
+    teacher = score.NetworkScore(net, parametrisation, conditional=True)
+    student = nets.extend_network(net, key=jr.key(0), target_times=True)
+    x = jr.normal(getkey(), (2, 4, net.input_dim), jnp.float32)
+    y = law.manifold.retract(jr.normal(getkey(), (2, 4, net.output_dim), jnp.float32))
+    mask = jnp.ones((2, 4), jnp.float32).at[0, 3].set(0.0)
+    context = jnp.zeros((2, 4), jnp.float32).at[:, 0].set(1.0)
+    lagrangian = distillation.LagrangianLoss(teacher, 1e-3)
+    loss = distillation.EnergyScoreLoss(lagrangian, calls=(2,), num_samples=2)
+    params, static = eqx.partition(student, eqx.is_inexact_array)
+
+    def value(params, key):
+        learner = score.NetworkScore(eqx.combine(params, static), parametrisation, conditional=True)
+        return loss(learner, law, Batch(x, y, mask, context), key=key)[0]
+
+    total, gradient = quick(jax.value_and_grad(value))(params, getkey())
+    assert np.isfinite(total)
+    assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(gradient))
+    assert np.any(np.asarray(gradient.target_time.outer.weight))
