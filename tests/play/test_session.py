@@ -117,6 +117,7 @@ WRONG = {
     "y huge": {"observations": [{**ROW, "y": [10**400]}]},
     "negative error": {"observations": [{**ROW, "std": -0.1}]},
     "view backwards": {"view": [[1.0, 0.0]]},
+    "view of no width": {"view": [[1.0, 1.0 + 1e-9]]},
     "view of two inputs": {"view": [[0.0, 1.0], [0.0, 1.0]]},
     "view of words": {"view": [["a", "b"]]},
     "location on a line": {"near": {"lat": 0, "lon": 0, "km": 1}},

@@ -19,6 +19,8 @@ MAX_VALUES = 200_000
 """Most values of all samples of a picture."""
 MAX_NUMBER = 1e12
 """Largest size of an input, an output or an error."""
+MIN_WIDTH = 1e-5
+"""Smallest width of a view, as a share of its ends: single precision tells points apart."""
 MAX_KM = 20_100.0
 """Half of the way around the Earth, at least."""
 FIELDS = ("observations", "view", "targets", "samples", "seed", "sampler", "steps", "truth", "near")
@@ -166,7 +168,7 @@ def _view(scene: Scene, ranges: Any) -> tuple[Range, ...]:
         if not isinstance(pair, list) or len(pair) != 2:
             raise ValueError(f"expected the range of {name} as two numbers, got others")
         low, high = (_number(f"the range of {name}", value) for value in pair)
-        if not low < high:
+        if not high - low > MIN_WIDTH * max(abs(low), abs(high)):
             raise ValueError(f"expected {name} from low to high, got {low:g} to {high:g}")
         view.append((low, high))
     return tuple(view)

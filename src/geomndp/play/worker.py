@@ -18,6 +18,8 @@ from geomndp.play.requests import Request
 
 REST_SECONDS = 0.25
 """Time without a request after which answers are refined: a person who drags sends more."""
+MAX_CALLS = 16
+"""Most files that wait to be written or read."""
 SendMessage = Callable[[dict[str, Any]], None]
 
 
@@ -68,8 +70,10 @@ class Worker:
             self._changed.notify()
 
     def call(self, job: Callable[[], None]) -> None:
-        """Run something else in the thread, as soon as it is free."""
+        """Run something else in the thread, as soon as it is free; ValueError if much waits."""
         with self._changed:
+            if len(self._calls) >= MAX_CALLS:
+                raise ValueError(f"expected at most {MAX_CALLS} files at once, got more")
             self._calls.append(job)
             self._changed.notify()
 
