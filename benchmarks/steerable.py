@@ -2,10 +2,11 @@
 
 python benchmarks/steerable.py [--batch 32] [--steps 20] [--most 20000]
 
-The paper's setting: 648 points of a grid, 20 neighbours, 5 layers; "paper's size" has the 48
-features a point of 12x0e + 12x0o + 4x1e + 4x1o. Data, noise and optimiser are part of a step. The
-second table is one network evaluation against the number of scattered points at one density;
-"memory" is what XLA says the compiled program needs besides its inputs.
+The paper's setting: 648 points of a grid (on the sphere 600 Fibonacci points), 20 neighbours, 5
+layers; "paper's size" has the 48 features a point of 12x0e + 12x0o + 4x1e + 4x1o. Data, noise and
+optimiser are part of a step. The second table is one network evaluation against the number of
+scattered points at one density; "memory" is what XLA says the compiled program needs besides its
+inputs.
 """
 
 import argparse
@@ -20,12 +21,13 @@ from _steps import milliseconds
 from _table import markdown
 
 from geomndp import nets
+from geomndp.experiments.sphere_fields import training as sphere_fields
 from geomndp.experiments.vector_fields import training as vector_fields
 from geomndp.score import NetworkScore
 
-PAPER = {"channels": 8, "num_pooling_widths": 0}
 HALF = {"compute_dtype": "bfloat16"}
-NEAR = {"num_pooling_widths": 0}
+NEAR = {"num_pooling_widths": 0, "density_features": False, "angular_pooling": False}
+PAPER = {"channels": 8} | NEAR
 CASES = {
     "e3nn in 3D, paper's size": ("e3nn", {}),
     "O(2), paper's size": ("plane", PAPER),
@@ -35,6 +37,9 @@ CASES = {
     "O(2), 24 channels, bfloat16": ("plane", HALF | NEAR),
     "O(2), 24 channels, bfloat16, global pooling": ("plane", HALF),
     "O(2), 24 channels, bfloat16, attention": ("plane", HALF | NEAR | {"num_heads": 8}),
+    "O(3) on the sphere, 24 channels": ("sphere", NEAR),
+    "O(3) on the sphere, 24 channels, global pooling": ("sphere", {}),
+    "O(3) on the sphere, 24 channels, bfloat16, global pooling": ("sphere", HALF),
     "NDP*, bfloat16": ("ndp", HALF),
     "NDP*, bfloat16, cudnn": ("ndp", HALF | {"attention_backend": "cudnn"}),
 }
@@ -42,6 +47,8 @@ CASES = {
 
 def step_cost(family: str, options: dict, batch: int, steps: int) -> float:
     """Milliseconds of a training step."""
+    if family == "sphere":
+        return sphere_step_cost(options, batch, steps)
     name = "vector-fields/div-free-ndp" if family == "ndp" else "vector-fields/div-free"
     if family == "plane":
         options = {"max_neighbours": 20} | options
@@ -56,6 +63,15 @@ def step_cost(family: str, options: dict, batch: int, steps: int) -> float:
     loss = vector_fields.make_loss()
     optimiser = vector_fields.make_optimiser(name, 1000)
     return milliseconds(score, model.noising, generator, loss, optimiser, steps)
+
+
+def sphere_step_cost(options: dict, batch: int, steps: int) -> float:
+    """Milliseconds of a training step at 600 Fibonacci points."""
+    name = "sphere-fields/div-free"
+    model = sphere_fields.make_model(name, key=jr.key(0), **options)
+    generator = sphere_fields.make_generator(name, batch, vector_fields.PAPER_FUNCTIONS)[0]
+    loss, optimiser = sphere_fields.make_loss(), sphere_fields.make_optimiser(name, 1000)
+    return milliseconds(model.score, model.noising, generator, loss, optimiser, steps)
 
 
 def evaluation(n: int) -> tuple[float, float]:

@@ -56,7 +56,15 @@ def blocks(page: str) -> list[str]:
 # Their calls are those of the README's example, of examples/ and of other tests.
 SLOW = {
     f"tutorials/{name}.md"
-    for name in ("scalar", "vector", "own_data", "known_world", "missing_outputs", "globe")
+    for name in (
+        "scalar",
+        "vector",
+        "own_data",
+        "known_world",
+        "missing_outputs",
+        "globe",
+        "global_wind",
+    )
 }
 SLOW |= {f"extend/{name}.md" for name in ("baseline", "manifold")}
 
