@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from geomndp import _model_files, _validation
-from geomndp._table_files import check_output, is_file, is_frame, is_store, read_table
+from geomndp._table_files import check_output, is_file, is_frame, read_table
 from geomndp.cli.predict_args import Condition, Predict
 from geomndp.cli.task_tables import read_tasks
 from geomndp.cli.usage_errors import UsageError
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 POINT = "point"
 """Dimension of locations that lie on no grid."""
-MAX_TARGETS, MAX_STORED = 1_000_000, 100_000_000
+MAX_TARGETS = 1_000_000
 FORMS = "start:stop:step, start:stop:30pts, numbers or, for datetimes, start/stop/6h"
 
 
@@ -54,8 +54,7 @@ def read_tables(command: Predict) -> Tables:
     if conditioned:
         table = rename(table, renamed)
         check_columns(table, (*names.inputs, *names.outputs))
-    most = MAX_STORED if is_store(command.out) else MAX_TARGETS
-    targets = read_targets(command.targets, names, renamed, most)
+    targets = read_targets(command.targets, names, renamed)
     if command.out is not None:
         check_output(command.out)
     return Tables(table, targets)
@@ -102,9 +101,7 @@ def check_columns(table: Any, names: tuple[str, ...]) -> None:
         raise ValueError(f"expected a {what} {missing[0]!r}, got {listed}")
 
 
-def read_targets(
-    ranges: tuple[str, ...], columns: Names, renamed: dict[str, str], most: int = MAX_TARGETS
-) -> Any:
+def read_targets(ranges: tuple[str, ...], columns: Names, renamed: dict[str, str]) -> Any:
     """Dataset of the locations: those of a file, or the grid that ranges of the inputs span."""
     if len(ranges) == 1 and is_file(ranges[0]):
         table = rename(read_table(ranges[0]), renamed, strict=False)
@@ -118,8 +115,8 @@ def read_targets(
         got = " ".join(ranges) or "nothing"
         raise ValueError(f"expected --targets FILE or --targets {example}, got {got}")
     locations = {name: numbers(spans[name]) for name in names}
-    if np.prod([float(values.size) for values in locations.values()]) > most:
-        raise ValueError(f"expected at most {most} targets, got more: {' '.join(ranges)}")
+    if np.prod([float(values.size) for values in locations.values()]) > MAX_TARGETS:
+        raise ValueError(f"expected at most {MAX_TARGETS} targets, got more: {' '.join(ranges)}")
     return xr.Dataset(coords=locations)
 
 

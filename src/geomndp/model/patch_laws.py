@@ -6,6 +6,7 @@ the model's in float64. Drawn values are context without noise: the model's y ha
 
 from __future__ import annotations
 
+import abc
 import dataclasses
 from typing import Any
 
@@ -22,10 +23,12 @@ from geomndp.model.process_calls import call, law
 from geomndp.model.support import in_data_units
 from geomndp.model.units import common_centre, to_model_units
 from geomndp.patches.field import AbstractPatchLaw
-from geomndp.predictive import AbstractProcess
+from geomndp.predictive import AbstractProcess, LogProb
 from geomndp.samplers import AbstractSampler, Observations
 from geomndp.samplers.base import require_outputs_apart
 from geomndp.samplers.problem import no_observations, pad_observations
+
+XY = tuple[np.ndarray, np.ndarray]
 
 
 class AbstractPosteriorLaw(AbstractPatchLaw):
@@ -77,6 +80,12 @@ class AbstractPosteriorLaw(AbstractPatchLaw):
             raise FloatingPointError("drawn values left the domain of the outputs' transform")
         return values
 
+    @abc.abstractmethod
+    def log_prob_info(
+        self, rows: np.ndarray, drawn: XY, targets: XY, key: Any, **options: Any
+    ) -> LogProb:
+        """Log-density of targets (n, d), (n, p) given observations `rows` and further values."""
+
     def targets(self, x: np.ndarray) -> Inputs:
         """Targets in the model's units."""
         return put(np.asarray(to_model_units(self.posterior.model, x, self.dtype, self.centre)))
@@ -122,9 +131,21 @@ class ScoreLaw(AbstractPosteriorLaw):
         values = [y if units is None else outputs_to_data_units(units, y) for y in drawn]
         return np.stack([np.asarray(y) for y in values])
 
+    def log_prob_info(self, rows, drawn, targets, key, **options):
+        posterior = self._posterior(self.given(rows, *drawn))
+        x, y = (np.asarray(part, self.dtype) for part in targets)
+        return posterior.log_prob_info(x, y, key=key, **options)
+
 
 class ExactLaw(AbstractPosteriorLaw):
     """The law of a process: all samples at once, in float64."""
+
+    def log_prob_info(self, rows, drawn, targets, key, **options):
+        with jax.enable_x64(True):
+            given = self.given(rows, *drawn)
+            given = pad_observations(given, bucket(len(given.x)))
+            posterior = dataclasses.replace(self.posterior, observations=given)
+            return posterior.log_prob_info(*targets, key=key, **options)
 
     def draw(self, rows, x_drawn, y_drawn, x, keys):
         with jax.enable_x64(True):

@@ -98,7 +98,7 @@ def patch_law(
     posterior: Any, corners: np.ndarray, key: PRNGKeyArray, num_samples: int, options: dict
 ) -> AbstractPatchLaw:
     """The law that patches of a posterior are drawn from."""
-    if _is_exact(posterior):
+    if is_exact(posterior):
         with jax.enable_x64(True):
             return ExactLaw(posterior, corners)
     if hasattr(posterior, "log_weights"):  # of a mixture
@@ -115,7 +115,7 @@ def patch_law(
     return ScoreLaw(posterior, corners, **options)
 
 
-def _is_exact(posterior: Any) -> bool:
+def is_exact(posterior: Any) -> bool:
     """Whether this is the law of a process, computed in float64."""
     return hasattr(getattr(posterior, "model", None), "process")
 
@@ -123,7 +123,7 @@ def _is_exact(posterior: Any) -> bool:
 def read_layout(posterior: Any, x: Any, patches: Any) -> tuple[np.ndarray, Layout]:
     """Inputs (n, d) of all targets in the data's units, and their patches."""
     posterior = getattr(posterior, "posteriors", (posterior,))[0]
-    with jax.enable_x64(True) if _is_exact(posterior) else nullcontext():
+    with jax.enable_x64(True) if is_exact(posterior) else nullcontext():
         raw = np.asarray(read_raw_inputs(posterior, x)[0], np.float64)
     if not len(raw):
         raise ValueError("expected at least one target, got none")

@@ -19,6 +19,7 @@ from geomndp.model.missing_outputs import join_observed_rows
 from geomndp.model.named_predictive import AbstractNamedPredictive, Key
 from geomndp.model.output_units import outputs_to_data_units
 from geomndp.model.outside_training import warn_about_targets
+from geomndp.model.patch_density import patchwise_log_prob
 from geomndp.model.sample_options import SampleOptions
 from geomndp.model.sampling_problem import sampling_problem
 from geomndp.model.summary import describe_posterior
@@ -81,8 +82,7 @@ class Posterior(AbstractNamedPredictive):
                 free. `progress`: what takes more than two seconds shows a bar on a terminal unless
                 it is False; a function instead is called with the number of samples drawn.
                 `patches`, "auto" or a `geomndp.patches.Patches`, draws a field of any size patch by
-                patch; without, all points are drawn at once. `out`, a folder that ends in `.zarr`,
-                takes them as they come: see `geomndp.model.patch_store.sample_to_zarr`.
+                patch; `out`, a folder that ends in `.zarr`, takes them as they come, and resumes.
 
         Returns:
             Samples of shape (s, n, p). At the locations of a Dataset: a Dataset with their
@@ -138,9 +138,10 @@ class Posterior(AbstractNamedPredictive):
         key: Key = None,
         route: str | None = None,
         mask: Any = None,
+        patches: Any = None,
     ) -> Scalar:
         """Log-density of y at x given the observations; arguments as those of `log_prob_info`."""
-        return self.log_prob_info(x, y, key=key, route=route, mask=mask).value
+        return self.log_prob_info(x, y, key=key, route=route, mask=mask, patches=patches).value
 
     def log_prob_info(  # pyright: ignore[reportIncompatibleMethodOverride]
         self,
@@ -168,6 +169,7 @@ class Posterior(AbstractNamedPredictive):
                 `FlowMapDensity(8)`.
             max_memory: Bytes that the solve may take, by default half of what is free.
             progress: As in `sample`.
+            patches: The chain rule over the patches of `sample`: normalised, not the model's own.
 
         Returns:
             Nats, in the data's units, over all rows that count.
@@ -176,6 +178,9 @@ class Posterior(AbstractNamedPredictive):
             ValueError: If inputs or values do not fit the model, or the route its score.
             FloatingPointError: If the result is NaN or infinite.
         """
+        if patches is not None:
+            options = {"flow": flow, "max_memory": max_memory, "progress": False}
+            return patchwise_log_prob(self, x, y, key, patches, mask, route=route, **options)
         x, y, mask, jacobian = read_targets(self, x, y, mask)
         key = as_key(key)
         flow = likelihood_routes.chosen_flow(flow, key)

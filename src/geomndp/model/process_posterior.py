@@ -27,6 +27,7 @@ from geomndp.model.likelihood_routes import finite_log_prob
 from geomndp.model.named_predictive import AbstractNamedPosterior, Key
 from geomndp.model.output_units import in_units, output_dtype, result_dtype
 from geomndp.model.outside_training import warn_about_targets
+from geomndp.model.patch_density import patchwise_log_prob
 from geomndp.model.patchwise import sample_values
 from geomndp.model.process_calls import (
     call,
@@ -111,7 +112,7 @@ class ProcessPosterior(AbstractNamedPosterior):
             return in_units(self._units().inverse_y, y).astype(dtype)
 
     def log_prob_info(  # pyright: ignore[reportIncompatibleMethodOverride]
-        self, x: Any, y: Any = None, key: Key = None, mask: Any = None
+        self, x: Any, y: Any = None, key: Key = None, mask: Any = None, patches: Any = None
     ) -> LogProb:
         """Log-density of y at x given the observations, with its errors, zero for exact laws.
 
@@ -120,6 +121,7 @@ class ProcessPosterior(AbstractNamedPosterior):
             y: Values, shape (n, p) or (n,), in the data's units.
             key: Not needed for exact laws.
             mask: 1 for rows that count, 0 for others, shape (n,).
+            patches: As in `Posterior.log_prob_info`.
 
         Returns:
             Nats, in the data's units, over all rows that count.
@@ -128,6 +130,8 @@ class ProcessPosterior(AbstractNamedPosterior):
             ValueError: If inputs or values do not fit the model.
             FloatingPointError: If the result is NaN or infinite.
         """
+        if patches is not None:
+            return patchwise_log_prob(self, x, y, key, patches, mask)
         dtype = result_dtype(x)
         with jax.enable_x64(True):
             x, y, mask, jacobian = read_targets(self, x, y, mask)

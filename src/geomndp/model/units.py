@@ -95,6 +95,11 @@ def read_raw_inputs(posterior: Any, x: Any) -> tuple[Any, Any]:
     return raw, x.dtype
 
 
+def read_raw_rows(posterior: Any, table: Any) -> tuple[Any, Any]:
+    """Inputs and values of a posterior's targets in a table, in the data's units."""
+    return _read(posterior, read_rows, table)  # pyright: ignore[reportReturnType]
+
+
 def read_targets(
     posterior: Any, x: Any, y: Any, mask: Any
 ) -> tuple[Inputs, Outputs, Mask | None, Scalar | float]:
@@ -105,7 +110,7 @@ def read_targets(
     model, dtype = posterior.model, _dtype(posterior, x)
     if is_table(x):
         names_of(model, y)
-        x, y = _read(posterior, read_rows, x)
+        x, y = read_raw_rows(posterior, x)
         check_whole_rows(y, model.num_groups)
     raw_x, raw_y, mask = target_rows(x, y, mask, model.manifold.ambient_dim, model.num_groups)
     x, y = as_float("x", raw_x, dtype), as_float("y", raw_y, dtype)

@@ -174,6 +174,16 @@ class Layout:
         low, high = self.levels[patch.level].boxes
         return low[patch.index - first], high[patch.index - first]
 
+    def rows(self, patch: Patch) -> np.ndarray:
+        """Rows of x of all points of a patch; those of a grid in the order of its dimensions."""
+        locations = self.levels[patch.level].locations
+        numbers = np.arange(locations.size).reshape(locations.shape)[patch.slices].reshape(-1)
+        last = self.levels[-1].locations
+        if patch.level < len(self.levels) - 1:
+            assert self.coarse is not None
+            numbers = np.flatnonzero(self.coarse >= 0)[numbers]
+        return numbers if last.rows is None else last.rows[numbers]
+
     def targets(self, patch: Patch) -> np.ndarray:
         """Rows of a patch that it draws: all that are not of the coarse field."""
         numbers = self.coarse_numbers(patch)
