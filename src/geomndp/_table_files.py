@@ -111,8 +111,10 @@ def is_store(path: str | None) -> bool:
     return path is not None and Path(path).suffix.lower() == STORE
 
 
-def check_output(path: str) -> None:
+def check_output(path: str | None) -> None:
     """Refuse a file that could not be written, before anything is computed."""
+    if path is None:
+        return
     if is_store(path):
         _by_suffix(path, {STORE: check_output}, "to write")
         _atomic_io.check_writable(Path(path).with_suffix(".begun"))

@@ -55,8 +55,7 @@ def read_tables(command: Predict) -> Tables:
         table = rename(table, renamed)
         check_columns(table, (*names.inputs, *names.outputs))
     targets = read_targets(command.targets, names, renamed)
-    if command.out is not None:
-        check_output(command.out)
+    check_output(command.out)
     return Tables(table, targets)
 
 
