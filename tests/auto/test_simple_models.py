@@ -10,6 +10,8 @@ import xarray as xr
 from geomndp import OutsideTrainingWarning, build, load, simple_models
 from geomndp.auto import gaussian_candidates
 from geomndp.baselines import CANDIDATES
+from geomndp.data import sphere_problem
+from geomndp.geometry.geodesy import to_latlon
 from geomndp.gp import GP
 from geomndp.kernels import SquaredExponential
 
@@ -57,3 +59,27 @@ def test_simple_models_of_gaussian_data(monkeypatch, tmp_path):
     assert nats(load(tmp_path / "gp")) == pytest.approx(nats(models["GP"]), rel=1e-6)
     with pytest.raises(ValueError, match="minutes"):
         simple_models(plan, minutes=0)
+
+
+@pytest.mark.slow
+def test_fields_over_the_earth_have_a_process_on_the_sphere(monkeypatch, tmp_path):
+    monkeypatch.setattr(gaussian_candidates, "CANDIDATES", CANDIDATES[:1])
+    problem = sphere_problem("hodge", 0.5, points=40)
+    x = jnp.asarray(problem.grid)
+    y = np.asarray(problem.gp.sample(x, key=jr.key(0), num_samples=34))
+    lat, lon = to_latlon(problem.grid)
+    dims = ("function", "point")
+    data = {name: (dims, y[:30, :, i]) for i, name in enumerate(("u", "v"))}
+    table = xr.Dataset(data, {"lat": ("point", lat), "lon": ("point", lon)})
+    small = {"channels": 2, "width": 4, "num_layers": 1, "num_radial": 2}
+    plan = build(table, "SO(3)", outputs=("u", "v"), representations="vector", **small)
+    models = simple_models(plan, minutes=0.1)
+    models["GP on the sphere"].save(tmp_path / "sphere")
+
+    def nats(process):
+        given = [(process.condition(x[::2], one[::2]), one[1::2]) for one in jnp.asarray(y[30:])]
+        return np.mean([float(law.log_prob(x[1::2], one)) / 20 for law, one in given])
+
+    exact, found = nats(problem.gp), nats(load(tmp_path / "sphere"))
+    assert exact - 0.1 < found
+    assert nats(models["GP"]) < found - 0.1

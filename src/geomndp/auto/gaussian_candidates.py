@@ -1,4 +1,4 @@
-"""Simple Gaussian candidates: climatology, pooled processes, shrunk covariances, by transform."""
+"""Simple Gaussian candidates: climatology, pooled processes, shrunk covariances, the sphere's."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from geomndp.baselines import (
     fit_climatology,
     fit_gp,
     fit_shrunk_gaussian,
+    fit_sphere_gp,
     refit,
 )
 from geomndp.data import Normaliser, fit_transforms
@@ -27,7 +28,7 @@ from geomndp.kernels import Scaled
 from geomndp.model import TrainingSupport
 from geomndp.model.training_record import functions_support
 
-IDENTITY = "identity"
+IDENTITY, ON_SPHERE = "identity", "GP on the sphere"
 Forms = dict[str, tuple[Candidate, ...]]
 """Forms of pooled processes to try, by the name of the outputs' transform."""
 
@@ -98,6 +99,9 @@ class GaussianData:
                 if np.isfinite(functions.y).all():
                     self.units[name], self.functions[name] = changed, functions
         d = plan.functions.x.shape[2]
+        # Unit vectors alone, and scalars or (east, north) components.
+        self.on_sphere = plan.functions.variables.domain == "sphere" and d == 3
+        self.on_sphere &= plan.functions.y.shape[2] <= 2
         periods = units.model_periods
         self.period = tuple(length or None for length in periods) if any(periods) else None
         self.groups = tuple((i,) for i in range(d)) if len(units.x_scale) > 1 else None
@@ -140,6 +144,9 @@ class GaussianData:
         climatology = fit_climatology(self.functions[IDENTITY], train=rows, period=self.period)
         if climatology.process is not None:
             found["climatology"] = GaussianCandidate(climatology, self.units[IDENTITY])
+        if self.on_sphere:
+            fit = fit_sphere_gp(self.functions[IDENTITY], train=rows, validation=validation)
+            found[ON_SPHERE] = GaussianCandidate(fit, self.units[IDENTITY])
         return found
 
     def shrunk(
@@ -169,6 +176,8 @@ class GaussianData:
         units = self.units[transform or IDENTITY]
         if kind == "climatology":
             return GaussianCandidate(fit_climatology(functions, period=self.period), units)
+        if kind == ON_SPHERE:
+            return GaussianCandidate(fit_sphere_gp(functions), units)
         pooled = refit(fits[name.replace(kind, "GP", 1)].fit, functions)
         if kind != "GP":
             shrunk = self.shrunk(functions, pooled)

@@ -28,8 +28,10 @@ LENGTHSCALES = (0.02, 5.0)
 """Bounds of the lengthscales, in radians."""
 VARIANCES = (1e-6, 1e3)
 """Bounds of the variances, over the mean square of the values."""
-FIRST = {1: (0.3, 0.7, 0.1), 2: (0.3, 0.3, 0.5, 0.2, 0.2)}
-"""First guesses of lengthscales, variances and noise, by the number of outputs."""
+FIRST_LENGTHS = (0.1, 0.2, 0.4, 0.8, 1.6)
+"""Lengthscales, the most likely of which is the first guess."""
+FIRST_VARIANCES = {1: (0.8, 0.2), 2: (0.4, 0.4, 0.2)}
+"""First guesses of variances and noise, by the number of outputs."""
 
 
 def fit_sphere_gp(
@@ -68,7 +70,7 @@ def fit_sphere_gp(
     counts = {"max_points": max_points, "max_functions": max_functions}
     _validation.at_least(1, **counts, max_iterations=max_iterations)
     dim = functions.y.shape[-1]
-    _validation.one_of("the number of outputs", dim, tuple(FIRST))
+    _validation.one_of("the number of outputs", dim, tuple(FIRST_VARIANCES))
     held = [] if validation is None else [int(row) for row in validation]
     if train is None:
         train = sorted(set(range(len(functions.x))) - set(held))
@@ -167,9 +169,11 @@ def _maximise(fields: list[Curve], shift, unit, iterations) -> tuple[np.ndarray,
             return 1e3, np.zeros_like(slope)
         return value, slope
 
-    first = np.log(FIRST[fields[0].y.shape[1]])
-    lengths = len(first) // 2
-    bounds = [LENGTHSCALES] * lengths + [VARIANCES] * (len(first) - lengths)
+    lengths = fields[0].y.shape[1]
+    variances = FIRST_VARIANCES[lengths]
+    starts = [np.log([*[length] * lengths, *variances]) for length in FIRST_LENGTHS]
+    first = min(starts, key=lambda theta: loss(theta)[0])
+    bounds = [LENGTHSCALES] * lengths + [VARIANCES] * len(variances)
     found = optimize.minimize(
         loss,
         first,
