@@ -11,8 +11,7 @@ import numpy as np
 from geomndp import _model_files, _validation
 from geomndp._table_files import check_output, is_file, is_frame, read_table
 from geomndp.cli.predict_args import Condition, Predict
-from geomndp.cli.task_tables import read_tasks
-from geomndp.cli.usage_errors import UsageError
+from geomndp.cli.task_tables import read_observations
 
 if TYPE_CHECKING:
     from geomndp.tables import Variables
@@ -48,7 +47,7 @@ def read_tables(command: Predict) -> Tables:
     if command.steps is not None:
         _validation.at_least(1, steps=command.steps)
     conditioned = isinstance(command, Condition)
-    table = _observations(command) if isinstance(command, Condition) else None
+    table = read_observations(command) if isinstance(command, Condition) else None
     names = model_names(command.name)
     renamed = parse_columns(command.columns, names)
     if conditioned:
@@ -57,21 +56,6 @@ def read_tables(command: Predict) -> Tables:
     targets = read_targets(command.targets, names, renamed)
     check_output(command.out)
     return Tables(table, targets)
-
-
-def _observations(command: Condition) -> Any:
-    if command.tasks is not None:
-        return read_tasks(command)
-    path = command.observations
-    if not is_file(path) and (not path or not command.targets or ":" in path or "=" in path):
-        # An option that takes any number of values leaves its last one to a missing argument.
-        raise UsageError("expected OBSERVATIONS, a file, before --targets, got none")
-    table = read_table(path)
-    if is_frame(table) and not len(table):
-        raise ValueError(
-            f"expected at least one row in {path}, got none; geomndp sample needs no observations"
-        )
-    return table
 
 
 def model_names(model: str) -> Names:
