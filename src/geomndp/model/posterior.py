@@ -153,6 +153,7 @@ class Posterior(AbstractNamedPredictive):
         flow: AnyFlow | None = None,
         max_memory: int | None = None,
         progress: Progress = True,
+        patches: Any = None,
     ) -> LogProb:
         """Log-density of y at x given the observations, with its solver and probe errors.
 
@@ -186,9 +187,8 @@ class Posterior(AbstractNamedPredictive):
         flow = likelihood_routes.chosen_flow(flow, key)
         route = likelihood_routes.chosen_route(self.problem(self.observations.x), route)
         warn_about_targets(self, x, y, mask)
-        settings = Settings(max_memory, progress)
-        problem = self.problem(x, mask)
-        result = likelihood_routes.solve_log_prob(flow, problem, y, key, route, settings)
+        task = (self.problem(x, mask), y, key, route, Settings(max_memory, progress))
+        result = likelihood_routes.solve_log_prob(flow, *task)
         return likelihood_routes.finite_log_prob(result._replace(value=result.value + jacobian))
 
     def marginals(
