@@ -82,3 +82,10 @@ def test_what_is_not_supported_is_refused(options, match):
     request = {"y": Y, "patches": Patches(3, 1), "key": jr.key(0), **options}
     with pytest.raises(ValueError, match=match):
         gn.ProcessModel(GP).condition(*OBSERVED).log_prob_info(X, **request)
+
+
+def test_a_mixture_is_refused():
+    member = gn.ProcessModel(GP)
+    mixture = gn.MixtureProcess((member, member)).condition()
+    with pytest.raises(ValueError, match="expected one law for a density by patches"):
+        mixture.log_prob(X, Y, patches=Patches(3, 1))

@@ -133,6 +133,8 @@ class ChartPosterior(AbstractNamedPosterior):
             ValueError: If inputs or values do not fit the model.
             FloatingPointError: If the result is NaN or infinite.
         """
+        if options.pop("patches", None) is not None:
+            raise ValueError("expected no patches for a law in a map of its own, got them")
         dtype = result_dtype(x)
         with jax.enable_x64(True):
             x, y, mask, _ = read_targets(self, x, y, mask)

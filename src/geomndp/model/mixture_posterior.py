@@ -143,6 +143,8 @@ class MixturePosterior(AbstractNamedPosterior):
         Returns:
             Nats, in the data's units, with the errors of the members and of their weights.
         """
+        if options.pop("patches", None) is not None:
+            raise ValueError("expected one law for a density by patches, got a mixture")
         results = []
         for posterior in self.posteriors:
             own = {}
