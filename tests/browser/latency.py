@@ -20,11 +20,13 @@ def moves(play: Play, count: int) -> list[float]:
     """Milliseconds from each of some moves of a held observation to its first picture."""
     root, times = play.locate(".geomndp-playground"), []
     kind = root.get_attribute("data-kind")
-    if kind == "globe":
-        play.page.mouse.click(*play.point(0.5, 0.5))
-    else:
-        play.drag(play.point(0.5, 0.45), play.point(0.52, 0.42))
-    play.drawn()
+    if not play.locate(".handle").count():
+        end = (0.5, 0.5) if kind == "globe" else (0.52, 0.42)
+        play.page.mouse.move(*play.point(0.5, 0.5))
+        play.page.mouse.down()
+        play.page.mouse.move(*play.point(*end))
+        play.page.mouse.up()
+        play.page.wait_for_selector(".handle")
     play.page.mouse.move(*play.centre(".handle"))
     play.page.mouse.down()
     for i in range(count):
@@ -43,11 +45,11 @@ def measure(name: str, browser, screenshot: str | None = None) -> tuple[float, f
     thread.start()
     page = Play(browser.new_page(viewport={"width": 1180, "height": 760}), server)
     page.page.set_default_timeout(300_000)
-    page.open()
+    page.page.goto(server.address)
+    page.page.wait_for_selector("[data-number]")
     moves(page, 3)  # whatever is still to be compiled
-    times = moves(page.drawn(), MOVES)
+    times = moves(page, MOVES)
     if screenshot is not None:
-        page.drawn()
         page.page.screenshot(path=screenshot)
     page.page.close()
     server.stop()
