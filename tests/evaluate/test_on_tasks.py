@@ -155,6 +155,7 @@ class MonthMean(eqx.Module):
         return self.y[jnp.argmin(away, axis=1)][:, None]
 
 
+@pytest.mark.slow  # the same numbers are made by hand above
 @pytest.mark.skipif(DATA is None, reason="needs the functional data sets: set GEOMNDP_DATA")
 def test_the_published_numbers_of_a_gaussian_law():
     """The law of `results.json` gives its numbers: all metrics, all kinds, and standard errors."""

@@ -40,9 +40,8 @@ def test_tasks_are_those_of_the_process():
     assert np.diag(noisy.factor).min() > np.diag(clean.factor).min()
 
 
-@pytest.mark.parametrize(
-    "name", [NAME, pytest.param("regression1d/matern", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow  # shipped models change with a training only
+@pytest.mark.parametrize("name", [NAME, "regression1d/matern"])
 def test_no_noise_is_answered_at_random(name):
     """Between zero and 1e-4 of the limiting variance nothing used to be trained on."""
     model, where = load(name), noise_setting(name)

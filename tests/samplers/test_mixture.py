@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import jax.random as jr
+import pytest
 
 from geomndp import noising, samplers, score
 from geomndp.gp import GP
@@ -49,6 +50,7 @@ def test_amortised_finds_the_probabilities():
         assert abs(float(found - truth)) < 4 * float(error)
 
 
+@pytest.mark.slow  # its law is checked in test_twisted_smc.py
 def test_twisted_smc_finds_the_probabilities():
     runs = 64
 

@@ -199,7 +199,8 @@ def test_double_precision_holds_where_it_is_enabled_for_one_thread():
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("num_real", [0, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.slow  # test_every_baseline.py has the densities of traced masks
+@pytest.mark.parametrize("num_real", [0, 2])
 def test_a_traced_mask_without_rows_is_the_prior(num_real, getkey):
     """As a concrete one is; also where some functions of a batch have a context and others none."""
     x, y = (jnp.asarray(value) for value in tracks(300))
