@@ -31,7 +31,7 @@ SHOWN = {
     "joint": "joint nats",
     "marginal": "marginal nats",
     "crps": "CRPS / sd",
-    "coverage": "cover 90 %",
+    "coverage": "90% coverage",
     "rmse": "RMSE / sd",
     "error_km": "error, km",
     "energy_km": "energy score, km",

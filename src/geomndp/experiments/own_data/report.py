@@ -55,8 +55,13 @@ def summary_table(sets: dict[str, dict]) -> Table:
                 str(entry["runs"]),
             )
         )
-    header = ("set", "training functions", "best simple model", "ours, joint", "published, joint")
-    header += ("gain in joint nats", "difference in CRPS (negative is better)", "cover 90 %")
+    header = ("set", "training functions", "best simple model", "ours, joint nats")
+    header += (
+        "best simple model, joint nats",
+        "gain in joint nats",
+        "difference in CRPS (negative is better)",
+        "90% coverage",
+    )
     header += ("s to fit", "s to evaluate", "test runs")
     return Table("Gain over the best simple model, mean over the kinds of tasks", header, rows)
 
@@ -95,7 +100,7 @@ def metrics_table(sets: dict[str, dict]) -> Table:
                 seconds = f"{model['seconds']:.0f}"
                 rows.append((name, kind, f"{label}, published", *cells, seconds))
     header = ("set", "tasks", "model", "joint nats", "marginal nats", "CRPS or energy score")
-    header += ("cover 90 %", "RMSE or error", "s to fit")
+    header += ("90% coverage", "RMSE or error", "s to fit")
     return Table("All sets and kinds of tasks", header, rows)
 
 

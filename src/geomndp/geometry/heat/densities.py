@@ -1,5 +1,7 @@
 r"""Heat kernels of the circle, the sphere S^2 and SO(3) as functions of time and distance.
 
+Times s are in radians squared, distances r in radians.
+
 Generator: half the Laplacian. Each function gives the logarithm of the density with respect to
 volume, to the precision of its input's dtype at every time and every distance. Two exact forms are
 joined where both converge fast: the eigenfunction series, for large times, and its Poisson
