@@ -54,4 +54,7 @@ def write_observations(command: Condition) -> None:
     variables = _model_files.document(_model_files.find(command.name))["variables"]
     names = [part["name"] for side in ("inputs", "outputs") for part in variables[side]]
     rows = np.arange(4.0)[:, None] + 0.1 * np.arange(len(names))
-    pd.DataFrame(rows, columns=names).to_csv(command.observations, index=False)
+    table = pd.DataFrame(rows, columns=names)
+    if command.tasks is not None:
+        table = table.assign(task=[0, 0, 1, 1])
+    table.to_csv(command.tasks or command.observations, index=False)

@@ -1,4 +1,4 @@
-"""`geomndp condition --tasks`: many independent tasks from a folder or a long table, one result."""
+"""Option `--tasks`: many independent tasks from a folder or a long table, one result."""
 
 from __future__ import annotations
 

@@ -38,7 +38,8 @@ class Predict:
     time: a storm's first moment. By default the earliest observation, or target without any."""
     sampler: str | None = None
     """Sampler, as NAME or NAME:OPTION=VALUE,...: amortised (default), flow, adaptive-flow,
-    flow-map (of distilled models), langevin, kinetic-langevin, moment-matching, repaint, replacement or twisted-smc."""
+    flow-map (of distilled models), langevin, kinetic-langevin, moment-matching, repaint,
+    replacement or twisted-smc."""
     steps: int | None = None
     """Steps of the sampler; its own number by default."""
     patches: str | None = None
