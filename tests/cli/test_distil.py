@@ -29,14 +29,17 @@ def teacher(name, path):
 def test_distil_an_experiment_and_go_on(name, archive, tmp_path, capsys):  # noqa: F811
     teacher(name, tmp_path / "teacher")
     data = ["--data", str(archive)] if name.startswith("cyclones") else []
-    out = ["--out", str(tmp_path / "run"), "--quiet", "--num-tasks", "1"]
+    num_tasks = 0 if name.startswith("vector") else 1  # of 648 points: too long
+    out = ["--out", str(tmp_path / "run"), "--quiet", "--num-tasks", str(num_tasks)]
     line = ["distil", str(tmp_path / "teacher"), "--steps", "2", "--batch-size", "2", *out, *data]
     for _ in range(2):
         assert main(line) == 0
         printed = capsys.readouterr().out
-        assert "student, 4 calls" in printed and "teacher, 50 steps" in printed
+        assert ("student, 4 calls" if num_tasks else "no tasks were compared") in printed
     notes = _model_files.metadata(tmp_path / "run")
-    assert notes["experiment"] == name and notes["steps"] == 2 and len(notes["calls"]) == 5
+    assert (
+        notes["experiment"] == name and notes["steps"] == 2 and len(notes["calls"]) == 5 * num_tasks
+    )
     assert load(tmp_path / "run").score.has_flow_map
 
 
