@@ -110,7 +110,7 @@ def test_reference_numbers_are_those_of_the_exact_process():
 
 @pytest.mark.slow
 def test_training_comes_near_the_exact_score(tmp_path):
-    """Likelihood after 300 steps beats the diagonal process; files of measurements are kept."""
+    """Likelihood after 300 steps beats the diagonal process; a saved model samples alike."""
     steps, generators = 300, make_generator(NAME, 16, sets=4, problem=PROBLEM)
     options = {"loss": make_loss(), "optimiser": make_optimiser(NAME, steps)}
     model, _ = gn.fit(
