@@ -102,8 +102,7 @@ def attend(
     if query.dtype == jnp.float64:
         return _attend_in_float64(query, key, value, bias, keep)
     if backend == "cudnn":  # wants full shapes and one dtype
-        sets, n, heads, _ = query.shape
-        shape = (sets, heads, n, key.shape[1])
+        shape = (query.shape[0], query.shape[2], query.shape[1], key.shape[1])
         keep = None if keep is None else jnp.broadcast_to(keep, shape)
         bias = None if bias is None else jnp.broadcast_to(bias, shape).astype(query.dtype)
     with jax.numpy_dtype_promotion("standard"):  # bfloat16 inputs, float32 logits

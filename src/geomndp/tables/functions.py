@@ -215,7 +215,6 @@ def _from_frame(table: Any, function: Any, inputs: Any, outputs: Any, codomain: 
     labels = function_labels(function, series(table, function))
     order = np.argsort(labels, kind="stable")
     counts = np.bincount(labels)
-    n = int(counts.max(initial=0))
     columns, units = frame_columns(table, (*inputs, *outputs, *taken))
     row = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
     values = {}
@@ -223,7 +222,7 @@ def _from_frame(table: Any, function: Any, inputs: Any, outputs: Any, codomain: 
         times = column.dtype.kind in "mM"
         column = column if times else numeric(name, column)
         blank = np.array("NaT", column.dtype) if times else np.nan
-        padded = np.full((len(counts), n), blank, column.dtype)
+        padded = np.full((len(counts), int(counts.max(initial=0))), blank, column.dtype)
         padded[labels[order], row] = column[order]
         values[name] = padded
     return Padded(values, {name: {"units": units[name]} for name in columns}), inputs, outputs
