@@ -85,6 +85,27 @@ def test_a_file_that_is_none_is_refused(play, tmp_path):
     assert page.alert.startswith("expected a column 'x'")
 
 
+def test_a_file_that_is_too_long_is_refused(play, tmp_path):
+    page = play("exact").click(0.5, 0.4)
+    (tmp_path / "long.csv").write_text("x,y\n" + "0.0,1.0\n" * 200_000)
+    page.field("Open observations").first.set_input_files(tmp_path / "long.csv")
+    page.page.wait_for_selector(".alert:not([hidden])")
+    assert "expected a file of at most" in page.alert and len(page.numbers()) == 1
+
+
+def test_a_link_with_wrong_numbers_is_left_aside(play):
+    encode = "(state) => 's=' + btoa(JSON.stringify(state)).replace(/=+$/, '')"
+    row = {"x": [0.0], "y": [0.0], "std": 0.0}
+    wrong = ({"samples": "8"}, {"near": 3}, {"view": [[0.0]]}, {"sampler": None})
+    wrong += ({"observations": [{**row, "std": "a"}]},)
+    page = play("exact")
+    for parts in wrong:
+        state = {"observations": [row], "view": [[-2.0, 2.0]], **parts}
+        fragment = page.page.evaluate(encode, state)
+        other = play("exact", "#" + fragment, context=page.page.context)
+        assert other.numbers() == [] and "expected a link to a state" in other.alert
+
+
 def test_a_lost_connection_is_said_and_found_again(play, browser):
     sockets = []
     page = play("exact")

@@ -84,3 +84,6 @@ def test_refusals():
         gn.distil(joint, data, steps=1, key=0)
     with pytest.raises(ValueError, match="expected a student as the start"):
         gn.distil(teacher, data, steps=1, key=0, start=teacher)
+    other = distillation.as_student(teacher, key=jr.key(0)).with_variables("x", "z")
+    with pytest.raises(ValueError, match="units and of the variables of the teacher"):
+        gn.distil(teacher, data, steps=1, key=0, start=other)

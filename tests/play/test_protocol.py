@@ -196,3 +196,42 @@ def test_files_travel_through_messages(page):
     message = {"type": "import", "name": file["name"], "content": file["content"]}
     page.receive({**message, "number": 4})
     assert page.messages.next("observations")["observations"] == OBSERVED["line"]
+
+
+def test_an_answer_that_cannot_be_sent_is_an_error_and_others_go_on():
+    session, messages = Slow(), Messages()
+    session.go.set()
+    answers = [{"mean": float("nan")}, {}]
+    session.answer = lambda request, stage, progress: answers[request]
+    worker = Worker(session, sentence, warm=False)
+    for number in range(2):
+        worker.ask("page", Ask(number, number, messages))
+        answer = messages.next("picture", "error")
+        assert answer["number"] == number
+        assert answer["type"] == ("picture" if number else "error")
+    worker.close()
+
+
+def test_a_page_that_is_gone_ends_its_answer():
+    session, messages = Slow(), Messages()
+    worker = Worker(session, sentence, warm=False)
+    worker.ask("gone", Ask(1, 1, messages))
+    messages.next("computing")
+    worker.forget("gone")
+    worker.ask("page", Ask(2, 2, messages))
+    session.go.set()
+    assert messages.next("picture", "error")["number"] == 2
+    worker.close()
+    assert session.stopped == 1 and (1, None) not in session.answered
+
+
+def test_a_long_first_answer_ends_for_a_newer_one(monkeypatch):
+    monkeypatch.setattr("geomndp.play.worker.PATIENCE_SECONDS", 0.0)
+    session, messages = Slow(), Messages()
+    worker = Worker(session, sentence, warm=False)
+    worker.ask("page", Ask(1, 1, messages))
+    messages.next("computing")
+    worker.ask("page", Ask(2, 2, messages))
+    session.go.set()
+    assert messages.next("picture", "error")["number"] == 2
+    worker.close()

@@ -1,4 +1,5 @@
 import json
+import warnings
 
 import jax.numpy as jnp
 import jax.random as jr
@@ -88,6 +89,19 @@ def test_what_training_did_not_see_is_said(exact_session):
     far = [{"x": [0.0], "y": [90.0]}]
     (warning,) = exact_session.answer(state(exact_session, observations=far))["warnings"]
     assert "outside of what the model was trained on" in warning
+
+
+def test_answers_leave_the_filters_of_warnings_alone(exact_session, monkeypatch):
+    """They are those of the whole process, and answers come from a thread of their own."""
+    before, draw, during = list(warnings.filters), exact_session.draw, []
+
+    def watched(*args):
+        during.append(list(warnings.filters))
+        return draw(*args)
+
+    monkeypatch.setattr(exact_session, "draw", watched)
+    exact_session.answer(state(exact_session))
+    assert during == [before] and list(warnings.filters) == before
 
 
 ROW = {"x": [0.0], "y": [0.0], "std": 0.0}

@@ -25,6 +25,7 @@ from geomndp.nets import AbstractNet, extend_network, has_target_times
 from geomndp.score import NetworkScore
 from geomndp.tables import is_table
 from geomndp.train import adam, fit_score
+from geomndp.train.fingerprint import fingerprint
 from geomndp.train.fit import as_generators
 
 PEAK_RATE = 1e-3
@@ -146,7 +147,10 @@ def _checked(start: Any, teacher: Model) -> Model:
         raise ValueError(f"expected a student as the start, got a {type(start).__name__} without")
     if start.noising != teacher.noising or start.t_min != teacher.t_min:
         raise ValueError("expected a student of the same noising and t_min as the teacher's")
-    return start
+    units = [(m.normaliser, m.variables) for m in (start, teacher)]
+    if fingerprint(units[0]) != fingerprint(units[1]):
+        raise ValueError("expected a student in the units and of the variables of the teacher's")
+    return in_full_precision(start)
 
 
 def _generators(model: Model, data: Any, function: str | None) -> tuple[Any, ...]:

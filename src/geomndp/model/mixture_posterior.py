@@ -15,7 +15,7 @@ from geomndp import _validation
 from geomndp._arrays import keep_float64, put
 from geomndp._types import Array, Float, Scalar
 from geomndp._validation import as_key
-from geomndp._warnings import OutsideTrainingWarning
+from geomndp._warnings import OutsideTrainingWarning, collected
 from geomndp.likelihood import AnyFlow
 from geomndp.marginals import AbstractMarginals, MixtureMarginals, SampleMarginals
 from geomndp.model import patchwise
@@ -71,12 +71,12 @@ def updated_log_weights(prior: Float[Array, " k"], evidence: Float[Array, " k"])
     """
     known = jnp.any(evidence > -jnp.inf)
     if _validation.concrete(known) and not bool(known):
-        warnings.warn(
+        message = (
             "observations have no density under any member of the mixture, so that its weights "
-            "stay those without observations",
-            OutsideTrainingWarning,
-            stacklevel=3,
+            "stay those without observations"
         )
+        if not collected(message):
+            warnings.warn(message, OutsideTrainingWarning, stacklevel=3)
     return jnp.where(known, prior + evidence, prior)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from geomndp import _validation
-from geomndp._warnings import OutsideTrainingWarning
+from geomndp._warnings import OutsideTrainingWarning, collected
 from geomndp.data import Normaliser
 from geomndp.model.support import (
     SAME_UNITS,
@@ -89,7 +89,8 @@ def _warn(reasons: list[str]) -> None:
         frame, level = frame.f_back, level + 1
     text = "; ".join(reasons)
     message = f"outside of what the model was trained on, so less reliable: {text}"
-    warnings.warn(message, OutsideTrainingWarning, stacklevel=level)
+    if not collected(message):
+        warnings.warn(message, OutsideTrainingWarning, stacklevel=level)
 
 
 def _inside(frame: FrameType) -> bool:

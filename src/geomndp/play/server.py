@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import secrets
 import socket
 from collections.abc import Awaitable, Callable
@@ -123,6 +124,8 @@ class Server:
         if type(port) is not int or not 0 <= port <= 65535:
             raise ValueError(f"expected a port from 0 to 65535, got {port!r}")
         self.token, self._socket = secrets.token_urlsafe(32), socket.socket()
+        if os.name == "posix":  # else a port is taken for a minute after use
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             self._socket.bind((HOST, port))
             self._socket.listen()  # pages that come before `run` wait

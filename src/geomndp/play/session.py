@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from geomndp._warnings import OutsideTrainingWarning
+from geomndp._warnings import collect_outside_training
 from geomndp.model.base import AbstractModel
 from geomndp.model.learnt import learnt_posteriors
 from geomndp.play.conditioning import condition
@@ -140,14 +139,12 @@ class Session:
         """
         request = state if isinstance(state, Request) else self.read(state)
         sampler = self.stages(request)[-1] if sampler is None else sampler
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("ignore")
-            warnings.simplefilter("always", OutsideTrainingWarning)
+        with collect_outside_training() as caught:
             x, y = self.draw(request, sampler, progress)
-            picture = picture_of(self.scene, request, x, y)
+        picture = picture_of(self.scene, request, x, y)
         picture["sampler"] = None if sampler is None else type(sampler).__name__
         picture["steps"] = getattr(sampler, "steps", getattr(sampler, "calls", None))
-        picture["warnings"] = sorted({" ".join(str(each.message).split()) for each in caught})
+        picture["warnings"] = sorted({" ".join(each.split()) for each in caught})
         picture["truth"] = self._exact(request, x) if request.truth else None
         return picture
 
@@ -174,7 +171,8 @@ class Session:
     def _exact(self, request: Request, x: np.ndarray) -> dict[str, Any] | None:
         if self.truth is None:
             return None
-        return exact_picture(condition(self.truth, self.scene, request).marginals(x))
+        with collect_outside_training():  # of the exact process, which was not trained
+            return exact_picture(condition(self.truth, self.scene, request).marginals(x))
 
     def _offered(self) -> tuple[str, ...]:
         """Names of the samplers that the model takes, none where draws are exact."""

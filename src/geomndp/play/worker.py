@@ -2,7 +2,8 @@
 
 JAX is called from this thread alone. A request that waits is replaced by a later one of the same
 page. When nothing waits, first answers are refined; when that is done, programs are compiled that
-requests to come will need. A request ends a refinement between two stretches of steps.
+requests to come will need. A request ends a refinement between two stretches of steps, and after
+some patience a first answer of its own page, as does a page that is gone.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from geomndp.play.requests import Request
 
 REST_SECONDS = 0.25
 """Time without a request after which answers are refined: a person who drags sends more."""
+PATIENCE_SECONDS = 5.0
+"""Time after which a first answer ends for a newer request of its page."""
 MAX_CALLS = 16
 """Most files that wait to be written or read."""
 SendMessage = Callable[[dict[str, Any]], None]
@@ -57,6 +60,7 @@ class Worker:
             stages = range(max(len(session.stages(each)) for each in requests))
             self._warm_up.extend((each, stage) for stage in stages for each in requests)
         self._changed, self._closed, self._last = threading.Condition(), False, 0.0
+        self._answered: Hashable = None  # page whose answer is computed, until it is gone
         self._thread = threading.Thread(target=self._run, name="playground", daemon=True)
         self._thread.start()
         atexit.register(self.close)  # a thread that compiles must not outlive the interpreter
@@ -82,6 +86,8 @@ class Worker:
         with self._changed:
             self._asks.pop(page, None)
             self._refinements.pop(page, None)
+            if self._answered is page:
+                self._answered = None
 
     def close(self) -> None:
         """End the thread after what it computes."""
@@ -121,26 +127,35 @@ class Worker:
 
     def _answer(self, page: Hashable, ask: Ask) -> None:
         """Send one picture; the next stage of the same request waits until nothing else does."""
-        begun = time.monotonic()
+        begun, self._answered = time.monotonic(), page
+
+        def give_up(done: float | int) -> None:
+            impatient = time.monotonic() - begun > PATIENCE_SECONDS and page in self._asks
+            if self._closed or self._answered is not page or impatient:
+                raise Superseded
+            if ask.stage:
+                self._give_way(done)
+
         try:
             stages = self.session.stages(ask.request)
             ask.send({"type": "computing", "number": ask.number, "stage": ask.stage})
-            progress = self._give_way if ask.stage else False
-            picture = self.session.answer(ask.request, stages[ask.stage], progress)
+            picture = self.session.answer(ask.request, stages[ask.stage], give_up)
+            last = ask.stage + 1 == len(stages)
+            answer = {"type": "picture", "number": ask.number, "refined": last, "picture": picture}
+            ask.send({**answer, "seconds": time.monotonic() - begun})
         except Superseded:
-            with self._changed:
-                if page not in self._asks:
-                    self._refinements[page] = ask
-            return
-        except Exception as error:
+            self._refine(page, ask)
+        except Exception as error:  # of sending too: numbers that JSON cannot hold
             ask.send({"type": "error", "number": ask.number, "sentence": self.on_error(error)})
-            return
-        last = ask.stage + 1 == len(stages)
-        answer = {"type": "picture", "number": ask.number, "refined": last, "picture": picture}
-        ask.send({**answer, "seconds": time.monotonic() - begun})
+        else:
+            if not last:
+                self._refine(page, ask._replace(stage=ask.stage + 1))
+
+    def _refine(self, page: Hashable, ask: Ask) -> None:
+        """Let the rest of a request wait, unless there is a newer one or the page is gone."""
         with self._changed:
-            if not last and page not in self._asks:
-                self._refinements[page] = ask._replace(stage=ask.stage + 1)
+            if page not in self._asks and self._answered is page:
+                self._refinements[page] = ask
 
     def _warm(self) -> None:
         request, stage = self._warm_up[0]

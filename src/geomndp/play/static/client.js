@@ -60,7 +60,11 @@ export class Client {
     this.scheduled = null;
     wire.onmessage = (message) => this.receive(message);
     wire.onopen = () => handlers.open();
-    wire.onclose = () => handlers.lost();
+    wire.onclose = () => {
+      for (const { reject } of this.waiting.values()) reject(new Error("expected an answer, got none: the connection was lost"));
+      this.waiting.clear();
+      handlers.lost();
+    };
   }
 
   /** Ask for a picture of a state; calls within one frame of the screen become one. */

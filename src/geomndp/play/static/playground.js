@@ -8,6 +8,7 @@ import { planeScene } from "./plane.js";
 import { decodeState, firstState, History } from "./state.js";
 
 const SCENES = { line: lineScene, plane: planeScene, globe: globeScene };
+const MAX_FILE = 1_400_000; // in base64, within the limit of a message
 const WORDS = {
   line: "Click to place an observation, drag it, turn the wheel over it for its error, double-click to remove it.",
   plane: "Press to place an observation, drag its arrow; turn the wheel over it for its error, double-click to remove it.",
@@ -85,7 +86,7 @@ class Playground {
     this.history.change(state, finished);
     this.selected = Math.min(this.selected, state.observations.length - 1);
     this.redraw();
-    this.ask();
+    this.ask(finished);
   }
 
   undo() {
@@ -102,10 +103,11 @@ class Playground {
     this.ask();
   }
 
-  ask() {
+  /** Ask for a picture; browsers limit how often an address changes, so a drag does so at its end. */
+  ask(finished = true) {
     setData(this.element, { busy: "true" });
     this.client.ask(this.state);
-    this.options.onState?.(this.state);
+    if (finished) this.options.onState?.(this.state);
   }
 
   take(message, since, newest) {
@@ -238,6 +240,7 @@ class Playground {
 
   async importFile(file) {
     try {
+      if (file.size > MAX_FILE) throw new Error(`expected a file of at most ${MAX_FILE} bytes, got ${file.size}`);
       const bytes = new Uint8Array(await file.arrayBuffer());
       const content = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
       const answer = await this.client.request({ type: "import", name: file.name, content });

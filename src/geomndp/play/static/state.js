@@ -43,6 +43,7 @@ export class History {
   }
 
   undo() {
+    this.base = null;
     if (!this.past.length) return false;
     this.future.push(this.state);
     this.state = this.past.pop();
@@ -50,6 +51,7 @@ export class History {
   }
 
   redo() {
+    this.base = null;
     if (!this.future.length) return false;
     this.past.push(this.state);
     this.state = this.future.pop();
@@ -84,12 +86,16 @@ export function fitsScene(state, hello) {
   const known = Object.keys(firstState(hello));
   if (!Object.keys(state).every((name) => known.includes(name))) return false;
   if (!Array.isArray(state.view) || state.view.length !== hello.inputs.length) return false;
-  if (!state.view.every((range) => Array.isArray(range) && range.every(Number.isFinite))) return false;
+  if (!state.view.every((range) => Array.isArray(range) && range.length === 2 && range.every(Number.isFinite))) return false;
+  const { samples, targets, seed, steps, near, sampler, truth } = { ...firstState(hello), ...state };
+  if (![samples, targets, seed, steps ?? 0].every(Number.isFinite)) return false;
+  if (typeof sampler !== "string" || typeof truth !== "boolean") return false;
+  if (near !== null && !["lat", "lon", "km"].every((name) => Number.isFinite(near[name]))) return false;
   return state.observations.every(
     (row) =>
       Array.isArray(row?.x) && row.x.length === hello.inputs.length && row.x.every(Number.isFinite) &&
       Array.isArray(row.y) && row.y.length === hello.outputs.length &&
-      row.y.every((value) => value === null || Number.isFinite(value)),
+      row.y.every((value) => value === null || Number.isFinite(value)) && Number.isFinite(row.std ?? 0),
   );
 }
 
