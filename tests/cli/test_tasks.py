@@ -1,5 +1,6 @@
 """`geomndp condition --tasks`: a folder or a long table in, one table out, resumable."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -67,6 +68,8 @@ def test_a_table_and_a_folder_give_what_single_conditions_do(model, capsys):
         (["--tasks", "tasks.csv", "--out", "o.nc", "--task-column", "storm"], "a column 'storm'"),
         (["--tasks", "empty", "--out", "o.nc"], "files of observations in empty, got none"),
         (["--tasks", "other.csv", "--out", "o.nc"], "targets of every task, got none of task 'c'"),
+        (["--tasks", "twice", "--out", "o.nc"], "one file per task, got a.csv and a.nc"),
+        (["--tasks", "units", "--out", "o.nc"], "expected the units of a.nc, {'y': 'm'}, in b.nc"),
         (["--tasks", "bad.csv", "--out", "o.nc"], "task 'a': expected numbers in 'y'"),
     ],
 )
@@ -76,7 +79,13 @@ def test_mistakes_in_one_sentence(model, options, message, capsys, tmp_path):
     frame.assign(task="c").to_csv("other.csv", index=False)
     frame.assign(y=["1"] * 3 + ["one"] * 3).to_csv("bad.csv", index=False)
     pd.DataFrame({"task": ["b", "a"], "x": [0.1, 0.2]}).to_csv("ends.csv", index=False)
-    (tmp_path / "empty").mkdir()
+    for folder in ("empty", "twice", "units"):
+        (tmp_path / folder).mkdir()
+    frame.to_csv(tmp_path / "twice" / "a.csv", index=False)
+    for name, unit in (("a", "m"), ("b", "km")):
+        dataset = xr.Dataset({"y": ("x", [1.0], {"units": unit})}, {"x": [0.5]})
+        dataset.to_netcdf(tmp_path / "units" / f"{name}.nc")
+    shutil.copy(tmp_path / "units" / "a.nc", tmp_path / "twice")
     line = ["condition", "model.safetensors", *options, "--targets", "ends.csv"]
     assert main(line) != 0
     assert message in capsys.readouterr().err

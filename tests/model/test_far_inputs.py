@@ -18,8 +18,10 @@ from geomndp.data import Normaliser
 from geomndp.geometry import Sphere
 from geomndp.gp import GP
 from geomndp.kernels import Diagonal, SquaredExponential, White
+from geomndp.likelihood import Flow
 from geomndp.model.units import common_centre
 from geomndp.noising import Brownian, LinearSchedule, OrnsteinUhlenbeck
+from geomndp.patches import Patches
 from geomndp.samplers import Amortised
 from geomndp.score import GaussianScore, NetworkScore, PreconditionK
 from geomndp.train import History
@@ -205,3 +207,11 @@ def test_a_batch_at_an_offset_is_trained_on_at_its_own_centre(monkeypatch):
     near, far = (np.asarray(functions.x, np.float64) for functions in seen)
     assert seen[1].x.dtype == jnp.float32
     assert_allclose(far - far[:, :1], near - near[:, :1], atol=1e-6)
+
+
+def test_densities_by_patches_are_the_same_far_from_zero():
+    model, y = line(), np.cos(X)
+    request = {"y": y, "patches": Patches(1.5, 1.0, max_points=5), "flow": Flow(steps=2)}
+    near = model.condition().log_prob_info(X, **request).value
+    far = model.condition().log_prob_info(X + FAR, **request).value
+    assert_allclose(far, near, rtol=1e-4)

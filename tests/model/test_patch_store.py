@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 
+import jax
 import jax.random as jr
 import numpy as np
 import pandas as pd
@@ -13,8 +14,11 @@ import pytest
 import xarray as xr
 
 import geomndp as gn
+from geomndp.geometry.geodesy import to_unit
 from geomndp.model.patch_store import begin_field
 from geomndp.patches import Patches
+from geomndp.scale import mapper
+from geomndp.tables import name_variables
 from geomndp.train.lock import hold
 
 zarr = pytest.importorskip("zarr", reason="the extra `scale` is not installed")
@@ -133,6 +137,52 @@ def test_scattered_points_stand_in_the_order_of_their_patches(tmp_path):
     np.testing.assert_allclose(stored["level"], memory[:, stored["row"].values], atol=1e-5)
 
 
+def test_values_that_float32_cannot_hold_are_float64(tmp_path):
+    units = gn.data.Normaliser(y_shift=1e8)
+    far = gn.ProcessModel(GP, units).with_variables(("a", "b"), "level").condition()
+    plain = gn.ProcessModel(GP).with_variables(("a", "b"), "level").condition()
+    with jax.enable_x64(False):
+        stored = far.sample(GRID, out=tmp_path / "field.zarr", **REQUEST)["level"]
+        memory = far.sample_values(GRID, **REQUEST)
+        expected = np.asarray(plain.sample_values(GRID, **REQUEST))
+    assert stored.dtype == memory.dtype == np.float64
+    flat = stored.values.reshape(expected.shape)
+    np.testing.assert_allclose(flat - 1e8, expected, atol=1e-5)
+    np.testing.assert_allclose(np.asarray(memory) - 1e8, expected, atol=1e-5)
+
+
+def test_unit_vectors_are_stored_by_latitude_and_longitude(tmp_path):
+    kernel = gn.kernels.ZonalExponential(0.5)
+    names = name_variables(("lat", "lon"), ("u",), "real", domain="sphere")
+    globe = gn.ProcessModel(gn.gp.GP(kernel, noise=0.01), variables=names).condition()
+    lat, lon = np.linspace(-80, 80, 20), np.linspace(-170, 170, 20)
+    options = {"key": 0, "num_samples": 1, "patches": Patches(0.9, 0.6)}
+    vectors = np.asarray(to_unit(lat, lon))
+    stored = globe.sample(vectors, out=tmp_path / "field.zarr", **options)
+    np.testing.assert_allclose(stored["lat"], lat[stored["row"].values], atol=1e-9)
+    np.testing.assert_allclose(stored["lon"], lon[stored["row"].values], atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"mask": np.ones(96)}, "no mask"),
+        ({"sampler": gn.samplers.Amortised(2)}, "expected no sampler for the law of a process"),
+    ],
+)
+def test_a_request_that_is_refused_begins_no_store(tmp_path, change, match):
+    with pytest.raises(ValueError, match=match):
+        posterior().sample(GRID, out=tmp_path / "field.zarr", **{**REQUEST, **change})
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_same_points_in_another_order_are_another_request(tmp_path):
+    x = np.random.default_rng(0).uniform(0, 5, (40, 2))
+    begin_field(posterior(), x, tmp_path / "field.zarr", jr.key(0), 2, Patches(2, 1))
+    with pytest.raises(ValueError, match="another: targets"):
+        posterior().sample(x[::-1], out=tmp_path / "field.zarr", **REQUEST)
+
+
 SCRIPT = """
 import sys, numpy as np, xarray as xr, geomndp as gn
 model = gn.load(sys.argv[1])
@@ -167,3 +217,16 @@ def test_three_kills_give_the_bits_of_an_unbroken_run(tmp_path):
     both = [store["level"].values for store in stores]
     np.testing.assert_array_equal(*both)
     assert np.isfinite(both[0]).all()
+
+
+@pytest.mark.slow
+def test_threads_and_processes_give_the_same_bits(whole, tmp_path):
+    distributed = pytest.importorskip("distributed")
+    out = tmp_path / "threads.zarr"
+    result = posterior().sample(GRID, out=out, mapper=mapper("threads"), **REQUEST)
+    np.testing.assert_array_equal(result["level"].values, whole["level"].values)
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+        out = tmp_path / "processes.zarr"
+        result = posterior().sample(GRID, out=out, mapper=mapper(client), **REQUEST)
+    np.testing.assert_array_equal(result["level"].values, whole["level"].values)

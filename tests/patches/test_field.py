@@ -1,6 +1,7 @@
 """Running patches: order, keys, resuming, and the errors of laws that go wrong."""
 
 import dataclasses
+import pickle
 
 import jax.random as jr
 import numpy as np
@@ -80,3 +81,8 @@ def test_coarse_values_are_part_of_the_field_as_they_were_drawn():
     for patch in coarse:
         part = whole[(slice(None), *(slice(2 * s.start, 2 * s.stop, 2) for s in patch.slices))]
         np.testing.assert_array_equal(part.reshape(2, -1), fine.values.read(patch)[:, :, 0])
+
+
+def test_values_in_memory_are_not_sent_to_other_processes():
+    with pytest.raises(ValueError, match=r"expected a store \(out=...\)"):
+        pickle.dumps(MemoryValues())

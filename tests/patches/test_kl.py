@@ -26,7 +26,7 @@ def matern(a, b):
     return (1 + r) * np.exp(-r)
 
 
-@pytest.mark.filterwarnings("ignore:up to")
+@pytest.mark.filterwarnings("ignore:more than")
 @pytest.mark.parametrize("name", SCHEMES)
 @pytest.mark.parametrize("observed", [np.zeros((0, 2)), OBSERVED], ids=["prior", "posterior"])
 def test_divergence_of_two_gaussians(name, observed):

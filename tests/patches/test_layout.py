@@ -133,3 +133,9 @@ def test_impossible_schemes_are_refused(options):
 def test_a_length_for_every_input_or_one_for_all():
     with pytest.raises(ValueError, match="expected one length, or one per input, got 3 for 2"):
         plan(grid(AXES[:2]), Patches((1, 2, 3), 1))
+
+
+@pytest.mark.parametrize("x", [np.zeros(4), np.zeros((0, 2)), np.asarray([[np.nan, 0.0]])])
+def test_points_that_are_no_places_are_refused(x):
+    with pytest.raises(ValueError, match="expected"):
+        plan_points(x, Patches(1, 1))

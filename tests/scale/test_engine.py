@@ -126,3 +126,12 @@ def test_processes_give_the_bits_of_one(cluster):
         ):
             assert name == own
             assert_array_equal(some, others)
+
+
+def test_a_damaged_chunk_is_named(tmp_path):
+    chunks = FinishedChunks(tmp_path / "new", {"key": "1"})
+    chunks.write(0, "digest", [np.arange(3)])
+    path = tmp_path / "new" / "chunk-000000.npz"
+    path.write_bytes(path.read_bytes()[:-8])
+    with pytest.raises(ValueError, match="got a damaged file"):
+        chunks.read(0, "digest")

@@ -50,12 +50,26 @@ def _tasks(command: Condition) -> Any:
         tables = [_as_frame(read_table(str(file))) for file in files]
         if not tables:
             raise ValueError(f"expected files of observations in {path}, got none")
+        _check_files(files, tables)
         named = zip(tables, files, strict=True)
         table = pd.concat([t.assign(**{column: file.stem}) for t, file in named], ignore_index=True)
         table.attrs = tables[0].attrs
     if not len(table) or bool(np.any(table[column].isna())):
         raise ValueError(f"expected rows in {path}, each with its task in {column!r}")
     return table
+
+
+def _check_files(files: list[Path], tables: list[Any]) -> None:
+    """Refuse two files of one task, and files of different units."""
+    first: dict[str, Path] = {}
+    for file, table in zip(files, tables, strict=True):
+        if (other := first.setdefault(file.stem, file)) is not file:
+            raise ValueError(f"expected one file per task, got {other.name} and {file.name}")
+        units, known = (part.attrs.get("units", {}) for part in (table, tables[0]))
+        if units != known:
+            raise ValueError(
+                f"expected the units of {files[0].name}, {known}, in {file.name}, got {units}"
+            )
 
 
 def _as_frame(table: Any) -> Any:

@@ -116,10 +116,10 @@ class AbstractNamedPosterior(AbstractNamedPredictive):
             ValueError: If the inputs do not fit the model.
         """
         options |= {} if mask is None else {"mask": mask}
-        if options.get("out") is not None:
+        if (out := options.pop("out", None)) is not None:
             from geomndp.model.patch_store import sample_to_zarr
 
-            return sample_to_zarr(self, x, key=key, num_samples=num_samples, **options)
+            return sample_to_zarr(self, x, out, key=key, num_samples=num_samples, **options)
         y = self.sample_values(x, key=key, num_samples=num_samples, **options)
         return write_samples(self._names(), x, y) if is_table(x) else y
 

@@ -11,6 +11,7 @@ import dataclasses
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from geomndp._arrays import bucket, put
@@ -47,7 +48,6 @@ class AbstractPosteriorLaw(AbstractPatchLaw):
         self.centre = posterior.centre
         if len(observed.x) == 0:
             observed = no_observations(corners.shape[1], observed.y.shape[1], self.dtype)
-            self.centre = common_centre(posterior.model, corners)
         mask = None if observed.mask is None else np.asarray(observed.mask)
         there = np.ones(len(observed.x)) if mask is None else mask.reshape(len(mask), -1).max(1)
         self._real = np.flatnonzero(there > 0)
@@ -102,6 +102,8 @@ class ScoreLaw(AbstractPosteriorLaw):
         max_memory: int | None = None,
     ) -> None:
         super().__init__(posterior, corners)
+        if len(posterior.observations.x) == 0:  # which would have chosen it
+            self.centre = common_centre(posterior.model, corners)
         self.settings = Settings(max_memory, False)
         rows = np.arange(len(self.observed))
         known = self._posterior(self.given(rows, corners[:1], self._any_value()))
@@ -133,7 +135,10 @@ class ScoreLaw(AbstractPosteriorLaw):
 
     def log_prob_info(self, rows, drawn, targets, key, **options):
         posterior = self._posterior(self.given(rows, *drawn))
-        x, y = (np.asarray(part, self.dtype) for part in targets)
+        if posterior.model.dtype is None and jnp.result_type(float) != self.dtype:
+            # They are taken as they come; otherwise no digit is lost before the change of units.
+            targets = tuple(np.asarray(part, self.dtype) for part in targets)
+        x, y = targets
         return posterior.log_prob_info(x, y, key=key, **options)
 
 

@@ -5,6 +5,7 @@ Memory does not grow with the field: a patch, its context and the coordinates ar
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import os
@@ -16,10 +17,10 @@ import numpy as np
 from geomndp import _validation
 from geomndp._progress import Progress
 from geomndp._validation import as_key
+from geomndp.geometry.geodesy import to_latlon
 from geomndp.model.inputs import Seed, names_of
-from geomndp.model.output_units import result_dtype
-from geomndp.model.patchwise import field_on, read_layout
-from geomndp.patches import Layout, Patches, PatchwiseField, run
+from geomndp.model.patchwise import field_dtype, field_on, read_layout
+from geomndp.patches import Layout, MemoryValues, Patches, PatchwiseField, run
 from geomndp.patches.field import Mapper
 from geomndp.patches.zarr_values import GROUP, ZarrValues, check_record, create_store, read_record
 from geomndp.tables import Variables, is_table
@@ -115,15 +116,15 @@ def begin_field(
     if old is not None and patches == "auto":
         patches = Patches(**old["patches"])
     raw, layout = read_layout(posterior, x, patches)
-    dtype = result_dtype(x)
+    field = field_on(posterior, (raw, layout), key, num_samples, MemoryValues(), **options)
+    dtype = field_dtype(posterior, x)
     record = _record(posterior, layout, key, num_samples, dtype, options)
     if old is None:
         template, dims = _template(x, layout, variables, num_samples)
         create_store(out, template, dims, layout, variables, num_samples, dtype, record)
     else:
         check_record(out, old, record)
-    values = ZarrValues(out, layout, variables)
-    return field_on(posterior, (raw, layout), key, num_samples, values, **options)
+    return dataclasses.replace(field, values=ZarrValues(out, layout, variables))
 
 
 def _names(posterior: Any) -> Variables:
@@ -138,6 +139,7 @@ def _record(
     """What a request is, as JSON: the same record, the same field."""
     locations = layout.levels[-1].locations
     columns = [describe_array(part.values) for part in locations.coordinates]
+    columns += [] if locations.rows is None else [describe_array(locations.rows)]
     return {
         "posterior": _digest(fingerprint(posterior)),
         "targets": _digest({"shape": str(locations.shape), "columns": str(columns)}),
@@ -162,8 +164,7 @@ def _template(
 
     names, rows = variables.input_names, layout.levels[-1].locations.rows
     if not (is_dataset(x) or is_data_array(x)):
-        columns = np.asarray(x).reshape(len(x), -1).T
-        values = [x[name].to_numpy() for name in names] if is_table(x) else columns
+        values = [x[name].to_numpy() for name in names] if is_table(x) else _columns(x, variables)
         coords = {name: (POINT, v) for name, v in zip(names, values, strict=True)}
         x = xr.Dataset(coords=coords)
     dims = tuple(spanned_shape(x, names))
@@ -171,8 +172,17 @@ def _template(
         (dim,) = dims
         x = x.isel({dim: rows}).assign_coords({ROW: (dim, rows)})
     count = layout.levels[-1].locations.size
-    nothing = np.broadcast_to(np.float32(0), (num_samples, count, len(variables.outputs)))
-    dataset = write(x, variables, nothing)
-    empty = dataset.drop_vars(list(variables.output_names))
-    empty.coords[SAMPLE] = dataset.coords[SAMPLE]
-    return empty, dims
+    nothing = np.broadcast_to(np.float32(0), (1, count, len(variables.outputs)))
+    empty = write(x, variables, nothing).drop_vars(list(variables.output_names))
+    numbers = empty.coords[SAMPLE]
+    empty = empty.drop_vars(SAMPLE)
+    return empty.assign_coords({SAMPLE: (SAMPLE, np.arange(num_samples), numbers.attrs)}), dims
+
+
+def _columns(x: Any, variables: Variables) -> list[np.ndarray]:
+    """Columns of a table from inputs (n, d), of which a model on the sphere has unit vectors."""
+    rows = np.asarray(x).reshape(len(x), -1)
+    if variables.domain == "real":
+        return [*rows.T]
+    latitude, longitude = map(np.asarray, to_latlon(rows[:, :3].astype(np.float64)))
+    return [latitude, longitude, *rows[:, 3:].T]

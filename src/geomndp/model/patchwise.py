@@ -13,7 +13,7 @@ from geomndp import _validation
 from geomndp._arrays import keep_float64, put
 from geomndp._types import Array, PRNGKeyArray
 from geomndp._validation import as_key
-from geomndp.model.output_units import result_dtype
+from geomndp.model.output_units import output_dtype, result_dtype
 from geomndp.model.outside_training import warn_about_targets
 from geomndp.model.patch_laws import ExactLaw, MembersLaw, ScoreLaw
 from geomndp.model.patch_scheme import chosen_patches
@@ -36,9 +36,16 @@ def sample_values(
     run(field, progress, mapper)
     assert isinstance(field.values, MemoryValues)
     y = field.values.field(field.layout)
-    y = y.astype(result_dtype(x)) if isinstance(field.law, ExactLaw) else y
+    y = y if isinstance(field.law, ScoreLaw) else y.astype(field_dtype(posterior, x))
     with keep_float64(y):
         return put(y)
+
+
+def field_dtype(posterior: Any, x: Any) -> Any:
+    """Dtype of a field in the data's units: float64 where float32 cannot hold its values."""
+    members = getattr(posterior, "posteriors", (posterior,))
+    units = [getattr(member.model, "normaliser", None) for member in members]
+    return np.result_type(*(output_dtype(part, result_dtype(x)) for part in units))
 
 
 def patchwise_field(
@@ -85,6 +92,8 @@ def field_on(
         raise ValueError("expected a key such as jax.random.key(0), got none")
     if options.pop("mask", None) is not None:
         raise ValueError("expected no mask beside patches, got one: leave masked rows out of x")
+    if is_exact(posterior) and (given := [k for k, v in options.items() if v is not None]):
+        raise ValueError(f"expected no {given[0]} for the law of a process, got one")
     raw, layout = located
     corners = np.stack([raw.min(axis=0), raw.max(axis=0)])
     law = patch_law(posterior, corners, key, num_samples, options)

@@ -98,8 +98,8 @@ class Posterior(AbstractNamedPredictive):
             `model.condition(xc, yc).sample(x, key=0, num_samples=64, sampler=Amortised(50))`
         """
         request = {"key": key, "num_samples": num_samples, "mask": mask, **options}
-        if request.get("out") is not None:
-            return patch_store.sample_to_zarr(self, x, **request)
+        if (out := request.pop("out", None)) is not None:
+            return patch_store.sample_to_zarr(self, x, out, **request)
         y = self.sample_values(x, **request)
         return write_samples(names_of(self.model), x, y) if is_table(x) else y
 

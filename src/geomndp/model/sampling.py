@@ -74,7 +74,7 @@ def _no_samples(sampler: AbstractProgramSampler, problem: Problem, num_samples: 
 def _blocks(sampler, problem, key, num_samples, settings) -> tuple[np.ndarray, ...]:
     """Samples, their root mean squares after every step, and their score evaluations."""
     bound, clock = Bound(problem, settings), Clock()
-    devices = spread_devices(sampler, problem, key)
+    devices = spread_devices(sampler, problem, key)[:num_samples]
     size, blocks, first = _first_size(problem, num_samples, len(devices)), [], 0
     with reporting("sampling", num_samples, settings.progress) as report:
         while first < num_samples:

@@ -45,7 +45,7 @@ def context_of(layout: Layout, patch: Patch, observed: np.ndarray) -> PatchConte
     if count <= most:
         return PatchContext(rows, drawn, np.arange(len(drawn.x)))
     warnings.warn(
-        f"up to {count} points are within the halo of a patch: the nearest {most} of them count "
+        f"more than {most} points are within the halo of a patch: the nearest {most} of them count "
         "(max_context)",
         stacklevel=2,
     )

@@ -120,6 +120,16 @@ def check_axis(name: str, values: np.ndarray) -> None:
         raise ValueError(f"expected sorted, distinct values along {name}, got others")
 
 
+def check_points(x: Any) -> np.ndarray:
+    """Points (n, d) as an array; refuses others than finite numbers of this shape."""
+    points = np.asarray(x)
+    if points.ndim != 2 or not points.size:
+        raise ValueError(f"expected x of shape (n, d), n > 0, got shape {points.shape}")
+    if not np.all(np.isfinite(points)):
+        raise ValueError("expected finite numbers in x, got others")
+    return points
+
+
 def scattered(
     x: Any,
     block_points: int,
@@ -143,9 +153,7 @@ def scattered(
     Returns:
         Locations of one dimension; `rows` says which row of x stands where.
     """
-    x = np.asarray(x)
-    if x.ndim != 2 or not len(x):
-        raise ValueError(f"expected x of shape (n, d), n > 0, got shape {x.shape}")
+    x = check_points(x)
     count = x.shape[1] if num_positions is None else num_positions
     flat = Locations((len(x),), (), count, None, periods)
     positions = flat.positions(x) / flat.per_position(scale)

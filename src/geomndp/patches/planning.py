@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from geomndp.patches.layout import Layout, Level
-from geomndp.patches.locations import Coordinate, Locations, scattered
+from geomndp.patches.locations import Coordinate, Locations, check_points, scattered
 from geomndp.patches.scheme import Patches
 
 MIN_POINTS = 16  # of a patch of scattered points: fewer cost more calls than they save work
@@ -18,7 +18,7 @@ def plan(locations: Locations, patches: Patches) -> Layout:
     """Cut locations into patches.
 
     Args:
-        locations: A grid, or points in the order of blocks (`points_layout` finds that order).
+        locations: A grid, or points in the order of blocks (`plan_points` finds that order).
         patches: Width, halo and bounds.
 
     Returns:
@@ -42,7 +42,7 @@ def plan_points(
     Returns:
         The patches; `locations.rows` of the last level says which row of x stands where.
     """
-    x = np.asarray(x)
+    x = check_points(x)
     count = x.shape[-1] if num_positions is None else num_positions
     flat = Locations((len(x),), (), count, None, periods)
     cells = np.floor(flat.positions(x) / flat.per_position(patches.width))

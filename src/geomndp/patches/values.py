@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+from typing import Any
 
 import numpy as np
 
@@ -31,6 +32,10 @@ class MemoryValues(AbstractValues):
     def __init__(self) -> None:
         """Nothing is drawn yet."""
         self._values: dict[int, np.ndarray] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Refuse to be sent to another process: what that writes would be lost."""
+        raise ValueError("expected a store (out=...) for patches of other processes, got memory")
 
     def read(self, patch: Patch) -> np.ndarray:
         return self._values[patch.index]

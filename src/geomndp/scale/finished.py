@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import pickle
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -58,10 +58,10 @@ class FinishedChunks:
         if not path.exists():
             return None
         try:
-            with np.load(path, allow_pickle=False) as file:
+            with open(path, "rb") as opened, np.load(opened, allow_pickle=False) as file:
                 known = str(file["digest"])
                 arrays = [file[f"{i:06d}"] for i in range(int(file["count"]))]
-        except (OSError, KeyError, ValueError, EOFError, pickle.UnpicklingError) as error:
+        except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile) as error:
             raise ValueError(f"expected a finished chunk in {path}, got a damaged file") from error
         if known != digest:
             raise ValueError(f"expected the tasks of {path} as they were, got others")
