@@ -225,6 +225,8 @@ def test_room_is_counted_by_the_chord(getkey):
     most = np.max(np.sum(angles < net.config.radius, axis=1)) - 1
     assert larger.config.max_neighbours >= most
     assert int(num_dropped_edges(larger, x)) == 0
+    with pytest.raises(ValueError, match="expected unit vectors as inputs on the sphere, got"):
+        nets.with_capacity(net, 2 * np.asarray(x))
 
 
 def test_wrong_configurations_are_refused():

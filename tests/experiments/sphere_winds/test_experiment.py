@@ -12,7 +12,11 @@ from numpy.testing import assert_allclose
 from geomndp.data import Batch
 from geomndp.experiments.registry import find
 from geomndp.experiments.sphere_fields.winds import FILE
-from geomndp.experiments.sphere_winds.evaluate import evaluate, evaluate_tasks
+from geomndp.experiments.sphere_winds.evaluate import (
+    evaluate,
+    evaluate_tasks,
+    sample_scores,
+)
 from geomndp.experiments.sphere_winds.experiment import MODELS
 from geomndp.experiments.sphere_winds.report import report
 from geomndp.experiments.sphere_winds.training import (
@@ -53,6 +57,17 @@ def test_models_know_the_axis():
     assert plain.normaliser.y_scale == (SCALE, SCALE)
     with pytest.raises(ValueError, match="model"):
         make_model("sphere-winds/era5", key=jr.key(0))
+
+
+@pytest.mark.parametrize("samples", [19, 64])
+def test_scores_do_not_depend_on_the_number_of_samples(samples):
+    """Of a standard normal law: mean square 2, CRPS 1 / sqrt(pi), 90% of the values covered."""
+    random = np.random.default_rng(2)
+    drawn, truth = random.normal(size=(samples, 20_000, 2)), random.normal(size=(20_000, 2))
+    square, crps, energy, covered = sample_scores(drawn, truth)
+    assert_allclose((square, crps), (2, np.pi**-0.5), atol=0.03)
+    assert_allclose(energy, np.sqrt(np.pi) / 2, atol=0.02)  # E|X - X'| / 2 in the plane
+    assert_allclose(covered, 0.9, atol=0.005)
 
 
 @pytest.mark.slow

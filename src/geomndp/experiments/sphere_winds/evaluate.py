@@ -10,7 +10,7 @@ import jax.random as jr
 import numpy as np
 
 from geomndp import _validation
-from geomndp._types import Batch
+from geomndp._types import Batch, Float
 from geomndp.evaluate import log_likelihood, summarise
 from geomndp.experiments.sphere_fields.winds import (
     WindTask,
@@ -100,6 +100,7 @@ def evaluate_tasks(
         `crps` (mean over components) and `energy_score` (of the vector at a point) in m/s, and
         `coverage` of central 90% intervals.
     """
+    _validation.at_least(2, samples=samples)
     arrays = (jnp.asarray(np.asarray(part), jnp.float32) for part in tasks)
     single = Batch(*arrays)
     for x in np.asarray(single.x):
@@ -117,7 +118,7 @@ def evaluate_tasks(
     pairs = {"log_prob": value, "gp": exact.joint, "regret": exact.joint - value}
     return {
         **{key: list(summarise(jnp.asarray(part, jnp.float32))) for key, part in pairs.items()},
-        "rmse": math.sqrt(square),
+        "rmse": math.sqrt(max(square, 0.0)),
         "gp_rmse": math.sqrt(float(np.mean(exact.square_error))),
         "crps": float(crps),
         "energy_score": float(energy),
@@ -134,13 +135,28 @@ def evaluate_tasks(
 
 
 def _sample_scores(model: Model, x, y, stations: int, sampler, samples: int, key) -> list[float]:
-    """Square error of the mean, CRPS, energy score and coverage of one task."""
+    """Scores of one task."""
     posterior = model.condition(x[:stations], y[:stations])
     drawn = posterior.sample(x[stations:], key=key, num_samples=samples, sampler=sampler)
-    drawn, truth = np.asarray(drawn, float), np.asarray(y[stations:], float)
-    low, high = np.quantile(drawn, (0.05, 0.95), axis=0)
+    return sample_scores(np.asarray(drawn, float), np.asarray(y[stations:], float))
+
+
+def sample_scores(
+    drawn: Float[np.ndarray, "s n 2"], truth: Float[np.ndarray, "n 2"]
+) -> list[float]:
+    """Square error of the mean, CRPS, energy score and coverage of samples.
+
+    None depends on the number of samples, on average: what the variance of a mean of few samples
+    adds to its square error is taken off, and ends of intervals are ranks over s + 1.
+
+    Args:
+        drawn: Samples, at least two.
+        truth: What was observed.
+    """
+    low, high = np.quantile(drawn, (0.05, 0.95), axis=0, method="weibull")
     covered = np.mean((truth >= low) & (truth <= high))
-    square = np.mean(np.sum((drawn.mean(axis=0) - truth) ** 2, axis=1))
+    error = (drawn.mean(axis=0) - truth) ** 2 - drawn.var(axis=0, ddof=1) / len(drawn)
+    square = np.mean(np.sum(error, axis=1))
     other = np.roll(drawn, 1, axis=0)  # unbiased: pairs of different samples
     crps = np.mean(np.abs(drawn - truth)) - 0.5 * np.mean(np.abs(drawn - other))
     lengths = np.linalg.norm(drawn - truth, axis=2), np.linalg.norm(drawn - other, axis=2)

@@ -17,6 +17,7 @@ from geomndp._types import Array, Float
 from geomndp.geometry.geodesy import east_and_north
 from geomndp.kernels.sphere.legendre import half_squares
 from geomndp.kernels.sphere.zonal import AbstractSphereKernel, AbstractZonal, check_point
+from geomndp.linalg import matmul
 
 
 class AbstractTangent(AbstractSphereKernel):
@@ -46,9 +47,10 @@ class AbstractTangent(AbstractSphereKernel):
         # Products with the other point, of which only the difference to one's own (or to its
         # antipode) is not rounding.
         sign = jnp.where(below <= above, 1.0, -1.0).astype(x1.dtype)
-        slope1, slope2 = rows1 @ (x2 - sign * x1), rows2 @ (x1 - sign * x2)
+        slope1 = matmul(rows1, x2 - sign * x1)
+        slope2 = matmul(rows2, x1 - sign * x2)
         factor = self.variance / self.potential.slope(x1.dtype)
-        return factor * (first * (rows1 @ rows2.T) + second * jnp.outer(slope1, slope2))
+        return factor * (first * matmul(rows1, rows2.T) + second * jnp.outer(slope1, slope2))
 
     def ambient(self, x1: Float[Array, " 3"], x2: Float[Array, " 3"]) -> Float[Array, "3 3"]:
         """Covariance of the field as vectors of R^3.
@@ -61,7 +63,7 @@ class AbstractTangent(AbstractSphereKernel):
             Shape (3, 3), of rank two.
         """
         frames = [jnp.asarray(east_and_north(x)) for x in (x1, x2)]
-        return frames[0].T @ self(x1, x2) @ frames[1]
+        return matmul(matmul(frames[0].T, self(x1, x2)), frames[1])
 
 
 @_model_files.tagged("kernel/sphere-curl-free")

@@ -12,6 +12,8 @@ import jax.numpy as jnp
 from geomndp._types import Array, Float, Inputs, Mask, PRNGKeyArray
 from geomndp.equivariance import FieldType
 from geomndp.geometry.geodesy import east_and_north
+from geomndp.kernels.sphere.zonal import check_unit_vectors
+from geomndp.nets.base import AbstractNet
 from geomndp.nets.graph import Graph
 from geomndp.nets.steerable_2d.circular_network import (
     AbstractCircularNet,
@@ -105,6 +107,16 @@ class SteerableSphere(AbstractCircularNet[SteerableSphereConfig], tag="net/steer
         """All fields that enter, that of the axis last."""
         fields = super().input_type.representations
         return FieldType(2, *fields, *(AXIS if self.config.axial else ()))
+
+    def with_room(self, point_sets: tuple, masks: tuple) -> AbstractNet:
+        """The network with room for these points: see `AbstractGraphNet.with_room`.
+
+        Raises:
+            ValueError: If points are no unit vectors.
+        """
+        for points in point_sets:
+            check_unit_vectors(points[:, :3])
+        return super().with_room(point_sets, masks)
 
     def graph(self, x: Inputs, mask: Mask) -> Graph:
         """Neighbours of every point, of inputs x (n, d) and mask (n,)."""
