@@ -78,6 +78,30 @@ def test_patches_of_one_colour_are_apart(name):
                 assert cdist(a, parts[j]).min() >= 0.5
 
 
+SPARSE = {
+    "wide steps": plan(grid(AXES[:2]), Patches(0.6, 4)),
+    "wide coarse steps": plan(grid(AXES[:2]), Patches(2, 4, stride=2)),
+    "rows": plan(grid((np.arange(8) * 1.0, np.arange(60) * 0.05)), Patches(1.2, 4)),
+    "few points": plan_points(RANDOM, Patches(0.2, 4)),
+}
+
+
+@pytest.mark.parametrize("name", SPARSE)
+def test_neighbours_never_have_one_colour(name):
+    """Where points are as far apart as patches are wide: they would be drawn independently."""
+    level = SPARSE[name].levels[0]
+    parts = [level.positions(slices) for slices in level.slices]
+    for i, a in enumerate(parts):
+        gaps = [cdist(a, b).min() if i != j else np.inf for j, b in enumerate(parts)]
+        assert level.colours[i] != level.colours[int(np.argmin(gaps))]
+    if level.locations.rows is None:  # neighbours along both dimensions of a grid
+        counts = [
+            -(-n // size) for n, size in zip(level.locations.shape, level.chunks, strict=True)
+        ]
+        colours = level.colours.reshape(counts)
+        assert np.all(colours[1:] != colours[:-1]) and np.all(colours[:, 1:] != colours[:, :-1])
+
+
 def test_a_circle_has_no_end():
     level = LAYOUTS["circle"].levels[0]
     x = level.locations.inputs((slice(0, 500),))

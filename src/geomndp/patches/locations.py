@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,6 +76,27 @@ class Locations(NamedTuple):
         # The columns of `circle.embed`: a row that is one at an input's own columns says which.
         doubled = [2 if period else 1 for period in self.periods]
         return np.repeat(each, doubled)
+
+    def step(self, dim: int, scale: np.ndarray, summary: Callable = np.median) -> float:
+        """Distance of neighbours along a dimension of a grid, through the middle of the others.
+
+        Args:
+            dim: Number of the dimension.
+            scale: Unit of the distances, per column of `positions`.
+            summary: Which of the distances, the typical one or the largest.
+
+        Returns:
+            Zero where there are no neighbours.
+        """
+        n = self.shape[dim]
+        if n < 2:
+            return 0.0
+        middle = tuple(
+            slice(0, n) if i == dim else slice(size // 2, size // 2 + 1)
+            for i, size in enumerate(self.shape)
+        )
+        positions = self.positions(self.inputs(middle)) / scale
+        return float(summary(np.linalg.norm(np.diff(positions, axis=0), axis=1)))
 
 
 def grid(

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from geomndp.patches.layout import Layout, Level
+from geomndp.patches.layout import Layout
+from geomndp.patches.levels import Level
 from geomndp.patches.locations import Coordinate, Locations, check_points, scattered
 from geomndp.patches.scheme import Patches
 
@@ -73,26 +74,13 @@ def _grid_chunks(
     """Points of a patch along every dimension: as many as its width holds, within the bound."""
     wanted = locations.per_position(width)
     sizes = [
-        min(n, max(1, round(1 / step))) if (step := _step(locations, dim, wanted)) else n
+        min(n, max(1, round(1 / step))) if (step := locations.step(dim, wanted)) else n
         for dim, n in enumerate(locations.shape)
     ]
     while math.prod(sizes) > max_points:
         widest = int(np.argmax(sizes))
         sizes[widest] = -(-sizes[widest] * 15 // 16) if sizes[widest] > 16 else sizes[widest] - 1
     return tuple(sizes)
-
-
-def _step(locations: Locations, dim: int, width: np.ndarray) -> float:
-    """Typical distance of neighbours along a dimension of a grid, in widths."""
-    n = locations.shape[dim]
-    if n < 2:
-        return 0.0
-    middle = tuple(
-        slice(0, n) if i == dim else slice(size // 2, size // 2 + 1)
-        for i, size in enumerate(locations.shape)
-    )
-    positions = locations.positions(locations.inputs(middle)) / width
-    return float(np.median(np.linalg.norm(np.diff(positions, axis=0), axis=1)))
 
 
 def _coarse(locations: Locations, stride: int) -> tuple[Locations, np.ndarray]:
