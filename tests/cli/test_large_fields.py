@@ -26,7 +26,7 @@ def process(here):
 
 
 def test_a_field_is_written_and_resumed(run, process):
-    code, output, error = run(f"{LINE} --json")
+    code, output, error = run(f"{LINE} --json --scheduler threads")
     assert code == 0, error
     assert json.loads(output)["sizes"] == {"sample": 1, "a": 11, "b": 8}
     field = xr.open_zarr("field.zarr", consolidated=False)

@@ -66,6 +66,8 @@ def test_a_table_and_a_folder_give_what_single_conditions_do(model, capsys):
         (["--tasks", "tasks.csv"], "expected --out FILE with --tasks"),
         (["tasks.csv", "--tasks", "tasks.csv", "--out", "o.nc"], "OBSERVATIONS or --tasks, got"),
         (["--tasks", "tasks.csv", "--out", "o.nc", "--task-column", "storm"], "a column 'storm'"),
+        (["--tasks", "tasks.csv", "--out", "o.zarr"], "a Zarr store, got --tasks"),
+        (["tasks.csv", "--scheduler", "threads"], "with --scheduler, got neither"),
         (["--tasks", "empty", "--out", "o.nc"], "files of observations in empty, got none"),
         (["--tasks", "other.csv", "--out", "o.nc"], "targets of every task, got none of task 'c'"),
         (["--tasks", "twice", "--out", "o.nc"], "one file per task, got a.csv and a.nc"),

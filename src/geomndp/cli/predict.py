@@ -25,6 +25,7 @@ from geomndp.model.base import AbstractModel
 from geomndp.model.learnt import learnt_posteriors
 from geomndp.model.patch_store import begin_field, finish_field
 from geomndp.samplers import AbstractSampler, from_text
+from geomndp.scale import mapper
 from geomndp.summaries import describe
 from geomndp.tables import Variables, noise_from_km
 from geomndp.tables.geojson import check_points
@@ -152,7 +153,9 @@ def _draw_into_store(command: Predict, posterior: Any, targets: xr.Dataset) -> x
     with busy("planning patches"):
         field = begin_field(posterior, targets, *request, **options)
     with progress("drawing patches", len(field.layout.patches)) as update:
-        return finish_field(field, command.out, lambda done: update(int(done)))
+        scheduler = command.scheduler if isinstance(command, Condition) else None
+        spread = None if scheduler is None else mapper(scheduler)
+        return finish_field(field, command.out, lambda done: update(int(done)), spread)
 
 
 def _sampler(command: Predict, learnt: list[Posterior]) -> AbstractSampler | None:

@@ -84,7 +84,8 @@ class Condition(Predict):
     """Column that says which task a row is of, in observations, targets (where it is there) and the
     result."""
     scheduler: str | None = None
-    """Who computes tasks: this process, "threads", or the address of a dask scheduler."""
+    """Who computes tasks, or the patches of a Zarr store: this process, "threads", or the
+    address of a dask scheduler."""
     drop_missing: bool = False
     """Leave out observations that lack an output; by default what there is of them counts."""
     obs_std: str = "0"

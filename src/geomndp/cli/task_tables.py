@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from geomndp._table_files import is_file, is_frame, read_table
+from geomndp._table_files import is_file, is_frame, is_store, read_table
 from geomndp.cli.predict_args import Condition
 from geomndp.cli.usage_errors import UsageError
 
@@ -16,6 +16,8 @@ def read_observations(command: Condition) -> Any:
     """Table of the observations, or of those of all tasks."""
     if command.tasks is not None:
         return _tasks(command)
+    if command.scheduler is not None and not is_store(command.out):
+        raise UsageError("expected --tasks or --out FIELD.zarr with --scheduler, got neither")
     path = command.observations
     if not is_file(path) and (not path or not command.targets or ":" in path or "=" in path):
         # An option that takes any number of values leaves its last one to a missing argument.
@@ -38,6 +40,8 @@ def _tasks(command: Condition) -> Any:
         raise UsageError(f"expected OBSERVATIONS or --tasks, got both: {got} and {path}")
     if command.out is None:
         raise UsageError("expected --out FILE with --tasks, got none")
+    if command.patches is not None or is_store(command.out):
+        raise UsageError("expected one field for --patches or a Zarr store, got --tasks")
     if not path.is_dir():
         table = _as_frame(read_table(str(path)))
         if column not in table:
