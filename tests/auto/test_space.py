@@ -42,6 +42,7 @@ def fitted(data: xr.Dataset):
     return plan, model
 
 
+@pytest.mark.slow
 def test_fields_in_space_from_data_to_densities():
     """Other units of speed change a log-density by their Jacobian, those of length not at all."""
     plain, scaled = flows(), flows(speed=KNOTS, length=1e-3)

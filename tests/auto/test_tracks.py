@@ -50,7 +50,7 @@ def plan():
     return build(migrations(12), key=0)
 
 
-@pytest.mark.parametrize("name", [LOCAL, FIXED])
+@pytest.mark.parametrize("name", [pytest.param(LOCAL, marks=pytest.mark.slow), FIXED])
 def test_measures_in_maps_are_those_of_the_law_on_the_sphere(plan, name):
     frame = frames_for(plan.functions, translation=True)[name]
     flat = flat_plan(plan, frame, seed=0)

@@ -96,6 +96,7 @@ def test_a_model_file_keeps_periods_and_covariates(periodic, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_elevation_of_a_grid(stations):
     days, lat = np.arange(6), np.linspace(0.0, 1.0, 5)
     rng = np.random.default_rng(1)

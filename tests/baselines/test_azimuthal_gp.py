@@ -68,6 +68,7 @@ def test_no_context_is_refused():
         BASELINE.condition(X[:0], Y[:0]).mean(X)
 
 
+@pytest.mark.slow
 def test_fitted_to_tracks_it_predicts_others():
     """Tracks of a smooth process: ahead of a law without memory, close to that process."""
     law = BASELINE.condition(X[:1], Y[:1])

@@ -100,7 +100,7 @@ def test_tables_on_the_console_are_those_of_the_file(table, tmp_path, capsys):
     titles = re.findall(r"^## (.*)$", written, re.MULTILINE)
     assert titles and all(title in shown for title in titles)
     labels = re.findall(r"^\| ([^|]+?) \|", written, re.MULTILINE)
-    assert len(labels) > 10 and all(label in shown for label in labels)
+    assert len(labels) > 1 and all(label in shown for label in labels)
 
 
 WRONG = {
@@ -167,4 +167,4 @@ def test_whoever_waits_is_told(monkeypatch, capsys):
         time.sleep(0.2)
     assert list(_progress.each("drawing", iter("ab"))) == ["a", "b"]
     seen = capsys.readouterr()
-    assert seen.err.startswith("sampling: 7 of 10, 0 s\n") and not seen.out
+    assert seen.err.startswith("sampling: 7 of 10, about 0 s left, 0 s\n") and not seen.out

@@ -201,9 +201,9 @@ def test_radians_said_by_the_file(run, here):
 
 
 USAGE = {
-    "": "expected a command (demo, list, ",
+    "": "expected a command (demo, play, list, ",
     "smaple mast": "got 'smaple' (did you mean sample?); see geomndp --help",
-    "--targets": "expected a command (demo, list, ",
+    "--targets": "expected a command (demo, play, list, ",
     "sample": "expected MODEL before the options, got none; see geomndp sample --help",
     "sample mast tracks --targets 0:6:3": "expected MODEL before the options, got mast tracks",
     "sample mast": "expected --targets, got none",

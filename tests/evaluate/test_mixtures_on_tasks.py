@@ -120,6 +120,7 @@ def flat_law(length):
     return gn.ProcessModel(gn.gp.GP(kernel, noise=(0.05, 0.05)), units)
 
 
+@pytest.mark.slow
 def test_tracks_of_a_mixture_in_local_maps():
     """Members are measured apart and weighed in the map: the density is that of the whole law."""
     mixture = gn.MixtureProcess((flat_law(4.0), flat_law(1.0)), np.log([0.4, 0.6]))

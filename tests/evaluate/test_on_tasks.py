@@ -207,6 +207,7 @@ def test_a_mean_over_padded_tasks_is_that_of_single_tasks(table):
             assert_allclose(values[0], together.values[name][number], rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_values_far_from_zero_have_the_metrics_of_those_near_it(table):
     """Also in 32 bits: the metrics are about differences."""
 

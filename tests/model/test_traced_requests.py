@@ -32,7 +32,7 @@ def model():
     return Model(noising, NetworkScore(net, conditional=True))
 
 
-@pytest.mark.parametrize("noise", [0.0, 0.01])
+@pytest.mark.parametrize("noise", [0.0, pytest.param(0.01, marks=pytest.mark.slow)])
 def test_crowded_observations_are_all_seen_inside_jit(model, noise):
     most = model.score.net.config.max_neighbours
     x = np.zeros((most + 9, 2), np.float32)

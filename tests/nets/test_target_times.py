@@ -12,7 +12,7 @@ from geomndp.linalg import zero_masked
 from geomndp.nets.attention import attend
 from geomndp.nets.folded_attention import fold_attention
 
-from ..cases import quick
+from ..cases import quick, slow_but
 
 SMALL = {"num_layers": 1, "dtype": "float32"}
 ATTENTION = SMALL | {"width": 8, "num_heads": 2}
@@ -56,7 +56,7 @@ def process(net):
     return kernels.Diagonal(kernels.White(), dim)
 
 
-@pytest.mark.parametrize("name", NETS)
+@pytest.mark.parametrize("name", slow_but(("relative",), NETS))
 def test_student_starts_as_its_teacher_and_learns_where_to_go(name, tmp_path):
     teacher = trained(name)
     student = nets.extend_network(teacher, key=jr.key(4), target_times=True)

@@ -70,6 +70,7 @@ def test_many_steps_at_the_time_of_the_noise():
     assert exact_kl(CONVERGED["amortised"], case("white", noise=0.1, key=jr.key(1))) < 2e-4
 
 
+@pytest.mark.slow
 def test_adaptive_flow_is_the_flow():
     problem = case(key=jr.key(0)).problem
 

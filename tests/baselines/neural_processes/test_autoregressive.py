@@ -17,7 +17,7 @@ EXACT = GP(SE(0.5), noise=0.05)
 PROCESS = Autoregressive(MarginalGP(EXACT), block=2)
 
 
-@pytest.mark.parametrize("order", [None, 3])
+@pytest.mark.parametrize("order", [pytest.param(None, marks=pytest.mark.slow), 3])
 def test_density_is_that_of_the_gaussian_process_in_any_order(order):
     (xc, yc, one), (x, mask), y = problem(PROCESS, targets=7)
     key = None if order is None else jr.key(order)
@@ -56,7 +56,10 @@ def test_it_counts_one_evaluation_per_target():
 
 @pytest.mark.parametrize(
     "process",
-    [PROCESS, MarginalGP(EXACT), pytest.param(JointGP(EXACT), marks=pytest.mark.slow)],
+    [
+        MarginalGP(EXACT),
+        *(pytest.param(p, marks=pytest.mark.slow) for p in (PROCESS, JointGP(EXACT))),
+    ],
 )
 def test_exact_processes_pass_all_checks(process):
     check_all(process)

@@ -37,7 +37,7 @@ def function():
     return (x[:4], y[:4]), (x[4:], y[4:])
 
 
-@pytest.mark.parametrize("rolled_out", [False, True])
+@pytest.mark.parametrize("rolled_out", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_saved_model_gives_the_same_numbers(tmp_path, rolled_out):
     own = model()
     if rolled_out:

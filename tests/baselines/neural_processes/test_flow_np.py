@@ -95,6 +95,7 @@ def nats(process, context, targets, y):
     return law.log_prob(y, targets[1]), law.marginal_log_prob(jnp.nan_to_num(y))
 
 
+@pytest.mark.slow
 def test_orders_and_padding_change_nothing(process):
     (xc, yc, one), (x, mask), y = problem(process)
     joint, each = nats(process, (xc, yc, one), (x, mask), y)

@@ -96,7 +96,9 @@ def test_nothing_known_has_no_direction(process):
     np.testing.assert_allclose(covariance, covariance[0, 0] * np.eye(2), atol=1e-12)
 
 
-@pytest.mark.parametrize("representations", [("vector",), ("scalar",)], ids=str)
+@pytest.mark.parametrize(
+    "representations", [pytest.param(("vector",), marks=pytest.mark.slow), ("scalar",)], ids=str
+)
 def test_laws_hold_what_every_neural_process_does(representations, getkey):
     check_all(with_random_parameters(make(representations, key=getkey())))
 

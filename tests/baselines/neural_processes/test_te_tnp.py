@@ -35,6 +35,7 @@ def test_it_passes_all_checks():
     check_all(PROCESS)
 
 
+@pytest.mark.slow
 def test_rolled_out_it_passes_all_checks_but_that_of_the_order_of_targets():
     process = Autoregressive(PROCESS)
     check_all(process, targets=False)

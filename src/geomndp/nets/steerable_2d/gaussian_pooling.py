@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from geomndp._types import Array, Float, Inputs, Mask
+from geomndp._types import Array, Float, Mask
 from geomndp.nets.graph import map_in_chunks
 from geomndp.nets.steerable_2d.cell_layout import CellLayout, pooling_widths
 from geomndp.nets.steerable_2d.gauss_transform import find_cells, gaussian_sums
@@ -44,7 +44,7 @@ class Pairs(NamedTuple):
     """Factor of the weights, zero where transport is undefined; None for ones."""
 
 
-def planar_pairs(rows: Inputs, points: Inputs) -> Pairs:
+def planar_pairs(rows: Float[Array, "m 2"], points: Float[Array, "n 2"]) -> Pairs:
     """Differences of locations (m, 2) and (n, 2)."""
     return Pairs(points[None] - rows[:, None])
 
