@@ -10,6 +10,7 @@ import pytest
 import geomndp as gn
 from geomndp import distillation, kernels, nets, noising, samplers, score
 from geomndp.data import ContextSampler, regression1d
+from geomndp.distillation.comparison import _row
 
 NET = {"width": 8, "num_layers": 1, "num_heads": 2, "bias_width": 4, "dtype": "float32"}
 
@@ -87,3 +88,12 @@ def test_refusals():
     other = distillation.as_student(teacher, key=jr.key(0)).with_variables("x", "z")
     with pytest.raises(ValueError, match="units and of the variables of the teacher"):
         gn.distil(teacher, data, steps=1, key=0, start=other)
+
+
+def test_a_table_of_one_task_states_no_error():
+    one, two = np.asarray([2.0]), np.asarray([2.0, 1.0])
+    single, pair = _row("student", 1.5 * one, one), _row("student", two + 0.5, two)
+    assert single["ratio"] == 1.5 and single["ratio_error"] is None
+    assert pair["ratio_error"] > 0
+    table = str(distillation.CallsTable([{**row, "evaluations": 2} for row in (single, pair)]))
+    assert table.count("±") == 1 and "+50.0 %" in table

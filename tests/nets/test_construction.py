@@ -24,6 +24,10 @@ from .helper import NETS, TINY, awake, draw
         ({"compute_dtype": "float16"}, "expected compute_dtype to be one of"),
         ({"attention_backend": "magic"}, "expected attention_backend to be one of"),
         ({"attention_backend": "cudnn"}, "expected compute_dtype 'bfloat16' with cudnn, got None"),
+        (
+            {"attention_backend": "folded", "compute_dtype": "bfloat16"},
+            "expected compute_dtype None or 'float32' with folded, got 'bfloat16'",
+        ),
         ({"dtype": "int32"}, "expected dtype to be one of"),
     ],
 )

@@ -30,7 +30,7 @@ class CallsTable:
     Attributes:
         rows: One row per sampler, JSON-serialisable: its name, evaluations per sample, the mean
             energy score in units of the limiting standard deviation, that relative to the teacher's
-            with a standard error over the tasks.
+            with a standard error over the tasks, None of a single one.
     """
 
     rows: list[dict[str, Any]]
@@ -38,8 +38,9 @@ class CallsTable:
     def __str__(self) -> str:
         lines = [f"{'sampler':<22} {'evaluations':>11} {'energy score':>13} {'to the teacher':>22}"]
         for row in self.rows:
-            ratio, error = row["ratio"], row["ratio_error"]
-            relative = f"{100 * (ratio - 1):+.1f} ± {100 * error:.1f} %"
+            error = row["ratio_error"]
+            spread = "" if error is None else f" ± {100 * error:.1f}"
+            relative = f"{100 * (row['ratio'] - 1):+.1f}{spread} %"
             numbers = f"{row['evaluations']:>11} {row['energy_score']:>13.4f} {relative:>22}"
             lines.append(f"{row['sampler']:<22} {numbers}")
         return "\n".join(lines) if self.rows else "no tasks were compared"
@@ -91,10 +92,11 @@ def compare_calls(
 def _row(name: str, scores: np.ndarray, reference: np.ndarray) -> dict[str, Any]:
     """Mean energy score, and the ratio of means with its standard error by linearisation."""
     ratio = scores.mean() / reference.mean()
-    spread = np.std(scores - ratio * reference, ddof=1) if len(scores) > 1 else 0.0
-    error = spread / np.sqrt(len(scores)) / reference.mean()
-    numbers = {"energy_score": scores.mean(), "ratio": ratio, "ratio_error": error}
-    return {"sampler": name, **{key: float(value) for key, value in numbers.items()}}
+    row = {"sampler": name, "energy_score": float(scores.mean()), "ratio": float(ratio)}
+    if len(scores) < 2:
+        return row | {"ratio_error": None}
+    spread = np.std(scores - ratio * reference, ddof=1)
+    return row | {"ratio_error": float(spread / np.sqrt(len(scores)) / reference.mean())}
 
 
 def _scores(

@@ -164,11 +164,16 @@ def with_capacity(tree: Tree, *point_sets: Any, masks: tuple | None = None) -> T
 
 
 def check_compute(compute_dtype: str | None, attention_backend: str | None = None) -> None:
-    """Raise ValueError for an unknown dtype or backend, and for cuDNN without bfloat16."""
+    """Raise ValueError for an unknown dtype or backend, and for one that lacks the other.
+
+    cuDNN takes bfloat16 alone; folded attention would take its softmax in it.
+    """
     _validation.one_of("compute_dtype", compute_dtype, (None, "float32", "bfloat16"))
     _validation.one_of("attention_backend", attention_backend, (None, "xla", "cudnn", "folded"))
     if attention_backend == "cudnn" and compute_dtype != "bfloat16":
         raise ValueError(f"expected compute_dtype 'bfloat16' with cudnn, got {compute_dtype!r}")
+    if attention_backend == "folded" and compute_dtype == "bfloat16":
+        raise ValueError("expected compute_dtype None or 'float32' with folded, got 'bfloat16'")
 
 
 _deprecated.deprecated_names(__name__, {"clean": "geomndp.nets.layers:clean"})

@@ -1,6 +1,6 @@
 // The panel beside the picture: settings, observations as numbers, files and links.
 import { assign, fill, h } from "./dom.js";
-import { STEP_DAYS } from "./globe.js";
+import { fixStep } from "./globe.js";
 import { withObservation } from "./state.js";
 
 /** Build the panel; returns its `update`. */
@@ -127,7 +127,7 @@ function observationsPart(app, updates) {
     onclick: () => {
       const times = app.state.observations.map((row) => row.x[0]);
       const x = app.state.view.map(middle);
-      if (hello.kind === "globe") x[0] = times.length ? Math.max(...times) + STEP_DAYS : app.state.view[0][0];
+      if (hello.kind === "globe") x[0] = times.length ? Math.max(...times) + fixStep(hello) : app.state.view[0][0];
       const last = app.state.observations[app.state.observations.length - 1];
       const y = hello.kind === "globe" ? last?.y ?? [20, -55] : hello.outputs.map((_, k) => (hello.vector || k === app.output ? 0 : null));
       app.change(withObservation(app.state, app.state.observations.length, { x, y: [...y], std: 0 }));

@@ -4,7 +4,7 @@ import { handleKeys, handleWheel, removeByDoubleClick, sayObservation } from "./
 import { withObservation } from "./state.js";
 import { d3 } from "./vendor/d3.js";
 
-export const STEP_DAYS = 0.25; // between fixes that are placed one after another
+const SIX_HOURS = { days: 0.25, hours: 6, minutes: 360, seconds: 21600 };
 const CLICK_PIXELS = 4;
 
 /** The picture of a globe; returns its `draw`. */
@@ -26,7 +26,7 @@ export function globeScene(app, root) {
   };
   const add = (where) => {
     const times = app.state.observations.map((row) => row.x[0]);
-    const time = times.length ? Math.max(...times) + STEP_DAYS : app.state.view[0][0];
+    const time = times.length ? Math.max(...times) + fixStep(app.hello) : app.state.view[0][0];
     const index = app.state.observations.length;
     app.select(index);
     app.change(withObservation(app.state, index, { x: [time], y: where, std: 0 }));
@@ -134,6 +134,12 @@ export function globeScene(app, root) {
     nearPath.setAttribute("d", near ? path(circleAround([near.lat, near.lon], near.km)) ?? "" : "");
     drawHandles();
   };
+}
+
+/** Time between fixes that are placed one after another: six hours, or a share of the range. */
+export function fixStep(hello) {
+  const [input] = hello.inputs;
+  return SIX_HOURS[input.units] ?? (input.range[1] - input.range[0]) / 24;
 }
 
 /** Circle on the Earth around a latitude and longitude, radius in km. */
