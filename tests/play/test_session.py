@@ -164,5 +164,9 @@ def test_models_that_cannot_be_drawn_are_refused():
     space = gn.gp.GP(gn.kernels.SquaredExponential(1.0))
     with pytest.raises(ValueError, match="one or two inputs"):
         Session(gn.ProcessModel(space).with_variables(("x", "y", "z"), "t"))
+    winds = gn.gp.GP(gn.kernels.SphereCurlFree(gn.kernels.ZonalExponential(0.5)))
+    with pytest.raises(ValueError, match="fields over the Earth"):
+        names = ("lat", "lon"), ("u", "v")
+        Session(gn.ProcessModel(winds).with_variables(*names, domain="sphere"))
     with pytest.raises(ValueError, match="samples"):
         Session(exact(GP_1D, line_model()), start={"samples": 0})

@@ -70,6 +70,11 @@ def scene_of(model: AbstractModel) -> Scene:
         )
     if variables.num_covariates:
         raise ValueError("expected a model without covariates in the playground, got one with them")
+    if variables.domain == "sphere":
+        raise ValueError(
+            "expected functions of real inputs in the playground, got fields over the Earth; "
+            "gn.plot.field_map and gn.plot.globe draw these"
+        )
     sphere, dim, p = variables.codomain == "sphere", len(variables.inputs), len(variables.outputs)
     kind = {(1, False): LINE, (2, False): PLANE, (1, True): GLOBE}.get((dim, sphere))
     if kind is None:
