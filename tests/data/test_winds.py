@@ -119,3 +119,24 @@ def test_points_are_drawn_by_area():
     assert_allclose(first, [0.5, 0.3, 0.2], atol=4 * 0.5 / 4000**0.5)
     with pytest.raises(ValueError, match="expected points to be a whole number >= 4, got 3"):
         GlobeGenerator(x, x[None, :, :1], log_area, 4)
+
+
+def test_fields_of_a_batch_at_common_points(getkey):
+    """Between the fewest and the most points, the same for all fields, turned together."""
+    random = np.random.default_rng(0)
+    x = random.normal(size=(30, 3))
+    x = jnp.asarray(x / np.linalg.norm(x, axis=1, keepdims=True), jnp.float32)
+    y = jnp.broadcast_to(jnp.arange(5.0)[:, None, None], (5, 30, 1))
+    options = {"contexts": ContextSampler(few=4), "min_points": 8, "common_points": True}
+    generator = GlobeGenerator(x, y, jnp.zeros(30), 12, 6, **options)
+    assert generator.batching.common_inputs and generator.batching.padded
+    counts = set()
+    for _ in range(20):
+        batch = generator.draw(getkey())
+        assert np.ptp(np.asarray(batch.x), axis=0).max() == 0
+        assert np.ptp(np.asarray(batch.mask), axis=0).max() == 0
+        assert not np.any(np.asarray(batch.context) > np.asarray(batch.mask))
+        counts.add(int(batch.mask[0].sum()))
+    assert min(counts) >= 8 and max(counts) <= 12 and len(counts) > 1
+    with pytest.raises(ValueError, match="num_points"):
+        GlobeGenerator(x, y, jnp.zeros(30), 12, 6, min_points=13)

@@ -15,6 +15,7 @@ from geomndp._deprecated import renamed_arguments
 from geomndp._training_log import History
 from geomndp._types import PRNGKeyArray
 from geomndp.data import AbstractGenerator
+from geomndp.nets import AbstractNet, with_config
 from geomndp.noising import AbstractNoising
 from geomndp.score import NetworkScore
 from geomndp.train.abstract_loss import AbstractLoss
@@ -147,9 +148,19 @@ def fit_score(
         quiet=quiet,
         model_settings=model_settings,
     )
-    score = averaged(trainers, state)
+    score = _in_own_size(averaged(trainers, state), score)
     conditional = all(trainer.generator.conditional for trainer in trainers)
     return dataclasses.replace(score, conditional=conditional), history
+
+
+def _in_own_size(trained: NetworkScore, score: NetworkScore) -> NetworkScore:
+    """The trained score without the room for neighbours that the training points needed."""
+    net, untrained = trained.net, score.net
+    if not isinstance(net, AbstractNet) or not isinstance(untrained, AbstractNet):
+        return trained
+    if net.config == untrained.config:
+        return trained
+    return dataclasses.replace(trained, net=with_config(net, **untrained.config.to_dict()))
 
 
 def as_generators(

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import jax
 import jax.random as jr
 import numpy as np
 import pytest
@@ -15,8 +16,10 @@ from geomndp.experiments.sphere_fields.experiment import FIELDS, MODELS, REGIONS
 from geomndp.experiments.sphere_fields.reference import EXACT
 from geomndp.experiments.sphere_fields.report import report
 from geomndp.experiments.sphere_fields.training import (
+    DESIGNS,
     GENERATOR_ORDER,
     STEERABLE,
+    design_sets,
     make_generator,
     make_loss,
     make_model,
@@ -25,6 +28,7 @@ from geomndp.experiments.sphere_fields.training import (
 )
 from geomndp.likelihood import Flow
 from geomndp.nets import BiDimensionalAttention, SteerableMap, SteerableSphere
+from geomndp.nets.graph import EDGES
 from geomndp.score import GaussianScore
 from geomndp.solve import RK4
 
@@ -73,6 +77,24 @@ def test_training_fields(getkey):
         np.testing.assert_allclose(lengths, 1.0, rtol=1e-5)
     assert len(make_generator(f"{NAME}-ndp", 4, problem=PROBLEM)) == 1
     assert len(make_generator(NAME, 4, 16, problem=PROBLEM)) == 1
+
+
+def test_two_programs_serve_all_laws(getkey):
+    """Shapes of all batches and networks are those of other laws: programs are shared."""
+    shapes = set()
+    for name in (NAME, "sphere-fields/hodge-short"):
+        problem = sphere_problem(MODELS[name].field, 0.8, points=40, contexts=5)
+        generators = make_generator(name, 8, sets=2, problem=problem)
+        assert len({id(generator) for generator in generators}) == 2
+        batches = tuple(jax.eval_shape(part.draw, getkey()) for part in generators)
+        shapes.add(str([jax.tree.map(jax.numpy.shape, batch) for batch in batches]))
+    assert len(shapes) == 1
+    grid = problem_for(NAME).grid
+    for design in DESIGNS.values():
+        sets = design_sets(design, grid, 6)
+        assert {len(points) for points in sets} == {design.points}
+        assert design.points * design.most_neighbours <= EDGES
+        assert (sets[0] is grid) == (design.test_share is not None)
 
 
 def test_locations_of_all_regions():

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+import numpy as np
 import optax
 
 from geomndp import _validation
-from geomndp._types import PRNGKeyArray
+from geomndp._types import Float, PRNGKeyArray
 from geomndp.data import (
     AbstractGenerator,
     ContextSampler,
@@ -28,6 +29,7 @@ from geomndp.nets import (
     SteerableSphere,
     with_capacity,
 )
+from geomndp.nets.graph_network import neighbour_counts
 from geomndp.noising import DEFAULT_SCHEDULE, OrnsteinUhlenbeck
 from geomndp.score import NetworkScore
 from geomndp.train import DenoisingLoss, adam, default_loss
@@ -59,14 +61,18 @@ class SphereDesign(NamedTuple):
     """Of every pattern of `data.sphere_designs`, over the density of the test points."""
     share: int
     """Functions per batch: those at the test points divided by this."""
+    most_neighbours: int
+    """Sets of points where a point has more are left out."""
+    test_share: float | None = None
+    """Share of the batches at the test points; None where these are none of the sets."""
 
 
+# Two sizes alone, hence two programs to compile; 400 points with 128 neighbours are one chunk.
 DESIGNS = {
-    "even": SphereDesign(600, dict.fromkeys(("fibonacci", "uniform"), (1.0, 1.0)), 1),
-    "dense": SphereDesign(400, {"cap": (1.0, 6.0)}, 4),
-    "clusters": SphereDesign(400, {"clusters": (1.0, 1.0)}, 4),
+    "even": SphereDesign(600, dict.fromkeys(("fibonacci", "uniform"), (1.0, 1.0)), 1, 48, 1 / 3),
+    "uneven": SphereDesign(400, {"cap": (1.0, 4.5), "clusters": (1.0, 1.0)}, 4, 128),
 }
-GENERATOR_ORDER = ("grid", "even", "dense", "even", "clusters")
+GENERATOR_ORDER = ("even", "uneven", "even", "uneven", "even")
 """Generators that take turns in training, in this order."""
 MIN_KEPT_SHARE = 0.05
 
@@ -122,29 +128,47 @@ def make_generator(
 ) -> tuple[AbstractGenerator, ...]:
     """Training fields: fresh ones, or a finite set of `functions` at the test points.
 
-    Fresh fields of an equivariant model take turns at the test points and at `sets` sets of
-    locations of each design.
+    Fresh fields of an equivariant model take turns at `sets` sets of locations of each design, to
+    which the test points belong.
     """
     problem = problem_for(name) if problem is None else problem
     contexts = ContextSampler(few=2 * problem.contexts, few_share=0.75)
-    options = {"contexts": contexts, "num_functions": functions}
-    grid = problem.generator(batch_size, dtype="float32", **options)
     if functions is not None or MODELS[name].network != "sphere":
-        return (grid,)
-    generators: dict[str, AbstractGenerator] = {"grid": grid}
-    unit = len(problem.grid) / (4 * math.pi)
-    for seed, (design_name, design) in enumerate(DESIGNS.items()):
-        densities = {p: (unit * low, unit * high) for p, (low, high) in design.densities.items()}
-        count = min(design.points, len(problem.grid))
-        point_sets = sphere_designs(count, densities, sets, seed=seed)
-        generators[design_name] = MultiDesignGenerator(
-            gp_generators=stacked_generators(problem.gp, point_sets, "float32"),
+        options = {"contexts": contexts, "num_functions": functions}
+        return (problem.generator(batch_size, dtype="float32", **options),)
+    generators = {
+        design_name: MultiDesignGenerator(
+            gp_generators=stacked_generators(
+                problem.gp, design_sets(design, problem.grid, sets, seed=seed), "float32"
+            ),
             batch_size=max(batch_size // design.share, 1),
             contexts=contexts,
-            first_share=1 / sets,
+            first_share=design.test_share or 1 / sets,
             min_kept_share=MIN_KEPT_SHARE,
         )
+        for seed, (design_name, design) in enumerate(DESIGNS.items())
+    }
     return tuple(generators[design_name] for design_name in GENERATOR_ORDER)
+
+
+def design_sets(
+    design: SphereDesign, grid: Float[np.ndarray, "n 3"], num: int, *, seed: int = 0
+) -> list[np.ndarray]:
+    """Sets of points of a design that have no more neighbours than it allows.
+
+    Args:
+        design: The design.
+        grid: The test points, the first set where the design has them.
+        num: Number of sets.
+        seed: Seed of all of them.
+    """
+    unit, chord = len(grid) / (4 * math.pi), 2 * math.sin(RADIUS / 2)
+    densities = {p: (unit * low, unit * high) for p, (low, high) in design.densities.items()}
+    drawn = sphere_designs(min(design.points, len(grid)), densities, 2 * num, seed=seed)
+    most = design.most_neighbours
+    fitting = [x for x in drawn if np.max(neighbour_counts(x, chord)) <= most]
+    _validation.at_least(num, sets=len(fitting))
+    return ([] if design.test_share is None else [grid]) + fitting[:num]
 
 
 def make_optimiser(name: str, steps: int) -> optax.GradientTransformation:

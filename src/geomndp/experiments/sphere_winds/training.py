@@ -30,8 +30,8 @@ from geomndp.score import NetworkScore
 from geomndp.train import DenoisingLoss, adam, default_loss
 
 SCALE = 4.3  # m/s, standard deviation of a component's anomaly in the training times
-POINTS = 400  # of a training field: as many as a task of 200 stations has
-NEIGHBOURS = 48
+POINTS, FEWEST_POINTS = 400, 200  # of a training field: tasks of 200 and 50 stations have 400, 250
+NEIGHBOURS = 32
 MOST_STATIONS = 250
 
 
@@ -70,13 +70,17 @@ def make_loss() -> DenoisingLoss:
 def make_generator(
     name: str, batch_size: int = 16, data: str | None = None, *, points: int = POINTS
 ) -> GlobeGenerator:
-    """Winds of the training times at random points, turned about the axis and mirrored."""
+    """Winds of the training times, all fields of a batch at the same random points.
+
+    Turned about the axis and mirrored, which changes nothing for a network that knows the axis.
+    """
     _validation.one_of("model", name, MODELS)
     winds = wind_anomalies(data)
     fields = winds.wind[winds.between(*TRAINING)] / SCALE
     x, y, log_area = (jnp.asarray(v, jnp.float32) for v in (winds.x, fields, np.log(winds.area)))
     contexts = ContextSampler(few=min(MOST_STATIONS, points - 1), few_share=0.75)
-    options: dict[str, Any] = {"num_points": points, "batch_size": batch_size}
+    options: dict[str, Any] = {"num_points": points, "min_points": min(FEWEST_POINTS, points)}
+    options |= {"batch_size": batch_size, "common_points": True}
     return GlobeGenerator(x=x, y=y, log_area=log_area, contexts=contexts, **options)
 
 
