@@ -1,5 +1,7 @@
 """The vector-field experiments run from end to end on a small grid."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -9,9 +11,13 @@ from numpy.testing import assert_allclose
 from geomndp.auto import fit
 from geomndp.data import disc
 from geomndp.experiments.vector_fields import training as vector_fields
-from geomndp.experiments.vector_fields.evaluate import evaluate_on, field_score_errors
+from geomndp.experiments.vector_fields.evaluate import (
+    evaluate_on,
+    exact_grid_score,
+    field_score_errors,
+)
 from geomndp.experiments.vector_fields.experiment import MODELS
-from geomndp.likelihood import Flow, Hutchinson
+from geomndp.likelihood import Exact, Flow, Hutchinson
 from geomndp.solve import Heun
 from geomndp.train.loss import squared_errors
 
@@ -73,6 +79,26 @@ def test_train_and_score(name):
     assert metrics["gp"][0] > metrics["diagonal_gp"][0]
     score_errors = field_score_errors(model, problem, num=8, batches=1, cells=2)
     assert score_errors["joint"]["gap"][0] > 0
+
+
+def test_probe_noise_is_taken_from_the_regret():
+    """Of the exact score it is all; of another Gaussian law's score most of it."""
+    name = "vector-fields/curl-free"
+    problem, other = small(name), small("vector-fields/se")
+    model = vector_fields.make_model(name, key=jr.key(0), **SMALL)
+    laws = [dataclasses.replace(model, score=exact_grid_score(of)) for of in (problem, other)]
+
+    def metrics(law, divergence):
+        flow = Flow(steps=8, divergence=divergence)
+        return evaluate_on(law, problem, num=4, flow=flow, batch_size=4)
+
+    exact = metrics(laws[0], Hutchinson(1))
+    assert abs(exact["regret"][0]) < 1e-5 and exact["regret"][1] < 1e-5
+    assert exact["exact_flow"][1] > 1e-3
+    noisy, converged = (metrics(laws[1], divergence) for divergence in (Hutchinson(8), Exact()))
+    assert converged["regret"][0] > 0.1
+    assert abs(converged["exact_flow"][0]) < 0.01
+    assert noisy["regret"][0] == pytest.approx(converged["regret"][0], rel=0.25)
 
 
 # That steerable networks may share inputs is checked with them, too.

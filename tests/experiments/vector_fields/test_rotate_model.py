@@ -17,7 +17,6 @@ from geomndp.experiments.vector_fields.rotate_model import rotated_model
 from geomndp.experiments.vector_fields.rotated_sampler import rotation_90
 from geomndp.experiments.vector_fields.training import make_model
 from geomndp.model import load
-from geomndp.nets import extend_network
 
 
 def test_processes_are_quarter_turns():
@@ -57,18 +56,6 @@ def test_score_of_the_partner_is_the_turned_score(suffix, getkey):
     found, expected = evaluated(rotated_model(model), y), turned @ turn
     assert jnp.linalg.norm(found - expected) < 1e-4 * jnp.linalg.norm(expected)
     assert jnp.linalg.norm(found - plain) > 1e-4 * jnp.linalg.norm(plain)
-
-
-def test_training_of_divergence_free_fields_starts_from_the_turned_model(getkey):
-    small = {"width": 8, "num_layers": 1, "channels": 4}
-    curl, div = (
-        make_model(f"vector-fields/{name}", key=getkey(), **small)
-        for name in ("curl-free", "div-free")
-    )
-    turned = rotated_model(curl).score.net
-    started = extend_network(curl.score.net, key=getkey(), **div.score.net.config.to_dict())
-    assert started.config == turned.config
-    assert eqx.tree_equal(started, turned)
 
 
 def test_a_model_is_turned_on_disk(tmp_path, monkeypatch, getkey):

@@ -44,13 +44,10 @@ NDP = {
 }
 NUM_POOLING_WIDTHS = 4  # Gaussian pooling over all points
 SETS = 128
-# Divergence-free fields are curl-free ones rotated by 90 degrees, pseudo-vectors with an odd score:
-# with these the parameters of a curl-free model are those of its rotation, from which to train on.
-ROTATED = {"representations": ("pseudovector",), "odd": True}
 
 
 class TrainingDesign(NamedTuple):
-    """Random locations of training."""
+    """Random locations of training; all sets of one design have one compiled program."""
 
     points: int
     densities: dict[str, tuple[float, float]]
@@ -58,16 +55,21 @@ class TrainingDesign(NamedTuple):
     min_kept_share: float
     """Smallest share of the points that a thinned function keeps."""
     share: int
-    """Functions per batch: those on the grid divided by this."""
+    """Functions per batch: the batch size divided by this."""
+    grid_share: float = 0.0
+    """Share of the batches on the grid of the problem, which has as many points."""
 
 
 # Irregular sparse points and clusters are the hardest: a sparse lattice is learnt from the grid.
 DESIGNS = {
-    "sparse": TrainingDesign(648, dict.fromkeys(("disc", "square"), (0.25, 1.1)), 0.02, 1),
-    "dense": TrainingDesign(400, dict.fromkeys(("disc", "lattice"), (1.0, 9.5)), 0.02, 4),
-    "clusters": TrainingDesign(400, {CLUSTERS: (0.3, 1.2)}, 0.02, 4),
+    "sparse": TrainingDesign(
+        648, dict.fromkeys(("disc", "square"), (0.25, 1.1)), 0.02, 1, grid_share=1 / 3
+    ),
+    "dense": TrainingDesign(
+        400, {"disc": (1.0, 9.5), CLUSTERS: (0.3, 1.2), "lattice": (1.0, 9.5)}, 0.02, 4
+    ),
 }
-GENERATOR_ORDER = ("grid", "sparse", "dense", "sparse", "clusters")
+GENERATOR_ORDER = ("sparse", "dense", "sparse", "dense", "sparse")
 """Generators that take turns in training, in this order."""
 
 
@@ -110,8 +112,6 @@ def make_model(
             "density_features": True,
             "angular_pooling": True,  # the covariance of a gradient field in one step
         }
-        if MODELS[name].field == "div-free":
-            sizes |= ROTATED
         net = Steerable2(**sizes | options, dtype="float32", key=key)
         missed = int(num_dropped_edges(net, jnp.asarray(problem.grid, jnp.float32)))
         if missed:
@@ -148,29 +148,32 @@ def make_generator(
     problem = problem_for(name) if problem is None else problem
     contexts = ContextSampler(few=2 * problem.contexts, few_share=0.75)
     options = {"contexts": contexts, "num_functions": functions}
-    grid = problem.generator(batch_size, dtype="float32", **options)
     if functions is not None or not MODELS[name].equivariant:
-        return (grid,)
-    generators: dict[str, AbstractGenerator] = {"grid": grid}
-    for seed, (design_name, design) in enumerate(DESIGNS.items()):
-        generators[design_name] = _design_generator(problem, design, batch_size, sets, seed)
+        return (problem.generator(batch_size, dtype="float32", **options),)
+    generators = {
+        design_name: _design_generator(problem, design, batch_size, sets, seed)
+        for seed, (design_name, design) in enumerate(DESIGNS.items())
+    }
     return tuple(generators[design_name] for design_name in GENERATOR_ORDER)
 
 
 def _design_generator(
     problem: FieldProblem, design: TrainingDesign, batch_size: int, sets: int, seed: int
 ) -> MultiDesignGenerator:
-    """Fresh fields at random locations of one design."""
+    """Fresh fields at random locations of one design, and on the grid where it has a share."""
     unit = len(problem.grid) / (math.pi * np.max(np.linalg.norm(problem.grid, axis=1)) ** 2)
     densities = {
         pattern: (unit * low, unit * high) for pattern, (low, high) in design.densities.items()
     }
-    point_sets = designs(design.points, densities, sets, seed=seed)
+    points = len(problem.grid) if design.grid_share else design.points
+    point_sets = designs(points, densities, sets, seed=seed)
+    if design.grid_share:
+        point_sets = [np.asarray(problem.grid), *point_sets]
     return MultiDesignGenerator(
         gp_generators=stacked_generators(problem.gp, point_sets, "float32"),
         batch_size=max(batch_size // design.share, 1),
         contexts=ContextSampler(few=2 * problem.contexts, few_share=0.75),
-        first_share=1 / sets,
+        first_share=design.grid_share or 1 / sets,
         min_kept_share=design.min_kept_share,
     )
 
