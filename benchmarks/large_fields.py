@@ -1,10 +1,13 @@
 """A large sample of a divergence-free field given stations, patch by patch into a Zarr store.
 
     python benchmarks/large_fields.py --size 1000 --steps 8 --out field.zarr --kill-after 500
+    python benchmarks/large_fields.py --size 1000 --steps 50 --memory --progress --out field.npy
 
 draws 1,000 x 1,000 points at the spacing of the training (20/29) given 500 stations, 400 of them in
 the square from 20% to 30% of both axes; kills itself once after 500 patches, resumes, and prints
-seconds, patches, and the largest resident memory. `--steps 50` is the default sampler.
+seconds, patches, and the largest memory of the process and of the device. `--steps 50` is the
+default sampler. `--memory` needs neither Zarr nor xarray: the field is held in memory, and written
+at the end if `--out` names a file of NumPy. `--quick` draws 40 x 40 points in two steps.
 """
 
 from __future__ import annotations
@@ -44,49 +47,99 @@ def stations(size: int, count: int):
     return x.astype(np.float32), y.astype(np.float32)
 
 
+def begin(options: argparse.Namespace, posterior):
+    """The field, in a store or in memory, of which some patches may be done."""
+    import jax
+    import numpy as np
+
+    from geomndp.model.patch_store import begin_field
+    from geomndp.samplers import Amortised
+
+    axis = (SPACING * np.arange(options.size)).astype(np.float32)
+    key, sampler = jax.random.key(SEED), Amortised(options.steps)
+    if options.memory:
+        return field_in_memory(posterior, axis, options.patches, key, sampler)
+    import xarray as xr
+
+    names = posterior.variables.input_names
+    grid = xr.Dataset(coords={name: (name, axis) for name in names})
+    request = (options.out, key, 1, options.patches)
+    return begin_field(posterior, grid, *request, sampler=sampler)
+
+
+def field_in_memory(posterior, axis, patches: str, key, sampler):
+    """A field on a square grid, from arrays alone."""
+    import numpy as np
+
+    from geomndp.model.patch_scheme import chosen_patches
+    from geomndp.model.patchwise import field_on
+    from geomndp.patches import MemoryValues, grid, plan
+
+    corners = np.tile(np.asarray([[axis[0]], [axis[-1]]], np.float64), (1, 2))
+    layout = plan(grid((axis, axis)), chosen_patches(posterior, corners, 2, patches))
+    return field_on(posterior, (corners, layout), key, 1, MemoryValues(), sampler=sampler)
+
+
+def finish(options: argparse.Namespace, field, report) -> list:
+    """Draw what is left; parts (s, n, n) of the result, one per output."""
+    import numpy as np
+
+    from geomndp.model.patch_store import finish_field
+    from geomndp.patches import run
+
+    if not options.memory:
+        result = finish_field(field, options.out, report)
+        return [result[name] for name in result]
+    run(field, report)
+    values = field.values.field(field.layout).reshape(1, options.size, options.size, -1)
+    if options.out:
+        np.save(options.out, values)
+    return [*np.moveaxis(values, -1, 0)]
+
+
 def draw(options: argparse.Namespace) -> dict:
     """Draw, or resume, the field in this process."""
     import jax
     import numpy as np
-    import xarray as xr
 
     import geomndp as gn
-    from geomndp.model.patch_store import begin_field, finish_field
-    from geomndp.samplers import Amortised
 
-    model = gn.load(options.model)
-    names = model.variables.input_names
-    axis = (SPACING * np.arange(options.size)).astype(np.float32)
-    grid = xr.Dataset(coords={name: (name, axis) for name in names})
-    posterior = model.condition(*stations(options.size, options.stations))
-    sampler = Amortised(options.steps)
-    start = time.monotonic()
-    request = (options.out, jax.random.key(SEED), 1, options.patches)
-    field = begin_field(posterior, grid, *request, sampler=sampler)
+    posterior = gn.load(options.model).condition(*stations(options.size, options.stations))
+    start, marks = time.monotonic(), []
+    field = begin(options, posterior)
     total = len(field.layout.patches)
     before = sum(field.values.done(patch) for patch in field.layout.patches)
     planned = time.monotonic() - start
 
     def report(done: float) -> None:
         seconds = time.monotonic() - start
+        marks.append((int(done), round(seconds, 1)))
         rate = (done - before) / max(seconds, 1e-9)
         left = (total - done) / rate if rate else float("inf")
-        print(f"{int(done)} of {total}, {seconds:.0f} s, about {left:.0f} s left", file=sys.stderr)
+        if options.progress:
+            print(
+                f"{int(done)} of {total}, {seconds:.0f} s, about {left:.0f} s left", file=sys.stderr
+            )
 
-    result = finish_field(field, options.out, report if options.progress else False)
+    parts = finish(options, field, report)
     seconds = time.monotonic() - start
-    finite = all(bool(np.isfinite(result[name][:, :64, :64]).all()) for name in result)
+    device = jax.local_devices()[0]
+    device_peak = (device.memory_stats() or {}).get("peak_bytes_in_use", 0)
     return {
+        "device": device.device_kind,
         "size": options.size,
+        "steps": options.steps,
         "patches": total,
         "drawn": total - before,
         "chunks": list(field.layout.levels[-1].chunks),
         "scheme": field.layout.scheme.description,
         "planning_seconds": round(planned, 1),
         "seconds": round(seconds, 1),
-        "seconds_per_patch": round((seconds - planned) / max(total - before, 1), 3),
+        "seconds_per_patch": round((seconds - planned) / max(total - before, 1), 4),
+        "patches_by_seconds": marks[:: max(1, len(marks) // 20)],
         "max_resident_gib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, 2),
-        "finite": finite,
+        "max_device_gib": round(device_peak / 2**30, 2),
+        "finite": all(bool(np.isfinite(part[:, :64, :64]).all()) for part in parts),
     }
 
 
@@ -115,8 +168,14 @@ def main() -> None:
     parser.add_argument("--out", default=None)
     parser.add_argument("--kill-after", type=int, default=0)
     parser.add_argument("--progress", action="store_true")
+    parser.add_argument("--memory", action="store_true", help="no store, needs no Zarr")
+    parser.add_argument("--quick", action="store_true", help="40 x 40 points, 20 stations, 2 steps")
     options = parser.parse_args()
-    if options.out is None:
+    if options.quick:
+        options.size, options.stations, options.steps = 40, 20, 2
+    if options.memory:
+        options.kill_after = 0
+    elif options.out is None:
         options.out = f"{tempfile.mkdtemp()}/field.zarr"
     if options.kill_after:
         passed = ["--model", options.model, "--size", str(options.size), "--patches"]

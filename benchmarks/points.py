@@ -1,6 +1,6 @@
 """Cost and memory of one evaluation of a shipped graph network against the number of points.
 
-python benchmarks/points.py [--sides 32 100 316] [--pairs 100] [--figure points.png]
+python benchmarks/points.py [--sides 32 100 316] [--pairs 100] [--figure points.png] [--quick]
 
 A square lattice with the spacing of training. "pairs" is the pooling that compares all pairs of
 points (up to the side `--pairs`), "cells" the one in linear cost that is chosen above 4,096 points,
@@ -98,7 +98,10 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=100, help="largest side of all pairs")
     parser.add_argument("--figure", help="file of the figure")
     parser.add_argument("--json", help="file of the rows")
+    parser.add_argument("--quick", action="store_true", help="sides of 8 and 66 points")
     options = parser.parse_args()
+    if options.quick:
+        options.sides, options.pairs = [8, 66], 8
     model, rows = load(options.model), []
     for side in sorted(options.sides):
         rows += measure(model, side, side <= options.pairs)
