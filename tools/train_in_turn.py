@@ -2,18 +2,23 @@
 
     python tools/train_in_turn.py --out runs --seconds 540
     python tools/train_in_turn.py --out runs --seconds 540 --only gnp2020/se fields --steps 5000
+    python tools/train_in_turn.py --out runs --seconds 540 --workers 4
 
 Every model has a process and a folder of its own, `OUT/NAME`. The same command resumes after a
-stop: finished models are skipped, the last one resumes from its checkpoint.
+stop: finished models are skipped, others resume from their checkpoints. Small networks leave a GPU
+idle between their kernels and while they compile: several workers share it, which makes times per
+training step longer than they are alone.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from geomndp.experiments.neural_processes.order import TrainingRun, training_order
@@ -41,13 +46,19 @@ def finished(folder: Path) -> bool:
     return (folder / "model.safetensors").exists()
 
 
+def environment(workers: int) -> dict[str, str]:
+    """Variables of a training: one of several on a device takes memory as it needs it."""
+    shared = {} if workers == 1 else {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+    return shared | dict(os.environ)
+
+
 def train(run: TrainingRun, folder: Path, options: argparse.Namespace, left: float) -> str:
     """Train one model for at most so many seconds; what became of it, in a word."""
     folder.mkdir(parents=True, exist_ok=True)
-    start = time.monotonic()
+    start, variables = time.monotonic(), environment(options.workers)
     try:
         words = command(run, folder, options.steps, options.compute_dtype)
-        code = subprocess.run(words, timeout=left, check=False).returncode
+        code = subprocess.run(words, timeout=left, check=False, env=variables).returncode
     except subprocess.TimeoutExpired:
         return "stopped: the same command resumes"
     return f"{'trained' if not code else 'failed'} in {time.monotonic() - start:.0f} s"
@@ -61,6 +72,18 @@ def copy(folder: Path, target: Path) -> None:
             shutil.copyfile(path, target / path.name)
 
 
+def turn(run: TrainingRun, options: argparse.Namespace, end: float) -> bool:
+    """Train one model, unless it is finished or no time is left; whether that failed."""
+    folder, left, failed = options.out / run.name, end - time.monotonic(), False
+    if not finished(folder) and left > LEAST:
+        outcome = train(run, folder, options, left)
+        failed = outcome.startswith("failed")
+        print(f"{run.name}: {outcome}", flush=True)
+    if finished(folder) and options.copy is not None:
+        copy(folder, options.copy / run.name)
+    return failed
+
+
 def main() -> int:
     """Train in turn; exit code 1 if a training failed."""
     parser = argparse.ArgumentParser(description="Train the neural processes of the comparison.")
@@ -69,18 +92,13 @@ def main() -> int:
     parser.add_argument("--only", nargs="*", default=[], help="texts in the names of the models")
     parser.add_argument("--steps", type=int, help="steps of every model in place of its own")
     parser.add_argument("--compute-dtype", help="precision inside the networks")
+    parser.add_argument("--workers", type=int, default=1, help="trainings side by side")
     parser.add_argument("--copy", type=Path, help="folder for finished models")
-    options, failed = parser.parse_args(), False
+    options = parser.parse_args()
     end = time.monotonic() + options.seconds
-    for run in chosen(options.only):
-        folder, left = options.out / run.name, end - time.monotonic()
-        if not finished(folder) and left > LEAST:
-            outcome = train(run, folder, options, left)
-            failed |= outcome.startswith("failed")
-            print(f"{run.name}: {outcome}", flush=True)
-        if finished(folder) and options.copy is not None:
-            copy(folder, options.copy / run.name)
-    return int(failed)
+    with ThreadPoolExecutor(options.workers) as pool:
+        failed = list(pool.map(lambda run: turn(run, options, end), chosen(options.only)))
+    return int(any(failed))
 
 
 if __name__ == "__main__":

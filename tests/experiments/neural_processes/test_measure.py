@@ -16,7 +16,7 @@ from geomndp.experiments.neural_processes.evaluate import (
     padded_tasks,
 )
 from geomndp.experiments.neural_processes.experiment import EXACT
-from geomndp.experiments.neural_processes.measure import measure
+from geomndp.experiments.neural_processes.measure import chosen_labels, measure
 from geomndp.experiments.neural_processes.report import report
 from geomndp.gp import GP
 from geomndp.kernels import Matern52, SquaredExponential
@@ -156,8 +156,32 @@ def test_fields_have_their_context_first():
         assert_allclose(np.asarray(x)[rows], expected[np.lexsort(expected.T)], rtol=1e-6)
 
 
+def test_rows_can_be_chosen_by_name_or_kind():
+    diffusion = ("T(1)-GeomNDP", "NDP*")
+    neural = ("ConvCNP", "AR-ConvCNP", "TE-TNP", "AR-TE-TNP", "GNP (FullConvGNP)", "ConvGNP")
+    neural += ("ConvNP", "ANP", "FlowNP")
+    assert chosen_labels("gnp2020", ("gnp2020/se",)) == diffusion + neural
+    assert chosen_labels("gnp2020", ("gnp2020", "diffusion")) == diffusion
+    assert chosen_labels("gnp2020", ("neural",)) == neural
+    assert chosen_labels("gnp2020", ("AR-ConvCNP", "NDP*")) == ("NDP*", "AR-ConvCNP")
+    assert chosen_labels("gnp2020", ("SteerCNP", EXACT)) == ()  # the exact law comes in any case
+    assert chosen_labels("fields", ()) == ("ConvCNP", "AR-ConvCNP", "SteerCNP")
+
+
+def test_chosen_rows_alone_are_looked_for(monkeypatch, tmp_path):
+    names = []
+    monkeypatch.setattr(module, "find_model", lambda name, data: names.append(name))
+    monkeypatch.setattr(module, "exact_process", lambda problem: None)
+    found = measure(2, only=("np2023", "AR-ConvCNP"), directory=tmp_path, log=names.append)
+    assert [name for name in names if "convcnp" in name] == [
+        "neural-processes-np2023/sawtooth-convcnp",
+        "neural-processes-np2023/mixture-convcnp",
+    ]
+    assert list(found["rows"]) == ["np2023"] and not any("te-tnp" in name for name in names)
+
+
 def test_unknown_sets_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="expected set to be one of 'paper', 'gnp2020'"):
+    with pytest.raises(ValueError, match="expected set or row to be one of 'paper', 'gnp2020'"):
         measure(1, only=("se",), directory=tmp_path)
     with pytest.raises(ValueError, match="expected no time, since nothing is fitted"):
         measure(1, minutes=1.0, directory=tmp_path)

@@ -20,13 +20,21 @@ def test_every_model_has_its_turn_once():
     assert all(run.steps >= 20_000 and run.batch_size >= 16 for run in runs)
 
 
+class Commands(list):
+    """Commands, and the variables of their environments."""
+
+    variables: list[dict[str, str]]
+
+
 @pytest.fixture
 def commands(monkeypatch, tmp_path):
     """Commands that would be run; each leaves a model, but for the third, which takes too long."""
-    seen = []
+    seen, variables = Commands(), []
+    seen.variables = variables
 
-    def run(words, timeout, check):
+    def run(words, timeout, check, env):
         seen.append(words)
+        variables.append(env)
         if len(seen) == 3:
             raise subprocess.TimeoutExpired(words, timeout)
         folder = Path(words[words.index("--out") + 1])
@@ -61,3 +69,14 @@ def test_finished_models_are_skipped_and_copied(commands, monkeypatch, tmp_path,
 def test_without_time_nothing_is_begun(commands, monkeypatch, tmp_path):
     assert call(monkeypatch, "--out", tmp_path, "--seconds", 5) == 0
     assert not commands
+
+
+def test_workers_share_the_memory_of_a_device(commands, monkeypatch, tmp_path):
+    monkeypatch.delenv("XLA_PYTHON_CLIENT_PREALLOCATE", raising=False)
+    options = ("--seconds", 1000, "--only", "fields")
+    assert call(monkeypatch, "--out", tmp_path / "several", *options, "--workers", 3) == 0
+    names = [words[words.index("train") + 1] for words in commands]
+    assert len(set(names)) == len(names) == 6
+    assert {v["XLA_PYTHON_CLIENT_PREALLOCATE"] for v in commands.variables} == {"false"}
+    assert call(monkeypatch, "--out", tmp_path / "one", *options) == 0
+    assert "XLA_PYTHON_CLIENT_PREALLOCATE" not in commands.variables[-1]

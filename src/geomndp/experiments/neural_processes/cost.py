@@ -59,19 +59,10 @@ def smallest_std(process: Any) -> float | None:
 
 def posterior_milliseconds(process: AbstractProcess, tasks: PaddedTasks) -> float:
     """Median time of 64 samples at 50 targets given the first context, compiled."""
-    context = _context(tasks)
-    x = tasks.x[0, :NUM_TARGETS]
-
-    @eqx.filter_jit
-    def draw(process, key):
-        return process.condition(*context[:2], mask=context[2]).sample(
-            x, key=key, num_samples=NUM_SAMPLES
-        )
-
-    times = []
+    context, x, times = _context(tasks), tasks.x[0, :NUM_TARGETS], []
     for key in jr.split(jr.key(0), REPEATS + 1):
         start = time.perf_counter()
-        jax.block_until_ready(draw(process, key))
+        jax.block_until_ready(_draw(process, context, x, key))
         times.append(time.perf_counter() - start)
     return 1000 * float(np.median(times[1:]))  # the first one compiles
 
@@ -80,15 +71,22 @@ def density_evaluations(process: AbstractProcess, tasks: PaddedTasks) -> int | N
     """Evaluations of the network for the joint density of the first function's targets."""
     if has_closed_form(process):
         return None
-    context, x, y = _context(tasks), tasks.x[0, :NUM_TARGETS], tasks.y[0, :NUM_TARGETS]
-
-    @eqx.filter_jit
-    def count(process, key):
-        law = process.condition(*context[:2], mask=context[2])
-        return law.log_prob_info(x, y, key=key).evaluations
-
-    evaluations = int(count(process, jr.key(0)))
+    targets = tasks.x[0, :NUM_TARGETS], tasks.y[0, :NUM_TARGETS]
+    evaluations = int(_count(process, _context(tasks), *targets, jr.key(0)))
     return max(evaluations, 1) if isinstance(process, AbstractNeuralProcess) else evaluations
+
+
+@eqx.filter_jit
+def _draw(process, context, x, key):
+    """Samples; compiled once for all processes of a kind, as `_count`."""
+    law = process.condition(*context[:2], mask=context[2])
+    return law.sample(x, key=key, num_samples=NUM_SAMPLES)
+
+
+@eqx.filter_jit
+def _count(process, context, x, y, key):
+    law = process.condition(*context[:2], mask=context[2])
+    return law.log_prob_info(x, y, key=key).evaluations
 
 
 def _context(tasks: PaddedTasks) -> tuple[Any, Any, Any]:

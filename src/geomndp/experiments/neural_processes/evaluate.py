@@ -7,13 +7,14 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
 from geomndp import _validation
-from geomndp._types import Batch
+from geomndp._types import Array, Batch, Float
 from geomndp.baselines.neural_processes.autoregressive import Autoregressive
 from geomndp.baselines.neural_processes.base import AbstractNeuralProcess
 from geomndp.data import FieldProblem, Regression1D
@@ -215,6 +216,13 @@ def order_spread(process: Autoregressive, tasks: PaddedTasks) -> list[float]:
         Standard deviation over 16 random orders, nats per target: mean over the functions, and its
         standard error.
     """
+    keys = jr.split(jr.key(KEY), len(tasks.y))
+    return mean_and_error(np.asarray(_order_spreads(process, tasks, keys)))
+
+
+@eqx.filter_jit
+def _order_spreads(process: Autoregressive, tasks: PaddedTasks, keys: Any) -> Float[Array, " b"]:
+    """One number per function; compiled once for all processes of a kind."""
 
     def one(task, key):
         law = process.condition(task.context_x, task.context_y, mask=task.context_mask)
@@ -222,6 +230,4 @@ def order_spread(process: Autoregressive, tasks: PaddedTasks) -> list[float]:
         nats = jax.lax.map(lambda key: law.log_prob(task.x, task.y, key=key), keys)
         return jnp.std(nats, ddof=1) / len(task.x)
 
-    keys = jr.split(jr.key(KEY), len(tasks.y))
-    spreads = jax.jit(lambda items: jax.lax.map(lambda item: one(*item), items))((tasks, keys))
-    return mean_and_error(np.asarray(spreads))
+    return jax.lax.map(lambda item: one(*item), (tasks, keys))

@@ -43,6 +43,15 @@ FUNCTIONS_PER_ORDER = 16
 """The spread over orders is measured on a share of the functions: one of so many."""
 
 
+KINDS = ("diffusion", "neural")
+LABELS = tuple(
+    dict.fromkeys(
+        label for suite in SETS for label in (EXACT, *DIFFUSION[suite], *method_rows(suite))
+    )
+)
+"""All rows of the tables."""
+
+
 class Measured(NamedTuple):
     """A row of one set: its process, and what its card says."""
 
@@ -64,7 +73,9 @@ def measure(
 
     Args:
         num: Number of test functions.
-        only: Sets such as "gnp2020/se", or whole suites such as "gnp2020"; all by default.
+        only: Sets such as "gnp2020/se", whole suites such as "gnp2020", rows such as "ConvCNP", or
+            "diffusion" or "neural" for all rows of a kind; everything by default. The exact law is
+            measured in any case: it is cheap, and others are compared with it.
         data: Folder of trained models; by default only those that ship.
         directory: Folder that keeps blocks of evaluations.
         minutes: None: nothing is fitted here.
@@ -75,19 +86,18 @@ def measure(
         suite -> set -> label -> cost.
 
     Raises:
-        ValueError: If there is no such set, or a time is given.
+        ValueError: If there is no such set or row, or a time is given.
     """
     if minutes is not None:
         raise ValueError(f"expected no time, since nothing is fitted, got minutes {minutes}")
     known = tuple(f"{suite}/{dataset}" for suite, sets in SETS.items() for dataset in sets)
     for name in only:
-        _validation.one_of("set", name, (*SETS, *known))
+        _validation.one_of("set or row", name, (*SETS, *known, *KINDS, *LABELS))
+    sets = [name for name in known if {name, name.split("/")[0]} & set(only)] or known
     results: dict[str, Any] = {"rows": {}, "cost": {}}
-    for name in known:
+    for name in sets:
         suite, dataset = name.split("/")
-        if only and name not in only and suite not in only:
-            continue
-        rows = list(processes(suite, dataset, data))
+        rows = list(processes(suite, dataset, data, chosen_labels(suite, only)))
         log(f"{name}: {', '.join(row.label for row in rows)}")
         rows_of_suite = results["rows"].setdefault(suite, {}).setdefault(dataset, {})
         for region in TEST_REGIONS[suite]:
@@ -99,16 +109,38 @@ def measure(
     return results
 
 
-def processes(suite: str, dataset: str, data: str | None) -> Iterator[Measured]:
+def chosen_labels(suite: str, only: Sequence[str]) -> tuple[str, ...]:
+    """Trained rows of a suite to measure: those named, or of a named kind; all without names.
+
+    Args:
+        suite: A key of `SETS`.
+        only: As of `measure`; names of sets say nothing about rows.
+
+    Returns:
+        Labels in the order of the table. Diffusion models of fields are measured by their own
+        experiment.
+    """
+    kinds = {"diffusion": DIFFUSION[suite] if suite != FIELDS else (), "neural": method_rows(suite)}
+    labels = [(kind, label) for kind, found in kinds.items() for label in found]
+    if not {*KINDS, *LABELS} & set(only):
+        return tuple(label for _, label in labels)
+    return tuple(label for pair in labels if set(pair) & set(only) for label in pair[1:])
+
+
+def processes(
+    suite: str, dataset: str, data: str | None, labels: Sequence[str]
+) -> Iterator[Measured]:
     """Processes of one set in the order of the table: the exact law, then all that was trained."""
     law = exact_process(problem_for(suite, dataset))
     if law is not None:
         yield Measured(EXACT, law, {})
-    for label in DIFFUSION[suite] if suite != FIELDS else ():
+    for label in (label for label in DIFFUSION[suite] if label in labels):
         found = find_model(diffusion_name(suite, dataset, label), data)
         if found is not None:
             yield Measured(label, *found)
     for label, row in method_rows(suite).items():
+        if label not in labels:
+            continue
         found = find_model(NAMES[spec_for(suite, dataset, row.method)], data)
         if found is not None:
             process: Any = in_model_units(found[0])
