@@ -15,7 +15,7 @@ from pathlib import Path
 
 import jax.random as jr
 
-from geomndp import _model_files
+from geomndp import _model_files, _validation
 from geomndp.evaluate.sphere_physics import sphere_physics
 from geomndp.experiments import results
 from geomndp.experiments.sphere_fields.evaluate import evaluate_region
@@ -57,13 +57,21 @@ def main() -> None:
     parser.add_argument("runs", nargs="+")
     parser.add_argument("--out", required=True)
     parser.add_argument("--num", type=int, default=512, help="test fields of every region")
-    parser.add_argument("--samples", type=int, default=512, help="samples of the physical check")
+    parser.add_argument(
+        "--samples", type=int, default=512, help="samples of the physical check, 0 for none"
+    )
+    parser.add_argument("--regions", nargs="+", choices=REGIONS, default=REGIONS)
+    parser.add_argument("--probes", type=int, default=8, help="random probes of the divergence")
+    parser.add_argument("--batch-size", type=int, default=32, help="fields side by side")
     options = parser.parse_args()
+    _validation.at_least(2, probes=options.probes)  # of one probe the error is not known
     for run in options.runs:
         path = Path(run) / "model"
         name, model = _model_files.metadata(path)["experiment"], load(path)
-        evaluate_run(name, model, run, num=options.num)
-        measure_physics(name, model, options.out, samples=options.samples)
+        settings = {"probes": options.probes, "batch_size": options.batch_size}
+        evaluate_run(name, model, run, num=options.num, regions=options.regions, **settings)
+        if options.samples:
+            measure_physics(name, model, options.out, samples=options.samples, sampler=SAMPLER)
 
 
 if __name__ == "__main__":

@@ -47,10 +47,12 @@ class AbstractTangent(AbstractSphereKernel):
         # Products with the other point, of which only the difference to one's own (or to its
         # antipode) is not rounding.
         sign = jnp.where(below <= above, 1.0, -1.0).astype(x1.dtype)
-        slope1 = matmul(rows1, x2 - sign * x1)
-        slope2 = matmul(rows2, x1 - sign * x2)
+        # Sums instead of matrix products: of these vmap loses float64 where JAX's own is float32.
+        slope1 = jnp.sum(rows1 * (x2 - sign * x1)[None], axis=1)
+        slope2 = jnp.sum(rows2 * (x1 - sign * x2)[None], axis=1)
+        inner = jnp.sum(rows1[:, None] * rows2[None], axis=2)
         factor = self.variance / self.potential.slope(x1.dtype)
-        return factor * (first * matmul(rows1, rows2.T) + second * jnp.outer(slope1, slope2))
+        return factor * (first * inner + second * jnp.outer(slope1, slope2))
 
     def ambient(self, x1: Float[Array, " 3"], x2: Float[Array, " 3"]) -> Float[Array, "3 3"]:
         """Covariance of the field as vectors of R^3.
