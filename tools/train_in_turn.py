@@ -27,6 +27,10 @@ LEAST = 20.0
 """Seconds below which no further model is begun: it would not finish compiling."""
 
 
+FULL_PRECISION = ("-anp",)
+"""Methods, as names end, without another precision inside."""
+
+
 def chosen(only: list[str]) -> list[TrainingRun]:
     """Runs whose names contain one of the texts; all without texts."""
     runs = training_order()
@@ -36,7 +40,8 @@ def chosen(only: list[str]) -> list[TrainingRun]:
 def command(run: TrainingRun, folder: Path, steps: int | None, dtype: str | None) -> list[str]:
     """The command that trains one model."""
     sizes = ["--steps", str(steps or run.steps), "--batch-size", str(run.batch_size)]
-    precision = [] if dtype is None else ["--compute-dtype", dtype]
+    fixed = dtype is None or run.name.endswith(FULL_PRECISION)
+    precision = [] if fixed else ["--compute-dtype", dtype]
     start = [sys.executable, "-m", "geomndp.cli", "train", run.name, "--out", str(folder)]
     return [*start, *sizes, *precision, "--checkpoint-every", "1000", "--quiet"]
 

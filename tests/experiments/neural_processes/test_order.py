@@ -80,3 +80,9 @@ def test_workers_share_the_memory_of_a_device(commands, monkeypatch, tmp_path):
     assert {v["XLA_PYTHON_CLIENT_PREALLOCATE"] for v in commands.variables} == {"false"}
     assert call(monkeypatch, "--out", tmp_path / "one", *options) == 0
     assert "XLA_PYTHON_CLIENT_PREALLOCATE" not in commands.variables[-1]
+
+
+def test_precision_is_that_asked_for_where_a_method_has_one(commands, monkeypatch, tmp_path):
+    options = ("--only", "gnp2020/se-anp", "gnp2020/se-te-tnp", "--compute-dtype", "bfloat16")
+    assert call(monkeypatch, "--out", tmp_path, "--seconds", 1000, *options) == 0
+    assert ["--compute-dtype" in words for words in commands] == [True, False]  # TE-TNP, ANP
