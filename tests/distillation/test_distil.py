@@ -1,6 +1,7 @@
 """`gn.distil` from a small teacher to a student: it learns, resumes, is saved, and refuses."""
 
 import dataclasses
+import sys
 
 import jax
 import jax.random as jr
@@ -12,6 +13,7 @@ from geomndp import distillation, kernels, nets, noising, samplers, score
 from geomndp.data import ContextSampler, regression1d
 from geomndp.distillation.comparison import _row
 
+module = sys.modules["geomndp.distillation.distil"]  # not the function of that name
 NET = {"width": 8, "num_layers": 1, "num_heads": 2, "bias_width": 4, "dtype": "float32"}
 
 
@@ -51,6 +53,17 @@ def test_student_learns_resumes_and_answers(tmp_path):
     assert isinstance(posterior.default_sampler(), samplers.Amortised)
     with pytest.raises(ValueError, match="got a student"):
         gn.distil(student, data, **options)
+
+
+def test_a_student_is_kept_where_its_table_is_not_made(tmp_path, monkeypatch):
+    def stopped(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "compare_calls", stopped)
+    options = {"steps": 1, "key": 0, "quiet": True, "directory": tmp_path}
+    with pytest.raises(KeyboardInterrupt):
+        gn.distil(small_teacher(), functions(2), **options)
+    assert gn.load(tmp_path).score.has_flow_map
 
 
 @pytest.mark.slow

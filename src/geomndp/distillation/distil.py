@@ -111,13 +111,15 @@ def distil(
     score, history = fit_score(untrained, student.noising, generators, **settings)
     score = dataclasses.replace(score, conditional=teacher.score.conditional)
     student = dataclasses.replace(student, score=score)
+    seconds = float(history.seconds[-1]) if len(history.seconds) else 0.0
+    record = {"steps": steps, "training_seconds": seconds, **(notes or {})}
+    if directory is not None and jax.process_index() == 0:  # kept, should the table be stopped
+        student.save(Path(directory) / "model", record)
     table = compare_calls(
         teacher, student, generators[0], key=table_key, calls=calls, num_tasks=num_tasks
     )
     if directory is not None and jax.process_index() == 0:
-        seconds = float(history.seconds[-1]) if len(history.seconds) else 0.0
-        record = {"steps": steps, "training_seconds": seconds, "calls": table.rows}
-        student.save(Path(directory) / "model", record | (notes or {}))
+        student.save(Path(directory) / "model", {"calls": table.rows} | record)
     return student, table
 
 
