@@ -31,7 +31,7 @@ def main() -> None:
         numbers_of_devices.append(len(devices))
         return original(rows, devices)
 
-    for module in ("sampling", "many_batches"):
+    for module in ("sampling", "batch_rows"):
         sys.modules[f"geomndp.model.{module}"].spread_rows = count
 
     def draw() -> list[np.ndarray]:

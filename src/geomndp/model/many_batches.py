@@ -7,45 +7,25 @@ batch nor on the order. Batches are spread over all local devices.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any
 
 import jax
-import jax.random as jr
 import numpy as np
 
-from geomndp._arrays import bucket, bucket_below, memory_bound, put, too_much
+from geomndp._arrays import bucket, bucket_below, put
 from geomndp.data import Normaliser
 from geomndp.model import process_calls
-from geomndp.model._jit import program, setting, signature
+from geomndp.model._jit import setting, signature
+from geomndp.model.batch_rows import BatchableDraw, run_rows
 from geomndp.model.output_units import in_units, output_dtype, outputs_to_data_units
 from geomndp.model.posterior import Posterior
 from geomndp.model.process_posterior import ProcessPosterior, result_dtype
 from geomndp.model.sampling import BLOCK_POINTS, DEFAULT_BLOCK_POINTS
 from geomndp.model.sampling_problem import sampling_problem
-from geomndp.model.spread import spread_devices, spread_rows, whole_rows
+from geomndp.model.spread import spread_devices
 from geomndp.samplers import AbstractSampler, pad_problem
 from geomndp.samplers.problem import pad_observations
-
-
-class BatchableDraw(NamedTuple):
-    """Samples of one task, as a program that tasks of the same `signature` share.
-
-    Attributes:
-        function: (shared, row, key, number of samples) -> values (s, n, p) in the model's units.
-        shared: What all tasks of a model have in common, and what is static.
-        row: Arrays of this task alone.
-        finish: Values of the program to those of the n targets in the data's units.
-        points: Context and target points, padding included.
-        wide: Whether the program is one of float64, whatever JAX's mode.
-    """
-
-    function: Callable[[Any, Any, Any, int], Any]
-    shared: Any
-    row: Any
-    finish: Callable[[np.ndarray], np.ndarray]
-    points: int
-    wide: bool
 
 
 def batchable_draw(
@@ -115,15 +95,6 @@ def draw_process(shared: Any, row: Any, key: Any, num_samples: int) -> Any:
     return process_calls.draw(shared, given, targets, key, num_samples)
 
 
-def draw_batch(function, shared, rows, key, numbers, num_samples: int) -> Any:
-    """Samples (b, s, n, p) of b tasks, each by the key folded with its number."""
-
-    def one(row, number):
-        return function(shared, row, jr.fold_in(key, number), num_samples)
-
-    return jax.vmap(one)(rows, numbers)
-
-
 def run_batches(
     draws: dict[int, BatchableDraw],
     key: Any,
@@ -161,25 +132,11 @@ def _run_group(draws, numbers, key, num_samples, batch_size, max_memory):
     size, done = min(size, bucket(len(numbers))), 0
     while done < len(numbers):
         subset = numbers[done : done + size]
-        y = _run(first, [draws[i].row for i in subset], subset, key, num_samples, size, max_memory)
+        rows = [draws[i].row for i in subset]
+        y = run_rows(first, rows, subset, key, num_samples, size, max_memory)
         if isinstance(y, int):  # so many would fit
             size = y
             continue
-        for number, values in zip(subset, y, strict=False):
+        for number, values in zip(subset, y, strict=True):
             yield number, draws[number].finish(values)
         done += len(subset)
-
-
-def _run(first, rows, numbers, key, num_samples, size, max_memory) -> np.ndarray | int:
-    """Values of one batch, or how many tasks fit the memory."""
-    devices = spread_devices(first.shared)
-    order = np.minimum(np.arange(whole_rows(size, devices)), len(rows) - 1)  # the last one again
-    stacked = jax.tree.map(lambda *v: np.stack([np.asarray(leaf) for leaf in v])[order], *rows)
-    stacked, numbers = spread_rows((stacked, np.asarray(numbers, np.uint32)[order]), devices)
-    args = first.function, first.shared, stacked, key, numbers, num_samples
-    compiled, bound = program(draw_batch, *args), memory_bound(max_memory, devices[0])
-    if compiled.memory() > bound:  # both are of one device
-        if size == 1:
-            raise too_much(compiled.memory(), bound, max_memory is not None)
-        return bucket_below(size // 2)
-    return np.asarray(compiled(*args))

@@ -17,7 +17,7 @@ import numpy as np
 from geomndp._arrays import bucket, put
 from geomndp._types import Array, Inputs
 from geomndp.data import Normaliser
-from geomndp.model import sampling
+from geomndp.model import patch_batches, sampling
 from geomndp.model._jit import Settings
 from geomndp.model.output_units import outputs_to_data_units
 from geomndp.model.process_calls import call, law
@@ -53,6 +53,7 @@ class AbstractPosteriorLaw(AbstractPatchLaw):
         self._real = np.flatnonzero(there > 0)
         self._arrays = tuple(np.asarray(v) for v in (observed.x, observed.y, observed.noise))
         self._mask = mask
+        self.noisy = bool(np.any(self._arrays[2][self._real] > 0))
         x = np.asarray(self._arrays[0][self._real], np.float64)
         x = x + np.asarray(self.centre)[None] if self.centre else x
         self.observed = in_data_units(self.units.x_shift, self.units.x_scale, x)
@@ -122,6 +123,18 @@ class ScoreLaw(AbstractPosteriorLaw):
     def _posterior(self, observations: Observations) -> Any:
         return dataclasses.replace(self.posterior, observations=observations, centre=self.centre)
 
+    def batching(self):
+        return patch_batches.batching(self)
+
+    def draw_batch(self, requests, batch):
+        if batch.shape is None:
+            return super().draw_batch(requests, batch)
+        return patch_batches.draw_patches(self, requests, batch)
+
+    def problem(self, rows: np.ndarray, x_drawn: np.ndarray, y_drawn: np.ndarray, x: np.ndarray):
+        """What is asked for at targets x (n, d) given observations and drawn values (k, p)."""
+        return self._posterior(self.given(rows, x_drawn, y_drawn)).problem(self.targets(x))
+
     def draw(self, rows, x_drawn, y_drawn, x, keys):
         targets, drawn = self.targets(x), []
         for i in range(len(y_drawn)):
@@ -188,6 +201,21 @@ class MembersLaw(AbstractPatchLaw):
     def __init__(self, members: tuple[AbstractPatchLaw, ...], choice: np.ndarray) -> None:
         self.members, self.choice = members, choice
         self.observed = members[0].observed
+
+    def batching(self):
+        suited = [member.batching() for member in self.members]
+        return None if None in suited else suited[0]
+
+    def draw_batch(self, requests, batch):
+        whole = [np.zeros(0)] * len(requests)
+        for i in np.unique(self.choice):
+            own = np.flatnonzero(self.choice == i)
+            parts = [r._replace(y_drawn=r.y_drawn[own], keys=r.keys[own]) for r in requests]
+            for number, y in enumerate(self.members[i].draw_batch(parts, batch)):
+                if not whole[number].size:
+                    whole[number] = np.empty((len(self.choice), *y.shape[1:]))
+                whole[number][own] = y
+        return whole
 
     def draw(self, rows, x_drawn, y_drawn, x, keys):
         parts = {}

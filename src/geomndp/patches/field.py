@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,12 +14,23 @@ import numpy as np
 
 from geomndp._progress import Progress, reporting
 from geomndp._types import PRNGKeyArray
+from geomndp.patches.batches import PatchBatch, PatchBatching, plan_batches
 from geomndp.patches.context import PatchContext, context_of
 from geomndp.patches.layout import Layout, Patch
 from geomndp.patches.values import AbstractValues
 
-Mapper = Callable[[Callable[[int], None], list[int]], Iterable[Any]]
-"""Calls a function for every number of a list, in any order or at once, like `map`."""
+Mapper = Callable[[Callable[[PatchBatch], PatchBatch], list[PatchBatch]], Iterable[Any]]
+"""Calls a function for every batch of a list, in any order or at once, like `map`."""
+
+
+class PatchRequest(NamedTuple):
+    """What one patch is drawn from: the arguments of `AbstractPatchLaw.draw`."""
+
+    rows: np.ndarray
+    x_drawn: np.ndarray
+    y_drawn: np.ndarray
+    x: np.ndarray
+    keys: PRNGKeyArray
 
 
 class AbstractPatchLaw(abc.ABC):
@@ -53,6 +64,19 @@ class AbstractPatchLaw(abc.ABC):
             Values (s, n, p).
         """
 
+    def batching(self) -> PatchBatching | None:
+        """Which batches suit this law; None where it draws one patch at a time."""
+        return None
+
+    def draw_batch(self, requests: list[PatchRequest], batch: PatchBatch) -> list[np.ndarray]:
+        """Draw independent patches; what `draw` gives for each, to rounding.
+
+        Args:
+            requests: One per patch of the batch.
+            batch: How many they may be, and the shape to which they are padded.
+        """
+        return [self.draw(*request) for request in requests]
+
 
 @dataclasses.dataclass(frozen=True)
 class PatchwiseField:
@@ -84,24 +108,62 @@ class PatchwiseField:
         Raises:
             FloatingPointError: If a value is NaN or infinite.
         """
+        request = self.request(index)
+        return self._checked(index, self.law.draw(*request))
+
+    def request(self, index: int) -> PatchRequest:
+        """What a patch is drawn from, given what patches of earlier stages have written."""
         patch = self.layout.patches[index]
         context = context_of(self.layout, patch, self.law.observed)
-        x, targets = self.layout.inputs(patch), self.layout.targets(patch)
-        drawn = self._drawn(context)
+        x = self.layout.inputs(patch)[self.layout.targets(patch)]
         key = jr.fold_in(self.key, index)
         keys = jax.vmap(lambda i: jr.fold_in(key, i))(jnp.arange(self.num_samples))
-        y = self.law.draw(
-            context.observed, context.drawn.x[context.chosen], drawn, x[targets], keys
-        )
-        if not np.all(np.isfinite(y)):
-            raise FloatingPointError(f"the values of patch {index} became NaN or infinite")
-        return y if len(targets) == len(x) else self._with_coarse(patch, targets, y)
+        x_drawn = context.drawn.x[context.chosen]
+        return PatchRequest(context.observed, x_drawn, self._drawn(context), x, keys)
+
+    def batches(self) -> list[list[PatchBatch]]:
+        """Batches of every stage; they do not depend on which patches are done."""
+        options = self.num_samples, self.law.batching()
+        return plan_batches(self.layout, self.law.observed, *options)
 
     def draw_and_write(self, index: int) -> None:
         """Draw a patch and keep it; nothing happens where it is done."""
+        self.write_batch(PatchBatch((index,)))
+
+    def write_batch(self, batch: PatchBatch) -> PatchBatch:
+        """Draw a batch and keep what is missing of it; nothing happens where all of it is done.
+
+        All of it is drawn again where some is missing: its values are then those of a batch that
+        was never stopped, to the bit.
+
+        Args:
+            batch: Patches of one stage.
+
+        Returns:
+            The batch.
+
+        Raises:
+            FloatingPointError: If a value is NaN or infinite.
+        """
+        patches = [self.layout.patches[i] for i in batch.patches]
+        left = [patch for patch in patches if not self.values.done(patch)]
+        if left:
+            requests = [self.request(i) for i in batch.patches]
+            drawn = self.law.draw_batch(requests, batch)
+            for patch, y in zip(patches, drawn, strict=True):
+                if patch in left:
+                    self.values.write(patch, self._checked(patch.index, y))
+        return batch
+
+    def _checked(self, index: int, y: np.ndarray) -> np.ndarray:
+        """Values of all points of a patch, those of the coarse field as they are."""
         patch = self.layout.patches[index]
-        if not self.values.done(patch):
-            self.values.write(patch, self.draw(index))
+        targets = self.layout.targets(patch)
+        if not np.all(np.isfinite(y)):
+            raise FloatingPointError(f"the values of patch {index} became NaN or infinite")
+        numbers = self.layout.coarse_numbers(patch)
+        whole = numbers is None or len(targets) == len(numbers)
+        return y if whole else self._with_coarse(patch, targets, y)
 
     def _drawn(self, context: PatchContext) -> np.ndarray:
         """Values (s, k, p) of the drawn points that count."""
@@ -131,15 +193,17 @@ def run(field: PatchwiseField, progress: Progress = True, mapper: Mapper | None 
         field: The field.
         progress: True for a bar on a terminal, False for none, or a function that is called with
             the number of patches that are done.
-        mapper: Calls a function for every patch of a stage, in any order or at once, and returns
-            an iterable that ends when all have been; by default one after the other.
+        mapper: Calls a function for every batch of a stage, in any order or at once, and returns
+            an iterable of its results; by default one after the other.
     """
     layout, each = field.layout, map if mapper is None else mapper
     left = {patch.index for patch in layout.patches if not field.values.done(patch)}
     done = len(layout.patches) - len(left)
     with reporting("drawing patches", len(layout.patches), progress) as report:
         report(done)
-        for stage in layout.stages:
-            for _ in each(field.draw_and_write, [i for i in stage if i in left]):
-                done += 1
+        if not left:
+            return
+        for stage in field.batches():
+            for batch in each(field.write_batch, [b for b in stage if left & {*b.patches}]):
+                done += len(left & {*batch.patches})
                 report(done)
