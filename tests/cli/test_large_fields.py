@@ -11,6 +11,7 @@ import geomndp as gn
 
 pytest.importorskip("zarr", reason="the extra `scale` is not installed")
 
+pytestmark = pytest.mark.filterwarnings("ignore:patches of width")  # small fields, small patches
 LINE = (
     "condition gp stations.csv --targets a=0:5:0.5 b=0:3.5:0.5 --num-samples 1 "
     "--patches width=2,halo=1 --out field.zarr"

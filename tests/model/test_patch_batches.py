@@ -11,6 +11,7 @@ from geomndp.nets import graph_nets
 from geomndp.patches import MemoryValues, Patches, run
 from geomndp.samplers import Amortised
 
+pytestmark = pytest.mark.filterwarnings("ignore:patches of width")  # small fields, small patches
 X = np.arange(24) * 0.5
 OBSERVED = np.asarray([0.2, 3.1, 3.3, 7.4]), np.asarray([1.0, -0.5, -1.0, 0.7])
 SCHEME = Patches(width=2, halo=1.5)
@@ -61,6 +62,28 @@ def test_a_field_that_was_stopped_within_a_batch_goes_on_to_the_same_bits(whole)
     run(stopped, progress=counts.append)
     np.testing.assert_array_equal(values(stopped), whole)
     assert counts[0] == len(first.patches) - 1 and counts[-1] == len(stopped.layout.patches)
+
+
+def test_a_store_that_was_stopped_within_a_batch_goes_on_to_the_same_bits(tmp_path, monkeypatch):
+    zarr_values = pytest.importorskip("geomndp.patches.zarr_values")
+    posterior = model().with_variables("x", "y").condition(*OBSERVED, noise=0.01)
+    request = {"key": 3, "num_samples": 2, "patches": SCHEME, "sampler": Amortised(2)}
+    expected = posterior.sample(X, out=tmp_path / "whole.zarr", **request)["y"].values
+    written, original = [], zarr_values.ZarrValues.write
+
+    def write(self, patch, values):
+        if len(written) == 2:
+            raise KeyboardInterrupt
+        written.append(patch.index)
+        original(self, patch, values)
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(zarr_values.ZarrValues, "write", write)
+        posterior.sample(X, out=tmp_path / "field.zarr", **request)
+    counts = []
+    resumed = posterior.sample(X, out=tmp_path / "field.zarr", **request, progress=counts.append)
+    assert counts[0] == 2
+    np.testing.assert_array_equal(resumed["y"].values, expected)
 
 
 def test_the_order_of_batches_does_not_matter(whole):

@@ -12,6 +12,7 @@ from geomndp.patches import Patches
 
 from ..patches.scheme_law import scheme_law
 
+pytestmark = pytest.mark.filterwarnings("ignore:patches of width")  # small fields, small patches
 NOISE = 0.05
 GP = gn.gp.GP(gn.kernels.Matern32(1.0), noise=NOISE)
 X = np.arange(12) * 0.5

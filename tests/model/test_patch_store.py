@@ -23,6 +23,7 @@ from geomndp.train.lock import hold
 
 zarr = pytest.importorskip("zarr", reason="the extra `scale` is not installed")
 
+pytestmark = pytest.mark.filterwarnings("ignore:patches of width")  # small fields, small patches
 GP = gn.gp.GP(gn.kernels.Matern52(1.0), noise=0.01)
 UNITS = {"a": "m", "level": "K"}
 MODEL = gn.ProcessModel(GP).with_variables(("a", "b"), "level", units=UNITS)

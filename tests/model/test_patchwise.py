@@ -7,6 +7,7 @@ import pytest
 import xarray as xr
 
 import geomndp as gn
+from geomndp._warnings import ApproximationWarning
 from geomndp.model import patchwise
 from geomndp.patches import Patches
 from geomndp.samplers import Amortised
@@ -160,3 +161,22 @@ def test_the_default_scheme_of_a_process_follows_its_kernel():
     _, layout = patchwise.read_layout(PROCESS.condition(), np.arange(100) * 0.5, "auto")
     assert layout.levels[0].width[0] == pytest.approx(2.5 * 2.24, rel=0.05)
     assert layout.levels[0].halo[0] == pytest.approx(1.2 * 2.24, rel=0.05)
+
+
+def test_patches_much_narrower_than_the_correlation_range_are_warned_of():
+    posterior, x = PROCESS.condition(), np.arange(40) * 0.5
+    for scheme in (Patches(2, 4), Patches(6, 1), "width=2,halo=1"):
+        with pytest.warns(ApproximationWarning, match=r"narrow for a correlation range of 2\.2"):
+            patchwise.read_layout(posterior, x, scheme)
+    for scheme in (Patches(3, 1.5), "auto"):  # half of the default and more
+        patchwise.read_layout(posterior, x, scheme)
+    patchwise.read_layout(posterior, x[:3], Patches(2, 1))  # all in one patch
+
+
+def test_patches_much_narrower_than_what_a_network_saw_are_warned_of():
+    network = gn.load("vector-fields/div-free")
+    x = np.random.default_rng(0).uniform(0, 40, (200, 2))
+    with pytest.warns(ApproximationWarning, match='network is trusted with of .*; "auto" takes'):
+        patchwise.read_layout(network.condition(), x, Patches(4, 3))
+    patchwise.read_layout(network.condition(), x, Patches(12, 6))
+    patchwise.read_layout(network.condition(), x, "auto")

@@ -81,16 +81,26 @@ def _known(y: Any, mask: Any) -> np.ndarray:
 
 
 def _warn(reasons: list[str]) -> None:
-    """Warn at the line outside the package that made the request."""
+    """Warn of all reasons at once."""
     if not reasons:
         return
-    frame, level = sys._getframe(), 1
-    while frame.f_back and _inside(frame):
-        frame, level = frame.f_back, level + 1
     text = "; ".join(reasons)
     message = f"outside of what the model was trained on, so less reliable: {text}"
     if not collected(message):
-        warnings.warn(message, OutsideTrainingWarning, stacklevel=level)
+        warn_at_request(message, OutsideTrainingWarning)
+
+
+def warn_at_request(message: str, category: type[Warning]) -> None:
+    """Warn at the line outside the package that made the request.
+
+    Args:
+        message: One sentence.
+        category: Kind of the warning.
+    """
+    frame, level = sys._getframe(), 1
+    while frame.f_back and _inside(frame):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
 
 
 def _inside(frame: FrameType) -> bool:

@@ -2,7 +2,8 @@
 
 From its kernel where that is known. A network knows no correlations beyond the extent of the
 functions that it was trained on, so that a patch with its halo to both sides has about this extent;
-where it was not recorded, the correlation range is that of prior samples.
+where it was not recorded, the correlation range is that of prior samples. A user's scheme that is
+much narrower is taken, with a warning.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ from typing import Any
 import jax.random as jr
 import numpy as np
 
-from geomndp._warnings import OutsideTrainingWarning
+from geomndp._warnings import ApproximationWarning, OutsideTrainingWarning
 from geomndp.data import Normaliser, circle
+from geomndp.model.outside_training import warn_at_request
 from geomndp.patches import Patches, default_patches, from_text, kernel_range, sample_range
+from geomndp.patches.correlation import HALO, WIDTH
 from geomndp.samplers import Amortised
 
 AUTO = "auto"
@@ -23,6 +26,8 @@ EXTENT_RANGES = 5.0
 """Extent of the training functions over the correlation range that a network is trusted with."""
 NUM_POINTS, NUM_SAMPLES, STEPS, SEED = 96, 96, 8, 0
 """Of the prior samples that a correlation range is estimated from."""
+NARROW = 0.5
+"""Share of the default width or halo below which there is a warning."""
 
 
 def chosen_patches(posterior: Any, x: np.ndarray, count: int, patches: Any) -> Patches:
@@ -43,15 +48,45 @@ def chosen_patches(posterior: Any, x: np.ndarray, count: int, patches: Any) -> P
     if isinstance(patches, str):
         patches = from_text(patches)
     if isinstance(patches, Patches):
+        _warn_if_narrow(posterior.model, x, count, patches)
         return patches
     if patches != AUTO:
         raise ValueError(f'expected patches as "auto" or Patches(width, halo), got {patches!r}')
     model = posterior.model
     if not model.learnt or model.support is None:
         return default_patches(correlation_ranges(model, x, count))
+    return default_patches(_trusted_ranges(model, x, count), model.support.points)
+
+
+def _trusted_ranges(model: Any, x: np.ndarray, count: int) -> np.ndarray:
+    """Correlation ranges (count,) that a network is trusted with."""
     extents = np.asarray(model.support.extents)[:count]
-    ranges = np.where(extents > 0, extents, np.ptp(x[:, :count], axis=0)) / EXTENT_RANGES
-    return default_patches(ranges, model.support.points)
+    return np.where(extents > 0, extents, np.ptp(x[:, :count], axis=0)) / EXTENT_RANGES
+
+
+def _warn_if_narrow(model: Any, x: np.ndarray, count: int, patches: Patches) -> None:
+    """Warn of patches that are much narrower than the default, where that is known at no cost."""
+    own = [np.asarray(length) for length in (patches.width, patches.halo)]
+    if any(len(length) not in (1, count) for length in own):  # refused elsewhere, or on the sphere
+        return
+    if model.learnt and model.support is not None:
+        ranges, known = _trusted_ranges(model, x, count), "range that the network is trusted with"
+    elif _known_kernel(model) is not None:
+        ranges, known = correlation_ranges(model, x, count), "correlation range"
+    else:
+        return
+    width, halo = (np.broadcast_to(length, (count,)) for length in own)
+    several = width < np.ptp(x[:, :count], axis=0)
+    share = np.minimum(width / (WIDTH * ranges), halo / (HALO * ranges))
+    if not np.any(several & (share < NARROW)):
+        return
+    worst = int(np.argmin(np.where(several, share, np.inf)))
+    warn_at_request(
+        f"patches of width {width[worst]:.3g} with a halo of {halo[worst]:.3g} are narrow for a "
+        f"{known} of {ranges[worst]:.3g}, so that the law of the field is poor; "
+        f'"auto" takes {WIDTH * ranges[worst]:.3g} and {HALO * ranges[worst]:.3g}',
+        ApproximationWarning,
+    )
 
 
 def correlation_ranges(model: Any, x: np.ndarray, count: int) -> np.ndarray:
