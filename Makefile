@@ -5,7 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 FULL := $(VENV)/.installed
 DEMO := $(VENV)/.installed-demo
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Modules are compiled when they are first imported, not all at once.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 pyproject.toml
 # One thread a process for XLA and its LAPACK: see docs/decisions.md.
 export NPROC ?= 1
