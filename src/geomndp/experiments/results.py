@@ -11,6 +11,7 @@ Every part may be missing. Layout of `regression1d/results.json`:
 | ablation | experiment -> rows of `ablation.ablation` |
 | samplers | model -> {learnt, exact: rows of `samplers`, num_samples, ...} |
 | noise | model -> rows of `noise_levels.noise_rows` |
+| noise_densities | model -> rows of `noise_densities.density_rows`; of cyclones too |
 
 Layout of `vector_fields/results.json`:
 

@@ -77,6 +77,29 @@ def noise_tables(noise: Mapping[str, Sequence[dict]]) -> list[Table]:
     ]
 
 
+def noise_density_tables(part: Mapping[str, Sequence[dict]], label: str) -> list[Table]:
+    """Held-out log-density of models by observation noise (`noise_densities.density_rows`).
+
+    Args:
+        part: Rows of every model by its name, all at the same sizes of noise.
+        label: Heading of the sizes.
+
+    Returns:
+        One table, none without rows: log-density without noise, then what noise takes from it.
+    """
+    if not part:
+        return []
+    header = (label, *part)
+    sizes = [row["noise"] for row in next(iter(part.values()))]
+    first = ("log-density without noise", *(pair(rows[0]["log_prob"], 3) for rows in part.values()))
+    losses = [
+        (f"{size:.3g}", *(pair(rows[index]["loss"], 3) for rows in part.values()))
+        for index, size in enumerate(sizes)
+        if index
+    ]
+    return [Table("Loss of held-out log-density by observation noise", header, [first, *losses])]
+
+
 def _largest_ratio(rows: Sequence[dict]) -> float:
     """Largest KL over the larger of those without noise and with little."""
     kl = {row["ratio"]: row["kl"][0] for row in rows}

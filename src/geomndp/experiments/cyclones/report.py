@@ -10,7 +10,7 @@ from geomndp import _model_files
 from geomndp.experiments.cyclones.experiment import MODELS as SPECS
 from geomndp.experiments.cyclones.paper import published
 from geomndp.experiments.cyclones.rows import LEADS, TASKS, Row, from_json
-from geomndp.experiments.table import Table
+from geomndp.experiments.table import Table, noise_density_tables
 
 REFERENCE = "linear-Gaussian, local frame"
 """The forecast that a model has to beat."""
@@ -40,6 +40,8 @@ def report(results: dict) -> list[Table]:
     for split, title in TITLES.items():
         rows = from_json(results.get(split, []))
         candidates += tables(rows + published() if split == "storms" else rows, title)
+    densities = results.get("noise_densities", {})
+    candidates += noise_density_tables(densities, "noise of the fixes, km")
     table = training()
     return [*candidates, table] if table.rows else candidates
 

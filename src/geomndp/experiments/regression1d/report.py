@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from geomndp.experiments.regression1d.experiment import SUITES
 from geomndp.experiments.regression1d.likelihood_table import summary, tables as likelihood_tables
-from geomndp.experiments.table import Table, noise_tables, pair, score_errors
+from geomndp.experiments.table import (
+    Table,
+    noise_density_tables,
+    noise_tables,
+    pair,
+    score_errors,
+)
 
 
 def report(results: dict) -> list[Table]:
@@ -23,6 +29,8 @@ def tables(results: dict) -> list[Table]:
     candidates += [samplers(name, part) for name, part in results.get("samplers", {}).items()]
     candidates.append(curve(results.get("curve", {})))
     candidates += noise_tables(results.get("noise", {}))
+    densities = results.get("noise_densities", {})
+    candidates += noise_density_tables(densities, "noise over limiting variance")
     return [table for table in candidates if table.rows]
 
 
