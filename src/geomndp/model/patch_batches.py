@@ -173,7 +173,8 @@ def _run(law: Any, draws: Sequence[BatchableDraw], size: int) -> list[np.ndarray
     """Values (n, p) of all rows, in programs of `size` rows, or fewer where memory is short."""
     groups: dict[Any, list[int]] = {}
     for i, draw in enumerate(draws):
-        groups.setdefault(signature(draw.shared, draw.row), []).append(i)
+        score = draw.shared[1].score  # one object for all that share it
+        groups.setdefault((id(score), signature(draw.row)), []).append(i)
     found: dict[int, np.ndarray] = {}
     for group in groups.values():
         first, left, rows = draws[group[0]], list(group), size

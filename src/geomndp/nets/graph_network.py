@@ -7,6 +7,7 @@ few bucket sizes, 24, 32, 48, 64, 96, ..., and never below the network's own.
 from __future__ import annotations
 
 import abc
+import copy
 import dataclasses
 import itertools
 from typing import Any, TypeVar
@@ -22,7 +23,6 @@ from geomndp.equivariance import FieldType
 from geomndp.linalg import zero_masked
 from geomndp.nets.base import AbstractNet, CovariateConfig
 from geomndp.nets.cell_list import MARGIN
-from geomndp.nets.changed_config import with_config
 from geomndp.nets.graph import CANDIDATES, Graph, radius_graph
 
 MOST_TRACED = 1024
@@ -136,7 +136,10 @@ class AbstractGraphNet(AbstractNet[GraphConfig]):
                 )
         if count <= self.config.max_neighbours:
             return self
-        return with_config(self, max_neighbours=neighbour_bucket(count))
+        net = copy.copy(self)  # no parameter depends on it, and `with_config` takes a while
+        config = self.config.replace(max_neighbours=neighbour_bucket(count))
+        object.__setattr__(net, "config", config)
+        return net
 
 
 def graph_nets(tree: Any) -> list[AbstractGraphNet]:
@@ -203,9 +206,15 @@ def _longest_range(points: np.ndarray, radius: float) -> int:
     position = (points - points.min(axis=0)) / (MARGIN * radius)
     shifts = itertools.product((-ROUNDING, ROUNDING), repeat=position.shape[1])
     touched = np.stack([np.floor(position + np.asarray(shift)) for shift in shifts], axis=1)
-    owner = np.repeat(np.arange(len(position)), touched.shape[1])
-    touched = touched.reshape(len(owner), -1)
-    cells = np.unique(np.concatenate([owner[:, None], touched], axis=1), axis=0)[:, 1:]
-    ahead = [cells - np.eye(cells.shape[1])[-1] * step for step in (0, 1, 2)]
-    _, counts = np.unique(np.concatenate(ahead), axis=0, return_counts=True)
+    *others, last = np.moveaxis(touched, -1, 0)
+    keys = last.astype(np.int64) + 3
+    side = int(keys.max()) + 1
+    for column in others:
+        known, number = np.unique(column, return_inverse=True)
+        keys = keys + side * number.reshape(keys.shape)
+        side *= len(known)
+    keys = np.sort(keys, axis=1)
+    first = np.concatenate([np.ones((len(keys), 1), bool), np.diff(keys, axis=1) > 0], axis=1)
+    cells = keys[first]
+    _, counts = np.unique(np.concatenate([cells, cells - 1, cells - 2]), return_counts=True)
     return int(counts.max())
