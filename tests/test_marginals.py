@@ -57,6 +57,14 @@ def test_quantiles_invert_the_cdf(make, getkey):
     assert np.all(np.asarray(law.quantile([0.0, 1.0])) == np.reshape([-np.inf, np.inf], (2, 1, 1)))
 
 
+def test_weights_of_float32_do_not_move_large_values():
+    location, scale = jnp.full((1, 1), 1e8), jnp.full((1, 1), 0.01)
+    log_weights = jax.nn.log_softmax(jnp.asarray([0.1, 0.5, 2.0], jnp.float32))
+    law = MixtureMarginals((NormalMarginals(location, scale),) * 3, log_weights)
+    assert_allclose(law.mean(), 1e8, rtol=1e-14)
+    assert_allclose(law.std(), 0.01, rtol=1e-6)
+
+
 def test_samples_stand_for_a_law(getkey):
     law = normal(getkey())
     noise = jr.normal(jr.key(0), (20_000, *SHAPE))

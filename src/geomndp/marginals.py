@@ -161,7 +161,8 @@ class MixtureMarginals(AbstractMarginals):
 
     def _average(self, values: list[Outputs]) -> Outputs:
         with keep_float64(*values):
-            weights = jnp.exp(self.log_weights).astype(values[0].dtype)
+            # Normalised in the values' dtype: what sums to one in float32 moves values near 1e8.
+            weights = jax.nn.softmax(self.log_weights.astype(values[0].dtype))
             return jnp.sum(weights[:, None, None] * jnp.stack(values), axis=0)
 
     def mean(self):
