@@ -17,7 +17,8 @@ def trained(tmp_path_factory):
     )
 
 
-@pytest.mark.parametrize("number", [1, pytest.param(10, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [1, 10])
 def test_kills_end_with_the_same_bits(number, trained, tmp_path):
     seed = random.randrange(2**31)
     print(f"seed of the kills: {seed}")

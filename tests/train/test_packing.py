@@ -15,7 +15,7 @@ from geomndp.noising import LinearSchedule, OrnsteinUhlenbeck
 from geomndp.score import NetworkScore
 from geomndp.train.packing import apply_packed, pack, unpack
 
-from ..cases import quick
+from ..cases import quick, slow_but
 from ..nets.helper import random
 
 SIZES: dict[str, Any] = {"width": 8, "num_layers": 2, "num_heads": 2}
@@ -48,7 +48,9 @@ def test_join_and_part_are_inverse():
 
 
 # Noise is drawn before networks see a row, so a correlated one needs to be shown for one of them.
-@pytest.mark.parametrize("name", [*NETS, "relative-se"])
+@pytest.mark.parametrize(
+    "name", slow_but(("absolute", "centred", "relative-se"), [*NETS, "relative-se"])
+)
 def test_loss_is_that_of_functions_alone(name, getkey):
     net, _, smooth = name.partition("-")
     score = NetworkScore(stirred(net, getkey()))
