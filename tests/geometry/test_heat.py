@@ -93,7 +93,7 @@ def test_density_integrates_to_one(name):
         assert_allclose(np.sum(w * density * area(name, r)) * top / 2, 1, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", slow_but(set(CLOSED) - {"torus"}, CLOSED))
+@pytest.mark.parametrize("name", slow_but(("circle", "sphere"), CLOSED))
 def test_density_solves_the_heat_equation(name, getkey):
     """d log p / ds = (div score + |score|^2) / 2, at random points and at the joints of the forms.
 

@@ -73,7 +73,7 @@ def test_padded_and_empty_contexts():
 
 
 @pytest.mark.parametrize(
-    ("terminal", "n", "size"), [("prior", 1, 161), ("tweedie", 1, 161), ("exact", 2, 51)]
+    ("terminal", "n", "size"), [("prior", 1, 161), ("tweedie", 1, 161), ("exact", 2, 31)]
 )
 def test_density_of_a_mixture(terminal, n, size):
     x, axis = jnp.array([[0.2], [0.9]])[:n], jnp.linspace(-6.0, 6.0, size)

@@ -41,7 +41,7 @@ def test_density_integrates_to_one():
     assert abs(np.sum(w[:, None] * values) * 2 * np.pi / 28 - 1) < 1e-3
 
 
-@pytest.mark.parametrize("noise", [0.0, 0.03])
+@pytest.mark.parametrize("noise", [pytest.param(0.0, marks=pytest.mark.slow), 0.03])
 def test_conditional_law_in_one_solve(noise):
     """Against the closed form: the joint at time zero, or at that of the noise, less the context's.
 

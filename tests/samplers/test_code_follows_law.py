@@ -65,9 +65,8 @@ def test_no_observations(name):
     check(name, case("nugget", m=0, n=4, key=jr.key(4)).problem)
 
 
-@pytest.mark.parametrize(
-    "name", slow_but(("amortised",), ["amortised", "langevin-inner", "repaint"])
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["amortised", "langevin-inner", "repaint"])
 def test_one_observation_one_target(name):
     check(name, case("nugget", m=1, n=1, key=jr.key(5)).problem)
 

@@ -61,8 +61,15 @@ def test_twist_is_the_predictive_density(getkey):
     assert_allclose(found, expected, rtol=1e-5)
 
 
-@pytest.mark.parametrize("noise", [0.0, 0.1])
-@pytest.mark.parametrize("limit", ["nugget", "fields"])
+@pytest.mark.parametrize(
+    ("limit", "noise"),
+    [
+        ("nugget", 0.0),
+        ("fields", 0.1),
+        pytest.param("nugget", 0.1, marks=pytest.mark.slow),
+        pytest.param("fields", 0.0, marks=pytest.mark.slow),
+    ],
+)
 def test_conjugate_gradients_find_the_dense_answer(limit, noise, getkey):
     problem = case(limit, m=6, n=4, noise=noise, key=getkey()).problem
     y = jr.normal(getkey(), (10, problem.noising.dim))

@@ -10,6 +10,7 @@ from geomndp import noising, samplers, score
 from geomndp.gp import GP
 from geomndp.samplers.particles import WeightedParticles, effective_number, resample
 
+from ..cases import slow_but
 from .helper import SE, White, case, hurried
 
 RUNS = 96
@@ -20,7 +21,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", slow_but(("white", "smooth-noisy"), CASES))
 def test_mean_and_covariance(name):
     the_case = case(n=4, key=jr.key(0), **CASES[name])
     sampler = samplers.TwistedSMC(100, 24, batch_size=RUNS)
