@@ -5,7 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 
+
+@pytest.mark.slow  # as all slow tests have these options
 def test_numbers_with_the_compiler_s_own_options():
     mine = ("XLA_FLAGS", "NPROC", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
     env = {name: value for name, value in os.environ.items() if name not in mine}

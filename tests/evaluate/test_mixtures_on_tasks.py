@@ -63,6 +63,7 @@ def test_a_mixture_is_that_of_its_posterior():
         assert_allclose(values["crps"], 2 * np.mean(np.maximum(a * d, (a - 1) * d)), rtol=5e-3)
 
 
+@pytest.mark.slow
 def test_a_network_that_is_exact_gives_the_numbers_of_its_process(tmp_path, monkeypatch):
     """In a mixture with the process itself, which is then either; blocks of two tasks are kept."""
     monkeypatch.setattr(task_runs, "BLOCK", 2)

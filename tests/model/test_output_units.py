@@ -27,7 +27,8 @@ def _models(gp, exact, shift):
     return {"gp": gaussian, "network": learnt, "mixture": MixtureProcess((gaussian, learnt))}
 
 
-@pytest.mark.parametrize("name", ["gp", "network", "mixture"])
+# A mixture asks these two.
+@pytest.mark.parametrize("name", ["gp", "network", pytest.param("mixture", marks=pytest.mark.slow)])
 def test_the_answers_are_those_about_zero_moved(gp, exact, name):
     def answers(shift):
         law = _models(gp, exact, shift)[name].condition(XC, shift + YC)

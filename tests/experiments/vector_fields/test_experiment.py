@@ -51,10 +51,9 @@ def test_no_neighbour_is_missed_on_the_paper_grid():
         vector_fields.make_model(name, key=jr.key(0), **SMALL, max_neighbours=19)
 
 
-SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("se-ndp", "hessian")]
-
-
-@pytest.mark.parametrize("name", ["div-free", *SLOW])
+# Training by the command line and exact scores have fast tests.
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["div-free", "se-ndp", "hessian"])
 def test_train_and_score(name):
     name = f"vector-fields/{name}"
     problem, options = small(name), SMALL if MODELS[name].equivariant else TINY
