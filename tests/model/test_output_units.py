@@ -27,8 +27,8 @@ def _models(gp, exact, shift):
     return {"gp": gaussian, "network": learnt, "mixture": MixtureProcess((gaussian, learnt))}
 
 
-# A mixture asks these two.
-@pytest.mark.parametrize("name", ["gp", "network", pytest.param("mixture", marks=pytest.mark.slow)])
+# A mixture asks both of the others.
+@pytest.mark.parametrize("name", ["gp", pytest.param("network", marks=pytest.mark.slow), "mixture"])
 def test_the_answers_are_those_about_zero_moved(gp, exact, name):
     def answers(shift):
         law = _models(gp, exact, shift)[name].condition(XC, shift + YC)

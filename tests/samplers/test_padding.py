@@ -48,7 +48,7 @@ def check(sampler, problem, contexts=5, targets=7) -> None:
     assert_allclose(found.info.rms, expected.info.rms, rtol=1e-5)
 
 
-@pytest.mark.parametrize("name", some(FLAT, "smc"))
+@pytest.mark.parametrize("name", some(FLAT, "repaint", "smc"))
 def test_padding_with_a_smooth_limit(name):
     check(FLAT[name], case("nugget", m=3, n=4, key=jr.key(0)).problem)
 

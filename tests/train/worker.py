@@ -32,19 +32,6 @@ def main() -> None:
         address, index = options.processes
         jax.config.update("jax_cpu_collectives_implementation", "gloo")
         jax.distributed.initialize(address, num_processes=2, process_id=int(index))
-    trained, history = fit(options.steps, options.folder)
-    leaves = [np.asarray(leaf).ravel() for leaf in jax.tree.leaves(trained.score)]
-    np.savez(
-        options.result,
-        params=np.concatenate(leaves),
-        loss=history.loss,
-        steps=history.steps,
-        devices=jax.device_count(),
-    )
-
-
-def fit(steps: int, folder: str | None = None) -> tuple:
-    """A trained model and its history."""
     process = data.regression1d("paper", "se").process
     generator = data.ProcessGenerator(process, batch_size=4, max_points=6)
     limit = noising.OrnsteinUhlenbeck(
@@ -53,17 +40,25 @@ def fit(steps: int, folder: str | None = None) -> tuple:
     net = nets.RelativeAttention(
         1, 1, width=8, num_layers=1, num_heads=2, bias_width=8, num_frequencies=4, key=jr.key(0)
     )
-    return geomndp.fit(
+    trained, history = geomndp.fit(
         geomndp.Model(limit, score.NetworkScore(net)),
         generator,
-        steps=steps,
+        steps=options.steps,
         key=jr.key(1),
         loss=train.DenoisingLoss(),
         optimiser=train.adam(100),
         chunk=5,
         checkpoint_every=10,
-        directory=folder,
+        directory=options.folder,
         quiet=True,
+    )
+    leaves = [np.asarray(leaf).ravel() for leaf in jax.tree.leaves(trained.score)]
+    np.savez(
+        options.result,
+        params=np.concatenate(leaves),
+        loss=history.loss,
+        steps=history.steps,
+        devices=jax.device_count(),
     )
 
 

@@ -40,7 +40,6 @@ def test_locations_are_what_their_names_say():
     assert np.linalg.norm(found["moved"].mean(axis=0)) > 10
 
 
-@pytest.mark.slow  # as at designs of other densities
 def test_the_exact_score_loses_nothing_elsewhere():
     problem = small("se")
     model = Model(NOISING, GaussianScore(problem.gp))
