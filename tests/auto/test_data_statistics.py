@@ -36,6 +36,20 @@ def test_inputs_share_a_scale_only_if_they_say_so(units, rigid, shared):
     assert_allclose(scale, np.atleast_1d(expected))
 
 
+@pytest.mark.parametrize("missing", [False, True])
+def test_columns_that_do_not_vary_keep_their_scale(missing):
+    """An elevation of 0.1 at all points: the rounding of its mean is no unit."""
+    rng = np.random.default_rng(0)
+    x = np.stack([rng.uniform(size=(16, 10)), np.full((16, 10), 0.1)], axis=2)
+    y = np.stack([rng.normal(size=(16, 10)), np.full((16, 10), 0.1)], axis=2)
+    mask = np.full((16, 10, 2) if missing else (16, 10), True)
+    mask[0, :5, ...] = [False, True] if missing else True
+    variables = Variables((Variable("t"), Variable("z")), (Variable("a"), Variable("b")), "real", 1)
+    units = normaliser(Functions(x, y, mask, variables), None)
+    assert units.x_scale[1] == units.y_scale[1] == 1.0
+    assert units.x_shift[1] == units.y_shift[1] == 0.1
+
+
 def test_steps_are_those_of_time_in_any_order_of_the_rows():
     days = np.arange(20.0)
     y = to_unit(0.5 * days, np.zeros(20))

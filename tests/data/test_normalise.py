@@ -49,6 +49,14 @@ def test_constant_data_keep_their_scale():
     assert units == Normaliser(x_shift=1.0, y_shift=1.0)
 
 
+@pytest.mark.parametrize("count", [3, 160])
+def test_rounding_of_a_mean_is_no_scale(count):
+    """The mean of many 0.1 is another number."""
+    tenths = np.full((1, count, 1), 0.1)
+    units = Normaliser.fit(Batch(tenths, tenths, np.ones((1, count)), np.zeros((1, count))))
+    assert units == Normaliser(x_shift=0.1, y_shift=0.1)
+
+
 @pytest.mark.parametrize("scale", [3.0, [2.0, 5.0]])
 def test_log_jacobian(scale, getkey):
     units = Normaliser(y_shift=1.0, y_scale=scale)

@@ -10,6 +10,7 @@ from scipy.spatial import KDTree
 from geomndp.auto.sphere_inputs import keep_unit_vectors, location_columns
 from geomndp.data import Normaliser
 from geomndp.data.circle import embed, extents, opposite_of_gap, wrap
+from geomndp.data.column_means import column_means
 from geomndp.equivariance import FieldType
 from geomndp.tables import Functions, Variable, Variables
 from geomndp.tables.variables import canonical
@@ -87,20 +88,20 @@ def normaliser(
     if about.codomain == "sphere":
         return Normaliser(*inputs, x_period=periods)
     if rigid is None:
-        shift = _mean(y)
+        shift = column_means(y)
         sizes = [y.shape[1]] if _same_units(about.outputs) else None
     else:
         sizes = rigid.sizes
         representations = np.repeat(np.asarray(rigid.representations), sizes)
-        shift = np.where(representations == "scalar", _mean(y), 0.0)
-    noise = None if functions.noise is None else _mean(functions.noise[rows])
+        shift = np.where(representations == "scalar", column_means(y), 0.0)
+    noise = None if functions.noise is None else column_means(functions.noise[rows])
     return Normaliser(*inputs, shift, _scales(y - shift, sizes, noise), x_period=periods)
 
 
 def _input_units(x: np.ndarray, about: Variables, rigid: bool, periods: tuple[float, ...]):
     """Shift and scale of inputs (n, d)."""
     d, same = location_columns(about), rigid or _same_units(about.inputs[: about.num_inputs])
-    shift = x.mean(axis=0)
+    shift = column_means(x)
     for i, period in enumerate(periods):
         shift[i] = opposite_of_gap(x[:, i], period) if period else shift[i]
     centred = wrap(x, tuple(shift), periods) - shift
@@ -114,18 +115,13 @@ def _same_units(variables: tuple[Variable, ...]) -> bool:
     return len(units) == 1 and "" not in units
 
 
-def _mean(values: np.ndarray) -> np.ndarray:
-    """Mean of every column, of the values that are there."""
-    return np.nanmean(values, axis=0) if np.isnan(values).any() else np.mean(values, axis=0)
-
-
 def _scales(centred: np.ndarray, sizes, noise: np.ndarray | None = None) -> np.ndarray:
     """Root mean square of each part, spread over its columns; one number if all are the same.
 
     Of that of noisy values what the noise explains is left out, as long as a tenth remains.
     """
     sizes = [1] * centred.shape[1] if sizes is None else list(sizes)
-    mean_squares = _mean(centred**2)
+    mean_squares = column_means(centred**2)
     if noise is not None:
         mean_squares = np.maximum(mean_squares - noise, 0.1 * mean_squares)
     squares = np.split(mean_squares, np.cumsum(sizes)[:-1])

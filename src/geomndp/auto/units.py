@@ -13,6 +13,7 @@ from geomndp._types import Batch
 from geomndp.auto.plan import TrainingPlan
 from geomndp.auto.validation import ValidationTasks
 from geomndp.data import FixedInputsGenerator, Normaliser, ResampledGenerator
+from geomndp.data.column_means import column_means
 from geomndp.tables import Functions
 
 
@@ -35,10 +36,9 @@ def with_transform(units: Normaliser, functions: Functions, transform: tuple) ->
     values = np.where(known, np.asarray(plain.forward_y(filled)), np.nan).reshape(
         -1, filled.shape[2]
     )
-    scale = np.nanstd(values, axis=0)
-    return dataclasses.replace(
-        plain, y_shift=np.nanmean(values, axis=0), y_scale=np.where(scale > 0, scale, 1.0)
-    )
+    shift = column_means(values)
+    scale = np.sqrt(column_means((values - shift) ** 2))
+    return dataclasses.replace(plain, y_shift=shift, y_scale=np.where(scale > 0, scale, 1.0))
 
 
 def functions_in_units(functions: Functions, units: Normaliser) -> Batch:

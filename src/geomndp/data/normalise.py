@@ -12,6 +12,7 @@ import numpy as np
 from geomndp import _validation
 from geomndp._types import Array, Batch, Float, Outputs, Scalar
 from geomndp.data.circle import wrap
+from geomndp.data.column_means import column_means
 from geomndp.data.transformed_outputs import (
     apply,
     check_outputs,
@@ -120,7 +121,7 @@ class Normaliser(eqx.Module):
         transforms = _transforms(transform)
         check_outputs(transforms, y, there)
         y = apply("forward", transforms, y)
-        x_mean, y_mean = x.mean(0), _mean(y, there)
+        x_mean, y_mean = column_means(x), column_means(np.where(there, y, np.nan))
         centred = x - x_mean, (y - y_mean)[there]
         scales = [math.sqrt(np.mean(v**2)) or 1.0 for v in centred]
         return cls(x_mean, scales[0], y_mean, scales[1], transforms)
@@ -222,11 +223,6 @@ class Normaliser(eqx.Module):
         terms = jnp.where(inside(self.transform, y), terms, -jnp.inf)
         keep = True if mask is None else (mask if mask.ndim == 2 else mask[:, None]) > 0
         return affine + jnp.sum(jnp.where(keep, terms, 0.0))
-
-
-def _mean(y: np.ndarray, there: np.ndarray) -> np.ndarray:
-    """Mean of every output, over the values that are there."""
-    return y.mean(0) if there.all() else np.where(there, y, 0.0).sum(0) / there.sum(0)
 
 
 def _row(name: str, values: tuple[float, ...], like: Any) -> Any:
