@@ -163,14 +163,19 @@ def as_key(key: Any) -> Any:
     import jax
 
     if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
-        if not 0 <= key < 2**32:  # JAX would cut off what is above, without a word
-            raise ValueError(f"expected a seed from 0 to 2**32 - 1, got {key}")
+        check_seed(int(key))
         return jax.random.key(int(key))
     if key is not None and not isinstance(key, jax.Array):
         raise ValueError(f"expected a key such as jax.random.key(0), or a seed, got {key!r}")
     if key is not None and not _is_single(key):
         raise ValueError(f"expected one key, got an array of {key.dtype} of shape {key.shape}")
     return key
+
+
+def check_seed(seed: int) -> None:
+    """Raise ValueError for a seed of which JAX would cut off digits, without a word."""
+    if not 0 <= seed < 2**32:
+        raise ValueError(f"expected a seed from 0 to 2**32 - 1, got {seed}")
 
 
 def _is_single(key: Any) -> bool:

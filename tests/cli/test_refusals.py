@@ -52,6 +52,24 @@ def test_a_warning_is_one_line(run, monkeypatch):
     assert error == ("geomndp: warning: the values lie far outside\ngeomndp: expected nothing\n")
 
 
+@pytest.mark.parametrize("seed", ["-1", "4294967296"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "sample mast --targets 0:6:3",
+        "condition mast mast.csv --targets 0:6:3",
+        "train regression1d/se",
+        "distil regression1d/se",
+        "evaluate mast",
+        "demo",
+    ],
+)
+def test_seeds_that_jax_would_cut_are_refused(line, seed, run):
+    code, out, error = run(f"{line} --seed {seed}")
+    assert (code, out) == (1, "")
+    assert error == f"geomndp: expected a seed from 0 to 2**32 - 1, got {seed}\n"
+
+
 @pytest.mark.parametrize(
     "line",
     [

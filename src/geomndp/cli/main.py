@@ -18,6 +18,7 @@ from typing import Any
 
 import tyro
 
+from geomndp import _validation
 from geomndp._table_files import is_store
 from geomndp._warnings import OutsideTrainingWarning
 from geomndp.cli import early_checks, input_tables
@@ -110,6 +111,8 @@ def _current_name(token: str) -> str:
 def run(command: Any) -> None:
     """Run a parsed command, after the checks that need no JAX, whose import takes seconds."""
     module, name = _RUN[type(command)]
+    if hasattr(command, "seed"):
+        _validation.check_seed(command.seed)
     read: tuple[Any, ...] = ()
     if isinstance(command, Predict):
         read = (input_tables.read_tables(command),)

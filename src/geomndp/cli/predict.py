@@ -30,6 +30,7 @@ from geomndp.summaries import describe
 from geomndp.tables import Variables, noise_from_km
 from geomndp.tables.geojson import check_points
 from geomndp.tables.to_arrays import numeric, read_columns
+from geomndp.tables.units import check_deviation
 from geomndp.tables.xarray_adapter import as_frame
 
 VARIANCE = "variance of the observation noise"
@@ -95,7 +96,9 @@ def _with_noise(table: Any, obs_std: str, names: Variables) -> tuple[Any, Any]:
             raise ValueError(
                 f"expected --obs-std to be a number >= 0 or a column ({listed}), got {obs_std!r}"
             ) from None
-    values = numeric(obs_std, read_columns(table, (obs_std,)).values[obs_std])
+    columns, sphere = read_columns(table, (obs_std,)), names.codomain == "sphere"
+    check_deviation(obs_std, columns.units[obs_std], [v.units for v in names.outputs], sphere)
+    values = numeric(obs_std, columns.values[obs_std])
     _validation.not_negative(**{obs_std: values})
     variance: Any = square(values)
     if isinstance(table, xr.Dataset):

@@ -67,6 +67,31 @@ def check_variance(name: str, have: str, outputs: list[str], sphere: bool) -> No
     )
 
 
+def check_deviation(name: str, have: str, outputs: list[str], sphere: bool) -> None:
+    """Refuse a column of standard deviations in other units than an output's; km on the sphere.
+
+    Args:
+        name: Name of the column.
+        have: Its units, "" where it states none.
+        outputs: Units of the outputs, "" where they state none.
+        sphere: Whether outputs are locations on the Earth.
+
+    Raises:
+        ValueError: If the units are known to be others.
+    """
+    wanted = ["km"] if sphere else [units for units in outputs if units]
+    if have and wanted and _differences(have) not in map(_differences, wanted):
+        expected = " or ".join(dict.fromkeys(wanted))
+        raise ValueError(
+            f"expected standard deviations in {name!r} in {expected}, got units {have!r}"
+        )
+
+
+def _differences(units: str) -> dict[str, int]:
+    """Exponents of the units of a difference: one of degrees Celsius is one of kelvins."""
+    return {"kelvin" if unit == "degc" else unit: power for unit, power in powers(units).items()}
+
+
 def split_time(units: str) -> tuple[str, np.datetime64 | None]:
     """Unit and date of "days since 2000-01-01"; no date for "days"; no unit if not of time."""
     unit, _, date = units.partition(" since ")
