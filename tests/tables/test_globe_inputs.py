@@ -183,3 +183,14 @@ def test_one_location_near_the_origin_is_no_radian():
     assert_allclose(read_inputs(NAMES, frame(lat=[0.0], lon=[0.0])).x, [[1, 0, 0]], atol=1e-15)
     with pytest.raises(ValueError, match="look like radians"):
         read_inputs(NAMES, RADIANS)
+
+
+def test_arrays_for_a_kernel_on_the_sphere_are_unit_vectors_without_names_too():
+    """The kernel's own check sees no numbers where the law is compiled."""
+    model = gn.ProcessModel(gn.gp.GP(POTENTIAL, noise=0.01))
+    for wrong in (np.ones((2, 3)), 2 * np.eye(3)):
+        with pytest.raises(ValueError, match="expected unit vectors as inputs on the sphere, got"):
+            model.condition(wrong, np.ones(len(wrong)))
+        with pytest.raises(ValueError, match="expected unit vectors as inputs on the sphere, got"):
+            model.condition(np.eye(3), np.ones(3)).mean(wrong)
+    assert model.condition(np.eye(3), np.ones(3)).mean(-np.eye(3)).shape == (3, 1)

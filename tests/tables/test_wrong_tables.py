@@ -17,6 +17,12 @@ def stated(frame, **units):
     return frame
 
 
+def filled(dataset, **attributes):
+    values = dataset.temperature.copy()
+    values[1] = -9999.0
+    return dataset.assign(temperature=values.assign_attrs(attributes))
+
+
 STATIONS = {
     "missing column": (
         lambda m, t: m.condition(t.drop(columns="temperature")),
@@ -33,6 +39,24 @@ STATIONS = {
     "missing time": (
         lambda m, t: m.condition(t.assign(time=t.time.where(t.index != 3))),
         "'time', got NaN or infinity in rows 3",
+    ),
+    "noise of other rows": (
+        lambda m, t: m.condition(t, noise=pd.Series(0.1, index=t.index[::-1])),
+        "expected noise with the index of the table, got another; give noise.to_numpy()",
+    ),
+    "noise at other points": (
+        lambda m, t: m.condition(
+            (d := t.set_index("time").to_xarray()), noise=0.1 + 0 * d.temperature[::-1]
+        ),
+        "expected noise at the coordinates 'time' of the table, got others",
+    ),
+    "fill values": (
+        lambda m, t: m.condition(filled(t.set_index("time").to_xarray(), _FillValue=-9999.0)),
+        "for missing values in 'temperature' .*, got the fill value -9999.0 of its attribute _Fill",
+    ),
+    "packed values": (
+        lambda m, t: m.condition(filled(t.set_index("time").to_xarray(), scale_factor=0.01)),
+        "expected decoded values in 'temperature' .*, got scale_factor=0.01",
     ),
     "empty": (lambda m, t: m.condition(t.iloc[:0]), "got an empty one; model.sample needs no"),
     "mixed units": (

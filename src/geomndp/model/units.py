@@ -21,7 +21,7 @@ from geomndp._arrays import put
 from geomndp._types import Array, Inputs, Mask, Outputs, Scalar
 from geomndp.data import Normaliser
 from geomndp.data.transformed_outputs import check_outputs, inside
-from geomndp.kernels.sphere.zonal import check_unit_vectors
+from geomndp.kernels.sphere.zonal import check_unit_vectors, has_sphere_kernel
 from geomndp.model.inputs import (
     as_float,
     as_rows,
@@ -68,9 +68,12 @@ def to_model_units(
     minutes.
     """
     _check_resolution(raw, mask)
+    concrete = _validation.concrete(raw)
     if model.variables is not None and model.variables.domain == "sphere":
         check_unit_vectors(raw[:, :3])
-    if not _validation.concrete(raw):
+    elif has_sphere_kernel(model):  # whose own check sees no numbers where it is compiled
+        check_unit_vectors(_in_units(model.normaliser, np.asarray(raw)) if concrete else raw)
+    if not concrete:
         x = _in_units(model.normaliser, raw.astype(dtype))
         return x - np.asarray(centre, dtype)[None] if centre else x
     x = _in_units(model.normaliser, np.asarray(raw, np.float64))

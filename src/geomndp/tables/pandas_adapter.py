@@ -43,6 +43,15 @@ def check_locations(frame: Any, inputs: tuple[str, ...]) -> None:
     """Rows of a DataFrame are locations, whatever its columns are called."""
 
 
+def check_same_rows(frame: Any, noise: Any) -> None:
+    """Refuse variances with another index than the table's: whose they are is not known then."""
+    if is_series(noise) and not noise.index.equals(frame.index):
+        raise ValueError(
+            "expected noise with the index of the table, got another; give noise.to_numpy() for "
+            "variances in the order of the rows"
+        )
+
+
 def stated_units(frame: Any) -> dict[Any, Any]:
     """Units that a DataFrame states for its columns."""
     units = frame.attrs.get("units") or {}

@@ -117,6 +117,7 @@ def read_rows(
         ValueError: If a column is missing, or in other units.
     """
     extra = (noise,) if isinstance(noise, str) else ()
+    adapter_of(table).check_same_rows(table, noise)
     names = (*variables.output_names, *extra)
     columns = read_columns(table, variables.input_names, names)
     x, time_origin = _inputs(variables, columns, time_origin, own_origin)

@@ -49,7 +49,24 @@ def variable(dataset: Any, name: str) -> Any:
         raise ValueError(f"expected a variable or coordinate {name!r}, got {listed}")
     if not isinstance(dataset[name].dtype, np.dtype):  # of pandas: periods, nullable numbers, ...
         raise ValueError(f"expected numbers or times in {name!r}, got {dataset[name].dtype}")
+    _check_decoded(name, dataset[name])
     return dataset[name]
+
+
+def _check_decoded(name: str, array: Any) -> None:
+    """Refuse values as a file packs them: what marks a missing one is no number of the data."""
+    attributes = array.attrs
+    packed = {key: attributes[key] for key in ("scale_factor", "add_offset") if key in attributes}
+    if packed.get("scale_factor", 1) != 1 or packed.get("add_offset", 0) != 0:
+        listed = ", ".join(f"{key}={value}" for key, value in packed.items())
+        raise ValueError(f"expected decoded values in {name!r} (xarray.decode_cf), got {listed}")
+    for key in ("_FillValue", "missing_value"):
+        fill = attributes.get(key)
+        if fill is not None and array.dtype.kind in "fiu" and np.isin(array.values, fill).any():
+            raise ValueError(
+                f"expected NaN for missing values in {name!r} (xarray.decode_cf), got the fill "
+                f"value {fill} of its attribute {key}"
+            )
 
 
 def columns(
@@ -91,6 +108,20 @@ def check_locations(table: Any, inputs: tuple[str, ...]) -> None:
     dims = [dim for name in inputs for dim in variable(dataset, name).dims]
     if SAMPLE in dims:
         raise ValueError(f"expected locations without a dimension {SAMPLE!r}, got {tuple(dims)}")
+
+
+def check_same_rows(table: Any, noise: Any) -> None:
+    """Refuse variances at other coordinates than the table's: whose they are is not known then."""
+    if not is_data_array(noise):
+        return
+    dataset = as_dataset(table)
+    for name in noise.dims:
+        known = name in noise.indexes and name in dataset.indexes
+        if known and not noise.indexes[name].equals(dataset.indexes[name]):
+            raise ValueError(
+                f"expected noise at the coordinates {name!r} of the table, got others; give "
+                "noise.values for variances in the order of the points"
+            )
 
 
 def stated_units(array: Any) -> str:
