@@ -9,8 +9,6 @@ import pytest
 
 from geomndp import geometry, kernels, model, nets, noising, score
 from geomndp.linalg import zero_masked
-from geomndp.nets.attention import attend
-from geomndp.nets.folded_attention import fold_attention
 
 from ..cases import quick, slow_but
 
@@ -92,21 +90,3 @@ def test_student_starts_as_its_teacher_and_learns_where_to_go(name, tmp_path):
 def test_networks_without_target_times_refuse():
     with pytest.raises(ValueError, match="expected a network with target_times=True, got Relative"):
         nets.toward(trained("relative"), jnp.zeros(()), 5)
-
-
-def test_folded_attention_is_that_of_jax_to_rounding():
-    keys = jr.split(jr.key(0), 4)
-    query, key, value = (jr.normal(k, (3, 6, 2, 4), jnp.float32) for k in keys[:3])
-    bias, mask = jr.normal(keys[3], (2, 6, 6), jnp.float32), jnp.asarray([1.0, 1, 1, 2, 2, 0])
-
-    @quick
-    def both(query):
-        options = {"bias": bias, "mask": mask.astype(jnp.float32)}
-        return [attend(query, key, value, **options, backend=b) for b in (None, "folded")]
-
-    plain, folded = both(query)
-    np.testing.assert_allclose(folded, plain, rtol=1e-5, atol=1e-6)
-    net = trained("relative")
-    score_ = fold_attention(score.NetworkScore(net))
-    assert score_.net.config.attention_backend == "folded"
-    assert eqx.tree_equal(score_.net.blocks, net.blocks)

@@ -9,7 +9,6 @@ weight.
 from __future__ import annotations
 
 import dataclasses
-import math
 from typing import Any
 
 import equinox as eqx
@@ -92,15 +91,14 @@ def attend(
         mask: (n,). Points whose masks differ belong to different functions and do not see each
             other.
         pairs: Which keys (columns) a query (row) sees, in place of a mask: a directed one.
-        backend: `implementation` of jax.nn.dot_product_attention; not used in float64.
+        backend: `implementation` of jax.nn.dot_product_attention, or "folded"; None for the latter
+            on processors. Float64 is always folded.
     """
     pairs = same_function(mask) if pairs is None and mask is not None else pairs
-    if backend == "folded" and query.dtype != jnp.float64:
+    if _folds(query.dtype, backend):
         return attend_folded(query, key, value, bias, pairs)
     keep = None if pairs is None else pairs[None, None]
     bias = None if bias is None else bias[None]
-    if query.dtype == jnp.float64:
-        return _attend_in_float64(query, key, value, bias, keep)
     if backend == "cudnn":  # wants full shapes and one dtype
         shape = (query.shape[0], query.shape[2], query.shape[1], key.shape[1])
         keep = None if keep is None else jnp.broadcast_to(keep, shape)
@@ -110,13 +108,14 @@ def attend(
         return jax.nn.dot_product_attention(query, key, value, bias, keep, **options)
 
 
-def _attend_in_float64(query, key, value, bias, keep):
-    # jax.nn.dot_product_attention takes its softmax in float32 whatever comes in.
-    logits = jnp.einsum("bihc,bjhc->bhij", query, key) / math.sqrt(query.shape[-1])
-    logits = logits if bias is None else logits + jnp.broadcast_to(bias, logits.shape)
-    lowest = 0.5 * jnp.finfo(logits.dtype).min
-    logits = logits if keep is None else jnp.where(keep, logits, lowest)
-    return jnp.einsum("bhij,bjhc->bihc", jax.nn.softmax(logits, axis=-1), value)
+def _folds(dtype: np.dtype, backend: str | None) -> bool:
+    """Whether attention is folded: where it was chosen, and on processors unless it was not.
+
+    In float64 always: jax.nn.dot_product_attention takes its softmax in float32 whatever comes in.
+    """
+    if dtype == jnp.float64 or backend == "folded":
+        return True
+    return backend is None and dtype == jnp.float32 and jax.default_backend() == "cpu"
 
 
 class SelfAttention(eqx.Module):

@@ -38,7 +38,7 @@ class RelativeAttentionConfig(TransformerConfig):
         num_input_fields: Fields of the outputs' type that enter: 1 for the noised values, 2 with
             the score of a Gaussian process beside them (see `NetworkScore.base`).
         attention_backend: `implementation` of jax.nn.dot_product_attention; "cudnn" has no
-            forward-mode derivative. "folded" is faster on processors (see `folded_attention`).
+            forward-mode derivative. None is "folded" on processors (see `folded_attention`).
         num_groups: Groups of neighbouring outputs, of one size, with times and masks of their own.
         target_times: Whether points have a second time, that to which a flow map leads (see
             `geomndp.nets.target_times`).

@@ -1,11 +1,8 @@
 """Sampling by a student's flow map: whole steps of the probability flow, one evaluation each."""
 
-import dataclasses
-
 import equinox as eqx
 
 from geomndp import _validation
-from geomndp.nets.folded_attention import fold_attention
 from geomndp.samplers.amortised import start, start_evaluations
 from geomndp.samplers.base import AbstractProgramSampler
 from geomndp.samplers.problem import Problem, check_amortised, conditional_dynamics
@@ -53,8 +50,7 @@ class FlowMap(AbstractProgramSampler):
         check_flow_map(problem)
 
     def program(self, problem):
-        score = fold_attention(problem.score)
-        dynamics = conditional_dynamics(dataclasses.replace(problem, score=score))
+        dynamics = conditional_dynamics(problem)
         noising, root = dynamics.noising, dynamics.gram().root()
         rows = problem.target_noise()
 
