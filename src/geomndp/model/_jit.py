@@ -22,7 +22,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -39,22 +38,38 @@ MAX_PROGRAMS = 64
 class CompiledProgram:
     """One compiled program, called with the arrays of its arguments."""
 
-    def __init__(self, fn: Callable, dynamic: Any, static: Any):
-        """Compile `fn` for arrays like these."""
+    def __init__(self, fn: Callable, *args: Any):
+        """Compile `fn` for arguments like these."""
         use_compilation_cache()
-        jitted = jax.jit(lambda dynamic: fn(*eqx.combine(dynamic, static)))
-        self._compiled = jitted.lower(dynamic).compile()
+        leaves, structure = jax.tree.flatten(args)
+        static = [None if is_array(leaf) else leaf for leaf in leaves]
+        among = list(map(is_array, leaves))
+
+        def of_arrays(arrays: list[Any]) -> Any:
+            rest = iter(arrays)
+            mixed = [next(rest) if a else leaf for a, leaf in zip(among, static, strict=True)]
+            return fn(*jax.tree.unflatten(structure, mixed))
+
+        self._compiled = jax.jit(of_arrays).lower(_arrays_of(args)).compile()
+        self._memory = _memory(self._compiled.memory_analysis())
 
     def __call__(self, *args: Any) -> Any:
         """Run with other arrays of the same shapes."""
-        return self._compiled(eqx.partition(args, is_array)[0])
+        return self._compiled(_arrays_of(args))
 
     def memory(self) -> int:
         """Bytes that a run takes for what it makes, zero where that is not known."""
-        analysis = self._compiled.memory_analysis()
-        if analysis is None:
-            return 0
-        return int(analysis.temp_size_in_bytes + analysis.output_size_in_bytes)
+        return self._memory
+
+
+def _memory(analysis: Any) -> int:
+    if analysis is None:
+        return 0
+    return int(analysis.temp_size_in_bytes + analysis.output_size_in_bytes)
+
+
+def _arrays_of(args: tuple) -> list[Any]:
+    return [leaf for leaf in jax.tree.leaves(args) if is_array(leaf)]
 
 
 class Settings(NamedTuple):
@@ -94,14 +109,13 @@ _lock = threading.Lock()
 
 def program(fn: Callable, *args: Any) -> CompiledProgram:
     """The program of `fn` for arguments like these, compiled unless it is still there."""
-    dynamic, static = eqx.partition(args, is_array)
     key = (fn, signature(*args), _surroundings())
     with _lock:
         cached = _programs.get(key)
         if cached is not None:
             _programs.move_to_end(key)
             return cached
-    cached = CompiledProgram(fn, dynamic, static)
+    cached = CompiledProgram(fn, *args)
     with _lock:
         _programs[key] = cached
         while len(_programs) > MAX_PROGRAMS:
@@ -122,13 +136,8 @@ def forget_programs() -> None:
 
 def signature(*args: Any) -> tuple:
     """What a program of these arguments is compiled for: alike for those that can share one."""
-    dynamic, static = eqx.partition(args, is_array)
-    return (*_structure(static), *_structure(dynamic, _kind))
-
-
-def _structure(tree: Any, describe: Callable = lambda leaf: leaf) -> tuple:
-    leaves, structure = jax.tree.flatten(tree)
-    return structure, tuple(describe(leaf) for leaf in leaves)
+    leaves, structure = jax.tree.flatten(args)
+    return structure, tuple(_kind(leaf) if is_array(leaf) else leaf for leaf in leaves)
 
 
 def _kind(leaf: Any) -> tuple:
