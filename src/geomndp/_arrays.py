@@ -33,15 +33,15 @@ def keep_float64(*arrays: Any) -> AbstractContextManager[Any]:
     return jax.enable_x64(True) if wide else nullcontext()
 
 
-MANY = 64
+MANY = 32
 """Points from which on there are more sizes: padding costs more there than a compilation."""
 
 
 def bucket(n: int) -> int:
-    """Padded size: the smallest of 0, 1, 2, 3, 4, 6, 8, 12, ..., 48, 64, 80, 96, ... that holds n.
+    """Padded size: the smallest of 0, 1, 2, 3, 4, 6, 8, 12, ..., 24, 32, 40, 48, ... that holds n.
 
-    Two sizes per doubling up to 64, at most a third of which is padding; four above, at most a
-    fifth. Up to n > 64 there are about 4 log2(n) - 12 sizes.
+    Two sizes per doubling up to 32, at most a third of which is padding; four above, at most a
+    fifth. Up to n > 32 there are about 4 log2(n) - 10 sizes.
     """
     if n <= 4:
         return n

@@ -28,8 +28,8 @@ SAME = {"rtol": 1e-6, "atol": 1e-8}
 
 def test_buckets_are_few_and_waste_little():
     sizes = [bucket(n) for n in range(10_001)]
-    assert all(n <= size <= max((1.25 if n > 64 else 1.5) * n, 4) for n, size in enumerate(sizes))
-    assert sizes[401] == 448 and sorted(set(sizes[60:130])) == [64, 80, 96, 112, 128, 160]
+    assert all(n <= size <= max((1.25 if n > 32 else 1.5) * n, 4) for n, size in enumerate(sizes))
+    assert sizes[401] == 448 and sorted(set(sizes[30:90])) == [32, 40, 48, 56, 64, 80, 96]
     assert all(bucket(size) == size == bucket_below(size) for size in set(sizes))
     assert len(set(sizes)) < 48
     assert all(

@@ -1,7 +1,7 @@
 """Networks on a radius graph, and their capacity for concrete points: no neighbour is dropped.
 
 The number of slots per point is part of a compiled program. It is therefore rounded up to one of
-few bucket sizes, 24, 32, 48, 64, 96, ..., and never below the network's own.
+few bucket sizes, 24, 32, 40, 48, 56, ..., and never below the network's own.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ def neighbour_counts(x: Float[np.ndarray, "n d"], radius: float) -> np.ndarray:
 
 
 def neighbour_bucket(count: int) -> int:
-    """Smallest of 24, 32, 48, 64, 80, 96, ... that is not below the count."""
+    """Smallest of 24, 32, 40, 48, 56, 64, 80, ... that is not below the count."""
     return max(24, bucket(count))
 
 
