@@ -120,6 +120,7 @@ def test_mistakes_get_one_sentence(case, tmp_path, capsys):
     assert error.startswith("geomndp: ") and message in error
 
 
+@pytest.mark.slow  # extended networks have tests of their own
 def test_training_starts_from_the_parameters_of_another_model(archive, tmp_path, capsys):
     """One step of rate almost zero leaves them as they were; other models are refused."""
     first, second = (str(tmp_path / name) for name in ("first", "second"))

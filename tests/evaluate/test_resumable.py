@@ -82,6 +82,7 @@ def test_a_damaged_file_is_refused(tmp_path):
         run_resumable(Scaled(2.0), jnp.asarray(3.0), items(), directory=tmp_path)
 
 
+@pytest.mark.slow  # training on two devices is tested fast
 def test_two_devices_give_the_results_of_one(tmp_path):
     path = tmp_path / "result.npz"
     environment = {

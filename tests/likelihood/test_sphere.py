@@ -30,15 +30,15 @@ def test_value_is_that_of_the_closed_form():
 
 def test_density_integrates_to_one():
     """One point, over the whole sphere: Gauss-Legendre in height, trapezium in longitude."""
-    z, w = np.polynomial.legendre.leggauss(14)
-    angles = 2 * np.pi * np.arange(28) / 28
+    z, w = np.polynomial.legendre.leggauss(10)
+    angles = 2 * np.pi * np.arange(20) / 20
     r = np.sqrt(1 - z**2)[:, None]
     parts = np.broadcast_arrays(r * np.cos(angles), r * np.sin(angles), z[:, None])
     grid = jnp.asarray(np.stack(parts, axis=-1).reshape(-1, 1, 3))
     flow = Flow(Heun(), steps=40)
     density = jax.jit(jax.vmap(lambda y: LAW.log_prob_info(X[:1], y, flow=flow).value))
-    values = np.exp(np.asarray(density(grid))).reshape(14, 28)
-    assert abs(np.sum(w[:, None] * values) * 2 * np.pi / 28 - 1) < 1e-3
+    values = np.exp(np.asarray(density(grid))).reshape(10, 20)
+    assert abs(np.sum(w[:, None] * values) * 2 * np.pi / 20 - 1) < 1e-3
 
 
 @pytest.mark.parametrize("noise", [pytest.param(0.0, marks=pytest.mark.slow), 0.03])

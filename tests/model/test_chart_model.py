@@ -96,6 +96,7 @@ def test_contexts_without_a_map_are_refused():
     assert_allclose(masked.log_prob(X[2:3], Y[2:3]), single.log_prob(X[2:3], Y[2:3]))
 
 
+@pytest.mark.slow  # samples and densities given points are fast
 def test_without_a_context_the_first_point_decides():
     points, weights = sphere_grid(48, 40)
     assert_allclose(

@@ -68,7 +68,10 @@ def plane(**options):
 UNITS = Normaliser(x_shift=0.5, x_scale=2.0, y_scale=3.0)
 
 
-@pytest.mark.parametrize("units", [None, UNITS], ids=["plain", "scaled"])
+@pytest.mark.parametrize(
+    "units",
+    [pytest.param(None, marks=pytest.mark.slow, id="plain"), pytest.param(UNITS, id="scaled")],
+)
 @pytest.mark.parametrize("make", [line, pytest.param(plane, marks=pytest.mark.slow)])
 def test_an_offset_changes_nothing_where_inputs_are_relative(make, units):
     model = make(normaliser=units)
@@ -178,6 +181,7 @@ def test_own_data_at_an_offset_make_the_same_recipe(symmetry):
         assert_allclose(other, one, atol=1e-6)
 
 
+@pytest.mark.slow  # the same network sees the same numbers: above
 def test_own_data_at_an_offset_train_the_same():
     found = []
     for offset in (0.0, FAR):

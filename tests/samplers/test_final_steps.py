@@ -4,6 +4,7 @@ import dataclasses
 
 import jax.numpy as jnp
 import jax.random as jr
+import pytest
 
 from geomndp import law, samplers
 
@@ -19,6 +20,7 @@ def test_final_steps_follow_their_law_and_are_counted():
     assert max(float(jnp.max(jnp.abs(score))) for score in scores) < 4.5
 
 
+@pytest.mark.slow  # the law and number of final steps are checked above
 def test_final_steps_forget_what_came_before():
     """A long chain at the last time ends in the same law, wherever it set out from."""
     problem = dataclasses.replace(case("white", m=1, n=2, key=jr.key(1)).problem, t_min=0.3)

@@ -78,6 +78,7 @@ def test_two_devices_give_the_losses_of_one(whole, start, tmp_path):
     assert_allclose(spread["loss"], whole["loss"], rtol=1e-9)
 
 
+@pytest.mark.slow  # two devices take the same path
 def test_two_processes_give_the_losses_of_one(whole, start, tmp_path):
     with socket.socket() as free:
         free.bind(("localhost", 0))

@@ -40,6 +40,7 @@ def test_observed_rows_are_where_they_should_be():
     assert np.var(y[:, :40], axis=1).mean() == pytest.approx(0.02, rel=0.2)
 
 
+@pytest.mark.slow  # so at locations off the grid
 def test_the_exact_score_has_no_regret(tmp_path, monkeypatch):
     problem = PROBLEM._replace(grid=disc(6, 2.0), contexts=3)
     monkeypatch.setattr(densities_fields, "COINCIDENT", 4)

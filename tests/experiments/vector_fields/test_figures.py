@@ -37,6 +37,7 @@ def test_arrows_have_the_length_of_the_spacing():
         plot.vector_field(x, np.ones((24, 3)))
 
 
+@pytest.mark.slow  # equivariance is tested with the networks
 def test_figure_of_an_exact_score_turns(tmp_path):
     problem = field_problem("div-free")._replace(grid=disc(5, 2.5), contexts=4)
     model = Model(NOISING, GaussianScore(problem.gp))
