@@ -41,6 +41,14 @@ def case(request):
     return CASES[request.param]
 
 
+def test_an_input_that_does_not_vary_is_on_the_table_in_float32_too():
+    """A covariate of 0.1 at all points, which float32 rounds by 1e-9."""
+    x = np.stack([np.linspace(0.0, 1.0, 4), np.full(4, 0.1)], axis=1)
+    kernel = ShrunkCovariance.fit(SE(0.6), x, np.diag([1.0, 2.0, 3.0, 4.0]), WEIGHT, 0.05)
+    rounded = jnp.asarray(x.astype(np.float32), jnp.float64)
+    assert_allclose(dense(kernel, rounded), dense(kernel, jnp.asarray(x)), rtol=1e-6)
+
+
 def table(case, key):
     """Inputs, a sample covariance there of less than full rank, and the process."""
     kernel, noise = case

@@ -80,3 +80,21 @@ def test_draws_of_a_shrunk_covariance_in_a_compiled_program():
     targets = jnp.linspace(0.0, 1.2, 50, dtype=jnp.float32)[:, None]
     draw = jax.jit(lambda x: model.sample(x, key=0, num_samples=500))
     assert_allclose(np.std(draw(targets), axis=0), model.std(targets), rtol=0.15)
+
+
+def test_patches_are_refused_inside_jit():
+    process = ProcessModel(GP(SquaredExponential(0.5), noise=0.1))
+    x, y, match = np.arange(4.0), np.ones(4), "expected numbers for patches, got values that JAX"
+    with pytest.raises(ValueError, match=match):
+        jax.jit(lambda k: process.condition(x, y).sample(x, key=k, patches="auto"))(jr.key(0))
+    with pytest.raises(ValueError, match=match):
+        jax.jit(lambda v: process.condition(x, v).sample(x, key=0, patches="auto"))(jnp.ones(4))
+    with pytest.raises(ValueError, match=match):
+        jax.jit(lambda v: process.condition(x, y).log_prob(x, v, patches="auto"))(jnp.ones(4))
+
+
+def test_no_targets_ask_nothing_of_a_process(monkeypatch):
+    """Roll-outs and latent fields have no first target then."""
+    monkeypatch.setattr("geomndp.model.process_posterior.call", None)
+    posterior = ProcessModel(GP(SquaredExponential(0.5), noise=0.1)).condition(np.zeros(1), [1.0])
+    assert posterior.sample(np.zeros((0, 1)), key=0, num_samples=3).shape == (3, 0, 1)

@@ -97,8 +97,9 @@ class ShrunkCovariance(AbstractKernel):
     def _locate(self, x: Inputs) -> tuple[Float[Array, "n m"], Float[Array, " n"]]:
         """One-hot index of each row in the table, and 1 for rows that are not in it."""
         table = jnp.asarray(self.x, dtype=x.dtype)
-        spread = jnp.maximum(jnp.max(table, axis=0) - jnp.min(table, axis=0), 1e-30)
-        gap = jnp.abs(x[:, None] - table[None]) / spread[None, None]
+        spread = jnp.max(table, axis=0) - jnp.min(table, axis=0)
+        # An input that is the same at all points has the unit: rounding makes it no other one.
+        gap = jnp.abs(x[:, None] - table[None]) / jnp.where(spread > 0, spread, 1.0)[None, None]
         same = jnp.all(gap <= TOLERANCE, axis=-1)
         first = same & (jnp.cumsum(same, axis=1) == 1)
         return first.astype(x.dtype), 1.0 - jnp.any(same, axis=1).astype(x.dtype)

@@ -15,7 +15,7 @@ from geomndp._validation import as_key
 from geomndp.model.inputs import as_rows, names_of
 from geomndp.model.output_units import result_dtype
 from geomndp.model.patch_laws import AbstractPosteriorLaw
-from geomndp.model.patchwise import is_exact, patch_law, read_layout
+from geomndp.model.patchwise import is_exact, patch_law, read_layout, refuse_traced
 from geomndp.model.units import read_raw_rows
 from geomndp.patches.context import context_of
 from geomndp.predictive import LogProb
@@ -49,6 +49,7 @@ def patchwise_log_prob(
     """
     if mask is not None:
         raise ValueError("expected no mask beside patches, got one: leave masked rows out of x")
+    refuse_traced((y, key))
     raw, layout = read_layout(posterior, x, patches)
     values = _values(posterior, x, y, len(raw))
     corners = np.stack([raw.min(axis=0), raw.max(axis=0)])

@@ -74,6 +74,7 @@ def patchwise_field(
     Raises:
         ValueError: If the posterior, the inputs or the scheme are not supported.
     """
+    refuse_traced(key)
     located = read_layout(posterior, x, patches)
     return field_on(posterior, located, key, num_samples, values, **options)
 
@@ -129,8 +130,18 @@ def is_exact(posterior: Any) -> bool:
     return hasattr(getattr(posterior, "model", None), "process")
 
 
+def refuse_traced(values: Any) -> None:
+    """Raise ValueError inside of `jax.jit` and `jax.vmap`: patches depend on numbers."""
+    if not all(map(_validation.concrete, jax.tree.leaves(values))):
+        raise ValueError(
+            "expected numbers for patches, got values that JAX traces: ask outside of jax.jit "
+            "and jax.vmap"
+        )
+
+
 def read_layout(posterior: Any, x: Any, patches: Any) -> tuple[np.ndarray, Layout]:
     """Inputs (n, d) of all targets in the data's units, and their patches."""
+    refuse_traced((posterior, x))
     posterior = getattr(posterior, "posteriors", (posterior,))[0]
     with jax.enable_x64(True) if is_exact(posterior) else nullcontext():
         raw = np.asarray(read_raw_inputs(posterior, x)[0], np.float64)

@@ -100,6 +100,8 @@ class ProcessPosterior(AbstractNamedPosterior):
         single = dtype == jnp.float32 and traced((self, x, key))
         with jax.enable_x64(True):
             args = self.request(x)
+            if not len(args[1]):
+                return jnp.zeros((int(num_samples), 0, self.model.manifold.ambient_dim), dtype)
         if single and isinstance(self.model.process, AbstractGP):
             shape = (int(num_samples), len(args[1]), self.model.process.dim)
             z = jr.normal(key, shape, jnp.float32)
