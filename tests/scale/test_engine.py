@@ -42,6 +42,17 @@ def test_chunks_are_taken_as_results_are():
     results.close()
 
 
+@pytest.mark.parametrize("scheduler", [None, "threads"])
+def test_chunks_run_on_the_device_of_the_caller(scheduler):
+    def device(shared, chunk):
+        return jax.config.jax_default_device
+
+    known = jax.devices()[0]
+    with jax.default_device(known):
+        assert dict(run_chunks(device, None, range(3), scheduler)) == dict.fromkeys(range(3), known)
+    assert dict(run_chunks(device, None, range(1), scheduler)) == {0: None}
+
+
 def test_one_computation_at_a_time_in_the_precision_of_the_caller():
     running, most, kinds = [], [], set()
 

@@ -14,6 +14,7 @@ import itertools
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import nullcontext
 from importlib.util import find_spec
 from typing import Any
 
@@ -59,6 +60,7 @@ def run_chunks(
         for number, chunk in enumerate(chunks):
             yield number, call(shared, chunk)
     elif isinstance(scheduler, str) and scheduler == "threads":
+        call.device = getattr(jax.config, "jax_default_device", None)
         yield from _by_threads(call, shared, chunks)
     else:
         client, own = _client(scheduler)
@@ -92,13 +94,18 @@ def _apply(function: Callable, item: Any) -> Any:
 
 
 class _Call:
-    """A function with the caller's precision, alone in its process while it runs."""
+    """A function with the caller's precision, alone in its process while it runs.
+
+    Threads of the caller's process have its default device too.
+    """
 
     def __init__(self, function: Callable, x64: bool):
         self.function, self.x64 = function, x64
+        self.device: Any = None
 
     def __call__(self, shared: Any, chunk: Any) -> Any:
-        with _one_at_a_time, jax.enable_x64(self.x64):
+        on_device = nullcontext() if self.device is None else jax.default_device(self.device)
+        with _one_at_a_time, jax.enable_x64(self.x64), on_device:
             return self.function(shared, chunk)
 
 
