@@ -28,6 +28,17 @@ def test_off(word, no_setting, monkeypatch):
     assert _jit.cache_folder() is None and use() is None
 
 
+def test_programs_of_another_number_of_threads_lie_elsewhere(monkeypatch):
+    """XLA's programs keep the number of threads for which they were compiled."""
+    monkeypatch.delenv(_jit.VARIABLE, raising=False)
+    folders = []
+    for threads in ("1", "2", "2"):
+        monkeypatch.setenv("NPROC", threads)
+        folders.append(_jit.cache_folder())
+    assert folders[0] != folders[1] == folders[2]
+    assert folders[0].parent == folders[1].parent
+
+
 def test_in_the_users_cache_folder(tmp_path, no_setting, monkeypatch):
     monkeypatch.delenv(_jit.VARIABLE)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

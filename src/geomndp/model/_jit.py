@@ -191,8 +191,9 @@ def setting(name: str) -> Any:
 def cache_folder() -> Path | None:
     """Folder of compiled programs, None where there shall be none.
 
-    One for every kind of processor: a program of one may not run on another, and home folders are
-    shared between machines.
+    One for every kind of processor and number of threads: a program of one kind may not run on
+    another, home folders are shared between machines, and a program that was compiled for one
+    thread runs in one wherever it is loaded.
     """
     chosen = os.environ.get(VARIABLE, "")
     if chosen.strip().lower() in OFF:
@@ -216,8 +217,8 @@ def _user_cache() -> Path:
 
 
 def _processor() -> str:
-    """Short name of the processor's kind."""
-    words = [platform.machine(), platform.processor()]
+    """Short name of the processor's kind and of the number of threads."""
+    words = [platform.machine(), platform.processor(), _num_threads()]
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
         kinds = ("model name", "flags", "features")
@@ -225,3 +226,9 @@ def _processor() -> str:
     except OSError:
         pass
     return hashlib.sha256("\n".join(words).encode()).hexdigest()[:12]
+
+
+def _num_threads() -> str:
+    """Threads that XLA takes: those that NPROC names, else one per core that this process has."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return os.environ.get("NPROC", "") or str(cores)
