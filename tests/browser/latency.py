@@ -1,11 +1,17 @@
-"""Time from a drag to the new picture in a browser: python -m tests.browser.latency MODEL ...
+"""Time from a drag to the new picture in a browser, of a line, a plane and a globe by default.
 
-Prints the median and the largest of twenty moves, after the programs are compiled.
+python -m tests.browser.latency [--out latency.json] [MODEL[=SCREENSHOT.png] ...]
+
+Prints a table in markdown with the median and the largest of twenty moves, after the programs are
+compiled, and how busy the machine was; `--out` keeps the same numbers as JSON.
 """
 
+import argparse
+import json
+import os
 import statistics
-import sys
 import threading
+from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
@@ -14,6 +20,8 @@ from geomndp.play import Server, open_session
 from .conftest import Play, find_browser
 
 MOVES = 20
+MODELS = ("regression1d/se", "vector-fields/div-free", "cyclones/ibtracs")
+COLUMNS = ("model", "picture", "median_ms", "largest_ms", "cores", "load")
 
 
 def moves(play: Play, count: int) -> list[float]:
@@ -38,8 +46,9 @@ def moves(play: Play, count: int) -> list[float]:
     return times
 
 
-def measure(name: str, browser, screenshot: str | None = None) -> tuple[float, float]:
-    """Median and largest milliseconds of a shipped model."""
+def measure(name: str, browser, screenshot: str | None = None) -> dict:
+    """Row of a shipped model: milliseconds, and the load of the machine before."""
+    load = round(os.getloadavg()[0], 1)
     server = Server(open_session(name))
     thread = threading.Thread(target=server.run)
     thread.start()
@@ -49,25 +58,42 @@ def measure(name: str, browser, screenshot: str | None = None) -> tuple[float, f
     page.page.wait_for_selector("[data-number]")
     moves(page, 3)  # whatever is still to be compiled
     times = moves(page, MOVES)
+    picture = page.locate(".geomndp-playground").get_attribute("data-kind")
     if screenshot is not None:
         page.page.screenshot(path=screenshot)
     page.page.close()
     server.stop()
     thread.join()
-    return statistics.median(times), max(times)
+    median, largest = round(statistics.median(times)), round(max(times))
+    row = (name, picture, median, largest, os.cpu_count(), load)
+    return dict(zip(COLUMNS, row, strict=True))
 
 
-def main(names: list[str]) -> None:
+def line(cells) -> str:
+    """A line of a table in markdown."""
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+def main() -> None:
     """Measure models by name; NAME=FILE keeps a picture of the page as well."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("models", nargs="*", default=MODELS)
+    parser.add_argument("--out", type=Path)
+    args = parser.parse_args()
+    if (path := find_browser()) is None:
+        parser.error("no Chromium found: install Debian's chromium, or set GEOMNDP_BROWSER")
+    rows = []
+    print(line(COLUMNS), line("---" for _ in COLUMNS), sep="\n")
     with sync_playwright() as playwright:
-        path = find_browser()
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        for item in names:
+        for item in args.models:
             name, _, screenshot = item.partition("=")
-            median, largest = measure(name, browser, screenshot or None)
-            print(f"{name}: median {median:.0f} ms, largest {largest:.0f} ms", flush=True)
+            rows.append(measure(name, browser, screenshot or None))
+            print(line(rows[-1].values()), flush=True)
         browser.close()
+    if args.out is not None:
+        args.out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()
