@@ -2,10 +2,12 @@
 
 import dataclasses
 import sys
+import warnings
 
 import jax
 import jax.random as jr
 import numpy as np
+import pandas as pd
 import pytest
 
 import geomndp as gn
@@ -64,6 +66,29 @@ def test_a_student_is_kept_where_its_table_is_not_made(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         gn.distil(small_teacher(), functions(2), **options)
     assert gn.load(tmp_path).score.has_flow_map
+
+
+@pytest.mark.parametrize("form", ["table", "batch"])
+def test_functions_in_other_units_than_the_teacher_learnt_are_warned_of(form):
+    """A student of a model of degrees Celsius, from a file in kelvins."""
+    support = gn.model.TrainingSupport(
+        ((0.0, 1.0),), ((-10.0, 30.0),), (1.0,), 0.1, 9, 8, (0.0, 4.0)
+    )
+    teacher = dataclasses.replace(small_teacher(), support=support)
+
+    def data(offset):
+        if form == "table":
+            hours = np.tile(np.linspace(0.0, 1.0, 5), 4)
+            columns = {"function": np.repeat(np.arange(4), 5), "x": hours, "y": offset + hours}
+            return pd.DataFrame(columns)
+        x = np.broadcast_to(np.linspace(0.0, 1.0, 5)[None, :, None], (4, 5, 1))
+        return gn.data.Batch(x, x + offset, np.ones((4, 5)), np.zeros((4, 5)))
+
+    with pytest.warns(gn.OutsideTrainingWarning, match=r"y = 29\d.* \(trained on -10 to 30\)"):
+        module._generators(teacher, data(290.0), None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", gn.OutsideTrainingWarning)
+        module._generators(teacher, data(17.0), None)
 
 
 @pytest.mark.slow

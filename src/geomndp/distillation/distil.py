@@ -20,6 +20,7 @@ from geomndp.distillation.lagrangian import LagrangianLoss
 from geomndp.model import Model
 from geomndp.model.inputs import Seed
 from geomndp.model.model import in_full_precision
+from geomndp.model.outside_training import warn_about_functions
 from geomndp.model.training_functions import functions_in_units
 from geomndp.nets import AbstractNet, extend_network, has_target_times
 from geomndp.score import NetworkScore
@@ -162,9 +163,13 @@ def _generators(model: Model, data: Any, function: str | None) -> tuple[Any, ...
     if is_table(data):
         from geomndp.auto.fine_tuning import fine_tuning_plan
 
-        return as_generators(fine_tuning_plan(model, data, function=function).data)
+        plan = fine_tuning_plan(model, data, function=function)
+        if plan.functions is not None:
+            warn_about_functions(model, plan.functions.y, plan.functions.mask)
+        return as_generators(plan.data)
     if isinstance(data, Batch):
         functions = functions_in_units(model, data)
+        warn_about_functions(model, data.y, data.mask)
         size = min(256, len(functions.x))
         return as_generators(ResampledGenerator(functions=functions, batch_size=size))
     return as_generators(data)

@@ -71,6 +71,23 @@ def warn_about_targets(posterior: Any, x: Any, y: Any = None, mask: Any = None) 
     _warn(reasons)
 
 
+def warn_about_functions(model: Any, y: Any, mask: Any) -> None:
+    """Compare values of functions to learn from with the record of a model's training.
+
+    Args:
+        model: The model.
+        y: Values (b, n, p) in the data's units.
+        mask: Mask (b, n) or (b, n, g).
+    """
+    values, rows = np.ma.filled(np.ma.asarray(y), np.nan), np.asarray(mask) > 0
+    if model.support is None or len(model.support.outputs) != values.shape[2]:
+        return
+    there = rows[:, :, None] if rows.ndim == 2 else rows
+    there = np.repeat(there, values.shape[2] // there.shape[2], axis=2)
+    flat = np.where(there, values, np.nan).reshape(-1, values.shape[2])
+    _warn(_beyond("y", flat, model.support.outputs, OUTPUT_MARGIN))
+
+
 def _known(y: Any, mask: Any) -> np.ndarray:
     """Values (n, p), NaN where a mask of groups (n, g) says that they are missing."""
     values = np.asarray(y)
