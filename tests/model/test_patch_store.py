@@ -231,3 +231,9 @@ def test_threads_and_processes_give_the_same_bits(whole, tmp_path):
         out = tmp_path / "processes.zarr"
         result = posterior().sample(GRID, out=out, mapper=mapper(client), **REQUEST)
     np.testing.assert_array_equal(result["level"].values, whole["level"].values)
+
+
+def test_a_store_needs_names(tmp_path):
+    nameless = gn.ProcessModel(GP).condition()
+    with pytest.raises(ValueError, match="expected names of inputs and outputs for a store, got"):
+        nameless.sample(np.zeros((2, 2)), out=tmp_path / "field.zarr", **REQUEST)

@@ -18,7 +18,7 @@ from geomndp import _validation
 from geomndp._progress import Progress
 from geomndp._validation import as_key
 from geomndp.geometry.geodesy import to_latlon
-from geomndp.model.inputs import Seed, names_of
+from geomndp.model.inputs import Seed
 from geomndp.model.patchwise import field_dtype, field_on, read_layout
 from geomndp.patches import Layout, MemoryValues, Patches, PatchwiseField, run
 from geomndp.patches.field import Mapper
@@ -129,7 +129,10 @@ def begin_field(
 
 def _names(posterior: Any) -> Variables:
     if posterior.variables is None:
-        return names_of(posterior)
+        raise ValueError(
+            "expected names of inputs and outputs for a store, got none; see "
+            "model.with_variables(inputs=..., outputs=...)"
+        )
     return posterior.variables
 
 
