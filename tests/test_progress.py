@@ -39,3 +39,11 @@ def test_no_bar_or_a_function_instead(monkeypatch):
         with reporting("sampling", 3, wanted) as report:
             report(2)
     assert heard == [2] and sys.stderr.getvalue() == ""
+
+
+def test_stretches_are_short_where_a_function_may_end_the_work():
+    clocks = _progress.Clock(), _progress.Clock(progress=lambda done: None)
+    assert [clock.stretch(100) for clock in clocks] == [1, 1]
+    for clock in clocks:
+        clock.seconds = 0.04
+    assert [clock.stretch(100) for clock in clocks] == [25, 2]

@@ -18,6 +18,8 @@ Item = TypeVar("Item")
 QUIET_SECONDS = 2.0  # seconds before the first line; every further one takes twice as long
 STRETCH_SECONDS, MAX_STEP_SECONDS = 1.0, 2.0
 """Seconds that a stretch of steps should take, and that one step may take."""
+CALLED_SECONDS = 0.1
+"""Seconds between two calls of a function that hears of progress, and may end the work."""
 
 Progress = bool | Callable[[float], None]
 """True for a bar on a terminal, False for none, or a function called with the amount done."""
@@ -135,13 +137,15 @@ class Clock:
     """How many steps fit into a stretch, by how long those before took.
 
     `patient`: blocks were made smaller once for steps that took long, which compiles anew. On a
-    busy machine they may take long again.
+    busy machine they may take long again. `progress`: a function that is called between stretches
+    makes them short.
     """
 
-    def __init__(self, patient: bool = False) -> None:
+    def __init__(self, patient: bool = False, progress: Progress = True) -> None:
         """Nothing is known yet."""
         self.seconds: float | None = None
         self.patient = patient
+        self.stretch_seconds = CALLED_SECONDS if callable(progress) else STRETCH_SECONDS
 
     @property
     def slow(self) -> bool:
@@ -152,7 +156,7 @@ class Clock:
         """Steps of the next stretch: one to begin with."""
         if self.seconds is None:
             return 1
-        return min(left, max(1, int(STRETCH_SECONDS / max(self.seconds, 1e-9))))
+        return min(left, max(1, int(self.stretch_seconds / max(self.seconds, 1e-9))))
 
     def through(self, total: int, move: Callable[[int, int], Any]) -> Iterator[int]:
         """Make all steps by move(start, stop); yields the number of those that are done."""

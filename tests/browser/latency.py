@@ -11,6 +11,7 @@ import json
 import os
 import statistics
 import threading
+import time
 from pathlib import Path
 
 from playwright.sync_api import sync_playwright
@@ -20,6 +21,8 @@ from geomndp.play import Server, open_session
 from .conftest import Play, find_browser
 
 MOVES = 20
+WARM_UP_SECONDS = 60
+"""Time in which a new session compiles its programs: moves before share the cores with it."""
 MODELS = ("regression1d/se", "vector-fields/div-free", "cyclones/ibtracs")
 COLUMNS = ("model", "picture", "median_ms", "largest_ms", "cores", "load")
 
@@ -57,6 +60,7 @@ def measure(name: str, browser, screenshot: str | None = None) -> dict:
     page.page.goto(server.address)
     page.page.wait_for_selector("[data-number]")
     moves(page, 3)  # whatever is still to be compiled
+    time.sleep(WARM_UP_SECONDS)
     times = moves(page, MOVES)
     picture = page.locate(".geomndp-playground").get_attribute("data-kind")
     if screenshot is not None:

@@ -157,6 +157,13 @@ def test_latitudes_are_bounded():
         session.read({"observations": [{"x": [0.0], "y": [91.0, 0.0]}]})
 
 
+def test_first_answers_of_tracks_take_more_steps():
+    """With five steps tracks zigzag."""
+    for kind, steps in (("line", 5), ("globe", 12)):
+        session = SESSIONS[kind]()
+        assert next(sampler.steps for sampler in session.stages(session.read({}))) == steps
+
+
 def test_models_that_cannot_be_drawn_are_refused():
     bare = gn.Model(line_model().noising, line_model().score)
     with pytest.raises(ValueError, match="names its inputs and outputs"):

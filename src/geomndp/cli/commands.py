@@ -217,8 +217,8 @@ class Reproduce:
     """Measure anew on so many test functions (own-data: tasks of a kind); 0 prints what was
     measured when models shipped."""
     only: tuple[str, ...] = ()
-    """Sets of "own-data" to measure anew, or of "neural-processes" such as gnp2020/se, of which also
-    rows such as ConvCNP, or "neural" or "diffusion"; all by default."""
+    """Sets of "own-data" to measure anew, or of "neural-processes" such as gnp2020/se, with rows
+    such as ConvCNP, or "neural" or "diffusion"; all by default."""
     minutes: float | None = None
     """Time of every fit of "own-data"; 4 by default."""
     results: str | None = None

@@ -73,7 +73,7 @@ def _no_samples(sampler: AbstractProgramSampler, problem: Problem, num_samples: 
 
 def _blocks(sampler, problem, key, num_samples, settings) -> tuple[np.ndarray, ...]:
     """Samples, their root mean squares after every step, and their score evaluations."""
-    bound, clock = Bound(problem, settings), Clock()
+    bound, clock = Bound(problem, settings), Clock(progress=settings.progress)
     devices = spread_devices(sampler, problem, key)[:num_samples]
     size, blocks, first = _first_size(problem, num_samples, len(devices)), [], 0
     with reporting("sampling", num_samples, settings.progress) as report:
@@ -86,7 +86,7 @@ def _blocks(sampler, problem, key, num_samples, settings) -> tuple[np.ndarray, .
             args = sampler, problem, key, spread_rows(numbers, devices)
             block = _block(args, size, devices, bound, clock, update)
             if isinstance(block, int):
-                size, clock = block, Clock(patient=clock.slow)
+                size, clock = block, Clock(clock.slow, settings.progress)
                 continue
             blocks.append(block)
             first += len(numbers)

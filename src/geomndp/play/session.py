@@ -17,8 +17,9 @@ from geomndp.play.requests import AUTO, MAX_SAMPLES, Request, read_request
 from geomndp.play.scene import GLOBE, SAMPLES, scene_of
 from geomndp.samplers import AbstractSampler, by_name, sampler_names
 
-QUICK_STEPS = 5
-"""Steps of a first answer; a better one follows."""
+QUICK_STEPS = {GLOBE: 12}
+DEFAULT_QUICK_STEPS = 5
+"""Steps of a first answer, by the scene; a better one follows. With 5 steps tracks zigzag."""
 OFFERED = ("flow-map", "amortised", "flow")
 """Samplers that a page offers, where the model takes them, the best for a quick answer first.
 
@@ -115,7 +116,8 @@ class Session:
         best = self._sampler(self.samplers[0], request.steps)
         if request.steps is not None or self.samplers[0] == "flow-map":
             return [best]
-        return [dataclasses.replace(best, steps=QUICK_STEPS), best]
+        steps = QUICK_STEPS.get(self.scene.kind, DEFAULT_QUICK_STEPS)
+        return [dataclasses.replace(best, steps=steps), best]
 
     def answer(
         self,
