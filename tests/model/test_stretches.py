@@ -79,7 +79,7 @@ def test_blocks_and_stretches_change_nothing(posterior, monkeypatch):
     ask = {"key": jr.key(1), "num_samples": 5, "sampler": FEW}
     whole = posterior.sample_info(x, **ask)
     monkeypatch.setattr(sampling, "BLOCK_POINTS", {"cpu": 20})
-    monkeypatch.setattr(_progress, "STRETCH_SECONDS", 0.0)
+    monkeypatch.setattr(_progress, "CALLED_SECONDS", 0.0)
     blocks = []
     parts = posterior.sample_info(x, **ask, progress=blocks.append)
     for found in (whole, parts):
