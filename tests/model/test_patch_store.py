@@ -124,7 +124,7 @@ def test_what_is_no_store_of_a_field_is_refused_and_left_alone(tmp_path):
     assert (other / "notes.txt").read_text() == "mine"
     with pytest.raises(ValueError, match=r"ends in \.zarr"):
         posterior().sample(GRID, out=tmp_path / "field.nc", **REQUEST)
-    with pytest.raises(ValueError, match="name the model's inputs"):
+    with pytest.raises(ValueError, match="expected names of inputs and outputs for a store"):
         gn.ProcessModel(GP).condition().sample(np.zeros((3, 2)), out=tmp_path / "x.zarr", key=0)
 
 

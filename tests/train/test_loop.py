@@ -54,7 +54,7 @@ def test_networks_get_room_for_the_neighbours_of_each_stream():
     sparse = Located(x=np.zeros((1, 3, 2)))
     crowd = Located(x=np.zeros((2, 40, 2)))
     trainers = turns_of(sparse, crowd)
-    assert [t.static_score.net.config.max_neighbours for t in trainers] == [24, 48]
+    assert [t.static_score.net.config.max_neighbours for t in trainers] == [24, 40]
 
 
 def test_an_interrupted_run_of_two_streams_ends_at_the_same_bits(tmp_path, monkeypatch):

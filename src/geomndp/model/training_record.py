@@ -35,6 +35,7 @@ else:
     Model = eqx.Module
 
 BATCHES = 4
+DESIGN_BATCHES = 64  # of a generator with many sets of locations, one of which a batch shows
 MAX_FUNCTIONS = 64  # functions whose distances are measured
 FAR = 64.0  # times their distance: ends of a range that four digits hardly tell apart
 NEAR_ZERO = 1e-6  # a noise ratio that no network tells from zero
@@ -54,7 +55,8 @@ def with_support(
         model: A model, trained or not.
         generator: Its training functions, in the model's units; or several, interleaved.
         loss: Its loss, which knows the noise of the context; by default `DenoisingLoss()`.
-        batches: How many batches of every generator to look at; of a finite set, all functions.
+        batches: How many batches of every generator to look at, of one with many sets of locations
+            more; of a finite set, all functions.
         key: For these batches.
 
     Returns:
@@ -62,7 +64,9 @@ def with_support(
     """
     key = jr.key(0) if key is None else key
     generators = {id(one): one for one in as_generators(generator)}.values()
-    drawn = [_draw(one, k) for one in generators for k in jr.split(key, batches)]
+    drawn = [
+        _draw(one, k) for one in generators for k in jr.split(key, enough_batches(one, batches))
+    ]
     batches_seen = [*drawn, *(batch for one in generators for batch in _whole_set(one))]
     conditional = all(one.conditional for one in generators)
     normaliser, noising = model.normaliser or SAME_UNITS, getattr(model, "noising", None)
@@ -106,6 +110,20 @@ def _record(drawn: list[Batch], seen: list[Batch], normaliser: Normaliser) -> Tr
         points,
         max_spacing=_brief(max(spacings)) if max(spacings) > 0 else None,
     )
+
+
+def enough_batches(generator: AbstractGenerator, batches: int) -> int:
+    """Batches that show what a generator makes: each has a single set of locations.
+
+    Args:
+        generator: Source of training batches.
+        batches: The least number.
+
+    Returns:
+        Twice the number of sets of locations, where that is more, up to `DESIGN_BATCHES`.
+    """
+    sets = 0 if generator.locations is None else len(generator.locations)
+    return max(batches, min(2 * sets, DESIGN_BATCHES))
 
 
 @eqx.filter_jit

@@ -18,6 +18,7 @@ from geomndp.experiments.vector_fields.evaluate import (
 )
 from geomndp.experiments.vector_fields.experiment import MODELS
 from geomndp.likelihood import Exact, Flow, Hutchinson
+from geomndp.model.training_record import enough_batches
 from geomndp.solve import Heun
 from geomndp.train.loss import squared_errors
 
@@ -78,6 +79,16 @@ def test_train_and_score(name):
     assert metrics["gp"][0] > metrics["diagonal_gp"][0]
     score_errors = field_score_errors(model, problem, num=8, batches=1, cells=2)
     assert score_errors["joint"]["gap"][0] > 0
+
+
+def test_records_of_training_see_many_designs():
+    """One batch has one set of locations: four would miss the sparsest."""
+    name = "vector-fields/curl-free"
+    sparse, dense = vector_fields.make_generator(name, 4, sets=20, problem=small(name))[:2]
+    assert [len(generator.locations) for generator in (sparse, dense)] == [21, 20]
+    assert [enough_batches(generator, 4) for generator in (sparse, dense)] == [42, 40]
+    (grid,) = vector_fields.make_generator(name, 4, functions=8, problem=small(name))
+    assert enough_batches(grid, 4) == 4
 
 
 def test_probe_noise_is_taken_from_the_regret():
