@@ -13,9 +13,6 @@ export NPROC ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 
-# `make lint test` runs both at once: type checks need one core for a minute.
-MAKEFLAGS += --jobs=2
-
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 .PHONY: help venv demo test test-slow test-browser fuzz lint format bench mutants tables graph build docs lock clean
