@@ -11,6 +11,7 @@ and steadily as the noise grows; one that never saw a range of noise has a dip t
 from __future__ import annotations
 
 import argparse
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -137,8 +138,14 @@ def density_rows(noisy: NoiseTasks, *, probes: int = 8, batch_size: int = 16) ->
     """
     divergence = Exact() if noisy.exact_divergence else Hutchinson(probes=probes)
     key = None if noisy.exact_divergence else jr.key(7)
-    options = {"num_context": noisy.num_context, "batch_size": batch_size}
-    options |= {"flow": Flow(divergence=divergence), "route": "conditional", "key": key}
+    log_probs = functools.partial(
+        log_likelihood,
+        num_context=noisy.num_context,
+        flow=Flow(divergence=divergence),
+        route="conditional",
+        key=key,
+        batch_size=batch_size,
+    )
     z = jr.normal(jr.key(5), noisy.tasks.y.shape, noisy.tasks.y.dtype)
     rows: list[dict] = []
     reference = None
@@ -149,7 +156,7 @@ def density_rows(noisy: NoiseTasks, *, probes: int = 8, batch_size: int = 16) ->
         moved = is_context[None, :, None] & (scale > 0)
         tasks = noisy.tasks._replace(y=jnp.where(moved, changed, noisy.tasks.y))
         process = NoisyContext(noisy.process, scale**2)
-        values = log_likelihood(process, tasks, **options).per_target().value
+        values = log_probs(process, tasks).per_target().value
         reference = values if reference is None else reference
         pairs = {"log_prob": list(summarise(values)), "loss": list(summarise(reference - values))}
         rows.append({"noise": float(label), **pairs, "num": len(values)})
