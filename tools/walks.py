@@ -116,6 +116,8 @@ def main() -> None:
     for module in pkgutil.walk_packages([str(package)], "geomndp."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
+    for name in dir(geomndp):
+        getattr(geomndp, name)
     walks = {
         "CSV to NetCDF": prepare_csv_to_netcdf(),
         "one training step": prepare_training(),

@@ -1,4 +1,4 @@
-"""Log and progress of a training run: arrays, a CSV file that survives a killed process, a bar."""
+"""Records of a training run: what it saw; a log that survives a killed process; a progress bar."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
+import equinox as eqx
 import numpy as np
 
 from geomndp import _atomic_io
@@ -17,6 +18,48 @@ from geomndp import _atomic_io
 COLUMNS = ("step", "loss", "gradient_norm", "seconds")
 LogRow = tuple[int, float, float, float]
 Update = Callable[[int, float], None]
+Range = tuple[float, float]
+
+
+class TrainingSupport(eqx.Module):
+    """What a model saw in training; the data's units unless said otherwise.
+
+    Attributes:
+        inputs: Range of each input.
+        outputs: Range of each output.
+        extents: Largest range of each input within one function.
+        spacing: Smallest of the functions' median distances between a point and its nearest
+            neighbour, in the model's units; zero where no function has two points.
+        points: Largest number of points of a function.
+        contexts: Largest number of context points of a function.
+        noise: Range of the variance of observation noise, beside noise-free observations; None if
+            the model was not trained with contexts.
+        max_spacing: Largest of the functions' median distances, as `spacing`; None where it was not
+            recorded.
+    """
+
+    inputs: tuple[Range, ...] = eqx.field(static=True)
+    outputs: tuple[Range, ...] = eqx.field(static=True)
+    extents: tuple[float, ...] = eqx.field(static=True)
+    spacing: float = eqx.field(static=True)
+    points: int = eqx.field(static=True)
+    contexts: int = eqx.field(static=True)
+    noise: Range | None = eqx.field(default=None, static=True)
+    max_spacing: float | None = eqx.field(default=None, static=True)
+
+    def __check_init__(self) -> None:
+        ranges = (*self.inputs, *self.outputs, *(() if self.noise is None else (self.noise,)))
+        if any(low > high for low, high in ranges) or min(self.extents, default=0.0) < 0:
+            raise ValueError("expected ranges from low to high, got others")
+        if len(self.extents) != len(self.inputs):
+            got = f"{len(self.inputs)} and {len(self.extents)}"
+            raise ValueError(f"expected as many extents as inputs, got {got}")
+        if self.noise is not None and self.noise[0] < 0:
+            raise ValueError(f"expected noise >= 0, got {self.noise}")
+        if self.spacing < 0 or self.points < 1 or self.contexts < 0:
+            raise ValueError("expected spacing >= 0, points >= 1 and contexts >= 0, got others")
+        if self.max_spacing is not None and self.max_spacing < self.spacing:
+            raise ValueError(f"expected max_spacing >= {self.spacing}, got {self.max_spacing}")
 
 
 class History(NamedTuple):

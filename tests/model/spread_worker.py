@@ -8,10 +8,9 @@ import sys
 import jax
 import numpy as np
 
-from geomndp import Model, ProcessModel
+from geomndp import Model, ProcessModel, _arrays
 from geomndp.gp import GP
 from geomndp.kernels import SquaredExponential, White
-from geomndp.model import spread
 from geomndp.noising import LinearSchedule, OrnsteinUhlenbeck
 from geomndp.samplers import Amortised
 from geomndp.score import GaussianScore
@@ -25,7 +24,7 @@ def main() -> None:
     rng = np.random.default_rng(0)
     tasks = [tuple(rng.normal(size=(n, 1)) for n in (3, 3, 2)) for _ in range(3)]
     numbers_of_devices = []
-    original = spread.spread_rows
+    original = _arrays.spread_rows
 
     def count(rows, devices):
         numbers_of_devices.append(len(devices))

@@ -93,7 +93,7 @@ def test_a_finished_training_is_read_back_and_a_lost_model_written_again(trained
     folder, plan, model, _ = trained
     for path in folder.glob("model*"):
         path.unlink()
-    monkeypatch.setattr(train.dispatch, "train_steps", None)  # nothing is trained
+    monkeypatch.setattr(train.step, "train_steps", None)  # nothing is trained
     again, _ = fit(plan, steps=4, key=jr.key(0), directory=folder, quiet=True)
     assert eqx.tree_equal(again, model) and eqx.tree_equal(load(folder), in_full_precision(model))
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import geomndp
-from geomndp.model.spread import spread_devices, spread_rows, whole_rows
+from geomndp._arrays import spread_devices, spread_rows, whole_rows
 
 
 def test_what_is_fixed_stays_where_it_is():

@@ -9,7 +9,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from geomndp import nets
-from geomndp.nets.layers import TimeEmbedding, centred, clean
+from geomndp.nets.attention import centred
+from geomndp.nets.layers import TimeEmbedding, clean
 
 from .helper import NETS, TINY, awake, draw
 

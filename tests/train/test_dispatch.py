@@ -11,8 +11,8 @@ from jax.sharding import Mesh
 from numpy.testing import assert_allclose, assert_array_equal
 
 from geomndp import train
-from geomndp.train import dispatch
-from geomndp.train.dispatch import dispatch_steps, train_one_step
+from geomndp.train import step as steps_module
+from geomndp.train.step import dispatch_steps, train_one_step
 
 from ..cases import compilations
 from .helper import NOISING, TinyGenerator, tiny_run, tiny_score
@@ -77,7 +77,7 @@ def test_a_gpu_has_the_loop_whatever_the_loss(monkeypatch):
         lengths.append(length)
         return train.train_steps(loop, state, length)
 
-    monkeypatch.setattr(dispatch, "train_steps", record)
+    monkeypatch.setattr(steps_module, "train_steps", record)
     dispatch_steps(dataclasses.replace(trainer, mesh=mesh), state, 5)
     assert lengths == [5]
 

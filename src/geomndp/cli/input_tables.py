@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from geomndp import _model_files, _validation
-from geomndp._table_files import check_output, is_file, is_frame, read_table
+from geomndp._table_files import check_output, is_file, is_frame, is_store, read_table
 from geomndp.cli.predict_args import Condition, Predict
-from geomndp.cli.task_tables import read_observations
+from geomndp.cli.task_tables import read_tasks
+from geomndp.cli.usage_errors import UsageError
 
 if TYPE_CHECKING:
-    from geomndp.tables import Variables
+    pass
 
 POINT = "point"
 """Dimension of locations that lie on no grid."""
@@ -47,7 +48,7 @@ def read_tables(command: Predict) -> Tables:
     if command.steps is not None:
         _validation.at_least(1, steps=command.steps)
     conditioned = isinstance(command, Condition)
-    table = read_observations(command) if isinstance(command, Condition) else None
+    table = _observations(command) if isinstance(command, Condition) else None
     names = model_names(command.name)
     renamed = parse_columns(command.columns, names)
     if conditioned:
@@ -56,6 +57,24 @@ def read_tables(command: Predict) -> Tables:
     targets = read_targets(command.targets, names, renamed)
     check_output(command.out)
     return Tables(table, targets)
+
+
+def _observations(command: Condition) -> Any:
+    """Table of the observations, or of those of all tasks."""
+    if command.tasks is not None:
+        return read_tasks(command)
+    if command.scheduler is not None and not is_store(command.out):
+        raise UsageError("expected --tasks or --out FIELD.zarr with --scheduler, got neither")
+    path = command.observations
+    if not is_file(path) and (not path or not command.targets or ":" in path or "=" in path):
+        # An option that takes any number of values leaves its last one to a missing argument.
+        raise UsageError("expected OBSERVATIONS, a file, before --targets, got none")
+    table = read_table(path)
+    if is_frame(table) and not len(table):
+        raise ValueError(
+            f"expected at least one row in {path}, got none; geomndp sample needs no observations"
+        )
+    return table
 
 
 def model_names(model: str) -> Names:
@@ -215,19 +234,3 @@ def _as_dataset(frame: Any, columns: Names) -> Any:
         if name not in (*columns.outputs, "sample")
     }
     return xr.Dataset(coords=coords)
-
-
-def with_datetimes(targets: Any, variables: Variables, origin: str | None) -> Any:
-    """Turn the times of a grid from numbers into the datetimes that the observations have."""
-    from geomndp.tables.units import SECONDS, split_time
-
-    for variable in variables.inputs:
-        unit, date = split_time(variable.units)
-        if origin is None or not unit or date is not None:
-            continue
-        times = targets[variable.name]
-        if times.dtype.kind not in "mM" and not times.attrs.get("units"):
-            past = np.rint(times.values * SECONDS[unit] * 1e6).astype("timedelta64[us]")
-            dated = np.datetime64(origin, "us") + past
-            targets = targets.assign_coords({variable.name: (times.dims, dated)})
-    return targets

@@ -17,12 +17,12 @@ import xarray as xr
 
 from geomndp import _table_files, _validation
 from geomndp._progress import busy, progress
-from geomndp.cli.input_tables import Tables, drop_missing, with_datetimes
+from geomndp.cli.input_tables import Tables, drop_missing
 from geomndp.cli.many_tasks import TaskHelpers, predict_tasks
 from geomndp.cli.predict_args import Condition, Predict
 from geomndp.model import Posterior, load
 from geomndp.model.base import AbstractModel
-from geomndp.model.learnt import learnt_posteriors
+from geomndp.model.model import learnt_posteriors
 from geomndp.model.patch_store import begin_field, finish_field
 from geomndp.samplers import AbstractSampler, from_text
 from geomndp.scale import mapper
@@ -31,7 +31,7 @@ from geomndp.tables import Variables, noise_from_km
 from geomndp.tables.geojson import check_points
 from geomndp.tables.to_arrays import numeric, read_columns
 from geomndp.tables.units import check_deviation
-from geomndp.tables.xarray_adapter import as_frame
+from geomndp.tables.xarray_adapter import as_frame, with_datetimes
 
 VARIANCE = "variance of the observation noise"
 
@@ -44,9 +44,9 @@ def predict(command: Predict, tables: Tables) -> None:
             return
         posterior = _posterior(command, model, names, tables.observations)
         targets = tables.targets
-        if not _table_files.is_file(command.targets[0]):
-            # Numbers of a range are times after the origin, where there is one.
-            targets = with_datetimes(targets, names, posterior.time_origin)
+        if posterior.time_origin is not None and not _table_files.is_file(command.targets[0]):
+            # Numbers of a range are times after the origin.
+            targets = with_datetimes(targets, names.inputs, posterior.time_origin)
         _write(command, posterior, names, targets)
 
 

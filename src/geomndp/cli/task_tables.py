@@ -1,4 +1,4 @@
-"""Observations of a command: one table, or many tasks from a folder or a long table; no JAX."""
+"""Observations of many tasks, from a folder or a long table; no JAX."""
 
 from __future__ import annotations
 
@@ -12,25 +12,7 @@ from geomndp.cli.predict_args import Condition
 from geomndp.cli.usage_errors import UsageError
 
 
-def read_observations(command: Condition) -> Any:
-    """Table of the observations, or of those of all tasks."""
-    if command.tasks is not None:
-        return _tasks(command)
-    if command.scheduler is not None and not is_store(command.out):
-        raise UsageError("expected --tasks or --out FIELD.zarr with --scheduler, got neither")
-    path = command.observations
-    if not is_file(path) and (not path or not command.targets or ":" in path or "=" in path):
-        # An option that takes any number of values leaves its last one to a missing argument.
-        raise UsageError("expected OBSERVATIONS, a file, before --targets, got none")
-    table = read_table(path)
-    if is_frame(table) and not len(table):
-        raise ValueError(
-            f"expected at least one row in {path}, got none; geomndp sample needs no observations"
-        )
-    return table
-
-
-def _tasks(command: Condition) -> Any:
+def read_tasks(command: Condition) -> Any:
     """One table of all tasks, with their column."""
     import pandas as pd
 

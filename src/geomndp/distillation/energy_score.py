@@ -123,7 +123,7 @@ class EnergyScoreLoss(AbstractLoss):
         times = self.time_grid(noising.schedule, calls, self.lagrangian.t_min, x.dtype)[::-1]
         one, m = jnp.ones((), x.dtype), noising.mean_at(x)
         u = jnp.zeros_like(m)
-        if noising.manifold.flat:  # as `samplers.amortised.start`
+        if noising.flat:  # as `samplers.amortised.start`
             start_u = score(noising, given.at(one), x, given.with_free(m), mask)
             u = jax.lax.stop_gradient(start_u)
 

@@ -103,7 +103,7 @@ def noise_tasks(name: str, model: Model, num: int, data: str | None = None) -> N
 def _track_tasks(model: Model, num: int, data: str | None) -> NoiseTasks:
     track_task = task("extrapolation")
     tasks = task_batch(track_task, read_split(data, 0)[1].spread(num))
-    flat = model.noising.manifold.flat
+    flat = model.noising.flat
     unit = DEGREE_KM if flat else EARTH_RADIUS_KM
     deviations = tuple(float(km / unit) for km in KILOMETRES)
     perturb = _add_degrees if flat else _walk

@@ -152,7 +152,7 @@ def tweedie_log_density(dynamics: AbstractDynamics) -> TerminalLogDensity:
         Values (n, p) -> log-density in nats.
     """
     noising = dynamics.noising
-    if not noising.manifold.flat:
+    if not noising.flat:
         return prior_log_density(dynamics)
     one = jnp.ones((), dtype=dynamics.x.dtype)
     shift = zero_masked(noising.sigma(one) * dynamics.u(one, dynamics.mean()), dynamics.mask)

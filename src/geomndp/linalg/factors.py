@@ -6,13 +6,12 @@ for others: as many of them side by side as XLA has threads would wait for ever 
 
 import functools
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
-
-from geomndp._arrays import keep_float64
 
 
 def _batched_in_turn(one: Callable[..., Array]) -> Any:
@@ -22,7 +21,7 @@ def _batched_in_turn(one: Callable[..., Array]) -> Any:
     @function.def_vmap
     def _batched(axis_size: int, in_batched: list[bool], *arrays: Array) -> tuple[Array, bool]:
         # `vmap` traces float64 of a 32-bit program outside of `jax.enable_x64`.
-        with keep_float64(arrays[0]):
+        with nullcontext() if arrays[0].dtype != jnp.float64 else jax.enable_x64(True):
             if not in_batched[0]:
                 return _of_one_matrix(function, *arrays), True
             arrays = tuple(

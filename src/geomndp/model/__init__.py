@@ -1,6 +1,7 @@
 """High-level model API: sample, condition, log-density, save, load."""
 
 from geomndp._deprecated import deprecated_names
+from geomndp._training_log import TrainingSupport
 from geomndp.likelihood import LogProb
 from geomndp.model.chart_model import ChartModel
 from geomndp.model.likelihood_routes import log_prob
@@ -10,7 +11,6 @@ from geomndp.model.posterior import Posterior
 from geomndp.model.process_model import ProcessModel
 from geomndp.model.registered import register
 from geomndp.model.serialization import load, save
-from geomndp.model.support import TrainingSupport
 from geomndp.model.training_record import with_support
 
 __all__ = [
@@ -37,5 +37,6 @@ deprecated_names(
         "document": "documents",
         "fit": "geomndp.auto.fit:fit",
         "record": "training_record",
+        "support": "training_record",
     },
 )

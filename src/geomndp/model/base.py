@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from geomndp._deprecated import renamed_arguments
+from geomndp._training_log import TrainingSupport
 from geomndp._types import Scalar
 from geomndp.data import Normaliser
 from geomndp.geometry import AbstractManifold
@@ -20,7 +21,6 @@ from geomndp.model.inputs import (
 )
 from geomndp.model.many import ConditionedMany
 from geomndp.model.named_predictive import AbstractNamedPredictive, Key
-from geomndp.model.support import TrainingSupport
 from geomndp.predictive import MOMENT_SAMPLES, AbstractProcess, LogProb
 from geomndp.samplers import Observations
 from geomndp.tables import is_table, name_variables, read_observations, read_time_origin

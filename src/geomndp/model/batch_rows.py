@@ -9,9 +9,15 @@ import jax
 import jax.random as jr
 import numpy as np
 
-from geomndp._arrays import bucket_below, memory_bound, too_much
+from geomndp._arrays import (
+    bucket_below,
+    memory_bound,
+    spread_devices,
+    spread_rows,
+    too_much,
+    whole_rows,
+)
 from geomndp.model._jit import program
-from geomndp.model.spread import spread_devices, spread_rows, whole_rows
 
 
 class BatchableDraw(NamedTuple):

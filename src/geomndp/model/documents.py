@@ -17,7 +17,8 @@ from geomndp._safetensors import Contents
 from geomndp.gp import AbstractGP
 from geomndp.model.base import AbstractModel
 from geomndp.model.model import Model
-from geomndp.model.parts import describe, options_of, rebuild, sentence, value_of
+from geomndp.model.part_documents import describe
+from geomndp.model.parts import options_of, rebuild, sentence, value_of
 from geomndp.model.tensors import (
     FLOATS,
     STORED,

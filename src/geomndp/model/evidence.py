@@ -83,7 +83,7 @@ def _at_noise_level(model: Any, given: Observations) -> tuple[Outputs, float, fl
         raise ValueError(
             "expected known noise for the density of noisy observations, got a traced one"
         )
-    if not noising.manifold.flat or not noising.kernel.white:
+    if not noising.flat or not noising.kernel.white:
         raise ValueError("expected a white limiting law for the density of noisy observations")
     counted = _counted_noise(given)
     if counted.max() > SPREAD * counted.min():

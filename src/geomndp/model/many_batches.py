@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from geomndp._arrays import bucket, bucket_below, put
+from geomndp._arrays import bucket, bucket_below, put, spread_devices
 from geomndp.data import Normaliser
 from geomndp.model import process_calls
 from geomndp.model._jit import setting, signature
@@ -21,9 +21,7 @@ from geomndp.model.batch_rows import BatchableDraw, run_rows
 from geomndp.model.output_units import in_units, output_dtype, outputs_to_data_units
 from geomndp.model.posterior import Posterior
 from geomndp.model.process_posterior import ProcessPosterior, result_dtype
-from geomndp.model.sampling import BLOCK_POINTS, DEFAULT_BLOCK_POINTS
-from geomndp.model.sampling_problem import sampling_problem
-from geomndp.model.spread import spread_devices
+from geomndp.model.sampling import BLOCK_POINTS, DEFAULT_BLOCK_POINTS, sampling_problem
 from geomndp.samplers import AbstractSampler, pad_problem
 from geomndp.samplers.problem import pad_observations
 

@@ -10,13 +10,13 @@ import jax.numpy as jnp
 
 from geomndp import _validation
 from geomndp._deprecated import renamed_arguments, renamed_attribute
+from geomndp._training_log import TrainingSupport
 from geomndp.data import Normaliser
 from geomndp.geometry import AbstractManifold, Sphere
 from geomndp.model.base import AbstractModel, CheckedContext
 from geomndp.model.outside_training import warn_about_context
 from geomndp.model.posterior import Posterior
 from geomndp.model.summary import describe_model
-from geomndp.model.support import TrainingSupport
 from geomndp.model.units import common_centre, in_model_units
 from geomndp.nets import AbstractNet, with_config
 from geomndp.noising import AbstractNoising
@@ -137,7 +137,7 @@ def check_scales(normaliser: Normaliser | None, manifold: AbstractManifold) -> N
     """Refuse to stretch what is curved."""
     if not isinstance(normaliser, Normaliser | None):
         raise ValueError(f"expected a Normaliser or none, got {_validation.brief(normaliser)}")
-    if not manifold.flat and normaliser is not None:
+    if normaliser is not None and not manifold.flat:
         stretched = any(normaliser.y_shift) or any(scale != 1 for scale in normaliser.y_scale)
         if stretched or normaliser.transform:
             raise ValueError("expected a normaliser that leaves y on its manifold")
@@ -151,3 +151,16 @@ def check_domain(variables: Variables | None, normaliser: Normaliser | None) -> 
     shift, scale = (3 * part if len(part) == 1 else part for part in units)
     if any(shift[:3]) or any(part != 1 for part in scale[:3]) or any(normaliser.x_period[:3]):
         raise ValueError("expected a normaliser that leaves x on the sphere")
+
+
+def learnt_posteriors(posterior: Any) -> list[Posterior]:
+    """The parts of a law given observations that a sampler draws: it, or members of a mixture.
+
+    Args:
+        posterior: The law of any model given observations.
+
+    Returns:
+        Those that take a `sampler`, none where all are drawn exactly.
+    """
+    members = getattr(posterior, "posteriors", (posterior,))
+    return [member for member in members if isinstance(member, Posterior)]

@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 
 from geomndp import _validation
+from geomndp._training_log import Range, TrainingSupport
 from geomndp._warnings import OutsideTrainingWarning, collected
 from geomndp.data import Normaliser
-from geomndp.model.support import (
+from geomndp.model.training_record import (
     SAME_UNITS,
-    Range,
-    TrainingSupport,
     extents,
     in_data_units,
     outputs_in_data_units,
@@ -67,7 +66,7 @@ def warn_about_targets(posterior: Any, x: Any, y: Any = None, mask: Any = None) 
     if model.learnt:
         both = np.concatenate([np.asarray(others), rows]) if len(others) else rows
         reasons += _density(model, units, both)
-        reasons += _sparsity(model.support, spacing(both, periods_of(model)), len(both))
+        reasons += _sparsity(model.support, spacing(both, periods_of(model.normaliser)), len(both))
     _warn(reasons)
 
 
@@ -157,7 +156,7 @@ def _positions(model: Any, units: Normaliser, x: np.ndarray) -> list[str]:
 
 def _density(model: Any, units: Normaliser, x: np.ndarray) -> list[str]:
     """Extent, number and spacing of all points of a function."""
-    support, net, periods = model.support, model.network, periods_of(model)
+    support, net, periods = model.support, model.network, periods_of(model.normaliser)
     reasons, local = [], isinstance(net, AbstractNet) and net.local
     ranges = extents(x, periods) * np.asarray(units.x_scale)
     far = [i for i, most in enumerate(support.extents) if ranges[i] > EXTENT_FACTOR * most]

@@ -1,4 +1,4 @@
-"""Parts of a model as JSON and back: registered classes of plain fields and arrays, nothing else.
+"""Parts of a model from JSON: registered classes of plain fields and arrays, nothing else.
 
 The type of every field is read from the annotations of its class, so that a class of a user is
 checked as one of the package is. Arrays stand beside the JSON, as tensors under the path of their
@@ -7,7 +7,10 @@ field. Loading never runs code that a file brings.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+import inspect
+import sys
 import types
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, Union, get_args, get_origin
@@ -18,10 +21,9 @@ import jax.random as jr
 import numpy as np
 
 from geomndp import _model_files
-from geomndp.model.part_arguments import arguments, required
 from geomndp.model.registered import ROLES
-from geomndp.model.tensors import check_sizes, in_full_precision, parameters, with_parameters
-from geomndp.nets.configured import Configured
+from geomndp.model.tensors import check_sizes, in_full_precision, with_parameters
+from geomndp.nets.base import Configured
 
 MAX_DEPTH = 16
 MAX_ITEMS = 256
@@ -32,49 +34,38 @@ MAX_NUMBER = 1e30
 
 Tensors = Mapping[str, np.ndarray]
 """Arrays of parts by the paths of their fields, such as `process.kernel.covariance`."""
-_TENSOR, _PARAMETERS = "tensor", "parameters"
+TENSOR, PARAMETERS = "tensor", "parameters"
 
 
-def describe(
-    part: eqx.Module, tensors: dict[str, np.ndarray] | None = None, where: str = ""
-) -> dict[str, Any]:
-    """A registered module of plain fields as JSON; code cannot be written.
-
-    Arrays go into `tensors`, under the path of their field below `where`; without it they are
-    refused.
-    """
-    tag = _model_files.tag_of(type(part))
-    if tag is None:
-        name = type(part).__name__
-        raise ValueError(
-            f"expected registered classes to save, got {name}: gn.register('role/name', {name})"
-        )
-    holder = part.config if isinstance(part, Configured) else part
-    fields = {name: getattr(holder, name) for name in arguments(type(part))}
-    document = {
-        "kind": tag,
-        **{name: _plain(f"{where}.{name}", value, tensors) for name, value in fields.items()},
-    }
-    if isinstance(part, Configured) and tensors is not None:
-        own = parameters(part).items()
-        document[_PARAMETERS] = {
-            path: _plain(f"{where}{path}", value, tensors) for path, value in own
-        }
-    return document
+def arguments(cls: type) -> dict[str, Any]:
+    """Type of each argument that a part is made from; of a network, its configuration's."""
+    holder = _holder(cls)
+    return {f.name: _annotation(holder, f.name) for f in dataclasses.fields(holder) if f.init}
 
 
-def _plain(where: str, value: Any, tensors: dict[str, np.ndarray] | None) -> Any:
-    if isinstance(value, eqx.Module):
-        return describe(value, tensors, where)
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    if isinstance(value, (tuple, list)):
-        return [_plain(f"{where}.{i}", item, tensors) for i, item in enumerate(value)]
-    if isinstance(value, (np.ndarray, jax.Array)) and tensors is not None:
-        tensors[where] = np.asarray(value)
-        return {_TENSOR: where}
-    name = where.rpartition(".")[2]
-    raise ValueError(f"expected a plain value for {name} to save, got {type(value).__name__}")
+def _holder(cls: type) -> type:
+    """The class whose constructor has the arguments of a part."""
+    return cls.config_type if issubclass(cls, Configured) else cls
+
+
+def _annotation(cls: type, name: str) -> Any:
+    """Type of a field; Any where the annotation cannot be read."""
+    for base in cls.__mro__:
+        hint = inspect.get_annotations(base).get(name)
+        if isinstance(hint, str):
+            try:
+                return eval(hint, vars(sys.modules[base.__module__]))  # of the class, not the file
+            except Exception:
+                return Any
+        if hint is not None:
+            return hint
+    return Any
+
+
+def required(cls: type) -> list[str]:
+    """Arguments without a default."""
+    known = inspect.signature(_holder(cls)).parameters.values()
+    return [parameter.name for parameter in known if parameter.default is parameter.empty]
 
 
 def class_at(where: str, config: Any, role: str | None) -> type:
@@ -126,11 +117,11 @@ def rebuild(
 
 def _network(where: str, config: dict, role: str | None, depth: int, tensors: Tensors) -> Any:
     """A module that is made from its configuration, with the parameters of the document."""
-    named = config.get(_PARAMETERS)
+    named = config.get(PARAMETERS)
     if not isinstance(named, dict):
         raise ValueError(f"expected parameters for {where}, got {named!r:.80}")
     given = {path: _tensor(f"{where}{path}", value, tensors) for path, value in named.items()}
-    plain = {name: value for name, value in config.items() if name != _PARAMETERS}
+    plain = {name: value for name, value in config.items() if name != PARAMETERS}
     options = options_of(where, plain, role, depth)
     check_sizes(options, given)
     make = functools.partial(class_at(where, config, role), **options, key=jr.key(0))
@@ -177,7 +168,7 @@ def _part_of(where: str, value: dict, hint: Any, depth: int, tensors: Tensors | 
 
 def _tensor(where: str, value: dict, tensors: Tensors | None) -> np.ndarray:
     """The array of a field: that under its own path, and no other."""
-    if value != {_TENSOR: where} or tensors is None or where not in tensors:
+    if value != {TENSOR: where} or tensors is None or where not in tensors:
         raise ValueError(f"expected the tensor {where}, got {value!r:.80}")
     return tensors[where]
 
@@ -216,7 +207,7 @@ def _fits(value: Any, hint: Any) -> bool:
     if get_origin(hint) is Literal:
         return value in get_args(hint)
     if isinstance(value, dict):
-        return _is_array(hint) if _TENSOR in value else _role(hint) is not None
+        return _is_array(hint) if TENSOR in value else _role(hint) is not None
     if isinstance(value, list):
         return hint is tuple or get_origin(hint) is tuple
     if isinstance(value, bool) or hint is bool:

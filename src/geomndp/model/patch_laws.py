@@ -21,7 +21,7 @@ from geomndp.model import patch_batches, sampling
 from geomndp.model._jit import Settings
 from geomndp.model.output_units import outputs_to_data_units
 from geomndp.model.process_calls import call, law
-from geomndp.model.support import in_data_units
+from geomndp.model.training_record import in_data_units
 from geomndp.model.units import common_centre, to_model_units
 from geomndp.patches.field import AbstractPatchLaw
 from geomndp.predictive import AbstractProcess, LogProb

@@ -21,7 +21,6 @@ from geomndp.model.output_units import outputs_to_data_units
 from geomndp.model.outside_training import warn_about_targets
 from geomndp.model.patch_density import patchwise_log_prob
 from geomndp.model.sample_options import SampleOptions
-from geomndp.model.sampling_problem import sampling_problem
 from geomndp.model.summary import describe_posterior
 from geomndp.model.units import read_targets
 from geomndp.nets import with_capacity
@@ -123,7 +122,7 @@ class Posterior(AbstractNamedPredictive):
     ) -> Samples:
         """Draws with diagnostics, not checked to be finite; arguments as those of `sample`."""
         key = as_key(key)
-        sampler, problem = sampling_problem(self, x, key, num_samples, sampler, mask)
+        sampler, problem = sampling.sampling_problem(self, x, key, num_samples, sampler, mask)
         settings = Settings(max_memory, progress)
         samples = sampling.sample(sampler, problem, key, int(num_samples), settings)
         normaliser = self.model.normaliser

@@ -27,7 +27,8 @@ from geomndp.model.documents import (
     read_parts,
 )
 from geomndp.model.mixture import MixtureProcess
-from geomndp.model.parts import describe, rebuild, sentence, value_of
+from geomndp.model.part_documents import describe
+from geomndp.model.parts import rebuild, sentence, value_of
 from geomndp.model.process_calls import density
 from geomndp.model.process_model import ProcessModel
 from geomndp.model.tensors import STORED, read_arrays, round_to

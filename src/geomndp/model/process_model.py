@@ -8,6 +8,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from geomndp._training_log import TrainingSupport
 from geomndp.data import Normaliser
 from geomndp.geometry import AbstractManifold, Euclidean
 from geomndp.model.base import AbstractModel, CheckedContext
@@ -15,7 +16,6 @@ from geomndp.model.model import check_domain, check_names, check_scales
 from geomndp.model.outside_training import warn_about_context
 from geomndp.model.process_posterior import ProcessPosterior
 from geomndp.model.summary import describe_process_model
-from geomndp.model.support import TrainingSupport
 from geomndp.model.units import in_model_units
 from geomndp.predictive import AbstractProcess
 from geomndp.samplers.problem import no_observations

@@ -7,11 +7,11 @@ from typing import Any
 import equinox as eqx
 
 from geomndp import _model_files, geometry, kernels, nets, noising, score
+from geomndp._training_log import TrainingSupport
 from geomndp.data import AbstractTransform, Normaliser
 from geomndp.data.frames import AbstractFrame
 from geomndp.data.start_density import StartDensity
 from geomndp.gp import GP
-from geomndp.model.support import TrainingSupport
 from geomndp.predictive import AbstractProcess
 from geomndp.tables import Variable, Variables
 

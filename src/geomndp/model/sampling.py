@@ -18,11 +18,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from geomndp import _validation
-from geomndp._arrays import bucket, bucket_below, put
+from geomndp._arrays import bucket, bucket_below, put, spread_devices, spread_rows, whole_rows
 from geomndp._progress import MAX_STEP_SECONDS, Clock, reporting
 from geomndp._types import Array
 from geomndp.model._jit import Bound, Settings, if_last, program, traced
-from geomndp.model.spread import spread_devices, spread_rows, whole_rows
+from geomndp.model.inputs import check_request, wanted_values
+from geomndp.model.outside_training import warn_about_targets
+from geomndp.model.units import read_target_inputs
 from geomndp.samplers import (
     AbstractProgramSampler,
     AbstractSampler,
@@ -32,11 +34,45 @@ from geomndp.samplers import (
     Samples,
     pad_problem,
 )
+from geomndp.samplers.base import require_outputs_apart
 from geomndp.samplers.program import begin, each_key, end, outer_step
 
 BLOCK_POINTS = {"cpu": 10_000}
 DEFAULT_BLOCK_POINTS = 500_000
 """Points of all samples of a block together, beyond which larger blocks are not faster."""
+
+
+def sampling_problem(
+    posterior: Any,
+    x: Any,
+    key: Any,
+    num_samples: Any,
+    sampler: AbstractSampler | None = None,
+    mask: Any = None,
+) -> tuple[AbstractSampler, Problem]:
+    """Check a request, and warn where it leaves what training saw.
+
+    Args:
+        posterior: A `Posterior`.
+        x: Inputs, shape (n, d) or (n,), or a table.
+        key: Random key.
+        num_samples: Number of draws.
+        sampler: Sampler, by default that of the posterior.
+        mask: 1 for targets, 0 for padding, shape (n,) or (n, p).
+
+    Returns:
+        The sampler, and the problem in the model's units.
+    """
+    chosen: AbstractSampler = posterior.default_sampler() if sampler is None else sampler
+    check_request(num_samples, chosen, key)
+    x, model = read_target_inputs(posterior, x), posterior.model
+    mask = wanted_values(mask, (len(x), model.noising.dim), model.score.num_groups)
+    problem = posterior.problem(x, mask)
+    if problem.observed_apart:
+        require_outputs_apart(chosen)
+    chosen.check(problem)
+    warn_about_targets(posterior, problem.x)
+    return chosen, problem
 
 
 @eqx.filter_jit

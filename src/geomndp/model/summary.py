@@ -9,7 +9,7 @@ from typing import Any
 import equinox as eqx
 import jax
 
-from geomndp.model.support import Range, TrainingSupport
+from geomndp._training_log import Range, TrainingSupport
 from geomndp.nets import AbstractNet
 from geomndp.tables import Variable
 

@@ -1,4 +1,4 @@
-"""Records of training: of a network from its generator and loss, of a fitted law from functions."""
+"""What training saw, of a network or a fitted law, and measures that requests are compared by."""
 
 from __future__ import annotations
 
@@ -11,20 +11,19 @@ import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
+from scipy.spatial import KDTree
 
+from geomndp._training_log import Range, TrainingSupport
 from geomndp._types import Array, Batch, PRNGKeyArray
-from geomndp.data import AbstractGenerator, FixedInputsGenerator, Normaliser, ResampledGenerator
+from geomndp.data import (
+    AbstractGenerator,
+    FixedInputsGenerator,
+    Normaliser,
+    ResampledGenerator,
+    circle,
+)
 from geomndp.data.sequences import SequenceGenerator
 from geomndp.linalg import DiagonalGram
-from geomndp.model.support import (
-    SAME_UNITS,
-    Range,
-    TrainingSupport,
-    extents,
-    in_data_units,
-    outputs_in_data_units,
-    spacing,
-)
 from geomndp.noising import AbstractNoising, OrnsteinUhlenbeck
 from geomndp.train import DenoisingLoss
 from geomndp.train.fit import as_generators
@@ -34,6 +33,7 @@ if TYPE_CHECKING:  # a model has a record
 else:
     Model = eqx.Module
 
+SAME_UNITS = Normaliser()
 BATCHES = 4
 DESIGN_BATCHES = 64  # of a generator with many sets of locations, one of which a batch shows
 MAX_FUNCTIONS = 64  # functions whose distances are measured
@@ -96,7 +96,7 @@ def _record(drawn: list[Batch], seen: list[Batch], normaliser: Normaliser) -> Tr
     """Ranges of the points of all batches; numbers and distances of those of drawn ones."""
     x, y = (_real(seen, field) for field in ("x", "y"))
     functions = [row for batch in drawn for row in _functions(batch)]
-    scales, periods = np.broadcast_to(normaliser.x_scale, x.shape[1:]), normaliser.model_periods
+    scales, periods = np.broadcast_to(normaliser.x_scale, x.shape[1:]), periods_of(normaliser)
     widest = np.max([extents(row, periods) for row in functions], axis=0) * scales
     measured = functions[:: max(1, len(functions) // MAX_FUNCTIONS)]
     spacings = [spacing(row, periods) for row in measured]
@@ -205,3 +205,36 @@ def _noise(
         variances = np.log1p(ratios)
     low, high = variances * normaliser.y_scale[0] ** 2
     return _brief(low, down=True), _brief(high)
+
+
+def spacing(x: np.ndarray, periods: tuple[float, ...] = ()) -> float:
+    """Median distance of the points of one function to the nearest other; zero if there is none.
+
+    Args:
+        x: Points (n, d).
+        periods: Period of every coordinate, zero where it has none; empty where none has one.
+    """
+    apart = np.unique(circle.embed(x, periods) if periods else x, axis=0)
+    if len(apart) < 2:
+        return 0.0
+    return float(np.median(KDTree(apart).query(apart, k=2)[0][:, 1]))
+
+
+def extents(x: np.ndarray, periods: tuple[float, ...] = ()) -> np.ndarray:
+    """Range of each coordinate of points (n, d); of a periodic one the shortest arc of all."""
+    return circle.extents(x, periods) if periods else np.ptp(x, axis=0)
+
+
+def periods_of(normaliser: Normaliser | None) -> tuple[float, ...]:
+    """Period of every input in a model's units, zero where it has none; empty for no periods."""
+    return () if normaliser is None or normaliser is SAME_UNITS else normaliser.model_periods
+
+
+def in_data_units(shift: tuple[float, ...], scale: tuple[float, ...], values: np.ndarray):
+    """Undo a normaliser in NumPy's float64; JAX would compile for every number of points."""
+    return np.asarray(shift) + np.asarray(scale) * np.asarray(values, np.float64)
+
+
+def outputs_in_data_units(units: Normaliser, y: np.ndarray) -> np.ndarray:
+    """Undo a normaliser, with its transforms; a model without one has the data's own units."""
+    return y if units is SAME_UNITS else units.inverse_y(y)

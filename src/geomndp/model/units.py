@@ -21,7 +21,7 @@ from geomndp._arrays import put
 from geomndp._types import Array, Inputs, Mask, Outputs, Scalar
 from geomndp.data import Normaliser
 from geomndp.data.transformed_outputs import check_outputs, inside
-from geomndp.kernels.sphere.zonal import check_unit_vectors, has_sphere_kernel
+from geomndp.kernels.sphere.zonal import AbstractSphereKernel, check_unit_vectors
 from geomndp.model.inputs import (
     as_float,
     as_rows,
@@ -37,7 +37,7 @@ from geomndp.model.output_units import (
     outputs_to_model_units,
     with_all_digits,
 )
-from geomndp.model.support import spacing
+from geomndp.model.training_record import spacing
 from geomndp.samplers import Observations
 from geomndp.tables import is_table, read_inputs, read_rows
 
@@ -71,7 +71,7 @@ def to_model_units(
     concrete = _validation.concrete(raw)
     if model.variables is not None and model.variables.domain == "sphere":
         check_unit_vectors(raw[:, :3])
-    elif has_sphere_kernel(model):  # whose own check sees no numbers where it is compiled
+    elif _has_sphere_kernel(model):  # whose own check sees no numbers where it is compiled
         check_unit_vectors(_in_units(model.normaliser, np.asarray(raw)) if concrete else raw)
     if not concrete:
         x = _in_units(model.normaliser, raw.astype(dtype))
@@ -81,6 +81,15 @@ def to_model_units(
     rounded = x.astype(dtype)
     _check_rounding(_real(x, mask), _real(rounded, mask))
     return rounded
+
+
+def _has_sphere_kernel(tree: Any) -> bool:
+    """Whether a kernel on the sphere is part of a model, so that x are unit vectors."""
+
+    def is_sphere_kernel(part: Any) -> bool:
+        return isinstance(part, AbstractSphereKernel)
+
+    return any(map(is_sphere_kernel, jax.tree.leaves(tree, is_leaf=is_sphere_kernel)))
 
 
 def read_target_inputs(posterior: Any, x: Any) -> Inputs:

@@ -15,7 +15,7 @@ from geomndp.nets.graph_network import (
     neighbour_counts,
     num_dropped_edges,
 )
-from geomndp.nets.layers import clean
+from geomndp.nets.layers import clean, has_target_times
 from geomndp.nets.relative_attention import (
     RelativeAttention,
     RelativeAttentionConfig,
@@ -28,7 +28,7 @@ from geomndp.nets.steerable_2d import Steerable2, Steerable2Config
 from geomndp.nets.steerable_2d.map_network import SteerableMap, SteerableMapConfig
 from geomndp.nets.steerable_3d import Steerable3, Steerable3Config
 from geomndp.nets.steerable_sphere import SteerableSphere, SteerableSphereConfig
-from geomndp.nets.target_times import has_target_times, toward
+from geomndp.nets.target_times import toward
 
 __all__ = [
     "AbstractGraphNet",

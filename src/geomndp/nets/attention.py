@@ -1,14 +1,14 @@
 r"""Multi-head attention with a mask over keys, and biases from relative inputs.
 
 The biases, one per layer and head, are invariant to translations: each is a learnt bounded function
-of $x_i - x_j$ minus $s_h |x_i - x_j|$ with fixed slopes $s_h$, one per head (Press et al., 2022,
-ALiBi). Heads start at different ranges, and pairs further apart than any seen in training get no
-weight.
+of $x_i - x_j$ minus $s_h |x_i - x_j|$ with fixed slopes $s_h$, one per head (ALiBi: Press et al.,
+2022). Heads start at different ranges; pairs further apart than any in training get no weight.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any
 
 import equinox as eqx
@@ -19,9 +19,9 @@ import numpy as np
 
 from geomndp import _validation
 from geomndp._types import Array, Bool, Float, Inputs, Mask, PRNGKeyArray
+from geomndp.linalg import zero_masked
 from geomndp.nets.base import CovariateConfig, check_compute
-from geomndp.nets.folded_attention import attend_folded
-from geomndp.nets.layers import FourierFeatures, linear, linear_first, same_function
+from geomndp.nets.layers import FourierFeatures, linear_first, same_function
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -96,7 +96,7 @@ def attend(
     """
     pairs = same_function(mask) if pairs is None and mask is not None else pairs
     if _folds(query.dtype, backend):
-        return attend_folded(query, key, value, bias, pairs)
+        return _attend_folded(query, key, value, bias, pairs)
     keep = None if pairs is None else pairs[None, None]
     bias = None if bias is None else bias[None]
     if backend == "cudnn":  # wants full shapes and one dtype
@@ -118,48 +118,49 @@ def _folds(dtype: np.dtype, backend: str | None) -> bool:
     return backend is None and dtype == jnp.float32 and jax.default_backend() == "cpu"
 
 
-class SelfAttention(eqx.Module):
-    """Attention of n tokens to each other, each of b sets on its own.
+def _attend_folded(
+    query: Float[Array, "b n h c"],
+    key: Float[Array, "b m h c"],
+    value: Float[Array, "b m h c"],
+    bias: Float[Array, "h n m"] | None,
+    pairs: Bool[Array, "n m"] | None,
+) -> Float[Array, "b n h c"]:
+    """Attention for processors: mask and bias folded into one array, normalised at the end.
 
-    Args:
-        width: Channels of the tokens.
-        inner: Channels of queries, keys, values and outputs, divided among the heads.
-        heads: Number of heads.
-        dtype: Dtype of the parameters.
-        key: Random key.
+    Mask and bias do not depend on the values, so that under `vmap` over samples they are one array.
+    Weights have their queries last: maxima and sums over the keys then run along contiguous rows.
+    The division by the sum of the weights acts on the outputs, which are fewer than the weights.
     """
-
-    project: eqx.nn.Linear
-    merge: eqx.nn.Linear
-    num_heads: int = eqx.field(static=True)
-
-    def __init__(self, width: int, inner: int, heads: int, *, dtype: str, key: PRNGKeyArray):
-        project_key, merge_key = jr.split(key)
-        self.project = eqx.nn.Linear(width, 3 * inner, use_bias=False, dtype=dtype, key=project_key)
-        self.merge = eqx.nn.Linear(inner, inner, use_bias=False, dtype=dtype, key=merge_key)
-        self.num_heads = heads
-
-    def __call__(
-        self,
-        tokens: Float[Array, "b n c"],
-        *,
-        bias: Float[Array, "h n n"] | None = None,
-        mask: Mask | None = None,
-        pairs: Bool[Array, "n n"] | None = None,
-        backend: str | None = None,
-    ) -> Float[Array, "b n o"]:
-        """Return one vector per token; arguments as those of `attend`."""
-        sets, n, _ = tokens.shape
-        split = jnp.split(linear(self.project, tokens), 3, axis=-1)
-        query, key, value = (part.reshape(sets, n, self.num_heads, -1) for part in split)
-        options = {"bias": bias, "mask": mask, "pairs": pairs, "backend": backend}
-        mixed = attend(query, key, value, **options)
-        return linear(self.merge, mixed.reshape(sets, n, -1))
+    logits = jnp.einsum("bjhc,bihc->bhji", key, query / math.sqrt(query.shape[-1]))
+    if pairs is not None:
+        plain = jnp.zeros((), logits.dtype) if bias is None else bias
+        lowest = jnp.asarray(0.5 * jnp.finfo(logits.dtype).min, logits.dtype)
+        bias = jnp.where(pairs[None], plain, lowest)
+    if bias is not None:
+        logits = logits + jnp.swapaxes(bias, 1, 2)[None]
+    highest = jax.lax.stop_gradient(jnp.max(logits, axis=2, keepdims=True))
+    weights = jnp.exp(logits - highest)
+    mixed = jnp.einsum("bhji,bjhc->bhci", weights, value)
+    return jnp.transpose(mixed / jnp.sum(weights, axis=2, keepdims=True), (0, 3, 1, 2))
 
 
 def relative_inputs(x: Inputs) -> Float[Array, "d n n"]:
     """Differences x_i - x_j, coordinates first."""
     return x.T[:, :, None] - x.T[:, None, :]
+
+
+def centred(x: Inputs, mask: Mask) -> Inputs:
+    """Inputs relative to the centre of mass of the real points of their function.
+
+    A reference point goes first: differences of nearby floats are exact, far means are not.
+    """
+    lowest = jnp.finfo(x.dtype).min
+    reference = jax.lax.stop_gradient(jnp.max(jnp.where(mask[:, None] > 0, x, lowest), axis=0))
+    offsets = zero_masked(x - reference[None, :], mask)
+    together = same_function(mask).astype(x.dtype)
+    count = jnp.maximum(jnp.sum(together, axis=1), 1.0)
+    centre = jnp.matmul(together, offsets, precision="highest") / count[:, None]
+    return zero_masked(offsets - centre, mask)
 
 
 def chords(offsets: Float[Array, "d n n"], periods: tuple[float, ...]) -> Float[Array, "d n n"]:

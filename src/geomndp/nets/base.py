@@ -5,14 +5,98 @@ from __future__ import annotations
 import abc
 import dataclasses
 import math
+import typing
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
+import equinox as eqx
 import jax
+import jax.numpy as jnp
 
 from geomndp import _deprecated, _model_files, _validation
 from geomndp._types import Inputs, Mask, Outputs, PRNGKeyArray, Times, Values
-from geomndp.nets.configured import Config, Configured, NetConfig
+
+
+def float_name(dtype: str | None) -> str:
+    """Name of the parameters' dtype; None is JAX's default float."""
+    name = jnp.dtype(jnp.result_type(float) if dtype is None else dtype).name
+    _validation.one_of("dtype", name, ("float32", "float64"))
+    return name
+
+
+@dataclasses.dataclass(frozen=True)
+class NetConfig:
+    """Hyperparameters of a network: the arguments of its constructor, and what a file stores.
+
+    Those of a network are a subclass, decorated by `@dataclass(frozen=True, kw_only=True)`, of
+    numbers, strings, None and tuples of these; lists, as JSON has them, become tuples.
+
+    Args:
+        input_dim: Number of input coordinates d.
+        output_dim: Number of output components p.
+        dtype: Dtype of the parameters, "float32" or "float64"; by default JAX's float.
+    """
+
+    input_dim: int
+    output_dim: int
+    dtype: str = dataclasses.field(default_factory=lambda: float_name(None), kw_only=True)
+
+    def __post_init__(self):
+        for name, value in self.to_dict().items():
+            if isinstance(value, list):
+                self._set(name, tuple(value))
+        self._set("dtype", float_name(self.dtype))
+        _validation.at_least(1, input_dim=self.input_dim, output_dim=self.output_dim)
+
+    def _set(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
+    @property
+    def value_dim(self) -> int:
+        """Columns of y: those of the output, once per input field (`num_input_fields`)."""
+        return self.output_dim * getattr(self, "num_input_fields", 1)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All arguments by name, JSON-serialisable."""
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.init}
+
+    def replace(self, **changes: Any) -> NetConfig:
+        """Copy the configuration, with other values of some arguments."""
+        return type(self)(**{**self.to_dict(), **self.current_names(changes)})
+
+    @classmethod
+    def current_names(cls, options: dict[str, Any]) -> dict[str, Any]:
+        """Options with deprecated names replaced by the present ones, with a warning for each."""
+        where = f"{cls.__module__}.{cls.__qualname__}"
+        return _deprecated.translate(where, options) if where in _deprecated.ARGUMENTS else options
+
+
+Config = TypeVar("Config", bound=NetConfig)
+Tree = TypeVar("Tree")
+
+
+class Configured(eqx.Module, Generic[Config]):
+    """A module made from the arguments of its configuration and a `key`.
+
+    A subclass names its configuration, `class Mine(Configured[MyConfig], tag="role/mine")`;
+    `__init__(self, *args, key, **options)` sets `self.config = MyConfig(*args, **options)` and the
+    parameters, all leaves. With a tag it can be saved and loaded.
+    """
+
+    config: Config = eqx.field(static=True)
+    config_type: ClassVar[type[NetConfig]] = NetConfig
+    role: ClassVar[str] = "net"
+
+    def __init_subclass__(cls, tag: str | None = None, **kwargs: Any):
+        super().__init_subclass__(**kwargs)
+        for base in vars(cls).get("__orig_bases__", ()):
+            for argument in typing.get_args(base):
+                if isinstance(argument, type) and issubclass(argument, NetConfig):
+                    cls.config_type = argument
+        if tag is not None:
+            if not tag.startswith(f"{cls.role}/"):
+                raise ValueError(f"expected a tag such as '{cls.role}/my-{cls.role}', got {tag!r}")
+            _model_files.add_class(tag, cls)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -21,8 +105,7 @@ class CovariateConfig(NetConfig):
 
     Args:
         num_invariant_inputs: How many of the columns, the last ones, are covariates.
-        periods: Period of every column of x in the model's units, zero where it has none; empty
-            where none has one.
+        periods: Period of every column of x, zero where it has none; empty where none has one.
     """
 
     num_invariant_inputs: int = 0
@@ -34,7 +117,7 @@ class CovariateConfig(NetConfig):
         if self.num_invariant_inputs >= self.input_dim:
             got = f"{self.num_invariant_inputs} of {self.input_dim} columns"
             raise ValueError(f"expected fewer covariates than columns of x, got {got}")
-        if self.periods and len(self.periods) != self.input_dim:
+        if len(self.periods) not in (0, self.input_dim):
             got = len(self.periods)
             raise ValueError(f"expected a period for each of {self.input_dim} columns, got {got}")
         if not all(0 <= period < math.inf for period in self.periods):
@@ -56,20 +139,13 @@ class CovariateConfig(NetConfig):
         return self.periods[self.num_inputs :] or (0.0,) * self.num_invariant_inputs
 
 
-Tree = TypeVar("Tree")
-
-
 class AbstractNet(Configured[Config], Generic[Config]):
     """Map (t, x, y, mask) of one function to (n, p), equivariant to permutations of the points.
 
     Times are one per point, or per point and group of outputs (`num_groups`). Masked values change
     nothing and get zeros. Points of several functions may share one call: their mask is then the
-    number of their function, from 1 on.
-
-    A subclass names its configuration, `class Mine(AbstractNet[MyConfig], tag="net/mine")`, and is
-    made from the arguments of that and a `key`: `__init__(self, *args, key, **options)` sets
-    `self.config = MyConfig(*args, **options)` and the parameters, which are all leaves. With a tag
-    it can be saved, loaded and made by `build`; nothing else needs to know of it.
+    number of their function, from 1 on. With a tag, `class Mine(AbstractNet[MyConfig],
+    tag="net/mine")`, it can be saved, loaded and made by `build`: see `Configured`.
     """
 
     has_graph: ClassVar[bool] = False
@@ -147,11 +223,11 @@ def with_capacity(tree: Tree, *point_sets: Any, masks: tuple | None = None) -> T
     Args:
         tree: A network, a score, a model: anything that may hold networks.
         *point_sets: Points of one function, (n, d) in the model's units, in one or more sets such
-            as context and targets. There is room for the graph of all and of every set alone.
+            as context and targets: room for the graph of all and of every set alone.
         masks: One mask (n,) per set, zero where a row is padding, or None where no row is.
 
     Returns:
-        The same with larger `max_neighbours` where needed: see `AbstractGraphNet.with_room`.
+        The same with larger `max_neighbours` where needed (`AbstractGraphNet.with_room`).
     """
 
     def has_graph(node: Any) -> bool:
@@ -163,17 +239,9 @@ def with_capacity(tree: Tree, *point_sets: Any, masks: tuple | None = None) -> T
     return jax.tree.unflatten(structure, nodes) if any(map(has_graph, leaves)) else tree
 
 
-def check_compute(compute_dtype: str | None, attention_backend: str | None = None) -> None:
-    """Raise ValueError for an unknown dtype or backend, and for one that lacks the other.
-
-    cuDNN takes bfloat16 alone; folded attention would take its softmax in it.
-    """
+def check_compute(compute_dtype: str | None) -> None:
+    """Raise ValueError for a dtype in which networks do not compute."""
     _validation.one_of("compute_dtype", compute_dtype, (None, "float32", "bfloat16"))
-    _validation.one_of("attention_backend", attention_backend, (None, "xla", "cudnn", "folded"))
-    if attention_backend == "cudnn" and compute_dtype != "bfloat16":
-        raise ValueError(f"expected compute_dtype 'bfloat16' with cudnn, got {compute_dtype!r}")
-    if attention_backend == "folded" and compute_dtype == "bfloat16":
-        raise ValueError("expected compute_dtype None or 'float32' with folded, got 'bfloat16'")
 
 
 _deprecated.deprecated_names(__name__, {"clean": "geomndp.nets.layers:clean"})

@@ -15,20 +15,21 @@ from geomndp import _validation
 from geomndp._deprecated import renamed_arguments
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray, Times, Values
 from geomndp.linalg import zero_masked
-from geomndp.nets.attention import SelfAttention, check_heads
-from geomndp.nets.base import AbstractNet, CovariateConfig, check_compute
+from geomndp.nets.attention import centred, check_heads
+from geomndp.nets.base import AbstractNet, CovariateConfig
 from geomndp.nets.covariates import CovariateEmbedding
 from geomndp.nets.layers import (
     FourierFeatures,
     TimeEmbedding,
-    centred,
     check_groups,
     clean,
+    embed_times,
     linear,
     rms_norm,
     zeroed,
 )
-from geomndp.nets.target_times import embed_times, target_embedding
+from geomndp.nets.relative_attention import SelfAttention, check_backend
+from geomndp.nets.target_times import target_embedding
 
 
 @renamed_arguments(tokens="token_axis", normalised="pre_norm", implementation="attention_backend")
@@ -89,7 +90,7 @@ class BiDimensionalAttentionConfig(CovariateConfig):
         _validation.one_of("inputs", self.inputs, ("absolute", "centred"))
         _validation.one_of("token_axis", self.token_axis, ("dims", "points"))
         check_heads(self.width, self.num_heads)
-        check_compute(self.compute_dtype, self.attention_backend)
+        check_backend(self.compute_dtype, self.attention_backend)
         check_groups(self.num_groups, self.output_dim)
         _ = self.features  # refuses wavelengths that are none
         plain = self.inputs == "centred" or self.token_axis == "dims" or not self.num_frequencies
@@ -202,8 +203,8 @@ class BiDimensionalAttention(
         self.covariates = (
             CovariateEmbedding(c, c.width, key=key) if c.num_invariant_inputs else None
         )
-        groups, dtype = c.num_groups, c.dtype
-        self.target_time = target_embedding(c.target_times, c.width, groups, dtype=dtype, key=key)
+        sizes, options = (c.width, c.num_groups), {"dtype": c.dtype, "key": key}
+        self.target_time = target_embedding(*sizes, **options) if c.target_times else None
 
     @property
     def num_relative_inputs(self) -> int:

@@ -10,7 +10,7 @@ import jax
 import jax.random as jr
 
 from geomndp._types import PRNGKeyArray
-from geomndp.nets.configured import Configured, NetConfig
+from geomndp.nets.base import Configured, NetConfig
 
 Net = TypeVar("Net", bound=Configured)
 

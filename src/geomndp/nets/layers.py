@@ -229,16 +229,18 @@ class FourierFeatures(eqx.Module):
         return angles.reshape(-1, *x.shape[1:])
 
 
-def centred(x: Inputs, mask: Mask) -> Inputs:
-    """Inputs relative to the centre of mass of the real points of their function.
+def embed_times(net: AbstractNet, t: PerPoint, mask: Mask | None = None) -> Float[Array, "n c"]:
+    """Embedding of the times of the points, with that of their targets where the network has one.
 
-    A reference point goes first: differences of nearby floats are exact, a mean far from zero is
-    not.
+    Args:
+        net: A network with attributes `time` and `target_time`.
+        t: Times (n,) or (n, g).
+        mask: (n,) or (n, g), zero where a value is padding or missing.
     """
-    lowest = jnp.finfo(x.dtype).min
-    reference = jax.lax.stop_gradient(jnp.max(jnp.where(mask[:, None] > 0, x, lowest), axis=0))
-    offsets = zero_masked(x - reference[None, :], mask)
-    together = same_function(mask).astype(x.dtype)
-    count = jnp.maximum(jnp.sum(together, axis=1), 1.0)
-    centre = jnp.matmul(together, offsets, precision="highest") / count[:, None]
-    return zero_masked(offsets - centre, mask)
+    time = net.time(t, mask)  # pyright: ignore[reportAttributeAccessIssue]
+    return time if not has_target_times(net) else time + net.target_time(t, mask)  # pyright: ignore
+
+
+def has_target_times(net: object) -> bool:
+    """Whether a network has an embedding of target times."""
+    return getattr(net, "target_time", None) is not None

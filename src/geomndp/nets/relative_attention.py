@@ -14,7 +14,7 @@ from geomndp import _validation
 from geomndp._deprecated import renamed_arguments
 from geomndp._types import Array, Bool, Float, Inputs, Mask, Outputs, PRNGKeyArray, Times, Values
 from geomndp.linalg import zero_masked
-from geomndp.nets.attention import RelativeBias, SelfAttention, TransformerConfig
+from geomndp.nets.attention import RelativeBias, TransformerConfig, attend
 from geomndp.nets.base import AbstractNet, check_compute
 from geomndp.nets.covariates import CovariateEmbedding
 from geomndp.nets.layers import (
@@ -22,11 +22,12 @@ from geomndp.nets.layers import (
     TimeEmbedding,
     check_groups,
     clean,
+    embed_times,
     linear,
     rms_norm,
     zeroed,
 )
-from geomndp.nets.target_times import embed_times, target_embedding
+from geomndp.nets.target_times import target_embedding
 
 
 @renamed_arguments(implementation="attention_backend")
@@ -38,7 +39,7 @@ class RelativeAttentionConfig(TransformerConfig):
         num_input_fields: Fields of the outputs' type that enter: 1 for the noised values, 2 with
             the score of a Gaussian process beside them (see `NetworkScore.base`).
         attention_backend: `implementation` of jax.nn.dot_product_attention; "cudnn" has no
-            forward-mode derivative. None is "folded" on processors (see `folded_attention`).
+            forward-mode derivative. None is "folded" on processors (see `attend`).
         num_groups: Groups of neighbouring outputs, of one size, with times and masks of their own.
         target_times: Whether points have a second time, that to which a flow map leads (see
             `geomndp.nets.target_times`).
@@ -52,8 +53,60 @@ class RelativeAttentionConfig(TransformerConfig):
     def __post_init__(self):
         super().__post_init__()
         _validation.at_least(1, num_input_fields=self.num_input_fields)
-        check_compute(self.compute_dtype, self.attention_backend)
+        check_backend(self.compute_dtype, self.attention_backend)
         check_groups(self.num_groups, self.output_dim)
+
+
+def check_backend(compute_dtype: str | None, attention_backend: str | None) -> None:
+    """Raise ValueError for an unknown dtype or backend, and for one that lacks the other.
+
+    cuDNN takes bfloat16 alone; folded attention would take its softmax in it.
+    """
+    check_compute(compute_dtype)
+    _validation.one_of("attention_backend", attention_backend, (None, "xla", "cudnn", "folded"))
+    if attention_backend == "cudnn" and compute_dtype != "bfloat16":
+        raise ValueError(f"expected compute_dtype 'bfloat16' with cudnn, got {compute_dtype!r}")
+    if attention_backend == "folded" and compute_dtype == "bfloat16":
+        raise ValueError("expected compute_dtype None or 'float32' with folded, got 'bfloat16'")
+
+
+class SelfAttention(eqx.Module):
+    """Attention of n tokens to each other, each of b sets on its own.
+
+    Args:
+        width: Channels of the tokens.
+        inner: Channels of queries, keys, values and outputs, divided among the heads.
+        heads: Number of heads.
+        dtype: Dtype of the parameters.
+        key: Random key.
+    """
+
+    project: eqx.nn.Linear
+    merge: eqx.nn.Linear
+    num_heads: int = eqx.field(static=True)
+
+    def __init__(self, width: int, inner: int, heads: int, *, dtype: str, key: PRNGKeyArray):
+        project_key, merge_key = jr.split(key)
+        self.project = eqx.nn.Linear(width, 3 * inner, use_bias=False, dtype=dtype, key=project_key)
+        self.merge = eqx.nn.Linear(inner, inner, use_bias=False, dtype=dtype, key=merge_key)
+        self.num_heads = heads
+
+    def __call__(
+        self,
+        tokens: Float[Array, "b n c"],
+        *,
+        bias: Float[Array, "h n n"] | None = None,
+        mask: Mask | None = None,
+        pairs: Bool[Array, "n n"] | None = None,
+        backend: str | None = None,
+    ) -> Float[Array, "b n o"]:
+        """Return one vector per token; arguments as those of `attend`."""
+        sets, n, _ = tokens.shape
+        split = jnp.split(linear(self.project, tokens), 3, axis=-1)
+        query, key, value = (part.reshape(sets, n, self.num_heads, -1) for part in split)
+        options = {"bias": bias, "mask": mask, "pairs": pairs, "backend": backend}
+        mixed = attend(query, key, value, **options)
+        return linear(self.merge, mixed.reshape(sets, n, -1))
 
 
 class TransformerBlock(eqx.Module):
@@ -122,8 +175,8 @@ class RelativeAttention(AbstractNet[RelativeAttentionConfig], tag="net/relative-
         self.covariates = (
             CovariateEmbedding(c, c.width, key=key) if c.num_invariant_inputs else None
         )
-        groups, dtype = c.num_groups, c.dtype
-        self.target_time = target_embedding(c.target_times, c.width, groups, dtype=dtype, key=key)
+        sizes, options = (c.width, c.num_groups), {"dtype": c.dtype, "key": key}
+        self.target_time = target_embedding(*sizes, **options) if c.target_times else None
 
     @property
     def num_relative_inputs(self) -> int:

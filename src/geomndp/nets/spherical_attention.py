@@ -29,12 +29,13 @@ from geomndp.nets.layers import (
     FourierFeatures,
     TimeEmbedding,
     clean,
+    embed_times,
     linear,
     rms_norm,
     same_function,
     zeroed,
 )
-from geomndp.nets.target_times import embed_times, target_embedding
+from geomndp.nets.target_times import target_embedding
 
 NUM_POSITION_FREQUENCIES = 6
 
@@ -189,7 +190,8 @@ class SphericalAttention(AbstractNet[SphericalAttentionConfig], tag="net/track-a
         self.covariates = (
             CovariateEmbedding(c, c.width, key=key) if c.num_invariant_inputs else None
         )
-        self.target_time = target_embedding(c.target_times, c.width, dtype=c.dtype, key=key)
+        options = {"dtype": c.dtype, "key": key}
+        self.target_time = target_embedding(c.width, **options) if c.target_times else None
 
     def _position_features(self, x: Inputs, y: Outputs) -> Float[Array, "n f"]:
         """Fourier features of the height above the equator, with absolute ones if asked for."""

@@ -16,7 +16,7 @@ import jax.random as jr
 from geomndp._types import Array, Float, Mask, PerPoint, PRNGKeyArray, Times
 from geomndp.linalg import per_point
 from geomndp.nets.base import AbstractNet
-from geomndp.nets.layers import TimeEmbedding, zeroed
+from geomndp.nets.layers import TimeEmbedding, has_target_times, zeroed
 
 Net = TypeVar("Net", bound=AbstractNet)
 
@@ -41,38 +41,18 @@ class FixedTargets(eqx.Module):
 
 
 def target_embedding(
-    wanted: bool, width: int, num_groups: int = 1, *, dtype: str, key: PRNGKeyArray
-) -> TimeEmbedding | None:
-    """Embedding of target times, zero before training; None where it is not wanted.
+    width: int, num_groups: int = 1, *, dtype: str, key: PRNGKeyArray
+) -> TimeEmbedding:
+    """Embedding of target times, zero before training.
 
     Args:
-        wanted: Whether there is one (`target_times` of a configuration).
         width: Channels of the embedding.
         num_groups: Groups of outputs with times of their own.
         dtype: Dtype of the parameters.
         key: Random key of the network; that of the embedding is folded from it.
     """
-    if not wanted:
-        return None
     embedding = TimeEmbedding(width, num_groups, dtype=dtype, key=jr.fold_in(key, 11))
     return eqx.tree_at(lambda e: e.outer, embedding, zeroed(embedding.outer))
-
-
-def embed_times(net: AbstractNet, t: PerPoint, mask: Mask | None = None) -> Float[Array, "n c"]:
-    """Embedding of the times of the points, with that of their targets where the network has one.
-
-    Args:
-        net: A network with attributes `time` and `target_time`.
-        t: Times (n,) or (n, g).
-        mask: (n,) or (n, g), zero where a value is padding or missing.
-    """
-    time = net.time(t, mask)  # pyright: ignore[reportAttributeAccessIssue]
-    return time if not has_target_times(net) else time + net.target_time(t, mask)  # pyright: ignore
-
-
-def has_target_times(net: object) -> bool:
-    """Whether a network has an embedding of target times."""
-    return getattr(net, "target_time", None) is not None
 
 
 def toward(net: Net, s: Times, n: int) -> Net:

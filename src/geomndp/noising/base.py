@@ -70,6 +70,11 @@ class AbstractNoising(eqx.Module):
             integrated_time: B(t) - B(s) >= 0, of any shape.
         """
 
+    @property
+    def flat(self) -> bool:
+        """Whether values lie in R^p itself."""
+        return self.manifold.flat
+
     def alpha(self, t: Array) -> Array:
         """Factor of the clean values in the noised ones, exp(-B/2) in flat space.
 

@@ -7,6 +7,8 @@ $dY = \frac12 (m - Y) \beta dt + \sqrt\beta S dB$ (the paper's equation for the 
 
 from __future__ import annotations
 
+import functools
+
 import jax.numpy as jnp
 import jax.random as jr
 
@@ -28,6 +30,8 @@ from geomndp.linalg import (
 from geomndp.noising.base import AbstractNoising, Perturbed
 from geomndp.noising.schedule import AbstractSchedule
 
+_flat_space = functools.cache(Euclidean)
+
 
 class OrnsteinUhlenbeck(AbstractNoising):
     """Noising with limiting law GP(mean, kernel); values in flat space.
@@ -48,7 +52,11 @@ class OrnsteinUhlenbeck(AbstractNoising):
     @property
     def manifold(self) -> Euclidean:
         """Flat space."""
-        return Euclidean(self.dim)
+        return _flat_space(self.dim)
+
+    @property
+    def flat(self) -> bool:
+        return True
 
     def log_mean_coefficient(self, integrated_time):
         return -0.5 * integrated_time

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from geomndp import _validation
-from geomndp.model.support import Range
+from geomndp._training_log import Range
 from geomndp.play.scene import GLOBE, PLANE, SAMPLES, TARGETS, Scene
 
 AUTO = "auto"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from geomndp._training_log import Range
 from geomndp.model.base import AbstractModel
-from geomndp.model.support import Range
 from geomndp.tables import Variables
 
 LINE, PLANE, GLOBE = "line", "plane", "globe"

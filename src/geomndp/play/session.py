@@ -10,7 +10,7 @@ import numpy as np
 
 from geomndp._warnings import collect_outside_training
 from geomndp.model.base import AbstractModel
-from geomndp.model.learnt import learnt_posteriors
+from geomndp.model.model import learnt_posteriors
 from geomndp.play.conditioning import condition
 from geomndp.play.pictures import exact_picture, picture_of, target_inputs
 from geomndp.play.requests import AUTO, MAX_SAMPLES, Request, read_request

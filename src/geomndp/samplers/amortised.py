@@ -93,7 +93,7 @@ def start(dynamics: AbstractDynamics, root: AbstractGram, z: Outputs) -> Outputs
     Returns:
         Values (n, p).
     """
-    if not dynamics.noising.manifold.flat:
+    if not dynamics.noising.flat:
         return dynamics.noising.limit_from_noise(dynamics.x, root.mv(z))
     m = dynamics.mean()
     one = jnp.ones((), dtype=m.dtype)
@@ -102,7 +102,7 @@ def start(dynamics: AbstractDynamics, root: AbstractGram, z: Outputs) -> Outputs
 
 def start_evaluations(dynamics: AbstractDynamics) -> int:
     """Score evaluations of `start`."""
-    return int(dynamics.noising.manifold.flat)
+    return int(dynamics.noising.flat)
 
 
 def reverse_pass(

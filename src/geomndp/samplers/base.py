@@ -133,7 +133,7 @@ def require_outputs_apart(sampler: AbstractSampler) -> None:
 
 def require_flat(sampler: AbstractSampler, problem: Problem) -> None:
     """Raise ValueError for values on a manifold, for samplers of flat space."""
-    if not problem.noising.manifold.flat:
+    if not problem.noising.flat:
         raise ValueError(
             f"expected values in flat space for {type(sampler).__name__}, got values in "
             f"{problem.noising.manifold}; use Amortised, Langevin, RePaint or MomentMatching"

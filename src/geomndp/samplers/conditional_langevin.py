@@ -129,7 +129,7 @@ class TiltedScore(AbstractScore):
 
     def __call__(self, noising, t, x, y, mask=None):
         observed = self.observations
-        if not noising.manifold.flat:
+        if not noising.flat:
             sigma = noising.sigma(t)
             heat = heat_kernel(noising.manifold).score(
                 observed.noise + sigma**2, observed.y, y[: len(observed.y)]

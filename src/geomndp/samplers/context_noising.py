@@ -75,7 +75,7 @@ def context_noising(problem: Problem, scheme: str) -> ContextNoising:
     _validation.one_of("context", scheme, SCHEMES)
     x, mask = problem.observations.x, problem.observations.mask
     noising = problem.noising
-    if scheme == "path" and not noising.manifold.flat:
+    if scheme == "path" and not noising.flat:
         raise ValueError("expected context 'inner', 'outer' or 'none' on a manifold, got 'path'")
     gram = noising.gram(x, mask)
     root = gram.root() if len(x) else gram

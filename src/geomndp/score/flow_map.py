@@ -25,7 +25,7 @@ def flow_angle(noising: AbstractNoising, t: Array) -> Array:
         noising: Forward process.
         t: Diffusion times.
     """
-    if not noising.manifold.flat:
+    if not noising.flat:
         return noising.sigma(t)
     return jnp.arctan2(noising.sigma(t), noising.alpha(t))
 
@@ -37,7 +37,7 @@ def time_of_angle(noising: AbstractNoising, angle: Array) -> Array:
         noising: Forward process.
         angle: Angles from 0 to that at time one.
     """
-    flat = noising.manifold.flat
+    flat = noising.flat
     return noising.schedule.inverse(-2 * jnp.log(jnp.cos(angle)) if flat else angle**2)
 
 
@@ -66,7 +66,7 @@ def flow_velocity(
     Returns:
         Velocity (n, p), a tangent vector on a manifold.
     """
-    if not noising.manifold.flat:
+    if not noising.flat:
         return -u
     a, sigma = (columns(v, noising.dim) for v in (noising.alpha(t), noising.sigma(t)))
     return -(u + sigma * (y - noising.mean_at(x))) / a
@@ -92,7 +92,7 @@ def follow_flow(
         (columns(noising.alpha(v), noising.dim), columns(noising.sigma(v), noising.dim))
         for v in (t, s)
     )
-    if not noising.manifold.flat:
+    if not noising.flat:
         return noising.manifold.exp(y, (tau - sigma) * velocity)
     m = noising.mean_at(x)
     cosine, sine = a * b + sigma * tau, sigma * b - a * tau

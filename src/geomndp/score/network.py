@@ -132,7 +132,7 @@ class NetworkScore(AbstractScore):
         at = noise_coefficients(noising, per_point(t, len(x)), zero_masked(x, row_mask(mask)), mask)
         output = self._corrected(at, y, inputs[2], self.net(*inputs))
         u = self.parametrisation.to_u(at, y, output)
-        return zero_masked(noising.manifold.project(y, u), mask)
+        return zero_masked(u if noising.flat else noising.manifold.project(y, u), mask)
 
     @property
     def has_flow_map(self) -> bool:
@@ -183,11 +183,11 @@ class NetworkScore(AbstractScore):
         at = noise_coefficients(noising, per_point(t, len(x)), zero_masked(x, row_mask(mask)), mask)
         output = self._corrected(at, perturbed.y, values, output)
         error = self.parametrisation.error(at, y0, perturbed, output)
-        return noising.manifold.project(perturbed.y, error)
+        return error if noising.flat else noising.manifold.project(perturbed.y, error)
 
     def _check_parametrisation(self, noising) -> None:
-        if not noising.manifold.flat and self.base is not None:
+        if not noising.flat and self.base is not None:
             raise ValueError("expected no base on a manifold, got a Gaussian process")
-        if not noising.manifold.flat and not self.parametrisation.supports_manifolds:
+        if not noising.flat and not self.parametrisation.supports_manifolds:
             name = type(self.parametrisation).__name__
             raise ValueError(f"expected PreconditionK on a manifold, got {name}")

@@ -4,26 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from geomndp.tables.variables import LATLON, canonical
+from geomndp.tables.variables import find_latlon
 
 FEW_LOCATIONS = 3
 """Locations that may be near (0, 0) and look like radians."""
-
-
-def find_latlon(about: dict[str, dict], index: int, what: str = "outputs") -> str:
-    """Name of the latitude (0) or longitude (1) among variables with these attributes."""
-    standard, units = LATLON[index]
-    for name, attributes in about.items():
-        stated = canonical(str(attributes.get("units", "")))
-        if attributes.get("standard_name") == standard or stated == units:
-            return name
-    for name in about:
-        if name.lower() in (standard, standard[:3]):
-            return name
-    raise ValueError(
-        f"expected a variable that is the {standard}, got {', '.join(map(repr, about)) or 'none'}"
-        f"; name {what}=(latitude, longitude)"
-    )
 
 
 def globe_inputs(names: tuple[str, ...], about: dict[str, dict]) -> tuple[str, ...]:

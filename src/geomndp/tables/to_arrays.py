@@ -13,7 +13,7 @@ import numpy as np
 from geomndp import _validation
 from geomndp._deprecated import renamed_arguments
 from geomndp.tables import pandas_adapter, xarray_adapter
-from geomndp.tables.latlon import FEW_LOCATIONS, check_degrees, find_latlon
+from geomndp.tables.latlon import FEW_LOCATIONS, check_degrees
 from geomndp.tables.units import (
     SECONDS,
     check_variance,
@@ -22,7 +22,7 @@ from geomndp.tables.units import (
     seconds_since,
     split_time,
 )
-from geomndp.tables.variables import Variable, Variables, check_same
+from geomndp.tables.variables import Variable, Variables, check_same, find_latlon
 
 
 class Columns(NamedTuple):
@@ -178,7 +178,7 @@ def _inputs(variables: Variables, columns: Columns, time_origin, own_origin: boo
         elif values.dtype.kind == "m":
             arrays.append(seconds(values) / SECONDS[_unit_of_time(variable)])
         else:
-            factor = duration(variable.name, units, variable.units)
+            factor = duration(variable.name, units, variable.units) if units else 1.0
             arrays.append(_numbers(variable.name, values) * factor)
     x = np.stack(arrays, axis=1)
     if variables.domain == "sphere":

@@ -229,3 +229,19 @@ def as_names(what: str, names, count: int | None = None) -> tuple[str, ...]:
     if count is not None and len(as_tuple) != count:
         raise ValueError(f"expected {count} names of {what}, got {as_tuple}")
     return as_tuple
+
+
+def find_latlon(about: dict[str, dict], index: int, what: str = "outputs") -> str:
+    """Name of the latitude (0) or longitude (1) among variables with these attributes."""
+    standard, units = LATLON[index]
+    for name, attributes in about.items():
+        stated = canonical(str(attributes.get("units", "")))
+        if attributes.get("standard_name") == standard or stated == units:
+            return name
+    for name in about:
+        if name.lower() in (standard, standard[:3]):
+            return name
+    raise ValueError(
+        f"expected a variable that is the {standard}, got {', '.join(map(repr, about)) or 'none'}"
+        f"; name {what}=(latitude, longitude)"
+    )

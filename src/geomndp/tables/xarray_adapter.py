@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from geomndp.tables.units import split_time
+from geomndp.tables.units import SECONDS, split_time
 from geomndp.tables.variables import Variable, Variables
 
 SAMPLE = "sample"
@@ -160,7 +161,7 @@ def _named(array: Any, part: Variable) -> Any:
     Not the units of times: a reader would take the numbers for datetimes.
     """
     known = part.attributes
-    if array.dtype.kind in "mM" or split_time(part.units)[0]:
+    if array.dtype.kind in "mM" or (part.units and split_time(part.units)[0]):
         known.pop("units", None)
     return array.variable.copy(deep=False)._replace(attrs={**known, **array.attrs})
 
@@ -173,3 +174,23 @@ def as_frame(dataset: Any) -> Any:
     units = {str(name): str(a.attrs["units"]) for name, a in dataset.items() if "units" in a.attrs}
     frame.attrs = {"units": units} if units else {}
     return frame
+
+
+def with_datetimes(targets: Any, inputs: Sequence[Variable], origin: str) -> Any:
+    """Turn the times of a grid from numbers into datetimes, as the observations have them.
+
+    Args:
+        targets: Dataset of the target locations.
+        inputs: The inputs of the model.
+        origin: Date from which times without one of their own count.
+    """
+    for part in inputs:
+        unit, date = split_time(part.units)
+        if not unit or date is not None:
+            continue
+        times = targets[part.name]
+        if times.dtype.kind not in "mM" and not times.attrs.get("units"):
+            past = np.rint(times.values * SECONDS[unit] * 1e6).astype("timedelta64[us]")
+            dated = np.datetime64(origin, "us") + past
+            targets = targets.assign_coords({part.name: (times.dims, dated)})
+    return targets

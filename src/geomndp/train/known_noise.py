@@ -84,7 +84,7 @@ def at_own_times(noising: AbstractNoising, batch: Batch) -> NoisedValues:
     Raises:
         ValueError: If the limiting kernel is not white, or values lie on a manifold.
     """
-    if not noising.manifold.flat or not noising.kernel.white:
+    if not noising.flat or not noising.kernel.white:
         raise ValueError("expected a white limiting kernel on flat space for noisy training values")
 
     def one(x, y, noise, mask):

@@ -24,8 +24,7 @@ from geomndp.noising import AbstractNoising
 from geomndp.score import NetworkScore
 from geomndp.train.abstract_loss import AbstractLoss
 from geomndp.train.checkpoint import Checkpoints
-from geomndp.train.dispatch import dispatch_steps
-from geomndp.train.step import StepInfo, Trainer, TrainState, replicate
+from geomndp.train.step import StepInfo, Trainer, TrainState, dispatch_steps, replicate
 
 STEPS_PER_GENERATOR = 10  # before the next one's: what the device is given at once
 

@@ -181,20 +181,10 @@ def replicate(tree: Tree, mesh: Mesh) -> Tree:
     return jax.tree.map(put, tree)
 
 
-def spread_batch(batches: Tree, mesh: Mesh, *, axis: int = 1) -> Tree:
-    """Spread the axis of the functions over the devices.
-
-    Args:
-        batches: Arrays of functions.
-        mesh: The devices.
-        axis: Axis of the functions; by default the second, after that of the steps.
-
-    Returns:
-        The same arrays, constrained to that layout.
-    """
-    return jax.lax.with_sharding_constraint(
-        batches, NamedSharding(mesh, PartitionSpec(*axis * (None,), "batch"))
-    )
+def _spread(batches: Tree, mesh: Mesh, *, axis: int) -> Tree:
+    """Spread the axis of the functions over the devices."""
+    layout = NamedSharding(mesh, PartitionSpec(*axis * (None,), "batch"))
+    return jax.lax.with_sharding_constraint(batches, layout)
 
 
 @eqx.filter_jit(donate="all-except-first")
@@ -214,8 +204,46 @@ def train_steps(trainer: Trainer, state: TrainState, length: int) -> tuple[Train
     def group(state, _):
         steps = state.step + jnp.arange(ahead, dtype=state.step.dtype)
         batches, keys = jax.vmap(lambda step: trainer.draw(step, state.key))(steps)
-        data = (spread_batch(batches, trainer.mesh), keys)
+        data = (_spread(batches, trainer.mesh, axis=1), keys)
         return jax.lax.scan(lambda *args: trainer.step(*args), state, data)
 
     state, info = jax.lax.scan(group, state, None, length=length // ahead)
     return state, jax.tree.map(lambda leaf: leaf.reshape(length), info)
+
+
+def dispatch_steps(trainer: Trainer, state: TrainState, length: int) -> tuple[TrainState, StepInfo]:
+    """Run several steps by one call, or by one call each where a compiled loop would be slow.
+
+    Batches and keys depend on the number of the step alone, so that both give the same numbers to
+    rounding. Of calls of one step, one program serves all lengths.
+
+    Args:
+        trainer: The fixed part of the run.
+        state: State before the steps; its buffers are donated and cannot be used again.
+        length: Number of steps, at least 1.
+
+    Returns:
+        State after the steps, and the diagnostics of each, arrays of shape (length,).
+    """
+    if trainer.loss.looped or trainer.mesh.devices.flat[0].platform != "cpu":
+        return train_steps(trainer, state, length)
+    infos = []
+    for _ in range(length):
+        state, info = train_one_step(trainer, state)
+        infos.append(info)
+    return state, jax.tree.map(lambda *values: np.stack(values), *infos)
+
+
+@eqx.filter_jit(donate="all-except-first")
+def train_one_step(trainer: Trainer, state: TrainState) -> tuple[TrainState, StepInfo]:
+    """Run one step, in a program without a loop (XLA would see one in a scan of length 1 too).
+
+    Args:
+        trainer: The fixed part of the run.
+        state: State before the step; its buffers are donated and cannot be used again.
+
+    Returns:
+        State after the step, and its diagnostics.
+    """
+    batch, key = trainer.draw(state.step, state.key)
+    return trainer.step(state, (_spread(batch, trainer.mesh, axis=0), key))

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from geomndp import _validation
 from geomndp._types import PRNGKeyArray
 from geomndp.baselines.neural_processes.base import AbstractNeuralProcess
-from geomndp.nets.configured import Configured, NetConfig
+from geomndp.nets.base import Configured, NetConfig
 
 Extent = tuple[tuple[float, float], ...]
 """Lowest and highest value of every input coordinate, in the model's units."""

@@ -73,7 +73,7 @@ def evaluate(
 
 def on_sphere(model: Model) -> AbstractProcess:
     """The model as a process of tracks on the sphere."""
-    return latlon.LatLonProcess(model) if model.noising.manifold.flat else model
+    return latlon.LatLonProcess(model) if model.noising.flat else model
 
 
 @eqx.filter_jit

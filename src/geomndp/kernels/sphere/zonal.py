@@ -7,7 +7,6 @@ import abc
 from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -106,15 +105,6 @@ def check_point(x: Any) -> None:
         raise ValueError(
             f"expected unit vectors of R^3 (gn.geometry.geodesy.to_unit), got {x.shape[-1]} columns"
         )
-
-
-def has_sphere_kernel(tree: Any) -> bool:
-    """Whether a kernel on the sphere is part of a model or process, so that x are unit vectors."""
-
-    def is_sphere_kernel(part: Any) -> bool:
-        return isinstance(part, AbstractSphereKernel)
-
-    return any(map(is_sphere_kernel, jax.tree.leaves(tree, is_leaf=is_sphere_kernel)))
 
 
 def check_unit_vectors(x: Any) -> None:

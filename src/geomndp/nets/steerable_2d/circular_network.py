@@ -27,7 +27,7 @@ from geomndp.nets.base import check_compute
 from geomndp.nets.covariates import covariate_features, num_covariate_features
 from geomndp.nets.graph import Graph
 from geomndp.nets.graph_network import AbstractGraphNet, GraphNetConfig
-from geomndp.nets.layers import TimeEmbedding, clean, linear, rms_norm, zeroed
+from geomndp.nets.layers import TimeEmbedding, clean, embed_times, linear, rms_norm, zeroed
 from geomndp.nets.steerable_2d.cell_layout import CellLayout
 from geomndp.nets.steerable_2d.gaussian_pooling import Pairs, gaussian_pooling
 from geomndp.nets.steerable_2d.global_pooling import DensityEmbedding, GlobalPooling
@@ -41,7 +41,7 @@ from geomndp.nets.steerable_2d.o2_layers import (
     add_scalars,
     per_part,
 )
-from geomndp.nets.target_times import embed_times, target_embedding
+from geomndp.nets.target_times import target_embedding
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -162,7 +162,8 @@ class AbstractCircularNet(AbstractGraphNet[CircularConfig]):
             density_key = jr.fold_in(key, 9)
             self.density = DensityEmbedding(w, widths, dtype=dtype, key=density_key)
         self.head = zeroed(EquivariantLinear(c, output_channels, dtype=dtype, key=keys[7]))
-        self.target_time = target_embedding(config.target_times, w, dtype=dtype, key=key)
+        targets = config.target_times
+        self.target_time = target_embedding(w, dtype=dtype, key=key) if targets else None
 
     @abc.abstractmethod
     def _surface(self, x: Inputs, mask: Mask) -> Surface:

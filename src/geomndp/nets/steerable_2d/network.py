@@ -10,7 +10,7 @@ import equinox as eqx
 
 from geomndp._deprecated import renamed_arguments
 from geomndp._types import Inputs, Mask, PRNGKeyArray
-from geomndp.nets.base import check_compute
+from geomndp.nets.relative_attention import check_backend
 from geomndp.nets.steerable_2d.cell_layout import CellLayout, pooling_layouts
 from geomndp.nets.steerable_2d.circular_network import (
     AbstractCircularNet,
@@ -71,7 +71,8 @@ class Steerable2Config(CircularNetConfig):
     def __post_init__(self):
         super().__post_init__()
         self._divides_channels("num_heads")
-        check_compute(self.compute_dtype, self.attention_backend)
+        if self.attention_backend is not None:
+            check_backend(self.compute_dtype, self.attention_backend)
 
 
 class Steerable2(AbstractCircularNet[Steerable2Config], tag="net/steerable-2d"):
