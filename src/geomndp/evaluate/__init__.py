@@ -2,6 +2,7 @@
 
 from geomndp._deprecated import deprecated_names
 from geomndp.evaluate.calibration import Calibration, calibration, interval_coverage
+from geomndp.evaluate.control_variate import ControlledLogLikelihoods, controlled_log_likelihood
 from geomndp.evaluate.ensemble import crps, pit
 from geomndp.evaluate.gaussian_kl import gp_log_probs, moment_matched_kl, whitened
 from geomndp.evaluate.geodesic import (
@@ -36,6 +37,7 @@ __all__ = [
     "PROBES",
     "AbstractMeasurement",
     "Calibration",
+    "ControlledLogLikelihoods",
     "GridModel",
     "LogLikelihoods",
     "PathMetrics",
@@ -48,6 +50,7 @@ __all__ = [
     "ball_pit",
     "calibration",
     "compare",
+    "controlled_log_likelihood",
     "crps",
     "energy_score",
     "field_physics",
