@@ -215,7 +215,7 @@ def _from_frame(table: Any, function: Any, inputs: Any, outputs: Any, codomain: 
     labels = function_labels(function, series(table, function))
     order = np.argsort(labels, kind="stable")
     counts = np.bincount(labels)
-    columns, units = frame_columns(table, (*inputs, *outputs, *taken))
+    columns, units, _ = frame_columns(table, (*inputs, *outputs, *taken))
     row = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
     values = {}
     for name, column in columns.items():

@@ -12,6 +12,7 @@ import numpy as np
 
 from geomndp import _validation
 from geomndp._deprecated import renamed_arguments
+from geomndp._time_zones import TimeOrigin, check_origin
 from geomndp.tables import pandas_adapter, xarray_adapter
 from geomndp.tables.latlon import FEW_LOCATIONS, check_degrees, find_latlon
 from geomndp.tables.units import (
@@ -26,10 +27,11 @@ from geomndp.tables.variables import Variable, Variables, check_same
 
 
 class Columns(NamedTuple):
-    """Arrays (n,) by name, and the units that the table states."""
+    """Arrays (n,) by name, stated units, and whether inputs are zoned datetimes (None: neither)."""
 
     values: dict[str, np.ndarray]
     units: dict[str, str]
+    zoned: bool | None = None
 
     def __len__(self) -> int:
         return len(next(iter(self.values.values())))
@@ -172,8 +174,9 @@ def _inputs(variables: Variables, columns: Columns, time_origin, own_origin: boo
         if values.dtype.kind in "mM":
             _refuse_missing(variable.name, np.isnat(values))
         if values.dtype.kind == "M":
+            check_origin(columns.zoned, time_origin)
             if time_origin is None and own_origin and values.size:
-                time_origin = str(np.min(values))
+                time_origin = TimeOrigin(np.min(values), columns.zoned)
             arrays.append(_since(variable, values, time_origin))
         elif values.dtype.kind == "m":
             arrays.append(seconds(values) / SECONDS[_unit_of_time(variable)])
