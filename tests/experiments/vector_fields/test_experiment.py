@@ -18,6 +18,8 @@ from geomndp.experiments.vector_fields.evaluate import (
 )
 from geomndp.experiments.vector_fields.experiment import MODELS
 from geomndp.likelihood import Flow, Hutchinson
+from geomndp.model import load
+from geomndp.model.outside_training import warn_about_targets
 from geomndp.model.training_record import enough_batches
 from geomndp.solve import Heun
 from geomndp.train.loss import squared_errors
@@ -89,6 +91,13 @@ def test_records_of_training_see_many_designs():
     assert [enough_batches(generator, 4) for generator in (sparse, dense)] == [42, 40]
     (grid,) = vector_fields.make_generator(name, 4, functions=8, problem=small(name))
     assert enough_batches(grid, 4) == 4
+
+
+@pytest.mark.parametrize("name", ["vector-fields/se", "vector-fields/curl-free"])
+def test_points_as_sparse_as_in_training_do_not_warn(name):
+    """Warnings are errors here. Thinned designs of a training have points this far apart."""
+    lattice = jnp.stack(jnp.meshgrid(*[6.0 * jnp.arange(3.0)] * 2), axis=-1).reshape(-1, 2)
+    warn_about_targets(load(name).condition(), lattice)
 
 
 def test_probe_noise_is_taken_from_the_regret():
