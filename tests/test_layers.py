@@ -25,6 +25,7 @@ LAYERS = (
         "_atomic_io",
         "_safetensors",
         "_threads",
+        "_time_zones",
         "_progress",
         "_warnings",
         "_guarded",

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from geomndp import _arrays, _atomic_io
+from geomndp import _arrays, _atomic_io, _time_zones
 from geomndp._guarded import find_fault
 
 STORE = ".zarr"
@@ -46,10 +46,14 @@ def _read_csv(path: str) -> Any:
     units = {match[1]: match[2] for match in stated.values() if match}
     if not len(frame):
         frame = frame.astype(float)
+    zoned = {}
     for column, dtype in enumerate(frame.dtypes):
         if not pd.api.types.is_numeric_dtype(dtype):
-            frame.isetitem(column, _as_datetimes(frame.iloc[:, column]))
-    frame.attrs["units"] = units
+            texts = frame.iloc[:, column]
+            frame.isetitem(column, _as_datetimes(texts))
+            if frame.dtypes.iloc[column].kind == "M":
+                zoned[frame.columns[column]] = _time_zones.all_zoned(texts.dropna())
+    frame.attrs |= {"units": units, _time_zones.NOTE: zoned}
     return frame
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import sys
+import warnings
 from collections.abc import Iterator
 from contextvars import ContextVar
+from types import FrameType
 
 _COLLECTED: ContextVar[list[str] | None] = ContextVar("collected", default=None)
 
@@ -46,3 +49,23 @@ def collect_outside_training() -> Iterator[list[str]]:
         yield listed
     finally:
         _COLLECTED.reset(token)
+
+
+def warn_at_request(message: str, category: type[Warning]) -> None:
+    """Warn at the line outside the package that made the request.
+
+    Args:
+        message: One sentence.
+        category: Kind of the warning.
+    """
+    frame, level = sys._getframe(), 1
+    while frame.f_back and _inside(frame):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
+
+
+def _inside(frame: FrameType) -> bool:
+    """Whether a frame is the package's, or a wrapper around its functions."""
+    package = frame.f_globals.get("__name__", "").split(".")[0]
+    wrapped = frame.f_code.co_filename.startswith("<@")
+    return wrapped or package in ("geomndp", "equinox", "jaxtyping", "beartype")

@@ -10,6 +10,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import geomndp as gn
 from geomndp import OutsideTrainingWarning
+from geomndp._types import Batch
+from geomndp.model.training_functions import functions_in_units
 
 TINY = {"width": 8, "num_layers": 1, "num_heads": 2}
 
@@ -139,6 +141,18 @@ def test_known_noise_reaches_the_loss(stations):
     assert_allclose(
         number.data.functions.noise[0, 0] * number.model.normaliser.y_scale[0] ** 2, 0.02
     )
+
+
+def test_known_noise_that_leaves_nothing_to_learn_warns(stations):
+    """From tables and from batches of a user's own."""
+    with pytest.warns(UserWarning, match="known noise of 'temp' is larger than its values allow"):
+        plan = plan_of(stations, noise=4.0)
+    rng = np.random.default_rng(0)
+    batch = Batch(*(np.asarray(part) for part in plan.data.functions[:4]))
+    batch = batch._replace(y=rng.normal(size=batch.y.shape), noise=np.full(batch.mask.shape, 4.0))
+    with pytest.warns(UserWarning, match=r"known noise of 'y\[0\]' is larger"):
+        functions_in_units(plan.model, batch)
+    functions_in_units(plan.model, batch._replace(noise=0.1 * batch.noise))
 
 
 def test_two_outputs_of_different_noise_are_refused(stations):

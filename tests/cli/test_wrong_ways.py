@@ -36,6 +36,8 @@ WRONG_FILES = {
     "broken.parquet": "no Parquet at all",
     "ragged.csv": "time,temperature\n0,14\n1,2,3,4\n",
     "dated.csv": "time,temperature\n2024-03-01,14\n2024-03-02,15\n",
+    "zoned.csv": "time,temperature\n2024-03-01T00:00Z,14\n2024-03-02T00:00Z,15\n",
+    "half-zoned.csv": "time,temperature\n2024-03-01,14\n2024-03-02T00:00Z,15\n",
 }
 WRONG = {
     "no such file": (CONDITION.format("nothing.csv"), "expected a file nothing.csv, got none"),
@@ -95,6 +97,15 @@ WRONG = {
     "numbers and dates": (
         "condition mast mast.csv --targets dated.csv",
         "numbers for 'time' as in the observations, got datetimes",
+    ),
+    "some time zones": (CONDITION.format("half-zoned.csv"), "in 'time' all with a time zone or"),
+    "targets with a zone": (
+        "condition mast dated.csv --targets zoned.csv",
+        "datetimes of --targets without a time zone as those of the observations, got with",
+    ),
+    "a range with a zone": (
+        "condition mast dated.csv --targets 2024-03-01T00:00Z/2024-03-02T00:00Z/6h",
+        "datetimes of --targets without a time zone as those of the observations, got with",
     ),
     "an unknown name in --columns": (
         CONDITION.format("mast.csv") + " --columns hour=time",

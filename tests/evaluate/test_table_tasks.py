@@ -7,12 +7,8 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from geomndp.evaluate.table_tasks import (
-    random_tasks,
-    read_function_rows,
-    read_tasks,
-    spread_tasks,
-)
+from geomndp.evaluate import random_tasks
+from geomndp.evaluate.table_tasks import read_function_rows, read_tasks, spread_tasks
 from geomndp.tables import name_variables
 
 LEVELS = name_variables("t", "level", "real")
@@ -92,10 +88,33 @@ def test_random_tasks_part_the_rows(frame):
     assert [task["kind"] for task in tasks] == ["ctx3"] * 4 + ["forecast"] * 4
     for task in tasks:
         assert len(task["target"]) == 4 and not set(task["target"]) & set(task["context"])
-    assert tasks[-1]["context"] == [6, 7, 8, 9]  # the earliest 40 %, which stand last
+    assert tasks[-1]["context"] == [9, 8, 7, 6]  # the earliest 40 %, which stand last
     assert tasks[0] != tasks[2]
     with pytest.raises(ValueError, match="expected functions of more than 12 points, got none"):
         random_tasks(functions, contexts=(12,))
+
+
+def test_the_order_of_rows_does_not_change_random_tasks():
+    """Rows of all functions shuffled, some of them at one location: the same points in each."""
+    rng = np.random.default_rng(0)
+    columns = {"function": np.repeat(list("abc"), 8), "t": rng.integers(0, 5, 24) / 2}
+    table = pd.DataFrame(columns | {"level": rng.normal(size=24)})
+
+    def points(table, **options):
+        functions = read_function_rows(table, LEVELS, "function")
+        tasks = random_tasks(functions, contexts=(2,), forecast=True, max_targets=3, **options)
+        rows = read_tasks(spread_tasks(tasks, 2), functions)
+        parts = [np.concatenate(part, axis=1) for task in rows for part in task[2:]]
+        return [task[:2] for task in rows], np.concatenate(parts)
+
+    names, first = points(table)
+    shuffled, second = points(table.sample(frac=1.0, random_state=1))
+    assert shuffled == names
+    assert_array_equal(second, first)
+    assert not np.array_equal(points(table, seed=1)[1], first)
+    # Functions are drawn apart: without one of them the tasks of the others stay.
+    alone = points(table[table.function != "b"])
+    assert_array_equal(alone[1][:5], first[:5])
 
 
 def test_rows_without_values_are_in_no_random_task():

@@ -14,11 +14,11 @@ from geomndp.experiments.cyclones.latlon import CHART
 from geomndp.experiments.noise_densities import (
     NoiseTasks,
     NoisyContext,
-    _add,
-    _add_degrees,
-    _walk,
     density_rows,
     noise_tasks,
+    perturb_degrees,
+    perturb_on_sphere,
+    perturb_values,
 )
 from geomndp.experiments.noise_levels import largest_ratio
 from geomndp.experiments.table import noise_density_tables
@@ -37,7 +37,7 @@ def test_the_exact_score_has_the_density_of_the_exact_process():
     exact = dataclasses.replace(model, noising=noising, score=GaussianScore(gp))
     tasks = problem.tasks(2, seed=1)
     deviations = (0.0, 0.3, 2.0)
-    noisy = NoiseTasks(exact, tasks, 3, _add, deviations, deviations, True)
+    noisy = NoiseTasks(exact, tasks, 3, perturb_values, deviations, deviations, True)
     rows = density_rows(noisy, batch_size=2)
     z = jr.normal(jr.key(5), tasks.y.shape, tasks.y.dtype)
     for row, deviation in zip(rows, deviations, strict=True):
@@ -62,12 +62,12 @@ def test_fixes_move_by_the_stated_distance(getkey):
     sphere = Sphere(2)
     y = sphere.retract(jr.normal(getkey(), (4000, 3)))
     z = jr.normal(getkey(), y.shape)
-    walked = _walk(y, jnp.asarray(0.02), z)
+    walked = perturb_on_sphere(y, jnp.asarray(0.02), z)
     distance = jax.vmap(sphere.distance)(y, walked)
     # Two tangent coordinates of standard deviation 0.02 each.
     assert abs(float(jnp.mean(distance**2)) / (2 * 0.02**2) - 1) < 0.1
     track = CHART.from_plane(jnp.stack([jnp.linspace(0, 40, 9), jnp.linspace(170, 190, 9)], 1))
-    moved = CHART.to_plane(_add_degrees(track, jnp.asarray(0.5), z[:9]))
+    moved = CHART.to_plane(perturb_degrees(track, jnp.asarray(0.5), z[:9]))
     assert np.allclose(moved - CHART.to_plane(track), 0.5 * z[:9, :2], atol=1e-6)
 
 

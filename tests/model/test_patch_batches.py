@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import geomndp as gn
-from geomndp.model import batch_rows, patch_batches, patchwise
+from geomndp._progress import Clock
+from geomndp.model import patch_batches, patch_stretches, patchwise
 from geomndp.nets import graph_nets
 from geomndp.patches import MemoryValues, Patches, run
 from geomndp.samplers import Amortised
@@ -86,6 +87,27 @@ def test_a_store_that_was_stopped_within_a_batch_goes_on_to_the_same_bits(tmp_pa
     np.testing.assert_array_equal(resumed["y"].values, expected)
 
 
+def test_ctrl_c_is_seen_between_the_steps_of_a_batch(whole, monkeypatch):
+    """Stretches of one step have the bits of longer ones; after a stop nothing is written."""
+    stretches, original = [], Clock.through
+
+    def one_step_each(self, total, move):
+        self.stretch_seconds = 0.0
+        for done in original(self, total, move):
+            stretches.append((done, total))
+            if len(stretches) == 1:
+                raise KeyboardInterrupt
+            yield done
+
+    monkeypatch.setattr(Clock, "through", one_step_each)
+    stopped = field()
+    with pytest.raises(KeyboardInterrupt):
+        run(stopped, progress=False)
+    assert stretches == [(1, 2)] and not any(map(stopped.values.done, stopped.layout.patches))
+    run(stopped, progress=False)
+    np.testing.assert_array_equal(values(stopped), whole)
+
+
 def test_the_order_of_batches_does_not_matter(whole):
     backwards = field()
     run(backwards, progress=False, mapper=lambda f, items: [f(i) for i in reversed(items)])
@@ -101,33 +123,33 @@ def test_other_batches_give_the_same_to_rounding(whole, monkeypatch):
 
 
 def test_fewer_rows_where_memory_is_short(whole, monkeypatch):
-    tried, original = [], batch_rows.memory_bound
+    tried, original = [], patch_stretches.memory_bound
 
     def count(max_memory, device):
         tried.append(max_memory)
         return original(max_memory, device)
 
-    monkeypatch.setattr(batch_rows, "memory_bound", count)
+    monkeypatch.setattr(patch_stretches, "memory_bound", count)
     with pytest.raises(MemoryError, match="max_memory"):
         run(field(max_memory=1), progress=False)
     assert len(tried) > 1  # with ever fewer rows
 
 
 def test_few_programs_for_a_field(monkeypatch):
-    programs, original = set(), batch_rows.program
+    programs, original = set(), patch_stretches.program
 
     def remember(*args):
         compiled = original(*args)
         programs.add(id(compiled))
         return compiled
 
-    monkeypatch.setattr(batch_rows, "program", remember)
+    monkeypatch.setattr(patch_stretches, "program", remember)
     long = patchwise.patchwise_field(
         model().condition(), np.arange(80) * 0.5, 0, 1, SCHEME, MemoryValues(), sampler=Amortised(2)
     )
     run(long, progress=False)
     assert len(long.layout.patches) == 20
-    assert len(programs) == 2  # without context, and with
+    assert len(programs) == 4  # to start and to go on, without context and with
 
 
 def test_a_mixture_of_scores_in_batches():

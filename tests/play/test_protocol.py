@@ -8,9 +8,10 @@ import pytest
 
 from geomndp.play.exchange import FORMATS, export, import_observations
 from geomndp.play.protocol import MAX_MESSAGE, Page, read_message, sentence
+from geomndp.play.scene import scene_of
 from geomndp.play.worker import Ask, Superseded, Worker
 
-from .models import OBSERVED, SESSIONS
+from .models import OBSERVED, SESSIONS, globe_model, line_model
 
 
 class Messages:
@@ -235,3 +236,28 @@ def test_a_long_first_answer_ends_for_a_newer_one(monkeypatch):
     session.go.set()
     assert messages.next("picture", "error")["number"] == 2
     worker.close()
+
+
+@pytest.mark.parametrize(
+    ("kind", "unit", "wanted"),
+    [
+        ("line", "", None),
+        ("line", " [m]", None),
+        ("line", " [cm]", "m"),
+        ("globe", " [km]", None),
+        ("globe", " [m]", "km"),
+    ],
+)
+def test_units_of_an_imported_std_are_those_of_the_values(kind, unit, wanted):
+    model = globe_model() if kind == "globe" else line_model()
+    if kind == "line":
+        model = model.with_variables("x", "y", units={"y": "m"})
+    scene = scene_of(model)
+    names = scene.variables.input_names + scene.variables.output_names
+    numbers = ",".join(str(10 * i) for i, _ in enumerate(names))
+    content = f"{','.join(names)},std{unit}\n{numbers},0.5\n".encode()
+    if wanted is None:
+        assert import_observations(scene, "data.csv", content)[0]["std"] == 0.5
+        return
+    with pytest.raises(ValueError, match=f"deviations in 'std' in {wanted}, got units"):
+        import_observations(scene, "data.csv", content)

@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from geomndp._table_files import read_table
 from geomndp.model.units import read_target_inputs
-from geomndp.tables import Variable, Variables, read_inputs
+from geomndp.tables import Variable, Variables, read_functions, read_inputs
 from geomndp.tables.units import duration, per_function, seconds_since, split_time
 from geomndp.tables.variables import canonical, check_same
 
@@ -115,3 +116,57 @@ def test_wrong_origins(tracks, fixes):
         other = tracks.with_variables("time", ("lat", "lon"), units={"time": units})
         with pytest.raises(ValueError, match="expected an input in days, hours"):
             other.condition(fixes, time_origin="2024-08-30")
+
+
+def test_naive_and_zoned_datetimes_do_not_mix(tracks, fixes):
+    """Observations and targets in one: both as they are, or both with a zone."""
+    fixes = fixes.reset_index() if "time" not in fixes else fixes
+    zoned = fixes.assign(time=fixes.time.dt.tz_localize("Europe/Madrid"))
+    later = zoned.assign(time=zoned.time.dt.tz_convert("Asia/Tokyo"))
+    for first, second in ((fixes, fixes), (zoned, later)):
+        posterior = tracks.condition(first)
+        assert_allclose(read_target_inputs(posterior, second)[:, 0], [0.0, 0.25, 0.5, 0.75])
+    with pytest.raises(ValueError, match=r"without a time zone as those of the obs.*, got with;"):
+        read_target_inputs(tracks.condition(fixes), zoned)
+    with pytest.raises(ValueError, match=r"with a time zone as those of the obs.*tz_localize"):
+        read_target_inputs(tracks.condition(zoned), fixes)
+    # A Dataset knows no zones, and an origin that is given counts as UTC.
+    for law in (tracks.condition(zoned), tracks.condition(zoned, time_origin="2024-09-01")):
+        read_target_inputs(law, fixes.set_index("time").to_xarray())
+    read_target_inputs(tracks.condition(fixes, time_origin="2024-09-01"), zoned)
+
+
+def test_columns_of_one_table_do_not_mix_either():
+    times = pd.Series(pd.to_datetime(["2024-01-01", "2024-01-02"]))
+    frame = pd.DataFrame({"start": times, "stop": times.dt.tz_localize("UTC")})
+    variables = Variables((Variable("start", "days"), Variable("stop", "days")), (Variable("y"),))
+    with pytest.raises(ValueError, match="in 'start' and 'stop' all with a time zone"):
+        read_inputs(variables, frame)
+    assert_allclose(read_inputs(variables, frame.assign(start=frame.stop)).x[1], 1.0)
+
+
+MIXED = "expected datetimes in 'time' all with a time zone or all without, got both; give all"
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (("2024-01-01T00:00", "2024-01-02"), None),
+        (("2024-01-01T00:00Z", "2024-01-02T01:00+01:00"), None),
+        (("2024-01-01 00:00:00+0000", "2024-01-01T18:00-06"), None),
+        (("2024-01-01T00:00", "2024-01-02T00:00Z"), MIXED),
+        (("2024-01-01", "2024-01-02T00:00+00:00"), MIXED),
+    ],
+)
+def test_a_column_of_a_file_is_zoned_or_not(tmp_path, texts, message):
+    lines = "\n".join(f"{text},1.0,2024-01-01" for text in texts)
+    (tmp_path / "data.csv").write_text(f"time,y,noted\n{lines}\n")
+    frame = read_table(str(tmp_path / "data.csv"))
+    variables = Variables((Variable("time", "days"),), (Variable("y"),))
+    if message is None:
+        assert_allclose(read_inputs(variables, frame).x[:, 0], [0.0, 1.0])
+        return
+    with pytest.raises(ValueError, match=message):
+        read_inputs(variables, frame)
+    with pytest.raises(ValueError, match=message):
+        read_functions(frame.assign(f=1), function="f", inputs="time", outputs="y")

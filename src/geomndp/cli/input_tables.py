@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import functools
 import operator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from geomndp import _model_files, _validation
+from geomndp import _model_files, _time_zones, _validation
 from geomndp._table_files import check_output, is_file, is_frame, is_store, read_table
 from geomndp.cli.predict_args import Condition, Predict
-from geomndp.cli.task_tables import read_tasks
+from geomndp.cli.task_tables import check_zones, read_tasks, zoned_inputs
 from geomndp.cli.usage_errors import UsageError
-
-if TYPE_CHECKING:
-    pass
 
 POINT = "point"
 """Dimension of locations that lie on no grid."""
@@ -54,7 +51,7 @@ def read_tables(command: Predict) -> Tables:
     if conditioned:
         table = rename(table, renamed)
         check_columns(table, (*names.inputs, *names.outputs))
-    targets = read_targets(command.targets, names, renamed)
+    targets = read_targets(command.targets, names, renamed, table)
     check_output(command.out)
     return Tables(table, targets)
 
@@ -103,10 +100,13 @@ def check_columns(table: Any, names: tuple[str, ...]) -> None:
         raise ValueError(f"expected a {what} {missing[0]!r}, got {listed}")
 
 
-def read_targets(ranges: tuple[str, ...], columns: Names, renamed: dict[str, str]) -> Any:
+def read_targets(
+    ranges: tuple[str, ...], columns: Names, renamed: dict[str, str], observations: Any = None
+) -> Any:
     """Dataset of the locations: those of a file, or the grid that ranges of the inputs span."""
     if len(ranges) == 1 and is_file(ranges[0]):
         table = rename(read_table(ranges[0]), renamed, strict=False)
+        check_zones(zoned_inputs(table, columns.inputs), observations, columns.inputs)
         return _as_dataset(table, columns) if is_frame(table) else table
     import xarray as xr
 
@@ -117,6 +117,9 @@ def read_targets(ranges: tuple[str, ...], columns: Names, renamed: dict[str, str
         got = " ".join(ranges) or "nothing"
         raise ValueError(f"expected --targets FILE or --targets {example}, got {got}")
     locations = {name: numbers(spans[name]) for name in names}
+    # Typed dates without a zone count as UTC, as --origin does.
+    if any(_time_zones.is_zoned(end) for name in names for end in spans[name].split("/")[:2]):
+        check_zones(True, observations, names)
     if np.prod([float(values.size) for values in locations.values()]) > MAX_TARGETS:
         raise ValueError(f"expected at most {MAX_TARGETS} targets, got more: {' '.join(ranges)}")
     return xr.Dataset(coords=locations)
@@ -146,9 +149,11 @@ def rename(table: Any, renamed: dict[str, str], *, strict: bool = True) -> Any:
     hidden = [name for name in renamed.values() if name in have and name not in renamed]
     if not is_frame(table):
         return table.drop_vars(hidden).rename(renamed)
-    units = {renamed.get(name, name): text for name, text in table.attrs.get("units", {}).items()}
     result = table.drop(columns=hidden).rename(columns=renamed)
-    result.attrs = {**table.attrs, "units": units}
+    result.attrs = dict(table.attrs)
+    for note in {"units", _time_zones.NOTE} & {*table.attrs}:
+        by_name = table.attrs[note].items()
+        result.attrs[note] = {renamed.get(name, name): value for name, value in by_name}
     return result
 
 

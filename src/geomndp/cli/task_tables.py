@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from geomndp import _time_zones
 from geomndp._table_files import is_file, is_frame, is_store, read_table
 from geomndp.cli.predict_args import Condition
 from geomndp.cli.usage_errors import UsageError
@@ -46,11 +47,15 @@ def read_tasks(command: Condition) -> Any:
 
 
 def _check_files(files: list[Path], tables: list[Any]) -> None:
-    """Refuse two files of one task, and files of different units."""
+    """Refuse two files of one task, files of different units, and naive and zoned datetimes."""
     first: dict[str, Path] = {}
     for file, table in zip(files, tables, strict=True):
         if (other := first.setdefault(file.stem, file)) is not file:
             raise ValueError(f"expected one file per task, got {other.name} and {file.name}")
+        zoned, others = (part.attrs.get(_time_zones.NOTE, {}) for part in (table, tables[0]))
+        for name in {*zoned} & {*others}:
+            where = f"{name!r} in {file.name}", f"{files[0].name}"
+            _time_zones.check_together(where[0], zoned[name], where[1], others[name])
         units, known = (part.attrs.get("units", {}) for part in (table, tables[0]))
         if units != known:
             raise ValueError(
@@ -67,3 +72,17 @@ def _as_frame(table: Any) -> Any:
     frame = table.to_dataframe().reset_index()
     frame.attrs["units"] = units
     return frame
+
+
+def zoned_inputs(table: Any, inputs: tuple[str, ...]) -> bool | None:
+    """Whether the datetimes among inputs have a time zone, None where that is not known."""
+    if not is_frame(table):
+        return None
+    present = {name: table[name] for name in inputs if name in table}
+    return _time_zones.frame_is_zoned(table, present)
+
+
+def check_zones(targets_zoned: bool | None, observations: Any, inputs: tuple[str, ...]) -> None:
+    """Refuse targets with a time zone for observations without, and the other way round."""
+    known = None if observations is None else zoned_inputs(observations, inputs)
+    _time_zones.check_together("--targets", targets_zoned, "the observations", known)

@@ -62,6 +62,33 @@ class ContextSampler(eqx.Module):
         return jnp.where(self.conditional(len(points)), drawn, 0)
 
 
+def random_counts(
+    most: Int[Array, " b"], log_share: float, *, key: PRNGKeyArray
+) -> Int[Array, " b"]:
+    r"""Draw numbers of points: uniform on 1..n, and log-uniform in some of the batches.
+
+    Log-uniform numbers, $P(N \leq k) = \log(k + 1) / \log(n + 1)$, have as many functions of one
+    point as of thirty to sixty: uniform ones hardly show a network the law of a few values.
+
+    Args:
+        most: Largest number n of every function, shape (b,).
+        log_share: Share of the batches with log-uniform numbers.
+        key: Random key.
+
+    Returns:
+        Numbers, shape (b,).
+    """
+    uniform = jr.randint(key, most.shape, 1, most + 1, jnp.int32)
+    if not log_share:
+        return uniform
+    share_key, number_key = jr.split(jr.fold_in(key, 1))
+    exponents = jr.uniform(number_key, most.shape, jnp.float32) * jnp.log1p(
+        most.astype(jnp.float32)
+    )
+    few = jnp.clip(jnp.exp(exponents).astype(jnp.int32), 1, most)
+    return jnp.where(jr.bernoulli(share_key, log_share), few, uniform)
+
+
 def leading_mask(counts: Int[Array, " b"], size: int, dtype) -> Float[Array, "b n"]:
     """Mask of the first points of each function.
 

@@ -13,7 +13,12 @@ from jax.sharding import AxisType, Mesh
 from geomndp import _validation
 from geomndp._deprecated import renamed_arguments
 from geomndp._types import Array, Batch, Float, Inputs, Int, Mask, PRNGKeyArray
-from geomndp.data.context_sampling import ContextSampler, context_mask, random_mask
+from geomndp.data.context_sampling import (
+    ContextSampler,
+    context_mask,
+    random_counts,
+    random_mask,
+)
 from geomndp.data.synthetic import SyntheticProcess
 
 
@@ -163,6 +168,8 @@ class ProcessGenerator(AbstractGenerator):
         dtype: Floating-point type, by default JAX's own.
         packed: Sizes of neighbours in the batch complement each other, so that a training step does
             no work on padding.
+        log_share: Share of the batches in which numbers of points, of pairs the first ones, are
+            log-uniform, so that a network also learns the law at few points.
 
     Example:
         >>> generator = regression1d("paper", "se").generator(batch_size=32)
@@ -178,9 +185,11 @@ class ProcessGenerator(AbstractGenerator):
     contexts: ContextSampler | None = ContextSampler()
     dtype: str | None = eqx.field(default=None, static=True)
     packed: bool = eqx.field(default=False, static=True)
+    log_share: float = eqx.field(default=0.0, static=True)
 
     def __check_init__(self):
         _validation.at_least(1, batch_size=self.batch_size, max_points=self.max_points)
+        _validation.share(log_share=self.log_share)
         if not self.low < self.high:
             raise ValueError(f"expected low < high, got {self.low} and {self.high}")
         if self.packed and self.batch_size % 2:
@@ -203,9 +212,10 @@ class ProcessGenerator(AbstractGenerator):
         return Batch(x, y, mask, context)
 
     def _points(self, key: PRNGKeyArray) -> Int[Array, " b"]:
-        """Numbers of points, uniform on 1..n; a pair has n + 1 together."""
+        """Numbers of points, on 1..n; a pair has n + 1 together."""
         b, n = self.batch_size, self.max_points
+        most = jnp.full((b // 2 if self.packed else b,), n, jnp.int32)
+        first = random_counts(most, self.log_share, key=key)
         if not self.packed:
-            return jr.randint(key, (b,), 1, n + 1, jnp.int32)
-        first = jr.randint(key, (b // 2,), 1, n + 1, jnp.int32)
+            return first
         return jnp.stack([first, n + 1 - first], axis=1).reshape(b)

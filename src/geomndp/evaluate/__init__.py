@@ -2,6 +2,8 @@
 
 from geomndp._deprecated import deprecated_names
 from geomndp.evaluate.calibration import Calibration, calibration, interval_coverage
+from geomndp.evaluate.control_variate import ControlledLogLikelihoods, controlled_log_likelihood
+from geomndp.evaluate.drawn_tasks import random_tasks
 from geomndp.evaluate.ensemble import crps, pit
 from geomndp.evaluate.gaussian_kl import gp_log_probs, moment_matched_kl, whitened
 from geomndp.evaluate.geodesic import (
@@ -27,7 +29,7 @@ from geomndp.evaluate.physics import field_physics
 from geomndp.evaluate.resumable import AbstractMeasurement, RunOptions, run_resumable
 from geomndp.evaluate.score_error import ScoreError, score_error
 from geomndp.evaluate.sphere_physics import sphere_physics
-from geomndp.evaluate.table_tasks import random_tasks, read_function_rows, spread_tasks
+from geomndp.evaluate.table_tasks import read_function_rows, spread_tasks
 from geomndp.evaluate.task_measurement import FLOW_STEPS, PROBES, task_flow
 from geomndp.evaluate.task_metrics import TaskMetrics, compare, paired_differences
 
@@ -36,6 +38,7 @@ __all__ = [
     "PROBES",
     "AbstractMeasurement",
     "Calibration",
+    "ControlledLogLikelihoods",
     "GridModel",
     "LogLikelihoods",
     "PathMetrics",
@@ -48,6 +51,7 @@ __all__ = [
     "ball_pit",
     "calibration",
     "compare",
+    "controlled_log_likelihood",
     "crps",
     "energy_score",
     "field_physics",

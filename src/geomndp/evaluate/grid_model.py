@@ -12,7 +12,7 @@ import numpy as np
 
 from geomndp import _validation
 from geomndp._types import Inputs, Mask, Outputs, PRNGKeyArray
-from geomndp.likelihood import Flow
+from geomndp.likelihood import Flow, FlowDifference
 from geomndp.model import Model
 from geomndp.model.likelihood_routes import ROUTES
 from geomndp.noising import AbstractNoising
@@ -116,7 +116,7 @@ class GridPredictive(AbstractPredictive):
         *,
         key: PRNGKeyArray | None = None,
         mask: Mask | None = None,
-        flow: Flow | None = None,
+        flow: Flow | FlowDifference | None = None,
         route: str = "conditional",
     ) -> LogProb:
         """Log-density of the rows of the grid that a mask marks, all that are not context.
@@ -138,12 +138,12 @@ class GridPredictive(AbstractPredictive):
         rule = self._conditional if route == "conditional" else self._joint
         return rule(flow, jnp.where(self.mask[:, None] > 0, self.y, y), key)
 
-    def _conditional(self, flow: Flow, y: Outputs, key) -> LogProb:
+    def _conditional(self, flow: Flow | FlowDifference, y: Outputs, key) -> LogProb:
         model = self.model
         dynamics = InPlace(model.noising, model.score, self.x, 1.0 - self.mask, self.x, y)
         return flow.log_prob(dynamics, y, model.t_min, key=key)
 
-    def _joint(self, flow: Flow, y: Outputs, key) -> LogProb:
+    def _joint(self, flow: Flow | FlowDifference, y: Outputs, key) -> LogProb:
         model = self.model
         field_key, context_key = (None, None) if key is None else jax.random.split(key)
         dynamics = ConditionalDynamics(model.noising, model.score, self.x)

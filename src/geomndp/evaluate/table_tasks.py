@@ -22,8 +22,6 @@ from geomndp.tables.to_arrays import numeric, read_columns
 from geomndp.tables.variables import check_same
 from geomndp.tables.xarray_adapter import as_dataset
 
-FORECAST_SHARE = 0.4  # of the points of a function, first by the first input
-
 
 class FunctionRows(NamedTuple):
     """One function: inputs (n, d) and values (n, p), NaN where a value is missing."""
@@ -167,51 +165,3 @@ def spread_tasks(tasks: Any, num: int) -> list[Mapping[str, Any]]:
             kept += [numbers[int((i + 0.5) * len(numbers) / count)] for i in range(count)]
             left -= count
     return [found[number] for number in sorted(kept)]
-
-
-def random_tasks(
-    functions: Mapping[str, FunctionRows],
-    *,
-    contexts: Sequence[int] = (3, 10),
-    forecast: bool = False,
-    max_targets: int = 60,
-    repeats: int = 1,
-    seed: int = 0,
-) -> list[dict[str, Any]]:
-    """Draw tasks: random context points, and forecasts from the first points of a function.
-
-    Args:
-        functions: Functions by name, as `read_function_rows` gives them.
-        contexts: Numbers of random context points: tasks of the kinds "ctx3", "ctx10", ...
-        forecast: Whether the first 40 % of the points, by the first input, predict the others too.
-        max_targets: Most target points of a task.
-        repeats: Tasks of every kind per function.
-        seed: Seed of all draws.
-
-    Returns:
-        Tasks, those of one kind together; rows without any value are in none, and functions with
-        too few others have none.
-
-    Raises:
-        ValueError: If no function has points enough.
-    """
-    _validation.at_least(1, max_targets=max_targets, repeats=repeats)
-    _validation.at_least(0, **{f"context {number}": c for number, c in enumerate(contexts)})
-    rng = np.random.default_rng(seed)
-    tasks = []
-    for kind in (*contexts, *(["forecast"] if forecast else [])):
-        for name, rows in (item for _ in range(repeats) for item in functions.items()):
-            seen = np.flatnonzero(np.isfinite(rows.y).any(axis=1))
-            order = seen[np.argsort(rows.x[seen, 0], kind="stable")]
-            count = max(2, int(np.ceil(FORECAST_SHARE * len(order))))
-            if kind != "forecast":
-                order, count = rng.permutation(seen), int(kind)
-            target = rng.permutation(order[count:])[:max_targets]
-            if not len(target):
-                continue
-            label = kind if kind == "forecast" else f"ctx{kind}"
-            parts = {"context": sorted(order[:count].tolist()), "target": sorted(target.tolist())}
-            tasks.append({"kind": label, "function": name, **parts})
-    if not tasks:
-        raise ValueError(f"expected functions of more than {min(contexts)} points, got none")
-    return tasks

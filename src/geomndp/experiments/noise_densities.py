@@ -97,7 +97,7 @@ def noise_tasks(name: str, model: Model, num: int, data: str | None = None) -> N
     largest = largest_ratio(model)
     ratios = (*(ratio for ratio in RATIOS if ratio < largest), largest)
     deviations = tuple((ratio * problem.process.variance) ** 0.5 for ratio in ratios)
-    return NoiseTasks(model, tasks, problem.contexts[1], _add, deviations, ratios, False)
+    return NoiseTasks(model, tasks, problem.contexts[1], perturb_values, deviations, ratios, False)
 
 
 def _track_tasks(model: Model, num: int, data: str | None) -> NoiseTasks:
@@ -106,21 +106,23 @@ def _track_tasks(model: Model, num: int, data: str | None) -> NoiseTasks:
     flat = model.noising.flat
     unit = DEGREE_KM if flat else EARTH_RADIUS_KM
     deviations = tuple(float(km / unit) for km in KILOMETRES)
-    perturb = _add_degrees if flat else _walk
+    perturb = perturb_degrees if flat else perturb_on_sphere
     contexts = len(track_task.context)
     return NoiseTasks(on_sphere(model), tasks, contexts, perturb, deviations, KILOMETRES, True)
 
 
-def _add(y: Array, deviation: Array, z: Array) -> Array:
+def perturb_values(y: Array, deviation: Array, z: Array) -> Array:
+    """Values (n, p) with Gaussian noise of a standard deviation, from white noise z (n, p)."""
     return y + deviation * z
 
 
-def _walk(y: Array, deviation: Array, z: Array) -> Array:
+def perturb_on_sphere(y: Array, deviation: Array, z: Array) -> Array:
     """Normal steps along geodesics; up to 200 km the heat kernel, to a thousandth."""
     return SPHERE.exp(y, deviation * SPHERE.project(y, z))
 
 
-def _add_degrees(y: Array, deviation: Array, z: Array) -> Array:
+def perturb_degrees(y: Array, deviation: Array, z: Array) -> Array:
+    """Gaussian noise of latitude and longitude, in degrees, of unit vectors."""
     return CHART.from_plane(CHART.to_plane(y) + deviation * z[:, :2])
 
 

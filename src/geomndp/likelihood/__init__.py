@@ -2,6 +2,7 @@
 
 from geomndp.geometry import AbstractDivergence, Exact, Hutchinson
 from geomndp.likelihood.flow import Flow
+from geomndp.likelihood.flow_difference import FlowDifference
 from geomndp.likelihood.flow_map import AnyFlow, FlowMapDensity
 from geomndp.likelihood.stepwise import Solution
 from geomndp.predictive import LogProb
@@ -11,6 +12,7 @@ __all__ = [
     "AnyFlow",
     "Exact",
     "Flow",
+    "FlowDifference",
     "FlowMapDensity",
     "Hutchinson",
     "LogProb",

@@ -17,6 +17,7 @@ from geomndp._types import Array, Float, Outputs, Scalar
 from geomndp.geometry import Exact
 from geomndp.geometry.divergence import Directions
 from geomndp.likelihood.flow import TERMINALS, Flow, zero_padding
+from geomndp.likelihood.flow_difference import FlowDifference
 from geomndp.likelihood.stepwise import Solution
 from geomndp.linalg import columns
 from geomndp.predictive import LogProb
@@ -124,7 +125,7 @@ class FlowMapDensity(eqx.Module):
         return LogProb(value, error, jnp.zeros_like(value), evaluations)
 
 
-AnyFlow = Flow | FlowMapDensity
+AnyFlow = Flow | FlowMapDensity | FlowDifference
 """What computes a log-density."""
 
 

@@ -49,6 +49,12 @@ def draw_batch(function, shared, rows, key, numbers, num_samples: int) -> Any:
     return jax.vmap(one)(rows, numbers)
 
 
+def stacked_rows(rows: list, size: int, devices: list) -> Any:
+    """Arrays of `size` rows, or a few more that the devices share evenly; the last is repeated."""
+    order = np.minimum(np.arange(whole_rows(size, devices)), len(rows) - 1)
+    return jax.tree.map(lambda *v: np.stack([np.asarray(leaf) for leaf in v])[order], *rows)
+
+
 def run_rows(
     first: BatchableDraw,
     rows: list,
@@ -73,10 +79,8 @@ def run_rows(
         Values (b, s, n, p) in the model's units, or how many rows fit the memory.
     """
     devices = spread_devices(first.shared)
-    order = np.minimum(np.arange(whole_rows(size, devices)), len(rows) - 1)  # the last one again
-    stacked = jax.tree.map(lambda *v: np.stack([np.asarray(leaf) for leaf in v])[order], *rows)
-    labels = np.asarray(numbers, np.uint32)[order]
-    stacked, labels = spread_rows((stacked, labels), devices)
+    labelled = list(zip(rows, np.asarray(numbers, np.uint32), strict=True))
+    stacked, labels = spread_rows(stacked_rows(labelled, size, devices), devices)
     args = first.function, first.shared, stacked, key, labels, num_samples
     compiled, bound = program(draw_batch, *args), memory_bound(max_memory, devices[0])
     if compiled.memory() > bound:  # both are of one device

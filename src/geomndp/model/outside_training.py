@@ -7,16 +7,13 @@ nothing is said.
 
 from __future__ import annotations
 
-import sys
-import warnings
-from types import FrameType
 from typing import Any
 
 import numpy as np
 
 from geomndp import _validation
 from geomndp._training_log import Range, TrainingSupport
-from geomndp._warnings import OutsideTrainingWarning, collected
+from geomndp._warnings import OutsideTrainingWarning, collected, warn_at_request
 from geomndp.data import Normaliser
 from geomndp.model.training_record import (
     SAME_UNITS,
@@ -104,26 +101,6 @@ def _warn(reasons: list[str]) -> None:
     message = f"outside of what the model was trained on, so less reliable: {text}"
     if not collected(message):
         warn_at_request(message, OutsideTrainingWarning)
-
-
-def warn_at_request(message: str, category: type[Warning]) -> None:
-    """Warn at the line outside the package that made the request.
-
-    Args:
-        message: One sentence.
-        category: Kind of the warning.
-    """
-    frame, level = sys._getframe(), 1
-    while frame.f_back and _inside(frame):
-        frame, level = frame.f_back, level + 1
-    warnings.warn(message, category, stacklevel=level)
-
-
-def _inside(frame: FrameType) -> bool:
-    """Whether a frame is the package's, or a wrapper around its functions."""
-    package = frame.f_globals.get("__name__", "").split(".")[0]
-    wrapped = frame.f_code.co_filename.startswith("<@")
-    return wrapped or package in ("geomndp", "equinox", "jaxtyping", "beartype")
 
 
 def _all_concrete(*values: Any) -> bool:

@@ -15,8 +15,8 @@ import numpy as np
 
 from geomndp._arrays import put
 from geomndp.model._jit import signature
-from geomndp.model.batch_rows import BatchableDraw, run_rows
 from geomndp.model.output_units import outputs_to_data_units
+from geomndp.model.patch_stretches import PatchRow, PatchSampler, run_patch_rows
 from geomndp.nets import graph_nets
 from geomndp.patches.batches import PatchBatch, PatchBatching, PatchShape
 from geomndp.patches.field import PatchRequest
@@ -64,12 +64,9 @@ def draw_patches(law: Any, requests: list[PatchRequest], batch: PatchBatch) -> l
     num_samples, dim = len(requests[0].keys), law.posterior.model.noising.dim
     asked = [i for i, request in enumerate(requests) if len(request.x)]
     problems = with_shared_room([_problems(law, requests[i], batch.shape) for i in asked])
-    draws = [
-        _draw(law, problem, key)
-        for i, own in zip(asked, problems, strict=True)
-        for problem, key in zip(own, requests[i].keys, strict=True)
-    ]
-    y = _run(law, draws, _rows(law, batch, num_samples))
+    keys = [key for i in asked for key in requests[i].keys]
+    each = [problem for own in problems for problem in own]
+    y = _run(law, each, keys, _rows(law, batch, num_samples))
     drawn = [np.zeros((num_samples, 0, dim)) for _ in requests]
     for number, i in enumerate(asked):
         rows = slice(number * num_samples, (number + 1) * num_samples)
@@ -152,40 +149,27 @@ def _serves(larger: Problem, problem: Problem) -> bool:
     return all(need <= room <= MOST_ROOM * need for room, need in rooms)
 
 
-def _draw(law: Any, problem: Problem, key: Any) -> BatchableDraw:
-    row = problem.x, problem.mask, problem.observations, problem.partial, jr.key_data(key)
-    shared = law.sampler, problem, str(jr.key_impl(key))
-    return BatchableDraw(draw_row, shared, row, np.asarray, 0, False)
+def _row(problem: Problem, key: Any) -> PatchRow:
+    parts = problem.x, problem.mask, problem.observations, problem.partial
+    return PatchRow(*parts, jr.key_data(key))
 
 
-def draw_row(shared: Any, row: Any, _key: Any, num_samples: int) -> Any:
-    """Samples of one row by its own key."""
-    sampler, template, impl = shared
-    x, mask, observations, partial, data = row
-    problem = dataclasses.replace(
-        template, x=x, mask=mask, observations=observations, partial=partial
-    )
-    key = jr.wrap_key_data(data, impl=impl)
-    return sampler.draw(problem, key=key, num_samples=num_samples).y
-
-
-def _run(law: Any, draws: Sequence[BatchableDraw], size: int) -> list[np.ndarray]:
+def _run(law: Any, problems: Sequence[Problem], keys: Sequence[Any], size: int) -> list[np.ndarray]:
     """Values (n, p) of all rows, in programs of `size` rows, or fewer where memory is short."""
     groups: dict[Any, list[int]] = {}
-    for i, draw in enumerate(draws):
-        score = draw.shared[1].score  # one object for all that share it
-        groups.setdefault((id(score), signature(draw.row)), []).append(i)
+    own = [_row(problem, key) for problem, key in zip(problems, keys, strict=True)]
+    for i, problem in enumerate(problems):  # one score object for all that share it
+        groups.setdefault((id(problem.score), signature(own[i])), []).append(i)
     found: dict[int, np.ndarray] = {}
     for group in groups.values():
-        first, left, rows = draws[group[0]], list(group), size
+        first, left, rows = group[0], list(group), size
+        shared = PatchSampler(law.sampler, problems[first], str(jr.key_impl(keys[first])))
         while left:
-            subset = left[:rows]
-            limits = rows, law.settings.max_memory
-            own = [draws[i].row for i in subset]
-            y = run_rows(first, own, subset, jr.key(0), 1, *limits)
+            subset = [own[i] for i in left[:rows]]
+            y = run_patch_rows(shared, subset, rows, law.settings.max_memory)
             if isinstance(y, int):
                 rows = y
                 continue
-            found |= dict(zip(subset, y[:, 0], strict=True))
+            found |= dict(zip(left[:rows], y, strict=True))
             left = left[rows:]
-    return [found[i] for i in range(len(draws))]
+    return [found[i] for i in range(len(problems))]

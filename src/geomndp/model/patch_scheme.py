@@ -14,9 +14,8 @@ from typing import Any
 import jax.random as jr
 import numpy as np
 
-from geomndp._warnings import ApproximationWarning, OutsideTrainingWarning
+from geomndp._warnings import ApproximationWarning, OutsideTrainingWarning, warn_at_request
 from geomndp.data import Normaliser, circle
-from geomndp.model.outside_training import warn_at_request
 from geomndp.patches import Patches, default_patches, from_text, kernel_range, sample_range
 from geomndp.patches.correlation import HALO, WIDTH
 from geomndp.samplers import Amortised

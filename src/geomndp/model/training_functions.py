@@ -14,6 +14,7 @@ from geomndp.data.transformed_outputs import check_outputs
 from geomndp.model.base import AbstractModel
 from geomndp.model.inputs import as_mask
 from geomndp.model.units import common_centre, to_model_units
+from geomndp.tables.known_noise import warn_about_size
 
 
 def functions_in_units(model: AbstractModel, data: Batch) -> Batch:
@@ -51,7 +52,11 @@ def functions_in_units(model: AbstractModel, data: Batch) -> Batch:
         rows = [to_model_units(model, v, dtype, common_centre(model, v, m), m) for v, m in counted]
         x = np.stack(rows)
     x, y = jnp.asarray(x), jnp.asarray(y)
-    noise = None if data.noise is None else _noise(model, data.noise, mask).astype(y.dtype)
+    noise = None
+    if data.noise is not None:
+        noise = _noise(model, data.noise, mask).astype(y.dtype)
+        names = [f"y[{i}]" for i in range(y.shape[2])]
+        warn_about_size(names, np.asarray(y), np.broadcast_to(noise[:, :, None], y.shape))
     return Batch(x, y, mask.astype(x.dtype), context.astype(x.dtype), noise)
 
 

@@ -15,6 +15,7 @@ from geomndp.play.session import Session
 from geomndp.tables import read_observations, write_samples
 from geomndp.tables.geojson import check_points
 from geomndp.tables.to_arrays import numeric, read_columns
+from geomndp.tables.units import check_deviation
 
 FORMATS = {"csv": "text/csv", "nc": "application/netcdf", "geojson": "application/geo+json"}
 """Endings of files that are written, with their media types; the first two are read too."""
@@ -100,13 +101,17 @@ def read_table(scene: Scene, table: Any) -> list[dict[str, Any]]:
         Rows of x, y and std.
 
     Raises:
-        ValueError: If columns lack, or values are out of bounds.
+        ValueError: If columns lack, values are out of bounds, or `std` has other units than the
+            outputs.
     """
     x, y, _, _ = read_observations(scene.variables, table)
     assert y is not None
     std = np.zeros(len(x))
     if STD in table:
-        std = numeric(STD, read_columns(table, scene.variables.input_names, (STD,)).values[STD])
+        found = read_columns(table, scene.variables.input_names, (STD,))
+        stated = [output.units for output in scene.variables.outputs]
+        check_deviation(STD, found.units[STD], stated, scene.kind == GLOBE)
+        std = numeric(STD, found.values[STD])
     gone = np.ma.getmaskarray(y)
     values = np.asarray(np.ma.getdata(y), np.float64)
     columns = scene.variables.from_values(values)
@@ -136,7 +141,8 @@ def _as_dataset(scene: Scene, request: Request) -> Any:
         each.name: (ROW, column, each.attributes)
         for each, column in zip(named, columns, strict=True)
     }
-    units = {"units": "km"} if scene.kind == GLOBE else {}
+    stated = {"km"} if scene.kind == GLOBE else {output.units for output in variables.outputs}
+    units = {"units": stated.pop()} if len(stated) == 1 and stated != {""} else {}
     return xr.Dataset({**parts, STD: (ROW, request.std, units)})
 
 

@@ -95,9 +95,16 @@ def _mean_and_error(y: Float[Array, "s n 3"]) -> tuple[Array, Array]:
     outer = towards[..., :, None] * towards[..., None, :]
     eye = jnp.broadcast_to(jnp.eye(2, dtype=y.dtype), outer.shape)
     hessian = jnp.mean(across[..., None, None] * (eye - outer) + outer, axis=0)
-    inverse = jnp.linalg.inv(hessian)
+    inverse = _inverse(hessian)
     spread = jnp.einsum("nij,njk,nki->n", inverse, covariance, inverse)
     return mean, jnp.sqrt(spread / len(y))
+
+
+def _inverse(matrices: Float[Array, "n 2 2"]) -> Float[Array, "n 2 2"]:
+    """Inverses in closed form: batched LAPACK solves may wait for each other (`linalg.factors`)."""
+    a, b, c, d = (matrices[:, i, j] for i in range(2) for j in range(2))
+    adjugate = jnp.stack([jnp.stack([d, -b], axis=1), jnp.stack([-c, a], axis=1)], axis=1)
+    return adjugate / (a * d - b * c)[:, None, None]
 
 
 def track_spread(samples: Any) -> Estimate:

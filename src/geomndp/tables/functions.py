@@ -13,7 +13,7 @@ import numpy as np
 from geomndp.tables import infer_columns
 from geomndp.tables.covariates import check_dimensions, check_known, check_numbers
 from geomndp.tables.groups import function_labels
-from geomndp.tables.known_noise import NoiseSpec, noise_columns, read_noise
+from geomndp.tables.known_noise import NoiseSpec, noise_columns, read_noise, warn_about_size
 from geomndp.tables.latlon import FEW_LOCATIONS, check_degrees, globe_inputs
 from geomndp.tables.pandas_adapter import columns as frame_columns, is_frame, series
 from geomndp.tables.to_arrays import numeric
@@ -117,7 +117,8 @@ def read_functions(
         check_degrees(inputs, x[rows][:, :2], stated_x, few=FEW_LOCATIONS)
         x = variables.to_inputs(np.where(rows[:, :, None], x, 0.0))
     units = {name: about["units"] for name, about in padded.attributes.items()}
-    variances = read_noise(noise, about_y, padded.values, units, mask)
+    if (variances := read_noise(noise, about_y, padded.values, units, mask)) is not None:
+        warn_about_size(outputs, y, variances)
     y = variables.to_values(np.where(rows[:, :, None], _filled(y), 0.0))
     return Functions(np.where(rows[:, :, None], x, 0.0), y, mask, variables, variances)
 
@@ -215,7 +216,7 @@ def _from_frame(table: Any, function: Any, inputs: Any, outputs: Any, codomain: 
     labels = function_labels(function, series(table, function))
     order = np.argsort(labels, kind="stable")
     counts = np.bincount(labels)
-    columns, units = frame_columns(table, (*inputs, *outputs, *taken))
+    columns, units, _ = frame_columns(table, (*inputs, *outputs, *taken))
     row = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
     values = {}
     for name, column in columns.items():

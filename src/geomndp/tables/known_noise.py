@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from geomndp import _validation
+from geomndp._warnings import warn_at_request
 from geomndp.tables.to_arrays import numeric
 from geomndp.tables.units import check_variance
 from geomndp.tables.variables import Variable
@@ -86,3 +87,31 @@ def _checked(name: str, values: np.ndarray, mask: np.ndarray) -> np.ndarray:
             f"in function {function}, point {row}"
         )
     return values
+
+
+def warn_about_size(names: Sequence[str], y: np.ndarray, noise: np.ndarray) -> None:
+    r"""Warn of values that vary less than their known noise alone would make them.
+
+    The mean of $(y - \bar y)^2 / r$ over N values with noise r has the mean $1 + E[s^2 / r]$ or
+    more, $s^2$ the variance of the clean values, and without these the standard error
+    $\sqrt{2 / N}$: by three of these below one the noise is too large.
+
+    Args:
+        names: Names of the outputs.
+        y: Values (b, n, p).
+        noise: Their variances (b, n, p), zero where values are padding.
+    """
+    for i, name in enumerate(names):
+        counted = (noise[..., i] > 0) & np.isfinite(y[..., i])
+        values, variances = y[..., i][counted], noise[..., i][counted]
+        if len(values) < 2:
+            continue
+        share = np.mean((values - values.mean()) ** 2 / variances)
+        if share < 1 - 3 * np.sqrt(2 / len(values)):
+            warn_at_request(
+                f"known noise of {name!r} is larger than its values allow: they vary "
+                f"{share:.2g} times as much as their noise of variance {np.median(variances):.3g} "
+                "alone would make them, so that little is left to learn; noise is a variance, in "
+                "the square of the values' units, not a standard deviation",
+                UserWarning,
+            )

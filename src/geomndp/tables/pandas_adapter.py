@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from geomndp._time_zones import frame_is_zoned
 from geomndp.tables.variables import Variables
 
 
@@ -25,12 +26,15 @@ def is_series(value: Any) -> bool:
 
 def columns(
     frame: Any, inputs: tuple[str, ...], others: tuple[str, ...] = ()
-) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """Columns or levels of the index, and their units."""
-    names, units = (*inputs, *others), stated_units(frame)
-    return {name: _values(name, series(frame, name)) for name in names}, {
-        name: str(units.get(name, "")) for name in names
-    }
+) -> tuple[dict[str, np.ndarray], dict[str, str], bool | None]:
+    """Columns or levels of the index, their units, and whether datetimes of inputs are zoned.
+
+    The last is None without datetimes; a mix of naive and zoned ones is refused.
+    """
+    found, units = {name: series(frame, name) for name in (*inputs, *others)}, stated_units(frame)
+    values = {name: _values(name, column) for name, column in found.items()}
+    zoned = frame_is_zoned(frame, {name: found[name] for name in inputs})
+    return values, {name: str(units.get(name, "")) for name in found}, zoned
 
 
 def attributes(frame: Any) -> dict[str, dict[str, str]]:

@@ -1,7 +1,4 @@
-"""From the columns of a table to the arrays of a model: times to numbers, degrees to directions.
-
-pandas and xarray are not imported here: a table comes from a program that did.
-"""
+"""From a table's columns to a model's arrays, without importing pandas or xarray."""
 
 from __future__ import annotations
 
@@ -12,6 +9,7 @@ import numpy as np
 
 from geomndp import _validation
 from geomndp._deprecated import renamed_arguments
+from geomndp._time_zones import TimeOrigin, check_origin
 from geomndp.tables import pandas_adapter, xarray_adapter
 from geomndp.tables.latlon import FEW_LOCATIONS, check_degrees
 from geomndp.tables.units import (
@@ -26,10 +24,11 @@ from geomndp.tables.variables import Variable, Variables, check_same, find_latlo
 
 
 class Columns(NamedTuple):
-    """Arrays (n,) by name, and the units that the table states."""
+    """Arrays (n,) by name, stated units, and whether inputs are zoned datetimes (None: neither)."""
 
     values: dict[str, np.ndarray]
     units: dict[str, str]
+    zoned: bool | None = None
 
     def __len__(self) -> int:
         return len(next(iter(self.values.values())))
@@ -172,8 +171,9 @@ def _inputs(variables: Variables, columns: Columns, time_origin, own_origin: boo
         if values.dtype.kind in "mM":
             _refuse_missing(variable.name, np.isnat(values))
         if values.dtype.kind == "M":
+            check_origin(columns.zoned, time_origin)
             if time_origin is None and own_origin and values.size:
-                time_origin = str(np.min(values))
+                time_origin = TimeOrigin(np.min(values), columns.zoned)
             arrays.append(_since(variable, values, time_origin))
         elif values.dtype.kind == "m":
             arrays.append(seconds(values) / SECONDS[_unit_of_time(variable)])

@@ -72,10 +72,11 @@ def _check_decoded(name: str, array: Any) -> None:
 
 def columns(
     table: Any, inputs: tuple[str, ...], others: tuple[str, ...] = ()
-) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+) -> tuple[dict[str, np.ndarray], dict[str, str], None]:
     """Variables at all locations that the inputs span together, in the order of their dimensions.
 
-    Inputs on different dimensions make a grid; every other variable has those dimensions.
+    Inputs on different dimensions make a grid; every other variable has those dimensions. Datasets
+    know no time zones: the last is None.
     """
     import xarray as xr
 
@@ -91,7 +92,7 @@ def columns(
             )
         values[name] = array.transpose(*dims).values.reshape(-1)
     units = {name: stated_units(dataset[name]) for name in values}
-    return values, units
+    return values, units, None
 
 
 def spanned_shape(table: Any, inputs: tuple[str, ...]) -> dict[str, int]:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from os import PathLike
 
 import jax.numpy as jnp
 import jax.random as jr
 
-from geomndp._types import Array, Batch, Float
 from geomndp.data import Regression1D
-from geomndp.evaluate import log_likelihood, summarise
+from geomndp.evaluate import controlled_log_likelihood, log_likelihood, summarise
 from geomndp.experiments.regression1d.training import problem_for
 from geomndp.likelihood import Exact, Flow, Hutchinson
 from geomndp.model import Model
@@ -48,42 +46,33 @@ def evaluate_on(
 
     Pairs are mean and standard error over the functions; everything is JSON-serialisable. A
     `directory` keeps finished blocks of functions: re-running the call resumes there. With random
-    probes and a Gaussian truth the exact score serves as a control variate (`_probe_noise`).
+    probes and a Gaussian truth the flow of the exact score serves as a control variate
+    (`controlled_log_likelihood`); `exact_flow`, by an exact divergence, is the error of that flow.
     """
     tasks = problem.tasks(num, region=region, seed=seed, dtype="float32")
     flow = Flow(divergence=Exact() if probes is None else Hutchinson(probes=probes))
     contexts = problem.contexts[1]
     options = {"num_context": contexts, "batch_size": batch_size, "devices": devices}
     solved = options | {"key": jr.key(7), "flow": flow, "route": route, "directory": directory}
-    log_probs = log_likelihood(model, tasks, **solved)
-    value = log_probs.value
-    gp = problem.process.gp
-    if gp is not None and probes is not None:
-        exact = dataclasses.replace(model, score=GaussianScore(gp))
-        value = value - _probe_noise(exact, tasks, solved | {"directory": None})
-    per_target = value / log_probs.num_targets
-    metrics: dict = {
-        "log_prob": list(summarise(per_target)),
-        "solver_error": float(jnp.mean(log_probs.per_target().solver_error)),
+    gp, metrics = problem.process.gp, {}
+    exact = None if gp is None else log_likelihood(gp, tasks, **options).value
+    if gp is not None and exact is not None and probes is not None:
+        score, solved["error_flow"] = GaussianScore(gp), Flow()
+        log_probs, error = controlled_log_likelihood(model, tasks, score, exact, **solved)
+        metrics["exact_flow"] = list(summarise(error / log_probs.num_targets))
+    else:
+        log_probs = log_likelihood(model, tasks, **solved)
+    per_target = log_probs.per_target()
+    metrics |= {
+        "log_prob": list(summarise(per_target.value)),
+        "solver_error": float(jnp.mean(per_target.solver_error)),
         "num": num,
         "seed": seed,
         "route": route,
         "probes": probes,
     }
-    if gp is not None:
-        exact = log_likelihood(gp, tasks, **options).per_target().value
+    if exact is not None:
+        exact = exact / log_probs.num_targets
         metrics["gp"] = list(summarise(exact))
-        metrics["regret"] = list(summarise(exact - per_target))
+        metrics["regret"] = list(summarise(exact - per_target.value))
     return metrics
-
-
-def _probe_noise(exact: Model, tasks: Batch, options: dict) -> Float[Array, " tasks"]:
-    r"""Error that the very same random probes make in the flow of the exact score, per task.
-
-    $\hat{\ell}_{exact} - \ell_{exact}$ has mean zero and is nearly the error
-    $\hat{\ell} - \ell$ of a model that is nearly exact: a control variate. The exact score is
-    linear, so that its exact divergence is cheap.
-    """
-    rough = log_likelihood(exact, tasks, **options)
-    without = options | {"flow": dataclasses.replace(options["flow"], divergence=Exact())}
-    return rough.value - log_likelihood(exact, tasks, **without).value

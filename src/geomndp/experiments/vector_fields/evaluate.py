@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from os import PathLike
 
 import jax.numpy as jnp
@@ -11,7 +10,13 @@ import jax.random as jr
 from geomndp import _validation
 from geomndp._types import Batch
 from geomndp.data import FieldProblem, covariance
-from geomndp.evaluate import GridModel, gp_log_probs, log_likelihood, summarise
+from geomndp.evaluate import (
+    GridModel,
+    controlled_log_likelihood,
+    gp_log_probs,
+    log_likelihood,
+    summarise,
+)
 from geomndp.experiments.score_errors import joint_and_conditional
 from geomndp.experiments.vector_fields.training import problem_for
 from geomndp.likelihood import Flow, Hutchinson
@@ -88,24 +93,24 @@ def evaluate_tasks(
     """Log-likelihood per target and regret of any fields that share their locations.
 
     Every field of `tasks` has `problem.contexts` context points. Metrics as of `evaluate_on`,
-    without the seed. By the conditional route the flow of the exact score, with the same probes and
-    steps, serves as a control variate: what it differs from the exact process by is subtracted.
-    `exact_flow` is that difference, in the mean the error of flow and solver with the exact score.
+    without the seed. By the conditional route the flow of the exact score serves as a control
+    variate (`controlled_log_likelihood`), and `exact_flow` is its error.
     """
     flow = Flow(divergence=Hutchinson(probes=probes)) if flow is None else flow
     options = {"key": jr.key(7), "flow": flow, "route": route, "devices": devices}
     options |= {"batch_size": batch_size, "block_size": max(batch_size, 128)}
+    options["directory"] = directory
     grid_model = GridModel(model, problem.contexts)
-    log_probs = log_likelihood(grid_model, tasks, **options, directory=directory)
-    totals = gp_log_probs(problem.gp, tasks)
-    exact, diagonal = (total / log_probs.num_targets for total in totals)
-    value, solver_error, probe_error = log_probs.per_target()
+    exact, diagonal = gp_log_probs(problem.gp, tasks)
     metrics = {}
     if route == "conditional":
-        exact_model = dataclasses.replace(model, score=exact_grid_score(problem))
-        rough = log_likelihood(GridModel(exact_model, problem.contexts), tasks, **options)
-        difference = rough.per_target().value - exact
-        value, metrics = value - difference, {"exact_flow": list(summarise(difference))}
+        score = exact_grid_score(problem)
+        log_probs, error = controlled_log_likelihood(grid_model, tasks, score, exact, **options)
+        metrics["exact_flow"] = list(summarise(error / log_probs.num_targets))
+    else:
+        log_probs = log_likelihood(grid_model, tasks, **options)
+    exact, diagonal = (total / log_probs.num_targets for total in (exact, diagonal))
+    value, solver_error, probe_error = log_probs.per_target()
     return metrics | {
         "log_prob": list(summarise(value)),
         "gp": list(summarise(exact)),
