@@ -41,8 +41,9 @@ def edge_matrices(weight: Float[Array, "w g"], edges: Edges) -> Float[Array, "*e
     channels = weight.shape[1] // RADIAL_WEIGHTS
     factors = jnp.matmul(edges.radial, weight).reshape(-1, 2, 3, 1, 3, 1, channels)
     rotations = rotation_matrices(edges.powers, edges.transport).astype(weight.dtype)
-    products = factors * rotations.reshape(-1, 2, 3, 2, 3, 2, 1)
-    return (products[:, 0] + products[:, 1]).reshape(*shape, PARTS, PARTS, channels)
+    rotations = rotations.reshape(-1, 2, 3, 2, 3, 2, 1)
+    matrices = factors[:, 0] * rotations[:, 0] + factors[:, 1] * rotations[:, 1]
+    return matrices.reshape(*shape, PARTS, PARTS, channels)
 
 
 @jax.custom_jvp
