@@ -126,10 +126,15 @@ def message_passing(
     n, k = graph.index.shape
     size = points_per_chunk(k)
     rows = (graph.offset, graph.real, graph.transport)
-    edges = edge(*rows, dtype) if n <= size else None  # the edges of many points are not kept
+
+    def edges_of(rows) -> Edges:
+        offset, real, transport = rows
+        return edge(offset, real, transport, dtype)
+
+    edges = edges_of(rows) if n <= size else None  # the edges of many points are not kept
 
     def weights(rows):
-        return jnp.sum((edge(*rows, dtype) if edges is None else edges).radial[..., -1:], axis=1)
+        return jnp.sum((edges or edges_of(rows)).radial[..., -1:], axis=1)
 
     def send(radial, h):
         factors = jnp.concatenate([radial.weight.T, radial.bias[None]]).astype(h.dtype)
@@ -138,7 +143,7 @@ def message_passing(
 
         def received(chunk):
             index, rows = chunk
-            return messages(factors, edge(*rows, dtype), h, index, None)
+            return messages(factors, edges_of(rows), h, index, None)
 
         return map_in_chunks(received, (graph.index, rows), size) / (1 + weight)
 
