@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 import geomndp as gn
+from geomndp.model import TrainingSupport
 from geomndp.play import Session
 from geomndp.play.requests import MAX_OBSERVATIONS, MAX_VALUES
+from geomndp.play.scene import window
 from geomndp.samplers import Amortised
 
 from ..cases import slow_but
@@ -177,3 +179,14 @@ def test_models_that_cannot_be_drawn_are_refused():
         Session(gn.ProcessModel(winds).with_variables(*names, domain="sphere"))
     with pytest.raises(ValueError, match="samples"):
         Session(exact(GP_1D, line_model()), start={"samples": 0})
+
+
+def test_targets_of_a_plane_are_as_dense_as_points_in_training():
+    """A lattice of 31 x 31 points, of which 16 x 16 targets show a quarter; few points, all."""
+    wide = ((0.0, 30.0), (-15.0, 15.0))
+    assert window(TrainingSupport(wide, (), (31.0, 31.0), 1.0, 961, 0)) == (
+        (7.5, 22.5),
+        (-7.5, 7.5),
+    )
+    assert window(TrainingSupport(wide, (), (30.0, 30.0), 1.0, 80, 0)) == wide
+    assert window(TrainingSupport(wide, (), (30.0, 0.0), 1.0, 80, 0)) == wide

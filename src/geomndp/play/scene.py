@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
-from geomndp._training_log import Range
+from geomndp._training_log import Range, TrainingSupport
 from geomndp.model.base import AbstractModel
 from geomndp.tables import Variables
 
@@ -93,12 +94,32 @@ def scene_of(model: AbstractModel) -> Scene:
 def _ranges(
     model: AbstractModel, dim: int, p: int, sphere: bool
 ) -> tuple[tuple[Range, ...], tuple[Range, ...]]:
-    """Ranges of inputs and outputs in training."""
+    """Ranges of inputs that are shown first, and of outputs in training."""
     support = model.support
     globe = ((-90.0, 90.0), (-180.0, 180.0))
     if support is None:
         return (NOTHING_KNOWN,) * dim, globe if sphere else (NOTHING_KNOWN,) * p
-    inputs = tuple((float(low), float(high)) for low, high in support.inputs)
+    inputs = window(support) if (dim, sphere) == (2, False) else support.inputs
+    inputs = tuple((float(low), float(high)) for low, high in inputs)
     outputs = tuple((float(low), float(high)) for low, high in support.outputs)
     widened = tuple((low, high) if low < high else (low - 1, high + 1) for low, high in inputs)
     return widened, globe if sphere else outputs
+
+
+def window(support: TrainingSupport) -> tuple[Range, ...]:
+    r"""Part of a plane that is shown first: its targets are as dense as points were in training.
+
+    With extents $e_1, e_2$ of functions of N points a distance is $\sqrt{e_1 e_2 / N}$. Models are
+    trained on wide sets of points too, which so few targets would cover with hardly a neighbour.
+
+    Args:
+        support: What training saw.
+
+    Returns:
+        Ranges around the middle of the inputs, at most these.
+    """
+    distance = math.sqrt(math.prod(support.extents) / support.points)
+    widest = (TARGETS[PLANE][0] - 1) * distance or math.inf
+    middles = [(low + high) / 2 for low, high in support.inputs]
+    halves = [min(high - low, widest) / 2 for low, high in support.inputs]
+    return tuple((m - half, m + half) for m, half in zip(middles, halves, strict=True))

@@ -29,9 +29,10 @@ from geomndp.nets.graph import Graph
 from geomndp.nets.graph_network import AbstractGraphNet, GraphNetConfig
 from geomndp.nets.layers import TimeEmbedding, clean, embed_times, linear, rms_norm, zeroed
 from geomndp.nets.steerable_2d.cell_layout import CellLayout
+from geomndp.nets.steerable_2d.edges import EdgeEmbedding
 from geomndp.nets.steerable_2d.gaussian_pooling import Pairs, gaussian_pooling
 from geomndp.nets.steerable_2d.global_pooling import DensityEmbedding, GlobalPooling
-from geomndp.nets.steerable_2d.message_passing import EdgeEmbedding, message_passing
+from geomndp.nets.steerable_2d.message_passing import message_passing
 from geomndp.nets.steerable_2d.o2_layers import (
     NUM_TYPES,
     Attention,

@@ -25,9 +25,9 @@ from geomndp.nets.steerable_2d.o2_layers import (
 CONJUGATED = (1, 1, 0)  # order of the conjugated sender of orders 0, 1 and 2
 
 
-def _rotated(moments: Float[Array, "k n f h c"], receiver: int, sender: int, conjugated: bool):
+def _rotated(moments: Float[Array, "k f n c"], receiver: int, sender: int, conjugated: bool):
     """Parts of order `receiver` from moments of (the conjugate of) features of order `sender`."""
-    real, imaginary = (moments[:, :, 2 * sender + part] for part in (0, 1))
+    real, imaginary = (moments[:, 2 * sender + part] for part in (0, 1))
     imaginary = -imaginary if conjugated else imaginary
     power = receiver + sender if conjugated else receiver - sender
     if power == 0:
@@ -40,14 +40,14 @@ def _rotated(moments: Float[Array, "k n f h c"], receiver: int, sender: int, con
     )
 
 
-def angular_features(moments: Float[Array, "k n f h c"]) -> Float[Array, "n g"]:
-    """What every order receives from all orders, and from one conjugated: 4 channels for each."""
+def angular_features(moments: Float[Array, "k f n c"]) -> Float[Array, "f n g"]:
+    """What every order receives from all orders, and from one conjugated: g = 4 c channels."""
     parts = []
     for receiver in range(3):
         senders = [(0, False), (1, False), (2, False), (CONJUGATED[receiver], True)]
         pairs = [_rotated(moments, receiver, sender, c) for sender, c in senders]
-        parts += [jnp.stack(part, axis=1) for part in zip(*pairs, strict=True)]
-    return jnp.stack(parts, axis=1).reshape(moments.shape[1], -1)
+        parts += [jnp.concatenate(part, axis=1) for part in zip(*pairs, strict=True)]
+    return jnp.stack(parts)
 
 
 class DensityEmbedding(eqx.Module):
@@ -124,7 +124,8 @@ class GlobalPooling(eqx.Module):
         """Send, average, receive."""
         sent = self.project(h) * (1 + per_part(linear(self.condition, time)))
         moments = pool(sent.reshape(len(h), PARTS, self.num_widths, -1))
-        received = self.merge(moments[0].reshape(len(h), -1))
-        if self.angular is None:
-            return received
-        return received + self.angular(angular_features(moments))
+        moments = moments.reshape(*moments.shape[:3], -1)
+        received = self.merge.by_parts(moments[0])
+        if self.angular is not None:
+            received = received + self.angular.by_parts(angular_features(moments))
+        return jnp.swapaxes(received, 0, 1).reshape(h.shape)

@@ -32,10 +32,7 @@ TYPE_OF_PART = (
     3,
 )  # representation of every part: scalar, pseudo-scalar, order 1, order 2
 NUM_TYPES = 4
-_SAME = np.zeros(
-    (PARTS, PARTS, NUM_TYPES)
-)  # 1 where two parts are the same, of this representation
-_SAME[range(PARTS), range(PARTS), TYPE_OF_PART] = 1
+_TYPE_OF_PART = np.asarray(TYPE_OF_PART)
 
 Features = Float[Array, "n f"]
 Send = Callable[[eqx.nn.Linear, Features], Features]
@@ -44,8 +41,6 @@ Send = Callable[[eqx.nn.Linear, Features], Features]
 
 class EquivariantLinear(eqx.Module):
     """Equivariant linear map of features, by one matrix per representation.
-
-    It is computed as one product with a block-diagonal matrix.
 
     Args:
         inputs: Channels of each order.
@@ -61,10 +56,12 @@ class EquivariantLinear(eqx.Module):
 
     def __call__(self, h: Float[Array, "n i"]) -> Float[Array, "n o"]:
         """Map the features of every point."""
-        same = jnp.asarray(_SAME, h.dtype)
-        _, inputs, outputs = self.weight.shape
-        blocks = jnp.einsum("abk,kio->aibo", same, self.weight.astype(h.dtype))
-        return jnp.matmul(h, blocks.reshape(PARTS * inputs, PARTS * outputs))
+        parts = jnp.swapaxes(h.reshape(len(h), PARTS, -1), 0, 1)
+        return jnp.swapaxes(self.by_parts(parts), 0, 1).reshape(len(h), -1)
+
+    def by_parts(self, h: Float[Array, "6 n i"]) -> Float[Array, "6 n o"]:
+        """Map features of which the real and imaginary parts of the orders come first."""
+        return jnp.matmul(h, self.weight[_TYPE_OF_PART].astype(h.dtype))
 
 
 def per_part(v: Float[Array, "n rc"]) -> Features:
