@@ -16,9 +16,8 @@ from geomndp.nets.steerable_2d.cell_layout import (
     cell_layout,
     cell_width,
     pooling_layouts,
-    pooling_widths,
 )
-from geomndp.nets.steerable_2d.gaussian_pooling import gaussian_pooling
+from geomndp.nets.steerable_2d.gaussian_pooling import gaussian_pooling, pooling_widths
 
 from .helper import quick
 
@@ -91,7 +90,7 @@ def test_layouts_are_refused_where_they_would_err():
 def test_few_traced_or_packed_points_have_no_layouts(monkeypatch):
     monkeypatch.setattr(layouts_module, "MOST_COMPARED", 10)
     x = np.random.default_rng(2).uniform(-3, 3, (11, 2))
-    arguments = RADIUS, WIDTHS, False
+    arguments = pooling_widths(RADIUS, WIDTHS), False
     assert len(pooling_layouts((x,), (None,), *arguments)) == WIDTHS
     assert pooling_layouts((x[:10],), (None,), *arguments) == ()
     assert pooling_layouts((x,), (np.arange(11) > 0,), *arguments) == ()

@@ -5,8 +5,7 @@ import jax.random as jr
 import numpy as np
 from numpy.testing import assert_allclose
 
-from geomndp.nets.steerable_2d.cell_layout import NARROWEST, WIDEST
-from geomndp.nets.steerable_2d.gaussian_pooling import gaussian_pooling
+from geomndp.nets.steerable_2d.gaussian_pooling import NARROWEST, WIDEST, gaussian_pooling
 from geomndp.nets.steerable_2d.global_pooling import CONJUGATED, angular_features
 
 from .helper import quick

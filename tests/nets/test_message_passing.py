@@ -9,8 +9,7 @@ from numpy.testing import assert_allclose
 
 from geomndp.nets.graph import SOFTENING, radius_graph
 from geomndp.nets.steerable_2d import message_passing as module
-from geomndp.nets.steerable_2d.edges import EdgeEmbedding
-from geomndp.nets.steerable_2d.message_passing import edge_matrices, messages
+from geomndp.nets.steerable_2d.message_passing import EdgeEmbedding, edge_matrices, messages
 
 from .helper import quick
 

@@ -118,7 +118,8 @@ def read_targets(
         raise ValueError(f"expected --targets FILE or --targets {example}, got {got}")
     locations = {name: numbers(spans[name]) for name in names}
     # Typed dates without a zone count as UTC, as --origin does.
-    if any(_time_zones.is_zoned(end) for name in names for end in spans[name].split("/")[:2]):
+    dates = [end for name in names if "/" in spans[name] for end in spans[name].split("/")[:2]]
+    if any(map(_time_zones.is_zoned, dates)):
         check_zones(True, observations, names)
     if np.prod([float(values.size) for values in locations.values()]) > MAX_TARGETS:
         raise ValueError(f"expected at most {MAX_TARGETS} targets, got more: {' '.join(ranges)}")

@@ -33,7 +33,8 @@ def columns(
     """
     found, units = {name: series(frame, name) for name in (*inputs, *others)}, stated_units(frame)
     values = {name: _values(name, column) for name, column in found.items()}
-    zoned = frame_is_zoned(frame, {name: found[name] for name in inputs})
+    dates = {name: found[name] for name in inputs if found[name].dtype.kind == "M"}
+    zoned = frame_is_zoned(frame, dates) if dates else None
     return values, {name: str(units.get(name, "")) for name in found}, zoned
 
 

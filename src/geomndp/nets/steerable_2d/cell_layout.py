@@ -17,7 +17,6 @@ import numpy as np
 from geomndp._arrays import bucket
 from geomndp._validation import concrete
 
-NARROWEST, WIDEST = 0.75, 3.0  # widths of the pooling over the radius of the neighbours
 MOST_COMPARED = 4096  # points up to which all pairs are compared, whatever their locations
 TOLERANCE = 1e-5
 """Largest error of an average, over the largest value that is averaged."""
@@ -56,13 +55,8 @@ class CellLayout(NamedTuple):
     blocks: int
 
 
-def pooling_widths(radius: float, num_widths: int) -> np.ndarray:
-    """Widths of the pooling, in units of the inputs."""
-    return radius * np.geomspace(NARROWEST, WIDEST, num_widths)
-
-
 def pooling_layouts(
-    point_sets: tuple, masks: tuple, radius: float, num_widths: int, angular: bool
+    point_sets: tuple, masks: tuple, widths: np.ndarray, angular: bool
 ) -> tuple[CellLayout, ...]:
     """A layout of cells per width for more than `MOST_COMPARED` points, none for fewer.
 
@@ -72,12 +66,9 @@ def pooling_layouts(
     Args:
         point_sets: Sets of points (n, d) of one function.
         masks: One mask (n,) per set, zero for padding, or None.
-        radius: That of the neighbours, of which the widths are multiples.
-        num_widths: Number H of widths.
+        widths: Widths (H,) of the pooling.
         angular: Whether angular moments are taken too.
     """
-    if sum(map(len, point_sets)) <= MOST_COMPARED or not num_widths:
-        return ()
     if not all(map(concrete, (*point_sets, *masks))):
         return ()
     if any(np.any(np.asarray(mask) > 1) for mask in masks if mask is not None):
@@ -87,9 +78,9 @@ def pooling_layouts(
     points = np.concatenate(sets)
     if len(points) <= MOST_COMPARED:
         return ()
-    layouts = [cell_layout(points, width, angular) for width in pooling_widths(radius, num_widths)]
+    layouts = [cell_layout(points, width, angular) for width in widths]
     known = tuple(layout for layout in layouts if layout is not None)
-    return known if len(known) == num_widths else ()
+    return known if len(known) == len(widths) else ()
 
 
 def cell_width(width: float) -> float:

@@ -29,10 +29,9 @@ from geomndp.nets.graph import Graph
 from geomndp.nets.graph_network import AbstractGraphNet, GraphNetConfig
 from geomndp.nets.layers import TimeEmbedding, clean, embed_times, linear, rms_norm, zeroed
 from geomndp.nets.steerable_2d.cell_layout import CellLayout
-from geomndp.nets.steerable_2d.edges import EdgeEmbedding
 from geomndp.nets.steerable_2d.gaussian_pooling import Pairs, gaussian_pooling
 from geomndp.nets.steerable_2d.global_pooling import DensityEmbedding, GlobalPooling
-from geomndp.nets.steerable_2d.message_passing import message_passing
+from geomndp.nets.steerable_2d.message_passing import EdgeEmbedding, message_passing
 from geomndp.nets.steerable_2d.o2_layers import (
     NUM_TYPES,
     Attention,
@@ -145,7 +144,9 @@ class AbstractCircularNet(AbstractGraphNet[CircularConfig]):
         input_channels = circular_basis(self.input_type).shape[2]
         output_channels = circular_basis(self.field_type).shape[2]
         self.embed = EquivariantLinear(input_channels, c, dtype=dtype, key=keys[0])
-        side_size = 1 + num_covariate_features(config.covariate_periods) + w
+        side_size = 1 + w
+        if config.num_invariant_inputs:
+            side_size += num_covariate_features(config.covariate_periods)
         self.side = eqx.nn.Linear(side_size, c, dtype=dtype, key=keys[1])
         self.time = TimeEmbedding(w, dtype=dtype, key=keys[2])
         self.gate = eqx.nn.Linear(w, NUM_TYPES * c, dtype=dtype, key=keys[3])
@@ -205,8 +206,11 @@ class AbstractCircularNet(AbstractGraphNet[CircularConfig]):
         outputs = jnp.asarray(circular_basis(self.field_type).reshape(-1, self.output_dim), y.dtype)
         time = embed_times(self, t)
         h = self.embed(jnp.matmul(y, values.T)) * (1 + per_part(linear(self.gate, time)))
-        covariates = covariate_features(x[:, config.location_dim :], config.covariate_periods)
-        h = add_scalars(h, linear(self.side, jnp.concatenate([share, covariates, time], axis=1)))
+        sides = [share, time]
+        if config.num_invariant_inputs:
+            covariates = x[:, config.location_dim :]
+            sides.insert(1, covariate_features(covariates, config.covariate_periods))
+        h = add_scalars(h, linear(self.side, jnp.concatenate(sides, axis=1)))
         pool = None
         if self.smoothings:
             widths = config.radius, config.num_pooling_widths

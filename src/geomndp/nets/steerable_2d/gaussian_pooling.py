@@ -21,12 +21,14 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from geomndp._types import Array, Float, Mask
 from geomndp.nets.graph import map_in_chunks
-from geomndp.nets.steerable_2d.cell_layout import CellLayout, pooling_widths
+from geomndp.nets.steerable_2d.cell_layout import CellLayout
 from geomndp.nets.steerable_2d.gauss_transform import find_cells, gaussian_sums
 
+NARROWEST, WIDEST = 0.75, 3.0  # widths of the pooling over the radius of the neighbours
 PAIRS = 2**20  # up to so many pairs of points the weights are kept, 1024 points
 BLOCK = 2**22  # pairs of points in one block where there are more: memory linear in the points
 MOMENTS = (0, 1, 1, 2, 2)  # powers of the direction: 1, then real and imaginary parts
@@ -47,6 +49,11 @@ class Pairs(NamedTuple):
 def planar_pairs(rows: Float[Array, "m 2"], points: Float[Array, "n 2"]) -> Pairs:
     """Differences of locations (m, 2) and (n, 2)."""
     return Pairs(points[None] - rows[:, None])
+
+
+def pooling_widths(radius: float, num_widths: int) -> np.ndarray:
+    """Widths of the pooling, in units of the inputs."""
+    return radius * np.geomspace(NARROWEST, WIDEST, num_widths)
 
 
 def gaussian_pooling(

@@ -17,17 +17,96 @@ edges are multiplied at once.
 from __future__ import annotations
 
 import functools
+from typing import NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
+import jax.random as jr
 from jax.custom_derivatives import SymbolicZero
 
-from geomndp._types import Array, Float, Int
-from geomndp.nets.graph import Graph, map_in_chunks, neighbour_values, points_per_chunk
-from geomndp.nets.steerable_2d.edges import EdgeEmbedding, Edges, rotation_matrices
-from geomndp.nets.steerable_2d.o2_layers import PARTS, RADIAL_WEIGHTS, Send
+from geomndp._types import Array, Bool, Float, Int, PRNGKeyArray
+from geomndp.nets.graph import SOFTENING, Graph, map_in_chunks, neighbour_values, points_per_chunk
+from geomndp.nets.layers import linear
+from geomndp.nets.steerable_2d.o2_layers import (
+    PARTS,
+    POWERS,
+    RADIAL_WEIGHTS,
+    Send,
+    rotation_matrices,
+)
 
 CACHED = 512  # points of which the matrices of one slot stay in the cache
+
+
+class Edges(NamedTuple):
+    """What all layers know of edges, such as those of n points with k slots each."""
+
+    radial: Float[Array, "*e w"]
+    """Features of the radial weights times the envelope, which is itself the last of them."""
+    powers: Float[Array, "*e 10"]
+    """Real and imaginary parts of z^0, ..., z^4."""
+    transport: Float[Array, "*e 2"] | None
+    """Phase by which parallel transport turns features of order 1; None in flat space."""
+
+
+def angular_powers(offset: Float[Array, "n k 2"], soft: float) -> Float[Array, "n k 10"]:
+    """Real and imaginary parts of the powers of z.
+
+    Args:
+        offset: x_j - x_i of every edge.
+        soft: Length delta by which distances are softened.
+    """
+    size = jnp.sqrt(jnp.sum(offset**2, axis=-1) + soft**2)
+    a, b = offset[..., 0] / size, offset[..., 1] / size
+    powers = [(jnp.ones_like(a), jnp.zeros_like(a))]
+    for _ in range(POWERS - 1):
+        c, s = powers[-1]
+        powers.append((a * c - b * s, a * s + b * c))
+    return jnp.stack([part for power in powers for part in power], axis=-1)
+
+
+class EdgeEmbedding(eqx.Module):
+    """Radial basis functions, then an MLP that all layers of a network share.
+
+    Args:
+        radius: Where the envelope vanishes, in units of the inputs.
+        num: Number of Gaussian basis functions between 0 and the radius.
+        width: Width of the MLP.
+        dtype: Dtype of the parameters.
+        key: Random key.
+    """
+
+    inner: eqx.nn.Linear
+    outer: eqx.nn.Linear
+    radius: float = eqx.field(static=True)
+    num: int = eqx.field(static=True)
+
+    def __init__(self, radius: float, num: int, width: int, *, dtype: str, key: PRNGKeyArray):
+        inner_key, outer_key = jr.split(key)
+        self.inner = eqx.nn.Linear(num, width, dtype=dtype, key=inner_key)
+        self.outer = eqx.nn.Linear(width, width, dtype=dtype, key=outer_key)
+        self.radius, self.num = radius, num
+
+    def __call__(
+        self,
+        offset: Float[Array, "n k 2"],
+        real: Bool[Array, "n k"],
+        transport: Float[Array, "n k 2"] | None,
+        dtype: jnp.dtype,
+    ) -> Edges:
+        """Describe the edges; free slots have no envelope."""
+        soft = SOFTENING * self.radius
+        square = jnp.sum(offset**2, axis=-1)
+        distance = jnp.sqrt(square + soft**2) / self.radius
+        centres = jnp.linspace(0.0, 1.0, self.num, dtype=offset.dtype)
+        basis = jnp.exp(-0.5 * ((distance[..., None] - centres[None, None]) * self.num) ** 2)
+        envelope = jnp.where(real, jnp.maximum(1 - square / self.radius**2, 0.0) ** 3, 0.0)
+        hidden = jax.nn.silu(linear(self.inner, basis.astype(dtype)))
+        hidden = jax.nn.silu(linear(self.outer, hidden))
+        envelope = envelope[..., None].astype(dtype)
+        radial = jnp.concatenate([hidden * envelope, envelope], axis=-1)
+        return Edges(radial, angular_powers(offset, soft), transport)
 
 
 def edge_matrices(weight: Float[Array, "w g"], edges: Edges) -> Float[Array, "*e 6 6 c"]:

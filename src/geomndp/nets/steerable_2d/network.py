@@ -11,13 +11,14 @@ import equinox as eqx
 from geomndp._deprecated import renamed_arguments
 from geomndp._types import Inputs, Mask, PRNGKeyArray
 from geomndp.nets.relative_attention import check_backend
+from geomndp.nets.steerable_2d import cell_layout
 from geomndp.nets.steerable_2d.cell_layout import CellLayout, pooling_layouts
 from geomndp.nets.steerable_2d.circular_network import (
     AbstractCircularNet,
     CircularNetConfig,
     Surface,
 )
-from geomndp.nets.steerable_2d.gaussian_pooling import planar_pairs
+from geomndp.nets.steerable_2d.gaussian_pooling import planar_pairs, pooling_widths
 
 
 @renamed_arguments(
@@ -103,8 +104,10 @@ class Steerable2(AbstractCircularNet[Steerable2Config], tag="net/steerable-2d"):
         net = super().with_room(point_sets, masks)
         assert isinstance(net, Steerable2)
         config = self.config
-        widths = config.radius, config.num_pooling_widths, config.angular_pooling
-        layouts = pooling_layouts(point_sets, masks, *widths)
+        layouts: tuple[CellLayout, ...] = ()
+        if config.num_pooling_widths and sum(map(len, point_sets)) > cell_layout.MOST_COMPARED:
+            widths = pooling_widths(config.radius, config.num_pooling_widths)
+            layouts = pooling_layouts(point_sets, masks, widths, config.angular_pooling)
         if layouts == net.layouts:
             return net
         net = copy.copy(net)

@@ -23,14 +23,9 @@ from geomndp.nets.layers import linear
 
 RADIAL_WEIGHTS = 18  # w+ and w- for every pair of orders, see message_passing
 PARTS = 6  # real and imaginary, orders 0, 1, 2
-TYPE_OF_PART = (
-    0,
-    1,
-    2,
-    2,
-    3,
-    3,
-)  # representation of every part: scalar, pseudo-scalar, order 1, order 2
+POWERS = 5  # of the direction of an edge, from the zeroth on
+TYPE_OF_PART = (0, 1, 2, 2, 3, 3)
+"""Representation of every part: scalar, pseudo-scalar, order 1, order 2."""
 NUM_TYPES = 4
 _TYPE_OF_PART = np.asarray(TYPE_OF_PART)
 
@@ -176,3 +171,56 @@ class Attention(eqx.Module):
         attended = attend(query, key, value, bias=bias, mask=mask, backend=backend)
         attended = jnp.swapaxes(attended.reshape(n, self.num_heads, PARTS, -1), 1, 2)
         return self.merge(attended.reshape(n, -1))
+
+
+def _table() -> np.ndarray:
+    """Matrix (2 x 36 entries, 5 x 2 powers) of multiplication by z^(m - m') and conjugations."""
+    table = np.zeros((2, 3, 2, 3, 2, POWERS, 2))
+    for m in range(3):
+        for k in range(3):
+            power, sign = abs(m - k), 1 if m >= k else -1
+            plain = (((0, 0, 0), 1), ((1, 1, 0), 1), ((0, 1, 1), -sign), ((1, 0, 1), sign))
+            conjugated = (((0, 0, 0), 1), ((1, 1, 0), -1), ((0, 1, 1), 1), ((1, 0, 1), 1))
+            for (p, q, part), value in plain:
+                table[0, m, p, k, q, power, part] = value
+            for (p, q, part), value in conjugated:
+                table[1, m, p, k, q, m + k, part] = value
+    return table.reshape(2 * PARTS**2, 2 * POWERS)
+
+
+TABLE = _table()
+
+
+def rotation_matrices(
+    powers: Float[Array, "*e 10"], transport: Float[Array, "*e 2"] | None
+) -> Float[Array, "*e 72"]:
+    """Entries of the 6 x 6 real matrices of powers of z, without and with conjugation.
+
+    Args:
+        powers: Those of `angular_powers`.
+        transport: Phase of parallel transport, None in flat space.
+    """
+    table = jnp.asarray(TABLE.T, powers.dtype)
+    return transported(jnp.matmul(powers, table, precision="highest"), transport)
+
+
+def transported(
+    matrices: Float[Array, "*e 72"], transport: Float[Array, "*e 2"] | None
+) -> Float[Array, "*e 72"]:
+    """Matrices that act on features in the neighbour's own frame: transport, then the matrix.
+
+    Args:
+        matrices: Entries of `rotation_matrices`.
+        transport: Phase c of parallel transport of order 1, its real and imaginary part; None in
+            flat space.
+    """
+    if transport is None:
+        return matrices
+    a, b = transport[..., 0], transport[..., 1]
+    one, zero = jnp.ones_like(a), jnp.zeros_like(a)
+    cosine = jnp.stack([one, a, a**2 - b**2], axis=-1)[..., None, :]
+    sine = jnp.stack([zero, b, 2 * a * b], axis=-1)[..., None, :]
+    entries = matrices.reshape(*a.shape, 2 * PARTS, 3, 2)
+    real, imaginary = entries[..., 0], entries[..., 1]
+    columns = (real * cosine + imaginary * sine, imaginary * cosine - real * sine)
+    return jnp.stack(columns, axis=-1).reshape(matrices.shape)
