@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 
 import equinox as eqx
+import jax
+import jax.numpy as jnp
 
 from geomndp._types import Outputs, PRNGKeyArray
 from geomndp.geometry import AbstractDivergence
@@ -53,10 +55,10 @@ class FlowDifference(eqx.Module):
     ) -> Solution:
         """Solution of the model's flow less that of the other score's, entry by entry."""
         others = dataclasses.replace(dynamics, score=self.score)
-        *first, evaluations = self.flow.solve(dynamics, y, t_min, directions)
-        *second, further = self.flow.solve(others, y, t_min, directions)
-        differences = (mine - theirs for mine, theirs in zip(first, second, strict=True))
-        return Solution(*differences, evaluations + further)
+        first = self.flow.solve(dynamics, y, t_min, directions)
+        second = self.flow.solve(others, y, t_min, directions)
+        difference = jax.tree.map(jnp.subtract, first, second)
+        return difference._replace(evaluations=first.evaluations + second.evaluations)
 
     def summary(self, joint: Solution, context: Solution | None = None) -> LogProb:
         """Difference in nats with its errors, from one solution or as the difference of two."""

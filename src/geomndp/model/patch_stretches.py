@@ -41,7 +41,7 @@ class PatchSampler(NamedTuple):
     template: Problem
     key_impl: str
 
-    def arguments(self, row: PatchRow) -> tuple[Any, ...]:
+    def arguments(self, row: PatchRow) -> tuple[AbstractProgramSampler, Problem, Any, Array]:
         """Arguments of `start_samples` and `move_samples` for one row, a single sample."""
         x, mask, observations, partial, data = row
         own = {"x": x, "mask": mask, "observations": observations, "partial": partial}
