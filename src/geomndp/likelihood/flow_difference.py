@@ -55,10 +55,10 @@ class FlowDifference(eqx.Module):
     ) -> Solution:
         """Solution of the model's flow less that of the other score's, entry by entry."""
         others = dataclasses.replace(dynamics, score=self.score)
-        mine = self.flow.solve(dynamics, y, t_min, directions)
-        theirs = self.flow.solve(others, y, t_min, directions)
-        differences = jax.tree.map(jnp.subtract, mine, theirs)
-        return differences._replace(evaluations=mine.evaluations + theirs.evaluations)
+        first = self.flow.solve(dynamics, y, t_min, directions)
+        second = self.flow.solve(others, y, t_min, directions)
+        difference = jax.tree.map(jnp.subtract, first, second)
+        return difference._replace(evaluations=first.evaluations + second.evaluations)
 
     def summary(self, joint: Solution, context: Solution | None = None) -> LogProb:
         """Difference in nats with its errors, from one solution or as the difference of two."""

@@ -103,8 +103,7 @@ def read_functions(
     about_x = tuple(as_latlon(about_x)) if domain == "sphere" else about_x
     about_y = tuple(_described(padded, name) for name in outputs)
     stated = [about.units for about in about_y]
-    if codomain == "sphere":
-        about_y = tuple(as_latlon(about_y))
+    about_y = tuple(as_latlon(about_y)) if codomain == "sphere" else about_y
     variables = Variables(about_x, about_y, codomain, len(covariates), domain)
     y = np.stack([_numbers(name, padded.values[name]) for name in outputs], axis=-1)
     there = _inputs(padded, inputs, False)[2] & ~np.isnan(y).all(axis=2)

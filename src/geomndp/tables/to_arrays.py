@@ -182,9 +182,8 @@ def _inputs(variables: Variables, columns: Columns, time_origin, own_origin: boo
             arrays.append(_numbers(variable.name, values) * factor)
     x = np.stack(arrays, axis=1)
     if variables.domain == "sphere":
-        names = variables.input_names[:2]
-        stated = [columns.units[name] for name in names]
-        check_degrees(names, x[:, :2], stated, few=FEW_LOCATIONS)
+        stated = {name: columns.units[name] for name in variables.input_names[:2]}
+        check_degrees(tuple(stated), x[:, :2], list(stated.values()), few=FEW_LOCATIONS)
     return variables.to_inputs(x), time_origin
 
 
@@ -192,8 +191,8 @@ def _since(variable: Variable, values: np.ndarray, time_origin) -> np.ndarray:
     """Datetimes as numbers in the variable's units."""
     unit, date = _unit_of_time(variable), split_time(variable.units)[1]
     if date is None and time_origin is None and values.size:
-        where = f"{variable.name!r} as in the observations"
-        raise ValueError(f"expected numbers for {where}, got datetimes")
+        name = variable.name
+        raise ValueError(f"expected numbers for {name!r} as in the observations, got datetimes")
     start = np.datetime64(time_origin or "1970-01-01") if date is None else date
     return seconds_since(values, start) / SECONDS[unit]
 
