@@ -11,13 +11,10 @@ import jax.random as jr
 from geomndp import _validation
 from geomndp._deprecated import renamed_arguments
 from geomndp._types import Array, Batch, Int, PRNGKeyArray
-from geomndp.data.context_sampling import ContextSampler, context_mask, random_counts
+from geomndp.data.context_sampling import ContextSampler, context_mask
 from geomndp.data.generators import AbstractGenerator
 from geomndp.data.group_contexts import drop_values, group_contexts
 from geomndp.data.track_maps import TrackMaps
-
-LOG_SHARE = 0.5
-"""Share of the batches in which thinned functions keep log-uniform numbers of points."""
 
 
 @renamed_arguments(thinned="thinned_share", ahead="forecast_share", most="max_points")
@@ -94,9 +91,9 @@ class ResampledGenerator(AbstractGenerator):
         return Batch(x, y, mask, context)
 
     def _thin(self, points: Int[Array, " b"], *, key: PRNGKeyArray) -> Int[Array, " b"]:
-        """Keep U{1..n} points of some functions, in half of the batches log-uniform numbers."""
+        """Keep U{1..n} points of some functions."""
         which_key, number_key = jr.split(key)
-        fewer = random_counts(points, LOG_SHARE, key=number_key)
+        fewer = jr.randint(number_key, points.shape, 1, points + 1, jnp.int32)
         return jnp.where(jr.bernoulli(which_key, self.thinned_share, points.shape), fewer, points)
 
     def _in_order(self, x, mask, *, key: PRNGKeyArray) -> Int[Array, "b n"]:
