@@ -22,7 +22,7 @@ from geomndp.score import PARAMETRISATIONS, GaussianScore, NetworkScore
 from geomndp.score.corrected import in_float64
 from geomndp.train import DenoisingLoss, adam, fit_score
 
-from ..cases import DATA, HURRY, N, compilations, inputs, normal, ou, rotation
+from ..cases import DATA, HURRY, N, compilations, inputs, normal, ou, perturbed, random, rotation
 
 KEY = jr.key(0)
 SIZES = {"width": 8, "num_layers": 1, "num_heads": 2}
@@ -43,7 +43,9 @@ def network(**options):
 
 
 def times(key):
-    return jr.uniform(key, (N,), minval=1e-3, dtype=jnp.float64).at[1].set(0.0)
+    t = random(key).uniform(1e-3, 1.0, N)
+    t[1] = 0.0
+    return jnp.asarray(t)
 
 
 @eqx.filter_jit(compiler_options=HURRY)
@@ -53,10 +55,7 @@ def evaluate(score, noising, *args):
 
 def awake(score, key):
     """The score with an output that is not zero."""
-    leaves, tree = jax.tree.flatten(score.net)
-    keys = jr.split(key, len(leaves))
-    leaves = [v + 0.3 * jr.normal(k, v.shape, v.dtype) for v, k in zip(leaves, keys, strict=True)]
-    return dataclasses.replace(score, net=jax.tree.unflatten(tree, leaves))
+    return dataclasses.replace(score, net=perturbed(score.net, 0.3, key=key))
 
 
 slow = pytest.mark.slow
