@@ -8,6 +8,8 @@ DEMO := $(VENV)/.installed-demo
 # Modules are compiled when they are first imported, not all at once.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 pyproject.toml
+# With --no-compile this would let every process compile all modules again.
+unexport PYTHONDONTWRITEBYTECODE
 # One thread a process for XLA and its LAPACK: see docs/decisions.md.
 export NPROC ?= 1
 export OPENBLAS_NUM_THREADS ?= 1

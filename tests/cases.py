@@ -3,6 +3,7 @@
 from functools import partial
 from typing import NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -123,6 +124,22 @@ def inputs(n, d=2, *, key, dtype=jnp.float64):
 def normal(*shape, key, dtype=jnp.float64):
     """White noise."""
     return jr.normal(key, shape, dtype=dtype)
+
+
+def random(key):
+    """NumPy's numbers from a key of JAX's: no shape has to be compiled."""
+    return np.random.default_rng(np.asarray(jr.key_data(key)))
+
+
+def perturbed(tree, scale, *, key):
+    """A network with noise on all parameters, so that a zero-initialised output says something."""
+    rng = random(key)
+
+    def move(leaf):
+        noise = scale * rng.standard_normal(leaf.shape)
+        return jnp.asarray(np.asarray(leaf) + noise.astype(leaf.dtype))
+
+    return jax.tree.map(lambda leaf: move(leaf) if eqx.is_array(leaf) else leaf, tree)
 
 
 def matrix_of(linear, n, p, dtype=jnp.float64):

@@ -15,17 +15,16 @@ from geomndp import distillation, kernels, nets, noising, samplers, score
 from geomndp.data import ContextSampler, regression1d
 from geomndp.distillation.comparison import _row
 
+from ..cases import perturbed
+
 module = sys.modules["geomndp.distillation.distil"]  # not the function of that name
 NET = {"width": 8, "num_layers": 1, "num_heads": 2, "bias_width": 4, "dtype": "float32"}
 
 
 def small_teacher(**options):
     net = nets.RelativeAttention(1, 1, **NET, **options, key=jr.key(0))
-    leaves, structure = jax.tree.flatten(net)
-    keys = jr.split(jr.key(1), len(leaves))
-    leaves = [v + 0.2 * jr.normal(k, v.shape, v.dtype) for v, k in zip(leaves, keys, strict=True)]
     process = noising.OrnsteinUhlenbeck(kernels.White(), noising.DEFAULT_SCHEDULE_1D)
-    law = score.NetworkScore(jax.tree.unflatten(structure, leaves), conditional=True)
+    law = score.NetworkScore(perturbed(net, 0.2, key=jr.key(1)), conditional=True)
     return gn.Model(process, law).with_variables("x", "y")
 
 

@@ -26,6 +26,8 @@ from geomndp.samplers import Amortised
 from geomndp.score import GaussianScore, NetworkScore, PreconditionK
 from geomndp.train import History
 
+from ..cases import perturbed
+
 SCHEDULE = LinearSchedule(0.0, 10.0)
 FAR = 1e7  # float32 has steps of 1 here
 SIZES = {"width": 8, "num_layers": 1, "num_heads": 2}
@@ -43,11 +45,7 @@ def single():
 
 def awake(net):
     """The network with no parameter at zero."""
-    keys = iter(jr.split(jr.key(5), 200))
-    return jax.tree.map(
-        lambda leaf: leaf + 0.3 * jr.normal(next(keys), leaf.shape) if eqx.is_array(leaf) else leaf,
-        net,
-    )
+    return perturbed(net, 0.3, key=jr.key(5))
 
 
 def model_of(net, **options):

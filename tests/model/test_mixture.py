@@ -41,7 +41,8 @@ def test_density_is_the_ratio_of_the_joint_densities(mixture, members):
 def test_density_integrates_to_one_and_has_the_marginals(mixture):
     law, grid = mixture.condition(XC, YC), np.linspace(-12, 14, 801)
     values = jnp.asarray(grid)[:, None, None]
-    density = np.exp(jax.vmap(lambda y: law.log_prob(jnp.asarray(X[:1])[:, None], y))(values))
+    log_prob = jax.jit(jax.vmap(lambda y: law.log_prob(jnp.asarray(X[:1])[:, None], y)))
+    density = np.exp(log_prob(values))
     marginals = law.marginals(X[:1])
     assert isinstance(marginals, MixtureMarginals) and law.exact_marginals
     assert_allclose(np.trapezoid(density, grid), 1.0, rtol=1e-6)
@@ -182,7 +183,8 @@ def test_members_that_do_not_belong_together_are_refused(members, gp, mixture):
 
 def test_samples_of_many_targets_under_vmap(mixture):
     law, x = mixture.condition(XC, YC), jnp.asarray(X)[:, None]
-    samples = jax.vmap(lambda x: law.sample(x, key=jr.key(0), num_samples=3))(x[None])
+    draw = jax.jit(jax.vmap(lambda x: law.sample(x, key=jr.key(0), num_samples=3)))
+    samples = draw(x[None])
     assert samples.shape == (1, 3, 2, 1)
     assert np.all(np.isfinite(samples))
 

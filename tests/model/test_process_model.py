@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -226,7 +227,7 @@ def test_a_network_that_corrects_a_process_is_saved_with_it(learnt, tmp_path):
     again = load(tmp_path / "m")
     assert_allclose(again.score.base.mean.weights, mean.weights, rtol=0)
     arguments = (jnp.asarray(0.3), jnp.asarray(x), jnp.asarray(np.cos(x)))
-    found, expected = (m.score(m.noising, *arguments) for m in (again, model))
+    found, expected = (eqx.filter_jit(m.score)(m.noising, *arguments) for m in (again, model))
     assert_allclose(found, expected, rtol=1e-12)
     change(tmp_path / "m.safetensors", lambda d: d.pop("base"))
     with pytest.raises(ValueError, match="expected"):

@@ -11,7 +11,7 @@ import numpy as np
 
 from geomndp import nets
 
-from ..cases import quick
+from ..cases import quick, random
 
 TINY = {"width": 8, "num_layers": 2, "num_heads": 2}
 NETS = {
@@ -88,7 +88,3 @@ def draw(n=7, d=2, p=1, *, key, dtype="float64", masked=2):
         np.arange(n) < n - masked,
     )
     return Function(*(jnp.asarray(value, dtype) for value in values))
-
-
-def random(key):
-    return np.random.default_rng(np.asarray(jr.key_data(key)))

@@ -10,7 +10,8 @@ import numpy as np
 
 from geomndp import nets
 
-from .helper import Function, random
+from ..cases import random
+from .helper import Function
 
 PLANE = {"channels": 4, "width": 8, "num_layers": 2, "num_radial": 4, "radius": 1.3}
 SPACE = {

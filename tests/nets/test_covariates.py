@@ -11,7 +11,8 @@ from numpy.testing import assert_allclose
 from geomndp import nets
 from geomndp.nets.layers import FourierFeatures
 
-from .helper import Function, quick, random, run
+from ..cases import random
+from .helper import Function, quick, run
 from .steerable import STEERABLE
 
 SIZES = {"width": 8, "num_layers": 2, "num_heads": 2, "dtype": "float64"}

@@ -10,7 +10,8 @@ from numpy.testing import assert_allclose
 from geomndp.nets import cell_list, graph
 from geomndp.nets.graph import neighbour_values
 
-from .helper import quick, random
+from ..cases import random
+from .helper import quick
 
 
 def cloud(d, n=120, *, key):

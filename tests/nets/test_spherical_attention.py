@@ -11,7 +11,8 @@ from numpy.testing import assert_allclose
 from geomndp import nets
 from geomndp.nets.spherical_attention import LocalFrames
 
-from .helper import gradients, random, run
+from ..cases import random
+from .helper import gradients, run
 
 SIZES = {"width": 16, "num_layers": 2, "num_heads": 2, "expansion": 2, "bias_width": 8}
 

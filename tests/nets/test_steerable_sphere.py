@@ -17,8 +17,8 @@ from geomndp.nets import graph
 from geomndp.nets.steerable_2d import gaussian_pooling
 from geomndp.nets.steerable_sphere.pairs import FramedPoints, all_pairs
 
-from ..cases import slow_but
-from .helper import gradients, quick, random, run
+from ..cases import random, slow_but
+from .helper import gradients, quick, run
 
 FULL = {
     "representations": ("vector", "scalar", "pseudoscalar", "symmetric"),

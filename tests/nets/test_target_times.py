@@ -1,7 +1,6 @@
 """A second time per point: nothing before training, then what the flow map needs."""
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 from geomndp import geometry, kernels, model, nets, noising, score
 from geomndp.linalg import zero_masked
 
-from ..cases import quick, slow_but
+from ..cases import perturbed, quick, slow_but
 
 SMALL = {"num_layers": 1, "dtype": "float32"}
 ATTENTION = SMALL | {"width": 8, "num_heads": 2}
@@ -26,13 +25,7 @@ def trained(name):
     """A small network with random parameters everywhere."""
     cls, args, options = NETS[name]
     net = cls(*args, **options, key=jr.key(0))
-    leaves, structure = jax.tree.flatten(net)
-    keys = jr.split(jr.key(1), len(leaves))
-    noise = [
-        leaf + 0.3 * jr.normal(k, leaf.shape, leaf.dtype)
-        for leaf, k in zip(leaves, keys, strict=True)
-    ]
-    return jax.tree.unflatten(structure, noise)
+    return perturbed(net, 0.3, key=jr.key(1))
 
 
 def points(net):

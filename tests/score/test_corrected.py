@@ -22,7 +22,7 @@ from geomndp.score import PARAMETRISATIONS, GaussianScore, NetworkScore
 from geomndp.score.corrected import in_float64
 from geomndp.train import DenoisingLoss, adam, fit_score
 
-from ..cases import DATA, HURRY, N, compilations, inputs, normal, ou, rotation
+from ..cases import DATA, HURRY, N, compilations, inputs, normal, ou, perturbed, random, rotation
 
 KEY = jr.key(0)
 SIZES = {"width": 8, "num_layers": 1, "num_heads": 2}
@@ -43,7 +43,9 @@ def network(**options):
 
 
 def times(key):
-    return jr.uniform(key, (N,), minval=1e-3, dtype=jnp.float64).at[1].set(0.0)
+    t = random(key).uniform(1e-3, 1.0, N)
+    t[1] = 0.0
+    return jnp.asarray(t)
 
 
 @eqx.filter_jit(compiler_options=HURRY)
@@ -53,10 +55,7 @@ def evaluate(score, noising, *args):
 
 def awake(score, key):
     """The score with an output that is not zero."""
-    leaves, tree = jax.tree.flatten(score.net)
-    keys = jr.split(key, len(leaves))
-    leaves = [v + 0.3 * jr.normal(k, v.shape, v.dtype) for v, k in zip(leaves, keys, strict=True)]
-    return dataclasses.replace(score, net=jax.tree.unflatten(tree, leaves))
+    return dataclasses.replace(score, net=perturbed(score.net, 0.3, key=key))
 
 
 slow = pytest.mark.slow
@@ -71,7 +70,7 @@ def test_untrained_it_is_the_process(name, limit, getkey):
     score = network(parametrisation=PARAMETRISATIONS[name]()).with_base(gp, key=KEY)
     x, y, t = inputs(N, key=getkey()), normal(N, 1, key=getkey()), times(getkey())
     t = t if name in ("K", "velocity", "data") else t.at[1].set(0.3)
-    expected = GaussianScore(gp)(noising, t, x, y)
+    expected = evaluate(GaussianScore(gp), noising, t, x, y)
     assert_allclose(evaluate(score, noising, t, x, y), expected, atol=1e-7)
 
 
@@ -89,7 +88,7 @@ def test_every_network_that_takes_two_fields(net, getkey):
     noising = OrnsteinUhlenbeck(Diagonal(White(), 2), LinearSchedule(0.0, 10.0))
     score = NetworkScore(net).with_base(gp, key=KEY)
     x, y, t = inputs(N, key=getkey()), normal(N, 2, key=getkey()), times(getkey())
-    expected = GaussianScore(gp)(noising, t, x, y)
+    expected = evaluate(GaussianScore(gp), noising, t, x, y)
     assert_allclose(evaluate(score, noising, t, x, y), expected, atol=1e-8)
     changed = evaluate(awake(score, getkey()), noising, t, x, y) - expected
     assert float(jnp.max(jnp.abs(changed[2:]))) > 1e-3
@@ -148,7 +147,7 @@ def test_float32_has_the_accuracy_of_float64(getkey):
 def functions():
     """Functions of a process, in float32."""
     gp, x = GP(SquaredExponential(0.5), noise=0.01), inputs(8, key=jr.key(1))
-    y = gp.sample(x, key=jr.key(2), num_samples=12)
+    y = eqx.filter_jit(gp.sample)(x, key=jr.key(2), num_samples=12)
     x = jnp.broadcast_to(x[None], (12, 8, 2))
     return gp, Batch(x, y, jnp.ones((12, 8)), jnp.zeros((12, 8)))
 
@@ -169,7 +168,7 @@ def test_the_process_is_not_trained(functions):
 def test_the_loss_of_an_untrained_network_is_the_exact_score_s(functions):
     gp, batch = functions
     score, loss = network().with_base(gp, key=KEY), DenoisingLoss()
-    _, info = loss(score, NOISING, batch, key=KEY)
+    _, info = eqx.filter_jit(loss)(score, NOISING, batch, key=KEY)
 
     def exact(t, x, y0, key):
         noised = NOISING.perturb(t, x, y0, key=key)
@@ -180,7 +179,7 @@ def test_the_loss_of_an_untrained_network_is_the_exact_score_s(functions):
 
     time_key, noise_key = jr.split(KEY)
     t, _ = loss.draw_times(NOISING, batch, key=time_key)
-    expected = jax.vmap(exact)(t, batch.x, batch.y, jr.split(noise_key, len(t)))
+    expected = jax.jit(jax.vmap(exact))(t, batch.x, batch.y, jr.split(noise_key, len(t)))
     assert_allclose(info.losses, expected, rtol=1e-6)
 
 
@@ -202,7 +201,8 @@ def test_likelihoods_and_samples_are_those_of_the_process(functions):
 
 
 def _density(gp, batch):
-    return gp.condition(batch.x[0, :3], batch.y[0, :3]).log_prob(batch.x[0, 3:], batch.y[0, 3:])
+    posterior = gp.condition(batch.x[0, :3], batch.y[0, :3])
+    return eqx.filter_jit(posterior.log_prob)(batch.x[0, 3:], batch.y[0, 3:])
 
 
 @pytest.mark.slow

@@ -3,7 +3,6 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 import pytest
 import scipy.special
@@ -28,6 +27,7 @@ from ..cases import (
     largest,
     normal,
     ou,
+    random,
     unchecked,
 )
 
@@ -39,8 +39,9 @@ KEPT = np.flatnonzero(MASK)
 
 def times(*, key, zero=True):
     """One time per point, a zero among them."""
-    t = jr.uniform(key, (N,), minval=1e-3, dtype=jnp.float64)
-    return t.at[1].set(0.0) if zero else t
+    t = random(key).uniform(1e-3, 1.0, N)
+    t[1] = 0.0 if zero else t[1]
+    return jnp.asarray(t)
 
 
 @eqx.filter_jit

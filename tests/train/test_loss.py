@@ -12,6 +12,7 @@ from geomndp import data, kernels, nets, noising, score, train
 from geomndp._types import Batch
 from geomndp.score.parametrisations import noise_coefficients
 
+from ..cases import perturbed
 from .helper import NOISING, tiny_score
 
 SCHEDULE = noising.LinearSchedule(0.0, 10.0)
@@ -181,10 +182,7 @@ def two_groups(key):
     net = nets.RelativeAttention(
         1, 2, width=8, num_layers=1, num_heads=2, num_groups=2, dtype="float64", key=key
     )
-    leaves, tree = jax.tree.flatten(net)
-    keys = jr.split(key, len(leaves))
-    drawn = [0.3 * jr.normal(k, leaf.shape) for k, leaf in zip(keys, leaves, strict=True)]
-    return score.NetworkScore(jax.tree.unflatten(tree, drawn), conditional=True)
+    return score.NetworkScore(perturbed(net, 0.3, key=key), conditional=True)
 
 
 def test_missing_outputs_enter_neither_network_nor_loss(getkey):

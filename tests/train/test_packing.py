@@ -15,8 +15,7 @@ from geomndp.noising import LinearSchedule, OrnsteinUhlenbeck
 from geomndp.score import NetworkScore
 from geomndp.train.packing import apply_packed, pack, unpack
 
-from ..cases import quick, slow_but
-from ..nets.helper import random
+from ..cases import quick, random, slow_but
 
 SIZES: dict[str, Any] = {"width": 8, "num_layers": 2, "num_heads": 2}
 NETS = {

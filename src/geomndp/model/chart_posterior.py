@@ -111,8 +111,12 @@ class ChartPosterior(AbstractNamedPosterior):
             y = law.sample_values(jnp.asarray(x), key=key, num_samples=1, **options)[0]
             return y.at[first].set(start.astype(y.dtype))
 
-        items = jr.split(track_key, num_samples), starts
-        return jax.lax.map(one, items, batch_size=min(STARTS_AT_ONCE, num_samples))
+        batches = -(-num_samples // STARTS_AT_ONCE)
+        size = -(-num_samples // batches)
+        # Whole batches: `lax.map` runs a rest by itself, operation by operation.
+        rows = np.arange(batches * size) % num_samples
+        items = jr.split(track_key, num_samples)[rows], starts[rows]
+        return jax.lax.map(one, items, batch_size=size)[:num_samples]
 
     def log_prob_info(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, x: Any, y: Any = None, key: Key = None, mask: Any = None, **options: Any

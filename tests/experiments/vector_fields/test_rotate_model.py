@@ -18,6 +18,8 @@ from geomndp.experiments.vector_fields.rotated_sampler import rotation_90
 from geomndp.experiments.vector_fields.training import make_model
 from geomndp.model import load
 
+from ...cases import perturbed
+
 
 def test_processes_are_quarter_turns():
     turn = rotation_90(jnp.float64)
@@ -36,9 +38,8 @@ def test_score_of_the_partner_is_the_turned_score(suffix, getkey):
     small = {"width": 8, "num_layers": 1} | ({"num_heads": 2} if suffix else {"channels": 4})
     model = make_model(f"vector-fields/curl-free{suffix}", key=getkey(), **small)
     # The untrained head is zero: any parameters will do.
-    arrays, rest = jax.tree.flatten(model.score.net)
-    arrays = [leaf + 0.1 * jr.normal(getkey(), leaf.shape, leaf.dtype) for leaf in arrays]
-    score = dataclasses.replace(model.score, net=jax.tree.unflatten(rest, arrays))
+    net = perturbed(model.score.net, 0.1, key=getkey())
+    score = dataclasses.replace(model.score, net=net)
     model = dataclasses.replace(model, score=score)
     x, y, t = jr.normal(getkey(), (9, 2)), jr.normal(getkey(), (9, 2)), jnp.full(9, 0.3)
     x, y, t = (value.astype(jnp.float32) for value in (x, y, t))
