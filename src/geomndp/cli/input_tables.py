@@ -44,6 +44,8 @@ def read_tables(command: Predict) -> Tables:
     _validation.one_of("dtype", command.dtype, ("float32", "float64"))
     if not all(0 < level < 1 for level in command.quantiles):
         raise ValueError(f"expected quantiles between 0 and 1, got {command.quantiles}")
+    if command.interval is not None:
+        _check_interval(command)
     if command.steps is not None:
         _validation.at_least(1, steps=command.steps)
     conditioned = isinstance(command, Condition)
@@ -56,6 +58,18 @@ def read_tables(command: Predict) -> Tables:
     targets = read_targets(command.targets, names, renamed)
     check_output(command.out)
     return Tables(table, targets)
+
+
+def _check_interval(command: Predict) -> None:
+    """Refuse an interval that is none, or that nothing would show."""
+    if not 0 < (command.interval or 0) < 1:
+        raise ValueError(
+            f"expected an interval of a probability such as 0.9, got {command.interval}"
+        )
+    many = isinstance(command, Condition) and command.tasks is not None
+    if many or not command.summary:
+        got = "--tasks" if many else "samples"
+        raise ValueError(f"expected --interval beside --summary of one function, got {got}")
 
 
 def model_names(model: str) -> Names:

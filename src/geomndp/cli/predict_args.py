@@ -31,6 +31,9 @@ class Predict:
     Earth their mean and the spread in km."""
     quantiles: tuple[float, ...] = (0.05, 0.5, 0.95)
     """Levels of the quantiles of a summary."""
+    interval: float | None = None
+    """Probability of an interval beside the summary (columns OUTPUT_low, OUTPUT_high), such as 0.9:
+    of a model that a fit chose, with the level that its held-out functions corrected."""
     columns: tuple[str, ...] = ()
     """Names of the model's inputs and outputs in the files, where they differ: lat=LAT lon=LON."""
     origin: str | None = None

@@ -2,6 +2,7 @@
 
 from geomndp._deprecated import deprecated_names
 from geomndp.evaluate.calibration import Calibration, calibration, interval_coverage
+from geomndp.evaluate.conformal import Conformal, conformal
 from geomndp.evaluate.ensemble import crps, pit
 from geomndp.evaluate.gaussian_kl import gp_log_probs, moment_matched_kl, whitened
 from geomndp.evaluate.geodesic import (
@@ -36,6 +37,7 @@ __all__ = [
     "PROBES",
     "AbstractMeasurement",
     "Calibration",
+    "Conformal",
     "GridModel",
     "LogLikelihoods",
     "PathMetrics",
@@ -48,6 +50,7 @@ __all__ = [
     "ball_pit",
     "calibration",
     "compare",
+    "conformal",
     "crps",
     "energy_score",
     "field_physics",
