@@ -49,7 +49,7 @@ def test_conformal_intervals_stand_beside_a_summary(run, run_json, process):
         ("gp", "--summary --interval 0.9", "a model that gn.fit chose on held-out functions"),
         ("fitted", "--summary --interval 0.99", "at least 99 held-out functions"),
         ("fitted", "--interval 0.9", "--interval beside --summary of one function, got samples"),
-        ("fitted", "--summary --interval 90", "a probability such as 0.9, got --interval 90.0"),
+        ("fitted", "--summary --interval 90", "a probability such as 0.9, got 90.0"),
     ):
         code, _, error = run(f"{LINE.format(model)} {options}")
         assert code == 1 and message in error, error

@@ -135,20 +135,18 @@ def from_transforms(pit: np.ndarray, units: Sequence[Any], kinds: Sequence[Any])
         ValueError: If no task has a value.
     """
     known = np.isfinite(pit)
-    rows = np.flatnonzero(known.any(axis=1))
-    if not len(rows):
+    rows = np.flatnonzero(known.any(axis=1)).tolist()
+    if not rows:
         raise ValueError("expected held-out values with transforms to calibrate by, got none")
-    weights = known[rows] / np.sum(known[rows], axis=1, keepdims=True)
-    weights *= _task_weights([units[row] for row in rows], [kinds[row] for row in rows])[:, None]
-    inside = known[rows]
-    u, shares = pit[rows][inside], weights[inside]
+    inside, own = known[rows], [units[row] for row in rows]
+    weights = _task_weights(own, [kinds[row] for row in rows]) / np.sum(inside, axis=1)
+    u, shares = pit[rows][inside], np.broadcast_to(weights[:, None], inside.shape)[inside]
     tails = 2 * np.minimum(u, 1 - u)
     order = np.argsort(-tails, kind="stable")
     covered = np.cumsum(shares[order]) / np.sum(shares)
     wanted = np.arange(1, NUM_SHARES + 1) / NUM_SHARES
     index = np.minimum(np.searchsorted(covered, wanted - ROUNDING), len(order) - 1)
-    count = len({units[row] for row in rows})
-    return Conformal(count, tuple(float(tail) for tail in tails[order][index]))
+    return Conformal(len(set(own)), tuple(float(tail) for tail in tails[order][index]))
 
 
 def _task_weights(units: list[Any], kinds: list[Any]) -> np.ndarray:
