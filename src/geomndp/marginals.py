@@ -9,6 +9,8 @@ from typing import Any, ClassVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
+from scipy.special import ndtri
 
 from geomndp import _validation
 from geomndp._arrays import keep_float64
@@ -67,6 +69,10 @@ class AbstractMarginals(eqx.Module):
         Raises:
             ValueError: If there are only samples.
         """
+
+    def interval(self, tail: float) -> Array:
+        """Ends (2, n, p) of the central intervals with probability `tail` outside of them."""
+        return self.quantile(np.array([tail / 2, 1 - tail / 2]))
 
 
 def levels(q: Any, dtype: Any) -> Array:
@@ -143,6 +149,16 @@ class SampleMarginals(AbstractMarginals):
     def quantile(self, q):
         with keep_float64(self.samples):
             return jnp.quantile(self.samples, levels(q, self.samples.dtype), axis=0)
+
+    def interval(self, tail):
+        """Beyond all s samples with normal tails of their spread, as `evaluate.pit` ranks there."""
+        outer = 1 / (len(self.samples) + 1)
+        if tail / 2 >= outer:
+            return super().interval(tail)
+        with keep_float64(self.samples):
+            beyond = float(ndtri(outer) - ndtri(tail / 2)) * jnp.std(self.samples, axis=0, ddof=1)
+            ends = jnp.min(self.samples, axis=0) - beyond, jnp.max(self.samples, axis=0) + beyond
+            return jnp.stack(ends)
 
     def log_prob(self, y):
         raise ValueError("expected a closed form for marginal densities, got samples")

@@ -18,6 +18,7 @@ from geomndp.auto import gaussian_candidates, network_timing
 from geomndp.auto.budget import NetworkSchedule
 from geomndp.auto.gaussian_stage import GaussianStage
 from geomndp.baselines import CANDIDATES
+from geomndp.evaluate import Conformal
 from geomndp.gp import GP
 from geomndp.kernels import SquaredExponential
 from geomndp.train.lock import FolderInUse, hold
@@ -62,6 +63,11 @@ def test_gaussian_data_are_given_a_gaussian_law(table, one_form, tmp_path):
     assert float(again.condition(x, y).log_prob([2.5], [12.0])) == pytest.approx(
         float(law.log_prob([2.5], [12.0])), rel=1e-6
     )
+    assert report.conformal == Conformal.load(tmp_path) and report.conformal.num_functions == 8
+    (low, high), own = law.interval([2.5], level=0.8, conformal=report.conformal), law.std([2.5])
+    assert 0.5 < float((high - low)[0, 0] / (2.56 * own[0, 0])) < 3
+    with pytest.raises(ValueError, match="at least 9 held-out functions"):
+        law.interval([2.5], conformal=report.conformal)
     decided = json.loads((tmp_path / "plan.json").read_text())
     assert decided["held_out"] == [list(report.held_out[0])]
     assert not any(name.startswith("corrected") and decided[name][0][0] for name in decided)

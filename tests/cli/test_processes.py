@@ -37,6 +37,24 @@ def test_condition_and_sample_give_the_library_s_samples(run_json, process):
     assert first["temperature_q05"] < first["temperature_mean"] < first["temperature_q95"]
 
 
+def test_conformal_intervals_stand_beside_a_summary(run, run_json, process):
+    """At the level that held-out functions corrected; without these, or samples, refused."""
+    process.save("fitted", {"selection": {"conformal": [40, [0.02] * 400]}})
+    rows = run_json(f"{LINE.format('fitted')} --summary --interval 0.9 --dtype float64")
+    law = process.condition(pd.read_csv("mast.csv"))
+    expected = law.quantile([0.01, 0.99], np.asarray([1.0, 3.0, 5.0]))[:, :, 0]
+    found = [[row[f"temperature_{end}"] for row in rows] for end in ("low", "high")]
+    assert_allclose(found, expected, rtol=1e-6)
+    for model, options, message in (
+        ("gp", "--summary --interval 0.9", "a model that gn.fit chose on held-out functions"),
+        ("fitted", "--summary --interval 0.99", "at least 99 held-out functions"),
+        ("fitted", "--interval 0.9", "--interval beside --summary of one function, got samples"),
+        ("fitted", "--summary --interval 90", "a probability such as 0.9, got 90.0"),
+    ):
+        code, _, error = run(f"{LINE.format(model)} {options}")
+        assert code == 1 and message in error, error
+
+
 def test_a_mixture_is_sampled_with_options_of_its_networks(run_json, process):
     drawn = run_json(LINE.format("both") + " --steps 2")
     assert len(drawn) == 9 and np.all(np.isfinite([row["temperature"] for row in drawn]))

@@ -15,6 +15,8 @@ from geomndp.auto.network_stage import TrainedNetwork
 from geomndp.auto.recalibration import GAUSSIAN
 from geomndp.auto.report import SelectionReport, coverage_by_kind, pit_histogram
 from geomndp.auto.validation import ValidationTasks
+from geomndp.evaluate import Conformal
+from geomndp.evaluate.conformal import from_transforms
 from geomndp.model import MixtureProcess
 from geomndp.model.base import AbstractModel
 
@@ -111,7 +113,17 @@ def describe(
         dict(clock.parts) | {"all": clock.elapsed()},
         _remarks(selection, choice),
         errors,
+        _conformal(selection, transforms),
     )
+
+
+def _conformal(selection: Selection, transforms: HeldOutTransforms) -> Conformal | None:
+    """Corrected levels of intervals; functions of one group are one unit."""
+    if selection.plan.maps is not None:
+        return None
+    groups, tasks = selection.plan.groups, transforms.tasks
+    units = [row if groups is None else groups[row] for row in tasks.function.tolist()]
+    return from_transforms(transforms.values, units, tasks.kind.tolist())
 
 
 def _remarks(selection: Selection, choice: Choice) -> tuple[str, ...]:

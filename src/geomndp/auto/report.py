@@ -10,6 +10,7 @@ import numpy as np
 
 from geomndp.auto.plan import WIDTH
 from geomndp.auto.validation import ValidationTasks
+from geomndp.evaluate import Conformal
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,6 +50,9 @@ class SelectionReport:
         seconds: Seconds by part of the fit.
         notes: Further sentences.
         coverage_error: Standard errors of the coverage over functions.
+        conformal: Levels that the held-out functions corrected, for `posterior.interval`; None for
+            tracks. These functions were seen by none of the laws that predicted them, and the law
+            that is refitted to all functions takes the levels over.
     """
 
     candidates: tuple[CandidateResult, ...]
@@ -62,6 +66,7 @@ class SelectionReport:
     seconds: dict[str, float]
     notes: tuple[str, ...] = ()
     coverage_error: dict[str, float] = dataclasses.field(default_factory=dict)
+    conformal: Conformal | None = None
 
     def sentence(self) -> str:
         """The result in one sentence."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from geomndp import _model_files, _time_zones, _validation
 from geomndp._table_files import check_output, is_file, is_frame, is_store, read_table
-from geomndp.cli.predict_args import Condition, Predict
+from geomndp.cli.predict_args import Condition, Predict, check_interval
 from geomndp.cli.task_tables import check_zones, read_tasks, zoned_inputs
 from geomndp.cli.usage_errors import UsageError
 
@@ -42,6 +42,8 @@ def read_tables(command: Predict) -> Tables:
     _validation.one_of("dtype", command.dtype, ("float32", "float64"))
     if not all(0 < level < 1 for level in command.quantiles):
         raise ValueError(f"expected quantiles between 0 and 1, got {command.quantiles}")
+    if command.interval is not None:
+        check_interval(command)
     if command.steps is not None:
         _validation.at_least(1, steps=command.steps)
     conditioned = isinstance(command, Condition)

@@ -112,7 +112,8 @@ def _write(command: Predict, posterior: Any, names: Variables, targets: xr.Datas
     stored = _table_files.is_store(command.out)
     result = (_draw_into_store if stored else _draw)(command, posterior, targets)
     if command.summary:
-        result = describe(result, command.quantiles).astype(command.dtype)
+        result = describe(result, command.quantiles)
+        result = _with_interval(command, posterior, targets, result).astype(command.dtype)
     if command.out is None:
         frame = as_frame(result)
         if command.json:
@@ -129,6 +130,21 @@ def _write(command: Predict, posterior: Any, names: Variables, targets: xr.Datas
     what = "summary of " if command.summary else ""
     text = f"{what}{command.num_samples} samples in {seconds} s: {command.out}"
     print(json.dumps(record) if command.json else text)
+
+
+def _with_interval(command: Predict, posterior: Any, targets: Any, result: Any) -> xr.Dataset:
+    """The summary with the ends of conformal intervals, where the command asks for these."""
+    if command.interval is None:
+        return result
+    from geomndp.evaluate import Conformal  # only here: its imports take long
+
+    corrected, key = Conformal.load(command.name), jr.key(command.seed)
+    options = {"conformal": corrected, "key": key, "num_samples": command.num_samples}
+    ends = posterior.interval(targets, level=command.interval, **options)
+    for number, ending in enumerate(("low", "high")):
+        end = ends.isel(quantile=number, drop=True)
+        result = result.assign({f"{name}_{ending}": end[name] for name in end.data_vars})
+    return result
 
 
 def _draw(command: Predict, posterior: Any, targets: xr.Dataset) -> xr.Dataset:

@@ -31,6 +31,9 @@ class Predict:
     Earth their mean and the spread in km."""
     quantiles: tuple[float, ...] = (0.05, 0.5, 0.95)
     """Levels of the quantiles of a summary."""
+    interval: float | None = None
+    """Probability of an interval beside the summary (columns OUTPUT_low, OUTPUT_high), such as 0.9:
+    of a model that a fit chose, with the level that its held-out functions corrected."""
     columns: tuple[str, ...] = ()
     """Names of the model's inputs and outputs in the files, where they differ: lat=LAT lon=LON."""
     origin: str | None = None
@@ -91,3 +94,15 @@ class Condition(Predict):
     obs_std: str = "0"
     """Standard deviation of the observation noise, in the outputs' units (km for locations on the
     Earth), or the column that has it."""
+
+
+def check_interval(command: Predict) -> None:
+    """Refuse an interval that is none, or that nothing would show."""
+    if not 0 < (command.interval or 0) < 1:
+        raise ValueError(
+            f"expected an interval of a probability such as 0.9, got {command.interval}"
+        )
+    many = isinstance(command, Condition) and command.tasks is not None
+    if many or not command.summary:
+        got = "--tasks" if many else "samples"
+        raise ValueError(f"expected --interval beside --summary of one function, got {got}")

@@ -2,6 +2,7 @@
 
 from geomndp._deprecated import deprecated_names
 from geomndp.evaluate.calibration import Calibration, calibration, interval_coverage
+from geomndp.evaluate.conformal import Conformal, conformal
 from geomndp.evaluate.control_variate import ControlledLogLikelihoods, controlled_log_likelihood
 from geomndp.evaluate.drawn_tasks import random_tasks
 from geomndp.evaluate.ensemble import crps, pit
@@ -38,6 +39,7 @@ __all__ = [
     "PROBES",
     "AbstractMeasurement",
     "Calibration",
+    "Conformal",
     "ControlledLogLikelihoods",
     "GridModel",
     "LogLikelihoods",
@@ -51,6 +53,7 @@ __all__ = [
     "ball_pit",
     "calibration",
     "compare",
+    "conformal",
     "controlled_log_likelihood",
     "crps",
     "energy_score",

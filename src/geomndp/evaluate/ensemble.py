@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
+from scipy.special import ndtri
 
 from geomndp import _validation
 from geomndp._types import Array, PRNGKeyArray
@@ -23,7 +24,9 @@ def _check(samples, y) -> None:
 def pit(samples: Array, y: Array, *, key: PRNGKeyArray) -> Array:
     """Probability integral transform of every value: its randomised rank among the samples.
 
-    Uniform on [0, 1] where the samples follow the law of y (Gneiting et al. 2007).
+    Uniform on [0, 1] where the samples follow the law of y (Gneiting et al. 2007). A rank's
+    fraction is random between samples; beyond all of them it is that of a normal tail of their
+    spread, so that far values rank as far (`Conformal` widens intervals by these).
 
     Args:
         samples: Samples, shape (s, ...), at least two.
@@ -38,7 +41,19 @@ def pit(samples: Array, y: Array, *, key: PRNGKeyArray) -> Array:
     """
     _check(samples, y)
     below = jnp.sum((samples < y[None]).astype(y.dtype), axis=0)
-    return (below + jr.uniform(key, y.shape, y.dtype)) / (len(samples) + 1)
+    fraction, count = jr.uniform(key, y.shape, y.dtype), len(samples)
+    low, high = jnp.min(samples, axis=0) - y, y - jnp.max(samples, axis=0)
+    beyond = _tail_share(jnp.maximum(low, high) / jnp.std(samples, axis=0, ddof=1), count)
+    fraction = jnp.where(low > 0, beyond, jnp.where(high > 0, 1 - beyond, fraction))
+    return (below + fraction) / (count + 1)
+
+
+def _tail_share(distance: Array, count: int) -> Array:
+    """Share of the outermost rank's probability that is farther out, by a normal tail."""
+    outer = 1 / (count + 1)
+    # Identical samples have no spread, from which every distance is infinite.
+    scores = float(ndtri(outer)) - jnp.nan_to_num(jnp.maximum(distance, 0.0), nan=0.0)
+    return jax.scipy.stats.norm.cdf(scores) / outer
 
 
 def crps(samples: Any, y: Any) -> Any:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from geomndp import _validation
 from geomndp._types import Array, Outputs, Scalar
 from geomndp.model.inputs import Seed
 from geomndp.predictive import MOMENT_SAMPLES, AbstractPredictive
@@ -78,6 +79,44 @@ class AbstractNamedPredictive(AbstractPredictive):
         if values.ndim == 2:
             return self._written(x, values)
         return write_quantiles(self._names(), x, q, values)
+
+    def interval(
+        self,
+        x: Any,
+        *,
+        level: float = 0.9,
+        conformal: Any = None,
+        key: Key = None,
+        num_samples: int = MOMENT_SAMPLES,
+    ) -> Any:
+        """Central interval of every value, noise included.
+
+        Args:
+            x: Inputs, shape (n, d) or (n,), or a table.
+            level: Probability of the interval.
+            conformal: Levels that held-out functions corrected (`gn.evaluate.conformal`, or
+                `report.conformal` of a fit): the interval then covers at least `level` of the
+                values of new functions, whatever the law. By default the law's own interval.
+            key: Random key or seed, needed where there is no closed form.
+            num_samples: Number of samples that stand for the law then.
+
+        Returns:
+            Lower and upper ends, shape (2, n, p); a table at the locations of a table, with the
+            levels of the ends, 0.05 and 0.95 by default, as `quantile`.
+
+        Raises:
+            ValueError: If a key is missing, or there were too few functions for this level.
+
+        Example:
+            `low, high = model.condition(xc, yc).interval(x, conformal=report.conformal)`
+        """
+        if not (_validation.is_number(level) and 0 < level < 1):
+            raise ValueError(f"expected 0 < level < 1, got {level}")
+        tail = 1 - level if conformal is None else conformal.law_tail(level)
+        ends = self.marginals(x, key=key, num_samples=num_samples).interval(tail)
+        if not is_table(x):
+            return ends
+        return write_quantiles(self._names(), x, [(1 - level) / 2, (1 + level) / 2], ends)
 
     def _written(self, x: Any, values: Outputs) -> Any:
         return write_values(self._names(), x, values) if is_table(x) else values

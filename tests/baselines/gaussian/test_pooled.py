@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose
 
 from geomndp._types import Batch
 from geomndp.baselines import Candidate, fit_climatology, fit_gp, refit
+from geomndp.baselines.gaussian.held_out import moments
 from geomndp.gp import GP
 from geomndp.kernels import Coregionalised, Modulated, PeriodicInputs, SquaredExponential as SE
 
@@ -26,6 +27,18 @@ def test_hyperparameters_are_found_again():
     assert_allclose(fit.process.mean_at(x), 2.0, atol=0.15)
     fresh = draw(truth, 60, seed=7)
     assert nats(truth, fresh) - nats(fit.process, fresh) < 0.02
+
+
+def test_a_sum_is_no_less_likely_than_its_first_kernel():
+    """Wiggles far shorter than the span, with little noise: nested models, whatever the start."""
+    x = np.linspace(0, 2, 60)[:, None]
+    mean, covariance = moments(GP(SE(0.06), noise=1e-3), x)
+    y = np.random.default_rng(0).multivariate_normal(mean, covariance, 8)[..., None]
+    mask = np.ones(y.shape[:2])
+    batch = Batch(np.broadcast_to(x, y.shape), y, mask, np.zeros_like(mask))
+    forms = [Candidate(name) for name in ("SE", "M52", "SE+M32", "M52+M12")]
+    values = [value for _, value in fit_gp(batch, candidates=tuple(forms)).candidates]
+    assert values[2] > values[0] - 2e-3 and values[3] > values[1] - 2e-3
 
 
 def test_held_out_nats_are_those_of_the_process():

@@ -55,10 +55,10 @@ def fit_gp(
     """Fit a Gaussian process to many functions, and choose its form.
 
     All functions have the same kernel, mean and noise: a sum of one or two stationary kernels and a
-    constant, each with its own covariance of the outputs. The form is that of the largest
-    log-density of the held-out functions. At most `max_values` values of a function (twice as many
-    where all functions have the same inputs, which share one factorisation) and 256 functions are
-    used, drawn at random.
+    constant, each with its own covariance of the outputs. A sum starts from the fit of its first
+    kernel alone. The form is that of the largest log-density of the held-out functions. At most
+    `max_values` values of a function (twice as many where all functions have the same inputs, which
+    share one factorisation) and 256 functions are used, drawn at random.
 
     Args:
         functions: Functions x (b, n, d), y (b, n, p) in the units of a model, with a mask (b, n),
@@ -94,6 +94,7 @@ def fit_gp(
     every = (tuple(range(fitted[0].x.shape[1])),)
     settings = FitSettings(groups or every, period, max_values, seed, WORK)
     data: dict[tuple[str, str], Centred] = {}
+    singles: dict[tuple[str, str, str], Hyperparameters] = {}
     tried: list[tuple[float, Candidate, Search]] = []
     for candidate in candidates:
         if tried and seconds is not None and time.monotonic() - began > seconds:
@@ -101,7 +102,7 @@ def fit_gp(
         key = (candidate.mean, candidate.amplitude)
         if key not in data:
             data[key] = centre(fitted, out, candidate, settings)
-        tried.append(_try(candidate, data[key], max_iterations))
+        tried.append(_try(candidate, data[key], singles, max_iterations))
     best = max(tried, key=lambda entry: entry[0])
     nats, candidate, search = best
     process = _process(candidate, search.parameters, data[candidate[1:]], settings)
@@ -135,10 +136,26 @@ def refit(fit: GaussianFit, functions: Batch, *, train=None, iterations: int = 4
     return fit._replace(process=process, seconds=seconds, state=state)
 
 
-def _try(candidate: Candidate, data: Centred, iterations: int) -> tuple[float, Candidate, Search]:
-    """Fit one form; its nats per value come first."""
-    kernel = KernelSum.parse(candidate.kernel)
-    search = maximise(data.first, kernel, data.train, iterations=iterations)
+def _try(
+    candidate: Candidate,
+    data: Centred,
+    singles: dict[tuple[str, str, str], Hyperparameters],
+    iterations: int,
+) -> tuple[float, Candidate, Search]:
+    """Fit one form; its nats per value come first.
+
+    A sum that starts far from the functions' scale loses its first kernel to an ever longer
+    lengthscale while the rough one fits everything: the first kernel alone finds the scale. These
+    fits are kept in `singles`.
+    """
+    kernel, first = KernelSum.parse(candidate.kernel), data.first
+    if len(kernel.numbers) == 2:
+        single = candidate.kernel.split("+")[0], candidate.mean, candidate.amplitude
+        if single not in singles:
+            alone = KernelSum.parse(single[0])
+            singles[single] = maximise(first, alone, data.train, iterations=iterations).parameters
+        first = singles[single]
+    search = maximise(first, kernel, data.train, iterations=iterations)
     if data.validation is None:
         number = sum(np.size(part) for part in search.parameters)
         nats = search.nats - number / data.train.num_values
