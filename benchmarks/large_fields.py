@@ -1,13 +1,18 @@
 """A large sample of a divergence-free field given stations, patch by patch into a Zarr store.
 
     python benchmarks/large_fields.py --size 1000 --steps 8 --out field.zarr --kill-after 500
+    python benchmarks/large_fields.py --size 300 --steps 8 --out unbroken.zarr
+    python benchmarks/large_fields.py --size 300 --steps 8 --out killed.zarr --kill-after 20 50 90 \
+        --against unbroken.zarr
     python benchmarks/large_fields.py --size 1000 --steps 50 --memory --progress --out field.npy
 
 draws 1,000 x 1,000 points at the spacing of the training (20/29) given 500 stations, 400 of them in
 the square from 20% to 30% of both axes; kills itself once after 500 patches, resumes, and prints
 seconds, patches, and the largest memory of the process and of the device. `--steps 50` is the
-default sampler. `--memory` needs neither Zarr nor xarray: the field is held in memory, and written
-at the end if `--out` names a file of NumPy. `--quick` draws 40 x 40 points in two steps.
+default sampler. Several numbers after `--kill-after` kill it as often, and `--against` says whether
+the values of another store are the same bit for bit. `--memory` needs neither Zarr nor xarray: the
+field is held in memory, and written at the end if `--out` names a file of NumPy. `--quick` draws
+40 x 40 points in two steps.
 """
 
 from __future__ import annotations
@@ -144,17 +149,29 @@ def draw(options: argparse.Namespace) -> dict:
 
 
 def kill_and_resume(options: argparse.Namespace, arguments: list[str]) -> None:
-    """Run this script, kill it after so many patches, and run it again."""
+    """Run this script, kill it whenever so many patches are done, and let it end at last."""
     marks = Path(options.out) / "patches" / "done" / "c"
     command = [sys.executable, __file__, *arguments]
-    process = subprocess.Popen(command)
-    while process.poll() is None and len(list(marks.glob("*"))) < options.kill_after:
-        time.sleep(1)
-    if process.poll() is None:
+    for count in options.kill_after:
+        process = subprocess.Popen(command)
+        while process.poll() is None and len(list(marks.glob("*"))) < count:
+            time.sleep(0.2)
+        if process.poll() is not None:
+            raise SystemExit(f"expected more than {count} patches to kill after, got all of them")
         process.send_signal(signal.SIGKILL)
         process.wait()
         print(f"killed after {len(list(marks.glob('*')))} patches; resuming", file=sys.stderr)
-        subprocess.run(command, check=True)
+    subprocess.run(command, check=True)
+
+
+def same_bits(store: str, other: str) -> bool:
+    """Whether all variables of two stores hold the same bits."""
+    import xarray as xr
+
+    with xr.open_zarr(store) as mine, xr.open_zarr(other) as theirs:
+        names = set(mine.data_vars)
+        same = (mine[name].values.tobytes() == theirs[name].values.tobytes() for name in names)
+        return names == set(theirs.data_vars) and all(same)
 
 
 def main() -> None:
@@ -166,7 +183,8 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=8)
     parser.add_argument("--patches", default="auto")
     parser.add_argument("--out", default=None)
-    parser.add_argument("--kill-after", type=int, default=0)
+    parser.add_argument("--kill-after", type=int, nargs="*", default=[], help="patches, ascending")
+    parser.add_argument("--against", default=None, help="another store, to compare with at the end")
     parser.add_argument("--progress", action="store_true")
     parser.add_argument("--memory", action="store_true", help="no store, needs no Zarr")
     parser.add_argument("--quick", action="store_true", help="40 x 40 points, 20 stations, 2 steps")
@@ -174,7 +192,7 @@ def main() -> None:
     if options.quick:
         options.size, options.stations, options.steps = 40, 20, 2
     if options.memory:
-        options.kill_after = 0
+        options.kill_after = []
     elif options.out is None:
         options.out = f"{tempfile.mkdtemp()}/field.zarr"
     if options.kill_after:
@@ -182,8 +200,10 @@ def main() -> None:
         passed += [options.patches, "--out", options.out, "--stations", str(options.stations)]
         passed += ["--steps", str(options.steps)]
         kill_and_resume(options, passed + ["--progress"] * options.progress)
-        return
-    print(json.dumps(draw(options)))
+    else:
+        print(json.dumps(draw(options)))
+    if options.against:
+        print(json.dumps({"same bits": same_bits(options.out, options.against)}))
 
 
 if __name__ == "__main__":
