@@ -11,7 +11,8 @@ from geomndp.geometry.geodesy import east_and_north
 from geomndp.geometry.tangent_fields import from_ambient, rotate_field, to_ambient
 from geomndp.gp import GP
 from geomndp.kernels import SphereCurlFree, SphereDivergenceFree
-from geomndp.model.parts import describe, rebuild
+from geomndp.model.part_documents import describe
+from geomndp.model.parts import rebuild
 
 from ..cases import DTYPES, N, normal, quick, rotation, slow_but
 from ..globes import POLES, TANGENT, ZONAL, awkward_points, unit_vectors

@@ -8,7 +8,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from geomndp import kernels
-from geomndp.model.parts import describe, rebuild
+from geomndp.model.part_documents import describe
+from geomndp.model.parts import rebuild
 
 X = np.linspace(-1, 1, 4)[:, None]
 SE = kernels.SquaredExponential(0.4)

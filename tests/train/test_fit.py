@@ -12,7 +12,7 @@ from numpy.testing import assert_array_equal
 
 from geomndp import data, train
 from geomndp._types import Batch
-from geomndp.train import dispatch
+from geomndp.train import step as step_module
 
 from .helper import NOISING, TinyGenerator, parameters, tiny_run, tiny_score
 
@@ -58,7 +58,7 @@ def interrupted(after):
 
 def test_an_interrupted_run_goes_on_to_the_same_bits(complete, tmp_path, monkeypatch):
     _, trained, history = complete
-    monkeypatch.setattr(dispatch, "train_steps", interrupted(after=5))
+    monkeypatch.setattr(step_module, "train_steps", interrupted(after=5))
     with pytest.raises(KeyboardInterrupt, match=r"after step 25; .* step 20 in .*checkpoints"):
         tiny_run(tmp_path)
     monkeypatch.undo()
@@ -143,7 +143,7 @@ def test_what_was_begun_with_something_else_is_refused(case, done, tmp_path, mon
     """Before anything is changed in the folder; then the run it belongs to is done as before."""
     options, other, message = OTHERS[case]
     if not done:
-        monkeypatch.setattr(dispatch, "train_steps", interrupted(after=3))
+        monkeypatch.setattr(step_module, "train_steps", interrupted(after=3))
         with pytest.raises(KeyboardInterrupt, match="step 10 in"):
             tiny_run(tmp_path, steps=20, **options)
         monkeypatch.undo()
@@ -186,7 +186,7 @@ def harmed(text, how):
     [("garbage", 0, 3), ("cut", 2, 1), ("line", 1, 0), ("no header", 0, 0), ("file", 4, 0)],
 )
 def test_a_harmed_log_does_not_stop_a_run(how, lost, bad, complete, tmp_path, monkeypatch):
-    monkeypatch.setattr(dispatch, "train_steps", interrupted(after=4))
+    monkeypatch.setattr(step_module, "train_steps", interrupted(after=4))
     with pytest.raises(KeyboardInterrupt):
         tiny_run(tmp_path)
     monkeypatch.undo()

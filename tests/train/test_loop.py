@@ -11,7 +11,7 @@ from numpy.testing import assert_array_equal
 from geomndp import train
 from geomndp.nets import Steerable2
 from geomndp.score import NetworkScore
-from geomndp.train import dispatch
+from geomndp.train import step as step_module
 from geomndp.train.loop import STEPS_PER_GENERATOR, init_interleaved, trainer_at
 
 from .helper import NOISING, TinyGenerator, parameters, tiny_run
@@ -69,7 +69,7 @@ def test_an_interrupted_run_of_two_streams_ends_at_the_same_bits(tmp_path, monke
             raise KeyboardInterrupt
         return train.train_steps(trainer, state, length)
 
-    monkeypatch.setattr(dispatch, "train_steps", interrupted)
+    monkeypatch.setattr(step_module, "train_steps", interrupted)
     with pytest.raises(KeyboardInterrupt):
         tiny_run(tmp_path / "broken", **options)
     assert seen == [8, 4, 8]
