@@ -83,6 +83,10 @@ class TimeOrigin(str):
         origin.zoned = zoned
         return origin
 
+    def __getnewargs__(self) -> tuple[str, bool | None]:
+        """Arguments of a copy, in another process too."""
+        return str(self), self.zoned
+
 
 def check_origin(zoned: bool | None, origin: str | None) -> None:
     """Refuse datetimes that count from those of a table, zoned beside naive ones.

@@ -1,5 +1,7 @@
 """Times of any century and precision as numbers, and the dates and units that CF writes."""
 
+import copy
+import pickle
 from datetime import datetime, timedelta, timezone
 
 import numpy as np
@@ -134,6 +136,12 @@ def test_naive_and_zoned_datetimes_do_not_mix(tracks, fixes):
     for law in (tracks.condition(zoned), tracks.condition(zoned, time_origin="2024-09-01")):
         read_target_inputs(law, fixes.set_index("time").to_xarray())
     read_target_inputs(tracks.condition(fixes, time_origin="2024-09-01"), zoned)
+
+
+def test_the_moment_of_observations_is_copied_to_other_processes(tracks, fixes):
+    origin = tracks.condition(fixes).time_origin
+    for again in (copy.deepcopy(origin), pickle.loads(pickle.dumps(origin))):
+        assert (again, again.zoned) == (origin, False)
 
 
 def test_columns_of_one_table_do_not_mix_either():
