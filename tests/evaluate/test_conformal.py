@@ -70,7 +70,7 @@ def test_too_few_functions_and_values_without_probability_are_refused():
 
 
 def test_intervals_of_samples_reach_beyond_them():
-    """The end of an interval has the rank that belongs to it; within the samples quantiles stay."""
+    """The end of an interval has the rank that belongs to it."""
     samples = jr.normal(jr.key(0), (30, 50, 2))
     law = SampleMarginals(samples)
     for tail in (0.05, 1e-3):
@@ -78,7 +78,15 @@ def test_intervals_of_samples_reach_beyond_them():
         assert_allclose(pit(samples, low, key=jr.key(1)), tail / 2, rtol=1e-4)
         assert_allclose(1 - pit(samples, high, key=jr.key(1)), tail / 2, rtol=1e-2)
         assert bool(jnp.all(high > samples.max(axis=0)))
-    assert_allclose(law.interval(0.5), law.quantile(jnp.array([0.25, 0.75])))
+
+
+@pytest.mark.parametrize("tail", [0.5, 0.1, 0.05 * (1 + 1e-6), 0.02])
+def test_intervals_of_samples_cover_a_further_one(tail):
+    """Ends by ranks among 40 values, of which 39 are known, not by quantiles of these 39."""
+    draws = jr.normal(jr.key(2), (40, 20_000, 1))
+    low, high = SampleMarginals(draws[1:]).interval(tail)
+    assert np.mean((low <= draws[0]) & (draws[0] <= high)) == pytest.approx(1 - tail, abs=0.01)
+    assert_allclose(SampleMarginals(draws[1:]).interval(0.05), (draws[1:].min(0), draws[1:].max(0)))
 
 
 def test_a_posterior_is_asked_for_the_corrected_level():
