@@ -1,5 +1,6 @@
 """Exact processes and mixtures on the command line: as any model, but for the sampler."""
 
+import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ from geomndp import ChartModel, MixtureProcess, ProcessModel, load
 from geomndp.data import LocalFrame, LogTransform, Normaliser, StartDensity
 from geomndp.gp import GP
 from geomndp.kernels import Coregionalised, SquaredExponential
+from geomndp.marginals import SampleMarginals
 
 LINE = "condition {} mast.csv --targets 1:5:2 --num-samples 3"
 
@@ -53,6 +55,17 @@ def test_conformal_intervals_stand_beside_a_summary(run, run_json, process):
     ):
         code, _, error = run(f"{LINE.format(model)} {options}")
         assert code == 1 and message in error, error
+
+
+def test_intervals_of_a_network_are_those_of_the_samples_that_are_drawn(run_json, process):
+    """By the sampler and the steps of the command, not drawn anew."""
+    load("both").save("fitted", {"selection": {"conformal": [40, [0.8] * 400]}})
+    options = " --num-samples 9 --steps 2 --dtype float64"
+    drawn = run_json(LINE.format("fitted") + options)
+    rows = run_json(f"{LINE.format('fitted')}{options} --summary --interval 0.9")
+    values = np.asarray([row["temperature"] for row in drawn]).reshape(9, 3, 1)
+    found = [[row[f"temperature_{end}"] for row in rows] for end in ("low", "high")]
+    assert_allclose(found, SampleMarginals(jnp.asarray(values)).interval(0.8)[:, :, 0], rtol=1e-6)
 
 
 def test_a_mixture_is_sampled_with_options_of_its_networks(run_json, process):

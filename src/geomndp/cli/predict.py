@@ -16,10 +16,12 @@ import numpy as np
 import xarray as xr
 
 from geomndp import _table_files, _validation
+from geomndp._arrays import put
 from geomndp._progress import busy, progress
 from geomndp.cli.input_tables import Tables, drop_missing
 from geomndp.cli.many_tasks import TaskHelpers, predict_tasks
 from geomndp.cli.predict_args import Condition, Predict
+from geomndp.marginals import SampleMarginals
 from geomndp.model import Posterior, load
 from geomndp.model.base import AbstractModel
 from geomndp.model.model import learnt_posteriors
@@ -109,11 +111,19 @@ def _with_noise(table: Any, obs_std: str, names: Variables) -> tuple[Any, Any]:
 def _write(command: Predict, posterior: Any, names: Variables, targets: xr.Dataset) -> None:
     """Draw, summarise where the command says so, and write or print the result."""
     start = time.monotonic()
-    stored = _table_files.is_store(command.out)
+    stored, corrected = _table_files.is_store(command.out), None
+    if command.interval is not None:
+        from geomndp.evaluate import Conformal  # only here: its imports take long
+
+        corrected = Conformal.load(command.name)
+        corrected.law_tail(command.interval)  # refused before anything is drawn
     result = (_draw_into_store if stored else _draw)(command, posterior, targets)
     if command.summary:
-        result = describe(result, command.quantiles)
-        result = _with_interval(command, posterior, targets, result).astype(command.dtype)
+        summary = describe(result, command.quantiles)
+        if corrected is not None:
+            ends = _interval(command, posterior, targets, result, corrected)
+            summary = summary.assign(ends)
+        result = summary.astype(command.dtype)
     if command.out is None:
         frame = as_frame(result)
         if command.json:
@@ -132,19 +142,23 @@ def _write(command: Predict, posterior: Any, names: Variables, targets: xr.Datas
     print(json.dumps(record) if command.json else text)
 
 
-def _with_interval(command: Predict, posterior: Any, targets: Any, result: Any) -> xr.Dataset:
-    """The summary with the ends of conformal intervals, where the command asks for these."""
-    if command.interval is None:
-        return result
-    from geomndp.evaluate import Conformal  # only here: its imports take long
-
-    corrected, key = Conformal.load(command.name), jr.key(command.seed)
-    options = {"conformal": corrected, "key": key, "num_samples": command.num_samples}
-    ends = posterior.interval(targets, level=command.interval, **options)
-    for number, ending in enumerate(("low", "high")):
-        end = ends.isel(quantile=number, drop=True)
-        result = result.assign({f"{name}_{ending}": end[name] for name in end.data_vars})
-    return result
+def _interval(
+    command: Predict, posterior: Any, targets: Any, samples: xr.Dataset, corrected: Any
+) -> dict[str, xr.DataArray]:
+    """Ends of conformal intervals by name: in closed form, or of the samples that were drawn."""
+    endings = "low", "high"
+    if posterior.exact_marginals:
+        law = posterior.interval(targets, level=command.interval, conformal=corrected)
+        both = [(ending, law.isel(quantile=i, drop=True)) for i, ending in enumerate(endings)]
+        return {f"{name}_{ending}": end[name] for ending, end in both for name in end.data_vars}
+    tail, ends = corrected.law_tail(command.interval), {}
+    for name, values in samples.data_vars.items():
+        drawn = values.transpose("sample", ...)
+        law = SampleMarginals(put(drawn.values.reshape(len(drawn), -1, 1)))
+        one = drawn.isel(sample=0, drop=True)
+        for ending, end in zip(endings, np.asarray(law.interval(tail)), strict=True):
+            ends[f"{name}_{ending}"] = one.copy(data=end.reshape(one.shape))
+    return ends
 
 
 def _draw(command: Predict, posterior: Any, targets: xr.Dataset) -> xr.Dataset:
