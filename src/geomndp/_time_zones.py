@@ -83,9 +83,9 @@ class TimeOrigin(str):
         origin.zoned = zoned
         return origin
 
-    def __getnewargs__(self) -> tuple[str, bool | None]:
-        """Arguments of a copy, in another process too."""
-        return str(self), self.zoned
+    def __reduce__(self) -> tuple[type[TimeOrigin], tuple[str, bool | None]]:
+        """How a copy is made, in another process too."""
+        return type(self), (str(self), self.zoned)
 
 
 def check_origin(zoned: bool | None, origin: str | None) -> None:
