@@ -11,6 +11,8 @@ from numpy.testing import assert_allclose
 
 from geomndp import ProcessModel
 from geomndp.cli.main import main
+from geomndp.cli.predict_args import Condition
+from geomndp.cli.task_tables import read_tasks, zoned_inputs
 from geomndp.gp import GP
 from geomndp.kernels import SquaredExponential
 
@@ -91,3 +93,22 @@ def test_mistakes_in_one_sentence(model, options, message, capsys, tmp_path):
     line = ["condition", "model.safetensors", *options, "--targets", "ends.csv"]
     assert main(line) != 0
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("second", "message"),
+    [
+        (("2024-01-01", "2024-01-02T06:00"), None),
+        (("2024-01-01T00:00Z", "2024-01-02T06:00Z"), "'time' in b.csv without a time zone as"),
+        (("2024-01-01", "2024-01-02T06:00Z"), "in 'time' all with a time zone or all without"),
+    ],
+)
+def test_time_zones_of_all_files_count(second, message, tmp_path):
+    for name, times in (("a", ("2024-01-01", "2024-01-02")), ("b", second)):
+        pd.DataFrame({"time": times, "y": [1.0, 2.0]}).to_csv(tmp_path / f"{name}.csv", index=False)
+    command = Condition(name="model", targets=(), tasks=str(tmp_path), out="o.nc")
+    if message is None:
+        assert zoned_inputs(read_tasks(command), ("time",)) is False
+        return
+    with pytest.raises(ValueError, match=message):
+        zoned_inputs(read_tasks(command), ("time",))

@@ -40,7 +40,7 @@ def read_tasks(command: Condition) -> Any:
         _check_files(files, tables)
         named = zip(tables, files, strict=True)
         table = pd.concat([t.assign(**{column: file.stem}) for t, file in named], ignore_index=True)
-        table.attrs = tables[0].attrs
+        table.attrs = {**tables[0].attrs, _time_zones.NOTE: _zoned_columns(tables)}
     if not len(table) or bool(np.any(table[column].isna())):
         raise ValueError(f"expected rows in {path}, each with its task in {column!r}")
     return table
@@ -61,6 +61,15 @@ def _check_files(files: list[Path], tables: list[Any]) -> None:
             raise ValueError(
                 f"expected the units of {files[0].name}, {known}, in {file.name}, got {units}"
             )
+
+
+def _zoned_columns(tables: list[Any]) -> dict[str, bool | None]:
+    """Whether columns of text files are zoned in all of them, None where some datetimes are."""
+    states: dict[str, set[bool | None]] = {}
+    for table in tables:
+        for name, zoned in table.attrs.get(_time_zones.NOTE, {}).items():
+            states.setdefault(name, set()).add(zoned)
+    return {name: found.pop() if len(found) == 1 else None for name, found in states.items()}
 
 
 def _as_frame(table: Any) -> Any:
