@@ -151,20 +151,15 @@ class SampleMarginals(AbstractMarginals):
             return jnp.quantile(self.samples, levels(q, self.samples.dtype), axis=0)
 
     def interval(self, tail):
-        """Ends by the ranks of `evaluate.pit`: the i-th of s samples has probability i / (s + 1).
-
-        Beyond all samples with normal tails of their spread. `quantile`, for which the outermost
-        samples are those of 0 and 1, would give narrower intervals than a new sample needs.
-        """
+        """Ends by ranks i / (s + 1), as those of `evaluate.pit`; beyond all by normal tails."""
         count = len(self.samples)
         if count < 2:
             raise ValueError(f"expected at least 2 samples for an interval, got {count}")
-        outer = 1 / (count + 1)
-        if tail / 2 >= outer:
-            low = max(tail / 2 * (count + 1) - 1, 0.0) / (count - 1)
+        if tail / 2 * (count + 1) >= 1:
+            low = (tail / 2 * (count + 1) - 1) / (count - 1)
             return self.quantile(np.array([low, 1 - low]))
         with keep_float64(self.samples):
-            beyond = float(ndtri(outer) - ndtri(tail / 2)) * jnp.std(self.samples, axis=0, ddof=1)
+            beyond = float(ndtri(1 / (count + 1)) - ndtri(tail / 2)) * self.std()
             ends = jnp.min(self.samples, axis=0) - beyond, jnp.max(self.samples, axis=0) + beyond
             return jnp.stack(ends)
 
