@@ -55,6 +55,8 @@ def test_conformal_intervals_stand_beside_a_summary(run, run_json, process):
     ):
         code, _, error = run(f"{LINE.format(model)} {options}")
         assert code == 1 and message in error, error
+    code, _, error = run("sample fitted --targets 1:5:2 --summary --interval 0.9")
+    assert code == 1 and "expected observations" in error, error
 
 
 def test_intervals_of_a_network_are_those_of_the_samples_that_are_drawn(run_json, process):

@@ -102,7 +102,12 @@ def check_interval(command: Predict) -> None:
         raise ValueError(
             f"expected an interval of a probability such as 0.9, got {command.interval}"
         )
-    many = isinstance(command, Condition) and command.tasks is not None
+    if not isinstance(command, Condition):
+        raise ValueError(
+            "expected observations (geomndp condition) with --interval, whose levels are those of "
+            "posteriors, got none"
+        )
+    many = command.tasks is not None
     if many or not command.summary:
         got = "--tasks" if many else "samples"
         raise ValueError(f"expected --interval beside --summary of one function, got {got}")
