@@ -66,7 +66,7 @@ class Flow(eqx.Module):
     Attributes:
         solver: Method that integrates the flow and its divergence.
         steps: Number of steps, at least 2; those of the error estimate are half as many.
-        time_grid: Where the diffusion times lie.
+        time_grid: Where the diffusion times lie, by default `PowerTimeGrid(4.0)`.
         divergence: Exact, or estimated by random probes.
         terminal: Law at time 1: "prior", the limiting law; "tweedie", that law about the mean that
             is left at time 1, from which samples are drawn; or "exact", the true noised law, which

@@ -1,8 +1,8 @@
 """One sentence where a request leaves what training saw.
 
 Margins are wide: half the trained range for values, a tenth for inputs whose position matters,
-twice the extent, four times as close or as far apart, eight times as many points. Within them
-nothing is said.
+twice the extent, four times as close or as far apart, eight times as many points, twice the noise.
+Within them nothing is said.
 """
 
 from __future__ import annotations
