@@ -13,6 +13,7 @@ import jax.numpy as jnp
 
 from geomndp import _validation
 from geomndp._arrays import bucket, pad_rows
+from geomndp._deprecated import renamed_attribute
 from geomndp._types import Array, Inputs, Mask, Outputs, PerPoint, PRNGKeyArray, Scalar, Times
 from geomndp.geometry import AbstractManifold
 from geomndp.kernels import AbstractKernel
@@ -48,6 +49,13 @@ class AbstractNoising(eqx.Module):
     schedule: AbstractVar[AbstractSchedule]
     kernel: AbstractVar[AbstractKernel]
     manifold: AbstractVar[AbstractManifold]
+
+    log_decay = renamed_attribute("log_mean_coefficient")
+    spread = renamed_attribute("transition_std")
+    pull = renamed_attribute("mean_reversion")
+    noised = renamed_attribute("transition")
+    limit = renamed_attribute("limit_from_noise")
+    time_of = renamed_attribute("integrated_time_of_noise")
 
     @property
     def dim(self) -> int:
