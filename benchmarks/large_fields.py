@@ -168,7 +168,8 @@ def same_bits(store: str, other: str) -> bool:
     """Whether all variables of two stores hold the same bits."""
     import xarray as xr
 
-    with xr.open_zarr(store) as mine, xr.open_zarr(other) as theirs:
+    stores = (xr.open_zarr(path, consolidated=False) for path in (store, other))
+    with next(stores) as mine, next(stores) as theirs:
         names = set(mine.data_vars)
         same = (mine[name].values.tobytes() == theirs[name].values.tobytes() for name in names)
         return names == set(theirs.data_vars) and all(same)
