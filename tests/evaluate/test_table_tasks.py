@@ -92,6 +92,8 @@ def test_random_tasks_part_the_rows(frame):
     assert tasks[0] != tasks[2]
     with pytest.raises(ValueError, match="expected functions of more than 12 points, got none"):
         random_tasks(functions, contexts=(12,))
+    with pytest.raises(ValueError, match="expected functions of more than 2 points, got none"):
+        random_tasks(functions, contexts=())
 
 
 def test_the_order_of_rows_does_not_change_random_tasks():

@@ -61,7 +61,8 @@ def random_tasks(
                     parts = {"context": context.tolist(), "target": target.tolist()}
                     tasks.append({"kind": kind, "function": label, **parts})
     if not tasks:
-        raise ValueError(f"expected functions of more than {min(contexts)} points, got none")
+        least = min(contexts, default=2)
+        raise ValueError(f"expected functions of more than {least} points, got none")
     return tasks
 
 
