@@ -4,11 +4,12 @@
 
 computes tasks of a shipped network (5 observations, 20 targets, 16 samples, 2 steps) by
 `condition_many`, and a sample of an exact Gaussian process by patches into a Zarr store: without
-dask, by threads (which prepare and write at once, and compute one at a time), by 2 and 4 processes
-of dask, and by 2 of which one is killed (SIGKILL) after a third of the work. Every process computes
+dask, by threads (one computes at a time), by 2 and 4 processes of dask, and by 2 of which one is
+killed (SIGKILL) when the first results are there. Every process computes
 with one thread. Seconds are of the clock, after a run in every process that compiles; those of the
 killed worker have the start of another one in them. A row says whether all bits are those without
-dask, and everything came once.
+dask, and everything came once. The last row is the bound that the cores set: two processes that
+do all of the work each, independently and at once.
 """
 
 from __future__ import annotations
@@ -84,12 +85,9 @@ def draw_field(side: int, seed: int, scheduler: Any = None, report: Any = False)
     return Run(seconds, values, once)
 
 
-def draw_both(sizes: tuple[int, int], seed: int, scheduler: Any = None, report=None) -> list[Run]:
-    """Tasks and field; `report(total)` makes what is called with the number of those done."""
-    reports = (False, False) if report is None else map(report, sizes)
-    functions = draw_tasks, draw_field
-    work = zip(functions, sizes, reports, strict=True)
-    return [function(size, seed, scheduler, own) for function, size, own in work]
+def draw_both(sizes: tuple[int, int], seed: int, scheduler: Any = None) -> list[Run]:
+    """Tasks and field."""
+    return [draw_tasks(sizes[0], seed, scheduler), draw_field(sizes[1], seed, scheduler)]
 
 
 def compile_all(sizes: tuple[int, int]) -> None:
@@ -110,20 +108,27 @@ def processes(count: int, sizes: tuple[int, int]):
         yield client
 
 
-def killer(client: Any, killed: list[int]) -> Callable[[int], Callable[[float], None]]:
-    """Reports that kill a worker's process once a third of the work is done."""
+def copies_at_once(client: Any, sizes: tuple[int, int]) -> list[Run]:
+    """All of the work in every process of its own, at once: what the cores give at most."""
+    addresses = list(client.scheduler_info()["workers"])
+    asked = [client.submit(draw_both, sizes, WORK, workers=[a], pure=False) for a in addresses]
+    both = zip(*client.gather(asked), strict=True)
+    return [
+        Run(max(r.seconds for r in runs) / len(runs), runs[0].values, all(r.once for r in runs))
+        for runs in both
+    ]
 
-    def report(total: int) -> Callable[[float], None]:
-        victim = next(iter(client.run(os.getpid).values()))
 
-        def after(done: float) -> None:
-            if done >= total / 3 and victim not in killed:
-                killed.append(victim)
-                os.kill(victim, signal.SIGKILL)
+def with_a_kill(client: Any, draw: Callable[..., Run], size: int, victim: int) -> Run:
+    """Work during which a worker's process is killed."""
+    victims = [victim]
 
-        return after
+    def report(done: float) -> None:
+        if done and victims:
+            os.kill(victims.pop(), signal.SIGKILL)
 
-    return report
+    run = draw(size, WORK, client, report)
+    return run._replace(once=run.once and not victims)
 
 
 def measure(sizes: tuple[int, int]) -> dict[str, list[Run]]:
@@ -134,32 +139,31 @@ def measure(sizes: tuple[int, int]) -> dict[str, list[Run]]:
         with processes(count, sizes) as client:
             results[f"{count} processes"] = draw_both(sizes, WORK, client)
             if count == 2:
-                killed: list[int] = []
-                broken = draw_both(sizes, WORK, client, killer(client, killed))
-                broken = [run._replace(once=run.once and len(killed) == 2) for run in broken]
+                copies = copies_at_once(client, sizes)
+                pids = client.run(os.getpid).values()
+                work = zip((draw_tasks, draw_field), sizes, pids, strict=True)
+                broken = [with_a_kill(client, *parts) for parts in work]
         print(f"{count} processes are done", flush=True)
-    return {**results, "2 processes, one killed": broken}
+    return {**results, "2 processes, one killed": broken, "2 copies at once": copies}
 
 
 def table_rows(results: dict[str, list[Run]], sizes: tuple[int, int]) -> list[dict]:
     """Rates and ratios of every way."""
-    amounts, first = (sizes[0], sizes[1] ** 2), results["no dask"]
-    rows = []
-    for how, runs in results.items():
-        row: dict[str, Any] = {"how": how}
-        for kind, amount, run, alone in zip(("tasks", "points"), amounts, runs, first, strict=True):
+    kinds = zip(("tasks", "points"), (sizes[0], sizes[1] ** 2), strict=True)
+    rows: list[dict] = [{"how": how, "same": True} for how in results]
+    for number, (kind, amount) in enumerate(kinds):
+        alone = results["no dask"][number]
+        for row in rows:
+            run = results[row["how"]][number]
             row |= {kind: amount / run.seconds, f"{kind} ratio": alone.seconds / run.seconds}
-        same = all(
-            a.values.tobytes() == b.values.tobytes() for a, b in zip(runs, first, strict=True)
-        )
-        rows.append({**row, "same": same and all(run.once for run in runs)})
+            row["same"] &= run.once and run.values.tobytes() == alone.values.tobytes()
     return rows
 
 
 def cells(row: dict) -> list[str]:
     """A row of the table."""
-    numbers = [f"{row[name]:.3g}" for name in ("tasks", "tasks ratio", "points", "points ratio")]
-    return [row["how"], *numbers, "yes" if row["same"] else "no"]
+    numbers = [[f"{row[kind]:,.0f}", f"{row[f'{kind} ratio']:.2f}"] for kind in ("tasks", "points")]
+    return [row["how"], *numbers[0], *numbers[1], "yes" if row["same"] else "no"]
 
 
 def main() -> None:
