@@ -90,7 +90,14 @@ def mapper(scheduler: Scheduler = None) -> Callable[[Callable, Iterable[Any]], l
 
 
 def as_finished(scheduler: Scheduler = None) -> Callable[[Callable, Iterable[Any]], Iterator[Any]]:
-    """As `mapper`, but results come one by one as they are finished, in any order."""
+    """As `mapper`, but results come one by one as they are finished, in any order.
+
+    Args:
+        scheduler: As that of `run_chunks`.
+
+    Returns:
+        `map_items(function, items)`, an iterator of the results.
+    """
 
     def map_items(function: Callable, items: Iterable[Any]) -> Iterator[Any]:
         return (result for _, result in run_chunks(_apply, function, items, scheduler))
