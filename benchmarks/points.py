@@ -1,17 +1,21 @@
 """Cost and memory of one evaluation of a shipped graph network against the number of points.
 
-python benchmarks/points.py [--sides 32 100 316] [--pairs 100] [--figure points.png] [--quick]
+    python benchmarks/points.py --sides 32 65 100 178 316 --json cpu.json
+    python benchmarks/points.py --sides 32 100 316 562 1000 --json gpu.json
+    python benchmarks/points.py --combine cpu.json gpu.json --figure points.png
 
 A square lattice with the spacing of training. "pairs" is the pooling that compares all pairs of
 points (up to the side `--pairs`), "cells" the one in linear cost that is chosen above 4,096 points,
 "difference" the largest of their outputs. "scratch" is what XLA says the compiled program needs
-besides its inputs. The last line has exponents of the points, fitted to the rows of "cells" from
-4,096 points on.
+besides its inputs; "peak" the most that a device other than a CPU has had in use so far. The last
+lines have exponents of the points for every device, fitted to the rows of "cells" from 4,096 points
+on. `--combine` measures nothing: it shows the rows of several devices in one figure.
 """
 
 import argparse
 import json
 import time
+from pathlib import Path
 
 import _threads  # noqa: F401
 import equinox as eqx
@@ -48,6 +52,12 @@ def evaluate(net, x: np.ndarray) -> tuple[np.ndarray, float, float]:
     return output, seconds, 0.0 if memory is None else memory.temp_size_in_bytes / 2**20
 
 
+def device_peak() -> float | None:
+    """MiB that the device has had in use at most; None where it does not say."""
+    peak = (jax.local_devices()[0].memory_stats() or {}).get("peak_bytes_in_use")
+    return None if peak is None else peak / 2**20
+
+
 def measure(model, side: int, pairs: bool) -> list[dict]:
     """One row per form of the pooling."""
     x, rows = lattice(side), []
@@ -57,7 +67,10 @@ def measure(model, side: int, pairs: bool) -> list[dict]:
     outputs = []
     for name, form in forms.items():
         output, seconds, scratch = evaluate(form, x)
-        rows.append({"points": len(x), "pooling": name, "seconds": seconds, "scratch": scratch})
+        row = {"points": len(x), "pooling": name, "seconds": seconds, "scratch": scratch}
+        row["device"] = jax.devices()[0].device_kind
+        peak = device_peak()
+        rows.append(row if peak is None else {**row, "peak": peak})
         outputs.append(output)
     if len(outputs) == 2:
         rows[0]["difference"] = float(np.max(np.abs(outputs[0] - outputs[1])))
@@ -71,23 +84,65 @@ def exponent(rows: list[dict], name: str) -> float:
     return float(np.polyfit(points, costs, 1)[0])
 
 
+def by_device(rows: list[dict]) -> dict[str, list[dict]]:
+    """Rows of every device, in the order of their points."""
+    names = dict.fromkeys(row["device"] for row in rows)
+    ordered = sorted(rows, key=lambda row: row["points"])
+    return {name: [row for row in ordered if row["device"] == name] for name in names}
+
+
+def in_linear_cost(rows: list[dict]) -> list[dict]:
+    """Rows that exponents are fitted to."""
+    return [row for row in rows if row["pooling"] == "cells"]
+
+
 def draw(rows: list[dict], path: str) -> None:
-    """Figure of seconds and memory against points."""
+    """Figure of seconds and memory against points, one colour per device."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 2, figsize=(8, 3.2), constrained_layout=True)
-    for axis, (name, label) in zip(
-        axes, (("seconds", "seconds"), ("scratch", "scratch memory (MiB)")), strict=True
-    ):
-        for pooling, words in (("pairs", "all pairs"), ("cells", "cells")):
-            own = [row for row in rows if row["pooling"] == pooling]
-            axis.loglog([r["points"] for r in own], [r[name] for r in own], "o-", label=words)
+    figure, axes = plt.subplots(1, 2, figsize=(9, 3.4), constrained_layout=True)
+    labels = {"seconds": "seconds", "scratch": "scratch memory (MiB)"}
+    for axis, (name, label) in zip(axes, labels.items(), strict=True):
+        for i, (device, own) in enumerate(by_device(rows).items()):
+            many = in_linear_cost(own)
+            fit = f", exponent {exponent(many, name):.2f}" if len(many) > 1 else ""
+            for style, words, part in (
+                ("o-", f"cells{fit}", many),
+                ("s--", "all pairs", [row for row in own if row not in many]),
+            ):
+                line = [r["points"] for r in part], [r[name] for r in part]
+                axis.loglog(*line, style, color=f"C{i}", label=f"{device}, {words}")
         axis.set(xlabel="points", ylabel=label)
-        axis.legend()
+        axis.legend(fontsize=7)
     figure.savefig(path, dpi=120)
+
+
+def show(rows: list[dict]) -> None:
+    """Print all rows, and the exponents of every device."""
+    names = ("seconds", "scratch", "peak", "difference", "largest")
+    header = ["points", "pooling", "seconds", "scratch (MiB)", "peak (MiB)", "difference"]
+    cells = [
+        [str(row["points"]), row["pooling"], *(row.get(name, "") for name in names)] for row in rows
+    ]
+    print(markdown([*header, "largest output"], cells))
+    for device, own in by_device(rows).items():
+        if len(many := in_linear_cost(own)) > 1:
+            powers = (f"{exponent(many, name):.2f}" for name in ("seconds", "scratch"))
+            print("exponents: {} of time, {} of memory ({})".format(*powers, device))
+
+
+def measured(options: argparse.Namespace) -> list[dict]:
+    """Rows of all sides, on this device; written after each, so that a stop loses none."""
+    model, rows = load(options.model), []
+    for side in sorted(options.sides):
+        rows += measure(model, side, side <= options.pairs)
+        print(rows[-1], flush=True)
+        if options.json:
+            Path(options.json).write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    return rows
 
 
 def main() -> None:
@@ -98,29 +153,18 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=100, help="largest side of all pairs")
     parser.add_argument("--figure", help="file of the figure")
     parser.add_argument("--json", help="file of the rows")
+    parser.add_argument("--combine", type=Path, nargs="+", help="files of rows: measure nothing")
     parser.add_argument("--quick", action="store_true", help="sides of 8 and 66 points")
     options = parser.parse_args()
     if options.quick:
         options.sides, options.pairs = [8, 66], 8
-    model, rows = load(options.model), []
-    for side in sorted(options.sides):
-        rows += measure(model, side, side <= options.pairs)
-        print(rows[-1], flush=True)
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump(rows, file, indent=1)
+    if options.combine:
+        rows = [row for path in options.combine for row in json.loads(path.read_text())]
+    else:
+        rows = measured(options)
     if options.figure:
         draw(rows, options.figure)
-    header = ["points", "pooling", "seconds", "scratch (MiB)", "difference", "largest output"]
-    names = ("seconds", "scratch", "difference", "largest")
-    cells = [
-        [str(row["points"]), row["pooling"], *(row.get(name, "") for name in names)] for row in rows
-    ]
-    print(markdown(header, cells))
-    many = [row for row in rows if row["pooling"] == "cells"]
-    if len(many) > 1:
-        print(f"exponents: {exponent(many, 'seconds'):.2f} of time, ", end="")
-        print(f"{exponent(many, 'scratch'):.2f} of memory ({jax.devices()[0].device_kind})")
+    show(rows)
 
 
 if __name__ == "__main__":

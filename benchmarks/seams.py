@@ -1,146 +1,180 @@
 """Seams of divergence-free fields that are drawn by patches, against the exact process.
 
-    python benchmarks/seams.py --size 48 --samples 256 --figure seams.png
-    python benchmarks/seams.py --model vector-fields/div-free --size 96 --samples 16 --steps 8
+    python benchmarks/seams.py --size 60 --samples 256 --figure seams.png
+    python benchmarks/seams.py --size 96 --samples 0
+    python benchmarks/seams.py --model vector-fields/div-free --two --size 300 --samples 2048 \
+        --batch 128 --steps 50 --seconds 90 --out seams.json --arrays seams.npz
+    python benchmarks/seams.py --model vector-fields/div-free --size 162 --samples 16 --batch 8 \
+        --steps 50 --seconds 90 --out spectra.json --arrays spectra.npz
+    python benchmarks/seams.py --figure seams.png --draw seams.npz spectra.npz
 
-Prints z-scores (root mean squares; 1 is perfect) of means, variances and covariances of neighbours,
-those across a seam apart from all others, the ratio of the mean periodogram to its exact
-expectation by wavelength, and the divergence of the scheme in closed form where the field is small
-enough. Without --model the law is the exact process itself, so that only the scheme is measured.
+compares samples with the exact law: means, variances, and covariances of pairs of points across
+seams beside those of pairs in one patch, each as the root mean square of its z-scores (1 is
+perfect; what a network does not know shows with enough samples, at seams and elsewhere), of its
+errors over the exact standard deviation or variance, and of their systematic part, which is what
+the noise of the samples does not explain; and the ratio of the mean periodogram to its exact
+expectation by wavelength. The exact process is drawn by the same patches beside a network: what is
+left there is the scheme's. Without --model it is alone. `--two` draws two adjoining patches of such
+a field. The divergence of the scheme in closed form is given for up to 70 x 70 points, and with
+`--samples 0`, which draws nothing, for up to 122 x 122 (96 x 96: 2 minutes, 9 GB). `--seconds`
+ends it when so many have passed, after whole batches.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import time
+from pathlib import Path
+from typing import Any
 
+import _threads  # noqa: F401
 import jax
+import jax.random as jr
 import numpy as np
-import xarray as xr
+from _seam_errors import ExactField, pair_errors, point_errors, spectrum_ratio
 
 import geomndp as gn
-from geomndp.model.patchwise import patchwise_field
+from geomndp.model.patch_scheme import chosen_patches
+from geomndp.model.patchwise import field_on
+from geomndp.patches import Layout, MemoryValues, Patches, grid, plan, run, scheme_kl
+from geomndp.patches.kl import MAX_VALUES
 from geomndp.samplers import Amortised
 
-SPACING = 20 / 29
-KERNEL, NOISE = gn.kernels.DivergenceFree(5**0.5), 0.02
+EXACT = ExactField(gn.kernels.DivergenceFree(5**0.5), 0.02, 20 / 29)
 
 
-def law(name: str | None):
-    """The model: a shipped one, or the exact process."""
-    if name is not None:
-        return gn.load(name)
-    exact = gn.ProcessModel(gn.gp.GP(KERNEL, noise=NOISE))
-    return exact.with_variables(("x", "y"), ("u", "v"))
+def exact_process() -> gn.ProcessModel:
+    """The process of the training data."""
+    return gn.ProcessModel(gn.gp.GP(EXACT.kernel, noise=EXACT.noise))
 
 
-def draw(options: argparse.Namespace):
-    """Samples (s, n, n, 2) and the layout of their patches."""
-    model = law(options.model)
-    axis = SPACING * np.arange(options.size)
-    names = model.variables.input_names
-    grid = xr.Dataset(coords={name: (name, axis) for name in names})
-    sampler = {} if options.model is None else {"sampler": Amortised(options.steps)}
-    values = gn.patches.MemoryValues()
-    request = (options.seed, options.samples, options.patches, values)
-    field = patchwise_field(model.condition(), grid, *request, **sampler)
-    gn.patches.run(field, progress=True)
-    shape = (options.samples, options.size, options.size, 2)
-    return values.field(field.layout).reshape(shape), field.layout
+def corners(shape: tuple[int, int]) -> np.ndarray:
+    """Lowest and highest inputs of a grid, shape (2, 2)."""
+    return EXACT.spacing * np.asarray([(0, 0), (shape[0] - 1, shape[1] - 1)], np.float64)
 
 
-def rms(values: np.ndarray) -> float:
-    """Root mean square."""
-    return round(float(np.sqrt(np.mean(np.square(values)))), 3)
+def plan_field(shape: tuple[int, int], scheme: Patches) -> Layout:
+    """Patches of a grid."""
+    return plan(grid(tuple(EXACT.spacing * np.arange(n) for n in shape)), scheme)
 
 
-def exact_covariance(lag: tuple[float, float]) -> np.ndarray:
-    """Covariance (2, 2) of the values at two points, noise included."""
-    with jax.enable_x64(True):
-        covariance = np.asarray(KERNEL(jax.numpy.zeros(2), jax.numpy.asarray(lag)))
-    return covariance + NOISE * np.eye(2) * (lag == (0.0, 0.0))
+def chosen_layout(model: Any, options: argparse.Namespace) -> Layout:
+    """The field that was asked for: a square, or two patches that adjoin."""
+    square = (options.size, options.size)
+    scheme = chosen_patches(model.condition(), corners(square), 2, options.patches)
+    layout = plan_field(square, scheme)
+    if not options.two:
+        return layout
+    first, second = layout.levels[-1].chunks
+    return plan_field((2 * first, second), scheme)
 
 
-def z_scores(y: np.ndarray, layout) -> tuple[dict, np.ndarray]:
-    """Z-scores by kind, and the map (n, n) of those of the variance of u."""
-    s, own = len(y), np.diag(exact_covariance((0.0, 0.0)))
-    of_mean = y.mean(axis=0) / np.sqrt(own / s)
-    of_variance = ((y**2).mean(axis=0) - own) / (own * np.sqrt(2 / s))
-    across, within = [], []
-    for axis in (0, 1):
-        lag = (SPACING, 0.0) if axis == 0 else (0.0, SPACING)
-        expected = np.diag(exact_covariance(lag))
-        first, second = (
-            np.moveaxis(y, 1 + axis, 1)[:, part] for part in (slice(-1), slice(1, None))
-        )
-        error = np.sqrt((own**2 + expected**2) / s)
-        z = ((first * second).mean(axis=0) - expected) / error
-        at_seam = (np.arange(len(z)) + 1) % layout.levels[-1].chunks[axis] == 0
-        across.append(z[at_seam].reshape(-1))
-        within.append(z[~at_seam].reshape(-1))
-    scores = {"mean": of_mean, "variance": of_variance}
-    scores |= {"across seams": np.concatenate(across), "within": np.concatenate(within)}
-    return {name: rms(values) for name, values in scores.items()}, of_variance[..., 0]
+def draw(model: Any, layout: Layout, options: argparse.Namespace, **sampler: Any) -> np.ndarray:
+    """Samples (s, n, m, p), in batches until all are there or the time is over."""
+    shape = layout.levels[-1].locations.shape
+    start, drawn, count = time.monotonic(), [], 0
+    while count < options.samples and (not drawn or time.monotonic() - start < options.seconds):
+        size = min(options.batch, options.samples - count)
+        key = jr.fold_in(jr.key(options.seed), len(drawn))
+        located = (corners(shape), layout)
+        field = field_on(model.condition(), located, key, size, MemoryValues(), **sampler)
+        run(field, progress=True)
+        assert isinstance(field.values, MemoryValues)
+        y = field.values.field(layout).reshape(size, *shape, -1)
+        drawn.append(y.astype(np.float32))
+        count += size
+        print(f"{count} samples, {time.monotonic() - start:.0f} s", flush=True)
+    return np.concatenate(drawn)
 
 
-def spectrum_ratio(y: np.ndarray) -> dict[str, float]:
-    """Mean periodogram of u over its exact expectation, by wavelength in units of the inputs."""
-    n = y.shape[1]
-    lags = SPACING * np.arange(-(n - 1), n)
-    with jax.enable_x64(True):
-        points = jax.numpy.asarray(np.stack(np.meshgrid(lags, lags, indexing="ij"), -1))
-        row = jax.vmap(lambda lag: KERNEL(jax.numpy.zeros(2), lag)[0, 0])
-        covariance = np.asarray(row(points.reshape(-1, 2))).reshape(2 * n - 1, 2 * n - 1).copy()
-    covariance[n - 1, n - 1] += NOISE
-    overlap = n - np.abs(np.arange(-(n - 1), n))
-    weighted = covariance * overlap[:, None] * overlap[None, :]
-    folded = np.zeros((n, n))
-    np.add.at(folded, np.ix_(*[np.arange(-(n - 1), n) % n] * 2), weighted)
-    expected = np.fft.fft2(folded).real
-    mean = np.mean(np.abs(np.fft.fft2(y[..., 0], axes=(1, 2))) ** 2, axis=0)
-    frequency = np.hypot(*np.meshgrid(*[np.fft.fftfreq(n, SPACING)] * 2))
-    found = {}
-    for low, high in ((4, 8), (8, 16), (16, 32), (32, 64)):
-        inside = (frequency > 1 / high) & (frequency <= 1 / low)
-        if inside.any():
-            found[f"{low} to {high}"] = round(float(mean[inside].sum() / expected[inside].sum()), 3)
-    return found
+def compare(y: np.ndarray, layout: Layout) -> dict[str, Any]:
+    """All that is measured of samples."""
+    y = y.astype(np.float64)
+    errors = point_errors(y, EXACT) | pair_errors(y, EXACT, layout.levels[-1].chunks)
+    found: dict[str, Any] = {name: part.summary() for name, part in errors.items()}
+    if y.shape[1] == y.shape[2]:
+        found["spectrum"] = spectrum_ratio(y, EXACT)
+    return {"samples": len(y), **found}
 
 
-def save_figure(path: str, y: np.ndarray, variance: np.ndarray) -> None:
-    """One sample, and the z-scores of the variance at every point."""
+def measure(options: argparse.Namespace) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Results, and arrays that a figure is drawn from."""
+    exact = exact_process()
+    model = exact if options.model is None else gn.load(options.model)
+    layout = chosen_layout(model, options)
+    level, results, arrays = layout.levels[-1], {}, {}
+    results |= {"device": jax.devices()[0].device_kind, "points": level.locations.shape}
+    results |= {"patch": level.chunks, "patches": len(layout.patches), "steps": options.steps}
+    results["scheme"] = layout.scheme.description
+    laws: dict[str, tuple[Any, dict]] = {"exact process": (exact, {})}
+    if options.model is not None:
+        laws = {options.model: (model, {"sampler": Amortised(options.steps)}), **laws}
+    for name, (law, sampler) in laws.items() if options.samples else ():
+        y = draw(law, layout, options, **sampler)
+        options.samples = len(y)  # as many of the exact process
+        results[name] = compare(y, layout)
+        variance = point_errors(y.astype(np.float64), EXACT)["variances"]
+        arrays |= {f"{name} sample": y[0], f"{name} variance": variance.values}
+    most = MAX_VALUES if not options.samples else MAX_VALUES // 3
+    if 2 * level.locations.size <= most:
+        kl = scheme_kl(EXACT.kernel, layout, EXACT.noise)
+        results["scheme_nats_per_point"] = round(kl.per_point, 6)
+    return results, arrays
+
+
+def save_figure(path: Path, groups: list[dict[str, np.ndarray]]) -> None:
+    """One sample and the errors of the variance of every law, a row per group of arrays."""
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
-    shown = ((y[0, ..., 0], "one sample of u", None), (variance, "z-score of the variance", 4))
-    for ax, (values, title, limit) in zip(axes, shown, strict=True):
-        image = ax.imshow(values.T, origin="lower", cmap="RdBu", vmin=limit and -limit, vmax=limit)
-        ax.set(title=title, xticks=[], yticks=[])
-        figure.colorbar(image, ax=ax)
+    columns = max(map(len, groups))
+    size = (3.6 * columns, 3.2 * len(groups))
+    figure, axes = plt.subplots(
+        len(groups), columns, figsize=size, squeeze=False, layout="constrained"
+    )
+    for ax in axes.ravel():
+        ax.axis("off")
+    for row, arrays in zip(axes, groups, strict=True):
+        limit = 3 * float(np.std([v for k, v in arrays.items() if k.endswith("variance")]))
+        for ax, (name, values) in zip(row, arrays.items(), strict=False):
+            bound = limit if name.endswith("variance") else 3.0
+            options = {"origin": "lower", "cmap": "RdBu", "vmin": -bound, "vmax": bound}
+            image = ax.imshow(values[..., 0].T, **options)
+            title = f"{name} of u" if bound == 3.0 else f"{name} of u, relative error"
+            ax.set_title(title, fontsize=8)
+            figure.colorbar(image, ax=ax, shrink=0.8)
     figure.savefig(path, dpi=110)
 
 
 def main() -> None:
-    """Draw, compare, print."""
+    """Draw, compare, print, write."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", default=None)
-    parser.add_argument("--size", type=int, default=40)
+    parser.add_argument("--size", type=int, default=60, help="points along a side")
+    parser.add_argument("--two", action="store_true", help="two adjoining patches of it alone")
     parser.add_argument("--samples", type=int, default=64)
+    parser.add_argument("--batch", type=int, default=256, help="samples at a time")
+    parser.add_argument("--seconds", type=float, default=np.inf, help="of every law, about")
     parser.add_argument("--steps", type=int, default=8)
     parser.add_argument("--patches", default="auto")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--figure", default=None)
+    parser.add_argument("--out", type=Path, help="JSON file of the results")
+    parser.add_argument("--arrays", type=Path, help="NumPy file of what the figure shows")
+    parser.add_argument("--figure", type=Path)
+    parser.add_argument("--draw", type=Path, nargs="+", help="files of --arrays: draw these alone")
     options = parser.parse_args()
-    y, layout = draw(options)
-    scores, variance = z_scores(y, layout)
-    result = {"chunks": layout.levels[-1].chunks, "scheme": layout.scheme.description}
-    result |= {"z": scores, "spectrum": spectrum_ratio(y)}
-    if 2 * options.size**2 <= gn.patches.kl.MAX_VALUES // 3:
-        kl = gn.patches.scheme_kl(KERNEL, layout, NOISE)
-        result["nats_per_point"] = round(kl.per_point, 6)
-    print(json.dumps(result))
+    if options.draw:
+        return save_figure(options.figure, [dict(np.load(path)) for path in options.draw])
+    results, arrays = measure(options)
+    text = json.dumps(results, indent=1)
+    print(text)
+    if options.out is not None:
+        options.out.write_text(text + "\n", encoding="utf-8")
+    if options.arrays is not None:
+        np.savez_compressed(options.arrays, **arrays)
     if options.figure is not None:
-        save_figure(options.figure, y, variance)
+        save_figure(options.figure, [arrays])
+    return None
 
 
 if __name__ == "__main__":

@@ -71,6 +71,24 @@ def test_a_learnt_model_answers_as_in_a_loop(learnt, tasks):
             assert_allclose(some, others, rtol=1e-8)
 
 
+def test_numbers_of_points_that_all_tasks_share_are_not_padded(learnt, monkeypatch):
+    rng = np.random.default_rng(0)
+    tasks = [tuple(rng.normal(size=(k, 1)) for k in (5, 5, 7)) for _ in range(2)]
+    laws = [(learnt.condition(x, y), targets) for x, y, targets in tasks]
+    draws = {
+        i: many_batches.batchable_draw(*law, jr.key(0), 1, Amortised(2))
+        for i, law in enumerate(laws)
+    }
+    for few, expected in ((3, 6 + 8), (2, 5 + 7)):
+        monkeypatch.setattr(many_batches, "FEW", few)
+        padded = many_batches.with_few_shapes(draws)
+        assert {draw.points for draw in padded.values()} == {expected}
+    options = {"num_samples": 1, "sampler": Amortised(2)}
+    samples = all_samples(learnt.condition_many(tasks), **options)
+    for some, others in zip(samples, one_by_one(learnt, tasks, **options), strict=True):
+        assert_allclose(some, others, rtol=1e-8)
+
+
 def test_tables_with_a_task_column_lists_and_datasets_agree(process, tasks):
     named = process.with_variables("x", "y")
     numbers = (0, 1, 3)

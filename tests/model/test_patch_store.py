@@ -17,7 +17,6 @@ import geomndp as gn
 from geomndp.geometry.geodesy import to_unit
 from geomndp.model.patch_store import begin_field
 from geomndp.patches import Patches
-from geomndp.scale import mapper
 from geomndp.tables import name_variables
 from geomndp.train.lock import hold
 
@@ -220,16 +219,33 @@ def test_three_kills_give_the_bits_of_an_unbroken_run(tmp_path):
     assert np.isfinite(both[0]).all()
 
 
-@pytest.mark.slow
-def test_threads_and_processes_give_the_same_bits(whole, tmp_path):
+class KillOneWorker:
+    """A report of progress that kills the process of a worker when the first patches are done."""
+
+    def __init__(self, client):
+        self.client, self.killed, self.last = client, 0, 0
+
+    def __call__(self, done):
+        self.last = done
+        if done and not self.killed:
+            self.killed = next(iter(self.client.run(os.getpid).values()))
+            os.kill(self.killed, signal.SIGKILL)
+
+
+@pytest.mark.slow  # starts processes
+@pytest.mark.filterwarnings("ignore")  # of the cluster itself
+def test_threads_and_processes_one_of_which_dies_give_the_same_bits(whole, tmp_path):
     distributed = pytest.importorskip("distributed")
     out = tmp_path / "threads.zarr"
-    result = posterior().sample(GRID, out=out, mapper=mapper("threads"), **REQUEST)
+    result = posterior().sample(GRID, out=out, scheduler="threads", **REQUEST)
     np.testing.assert_array_equal(result["level"].values, whole["level"].values)
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
     with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
         out = tmp_path / "processes.zarr"
-        result = posterior().sample(GRID, out=out, mapper=mapper(client), **REQUEST)
+        progress = KillOneWorker(client)
+        request = {**REQUEST, "progress": progress}
+        result = posterior().sample(GRID, out=out, scheduler=client, **request)
+    assert progress.killed and progress.last == 6  # patches, none of them twice
     np.testing.assert_array_equal(result["level"].values, whole["level"].values)
 
 

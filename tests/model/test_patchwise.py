@@ -89,7 +89,8 @@ def test_the_same_sample_whatever_their_number_and_in_the_order_of_the_rows():
     posterior = PROCESS.condition(*OBSERVED)
     options = {"key": 3, "patches": SCHEME}
     three = posterior.sample(X, num_samples=3, **options)
-    np.testing.assert_array_equal(three[:2], posterior.sample(X, num_samples=2, **options))
+    two = posterior.sample(X, num_samples=2, scheduler="threads", **options)
+    np.testing.assert_array_equal(three[:2], two)
     shuffled = np.random.default_rng(0).permutation(len(X))
     mixed = posterior.sample(X[shuffled], num_samples=3, **options)
     np.testing.assert_allclose(mixed, three[:, shuffled], atol=1e-9)
@@ -144,6 +145,8 @@ def test_a_mixture_is_drawn_member_by_member():
         ({"patches": SCHEME, "mask": np.ones(16)}, "expected no mask beside patches"),
         ({"patches": SCHEME, "num_samples": 0}, "num_samples"),
         ({"patches": Patches((1, 2), 1)}, "expected one length, or one per input"),
+        ({"patches": SCHEME, "scheduler": "tcp://host:8786"}, "expected a store"),
+        ({"scheduler": "threads"}, "expected patches"),
     ],
 )
 def test_what_is_not_supported_is_refused(options, match):

@@ -27,7 +27,6 @@ from geomndp.model.base import AbstractModel
 from geomndp.model.model import learnt_posteriors
 from geomndp.model.patch_store import begin_field, finish_field
 from geomndp.samplers import AbstractSampler, from_text
-from geomndp.scale import mapper
 from geomndp.summaries import describe
 from geomndp.tables import Variables, noise_from_km
 from geomndp.tables.geojson import check_points
@@ -187,8 +186,7 @@ def _draw_into_store(command: Predict, posterior: Any, targets: xr.Dataset) -> x
         field = begin_field(posterior, targets, *request, **options)
     with progress("drawing patches", len(field.layout.patches)) as update:
         scheduler = command.scheduler if isinstance(command, Condition) else None
-        spread = None if scheduler is None else mapper(scheduler)
-        return finish_field(field, command.out, lambda done: update(int(done)), spread)
+        return finish_field(field, command.out, lambda done: update(int(done)), scheduler)
 
 
 def _sampler(command: Predict, learnt: list[Posterior]) -> AbstractSampler | None:

@@ -1,5 +1,6 @@
 """Tasks side by side on the devices: padded to few shapes, one program for a batch of each.
 
+A number of context or target points that all tasks share is not padded: one program serves them.
 The draws of a task depend on the key folded with its number, and on nothing else: neither on its
 batch nor on the order. Batches are spread over all local devices.
 """
@@ -21,9 +22,15 @@ from geomndp.model.batch_rows import BatchableDraw, run_rows
 from geomndp.model.output_units import in_units, output_dtype, outputs_to_data_units
 from geomndp.model.posterior import Posterior
 from geomndp.model.process_posterior import ProcessPosterior, result_dtype
-from geomndp.model.sampling import BLOCK_POINTS, DEFAULT_BLOCK_POINTS, sampling_problem
-from geomndp.samplers import AbstractSampler, pad_problem
+from geomndp.model.sampling import sampling_problem
+from geomndp.samplers import AbstractSampler, Problem, pad_problem
 from geomndp.samplers.problem import pad_observations
+
+BATCH_POINTS = {"cpu": 2048}
+DEFAULT_BATCH_POINTS = 500_000
+"""Points of all samples of a batch together, beyond which larger batches are not faster."""
+FEW = 8
+"""Tasks that are too few for a program of their own numbers of points."""
 
 
 def batchable_draw(
@@ -48,16 +55,43 @@ def batchable_draw(
 def _learnt(posterior, x, key, num_samples, sampler) -> BatchableDraw:
     sampler, problem = sampling_problem(posterior, x, key, num_samples, sampler)
     n, normaliser = len(problem.x), posterior.model.normaliser
-    if sampler.pads and problem.score.pads:
-        problem = pad_problem(problem, bucket(problem.num_observed), bucket(n))
-    row = (problem.x, problem.mask, problem.observations, problem.partial)
-    points = problem.num_observed + len(problem.x)
 
     def finish(y: np.ndarray) -> np.ndarray:
         y = y[:, :n]
         return y if normaliser is None else np.asarray(outputs_to_data_units(normaliser, put(y)))
 
-    return BatchableDraw(draw_learnt, (sampler, problem), row, finish, points, False)
+    draw = BatchableDraw(draw_learnt, (sampler, problem), None, finish, 0, False)
+    return _of_problem(draw, problem)
+
+
+def _of_problem(draw: BatchableDraw, problem: Problem) -> BatchableDraw:
+    row = (problem.x, problem.mask, problem.observations, problem.partial)
+    points = problem.num_observed + len(problem.x)
+    return draw._replace(shared=(draw.shared[0], problem), row=row, points=points)
+
+
+def with_few_shapes(draws: dict[int, BatchableDraw]) -> dict[int, BatchableDraw]:
+    """Pad the problems of learnt models.
+
+    Args:
+        draws: Draws by the number of their task, as `batchable_draw` makes them.
+
+    Returns:
+        Draws with numbers of context and target points as they are where all tasks, at least `FEW`,
+        share them, and of few sizes where they differ.
+    """
+    learnt = {i: draw for i, draw in draws.items() if draw.function is draw_learnt}
+    sizes = {i: (draw.shared[1].num_observed, len(draw.row[0])) for i, draw in learnt.items()}
+    shared = [
+        len(learnt) >= FEW and len({*part}) == 1 for part in zip(*sizes.values(), strict=True)
+    ]
+    padded = dict(draws)
+    for number, draw in learnt.items():
+        own, (sampler, problem) = sizes[number], draw.shared
+        new = tuple(n if same else bucket(n) for n, same in zip(own, shared, strict=True))
+        if new != own and sampler.pads and problem.score.pads:
+            padded[number] = _of_problem(draw, pad_problem(problem, *new))
+    return padded
 
 
 def draw_learnt(shared: Any, row: Any, key: Any, num_samples: int) -> Any:
@@ -112,7 +146,7 @@ def run_batches(
     Yields:
         Number of a task, and its samples (s, n, p) in the data's units.
     """
-    groups: dict[Any, list[int]] = {}
+    draws, groups = with_few_shapes(draws), {}
     for number, draw in draws.items():
         groups.setdefault((draw.function, signature(draw.shared, draw.row)), []).append(number)
     for numbers in groups.values():
@@ -124,8 +158,9 @@ def run_batches(
 def _run_group(draws, numbers, key, num_samples, batch_size, max_memory):
     first = draws[numbers[0]]
     devices = spread_devices(first.shared)
-    points = max(1, first.points * num_samples)
-    most = len(devices) * BLOCK_POINTS.get(devices[0].platform, DEFAULT_BLOCK_POINTS) // points
+    # Samples of a process share most of the work.
+    points = max(1, first.points * (1 if first.wide else num_samples))
+    most = len(devices) * BATCH_POINTS.get(devices[0].platform, DEFAULT_BATCH_POINTS) // points
     size = bucket_below(max(1, most)) if batch_size is None else batch_size
     size, done = min(size, bucket(len(numbers))), 0
     while done < len(numbers):

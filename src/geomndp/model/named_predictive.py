@@ -144,8 +144,8 @@ class AbstractNamedPosterior(AbstractNamedPredictive):
             num_samples: Number s of draws.
             mask: 1 for real targets, 0 for padding, which learnt laws do not see and whose values
                 mean nothing, shape (n,).
-            **options: As in `Posterior.sample`: `patches` and `out`, and of learnt laws `sampler`,
-                `max_memory` and `progress`.
+            **options: As in `Posterior.sample`: `patches`, `out` and `scheduler`, and of learnt
+                laws `sampler`, `max_memory` and `progress`.
 
         Returns:
             Samples of shape (s, n, p), unit vectors on the sphere; a table at the locations of a

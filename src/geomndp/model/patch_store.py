@@ -21,8 +21,8 @@ from geomndp.geometry.geodesy import to_latlon
 from geomndp.model.inputs import Seed
 from geomndp.model.patchwise import field_dtype, field_on, read_layout
 from geomndp.patches import Layout, MemoryValues, Patches, PatchwiseField, run
-from geomndp.patches.field import Mapper
 from geomndp.patches.zarr_values import GROUP, ZarrValues, check_record, create_store, read_record
+from geomndp.scale import Scheduler, as_finished
 from geomndp.tables import Variables, is_table
 from geomndp.tables.xarray_adapter import SAMPLE, is_data_array, is_dataset, spanned_shape, write
 from geomndp.train.fingerprint import describe_array, fingerprint
@@ -42,7 +42,7 @@ def sample_to_zarr(
     num_samples: int = 1,
     patches: Patches | str | None = None,
     progress: Progress = True,
-    mapper: Mapper | None = None,
+    scheduler: Scheduler = None,
     **options: Any,
 ) -> Any:
     """Draw a field of any size into a Zarr store, or go on with one that was begun.
@@ -60,7 +60,8 @@ def sample_to_zarr(
         num_samples: Number of draws.
         patches: Scheme, by default "auto"; where a field was begun, that of this field.
         progress: As in `Posterior.sample`, in numbers of patches.
-        mapper: As in `geomndp.patches.run`.
+        scheduler: Who draws the patches of one colour, as in `Posterior.sample`; processes of other
+            machines need the folder too.
         **options: Of learnt laws `sampler` and `max_memory`.
 
     Returns:
@@ -76,21 +77,21 @@ def sample_to_zarr(
         raise ValueError(f"expected a store that ends in {SUFFIX}, got {os.fspath(out)!r}")
     patches = "auto" if patches is None else patches
     field = begin_field(posterior, x, out, as_key(key), num_samples, patches, **options)
-    return finish_field(field, out, progress, mapper)
+    return finish_field(field, out, progress, scheduler)
 
 
 def finish_field(
     field: PatchwiseField,
     out: str | os.PathLike[str],
     progress: Progress = True,
-    mapper: Mapper | None = None,
+    scheduler: Scheduler = None,
 ) -> Any:
     """Draw what is left of a field in a store; arguments and result as of `sample_to_zarr`."""
     import xarray as xr
 
     try:
         with hold(Path(out) / GROUP):
-            run(field, progress, mapper)
+            run(field, progress, as_finished(scheduler))
     except FolderInUse:
         raise ValueError(f"expected a store that no other process writes, got {out}") from None
     return xr.open_zarr(out, consolidated=False)

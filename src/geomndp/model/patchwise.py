@@ -22,6 +22,7 @@ from geomndp.patches import Layout, Locations, MemoryValues, PatchwiseField, pla
 from geomndp.patches.field import AbstractPatchLaw
 from geomndp.patches.locations import Coordinate, check_axis
 from geomndp.patches.planning import plan_points
+from geomndp.scale import Scheduler, as_finished
 from geomndp.tables.xarray_adapter import is_data_array, is_dataset, spanned_shape
 
 MAX_INPUTS = 3
@@ -31,14 +32,22 @@ def sample_values(
     posterior: Any, x: Any, key: Any, num_samples: int, patches: Any, **options: Any
 ) -> Array:
     """Draws (s, n, p) at all of x, patch by patch; arguments as those of `Posterior.sample`."""
-    progress, mapper = options.pop("progress", True), options.pop("mapper", None)
+    progress, scheduler = options.pop("progress", True), options.pop("scheduler", None)
+    if scheduler is not None and scheduler != "threads":
+        raise ValueError("expected a store (out=...) for patches of other processes, got memory")
     field = patchwise_field(posterior, x, key, num_samples, patches, MemoryValues(), **options)
-    run(field, progress, mapper)
+    run(field, progress, as_finished(scheduler))
     assert isinstance(field.values, MemoryValues)
     y = field.values.field(field.layout)
     y = y if isinstance(field.law, ScoreLaw) else y.astype(field_dtype(posterior, x))
     with keep_float64(y):
         return put(y)
+
+
+def refuse_scheduler(scheduler: Scheduler) -> None:
+    """Raise ValueError where all points are drawn at once, so that there is nothing to spread."""
+    if scheduler is not None:
+        raise ValueError('expected patches, such as "auto", beside scheduler, got none')
 
 
 def field_dtype(posterior: Any, x: Any) -> Any:

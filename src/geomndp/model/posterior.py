@@ -82,6 +82,7 @@ class Posterior(AbstractNamedPredictive):
                 it is False; a function instead is called with the number of samples drawn.
                 `patches`, "auto" or a `geomndp.patches.Patches`, draws a field of any size patch by
                 patch; `out`, a folder that ends in `.zarr`, takes them as they come, and resumes.
+                `scheduler`, who draws them: as in `geomndp.scale.run_chunks`, dask with `out` only.
 
         Returns:
             Samples of shape (s, n, p). At the locations of a Dataset: a Dataset with their
@@ -104,9 +105,9 @@ class Posterior(AbstractNamedPredictive):
 
     def sample_values(self, x: Any, **request: Any) -> Array:
         """Draws as arrays, at the locations of a table too; arguments as those of `sample`."""
-        if request.get("patches") is not None:
-            return patchwise.sample_values(self, x, **request)
-        request.pop("patches", None)
+        if (patches := request.pop("patches", None)) is not None:
+            return patchwise.sample_values(self, x, patches=patches, **request)
+        patchwise.refuse_scheduler(request.pop("scheduler", None))
         return sampling.finite_samples(self.sample_info(x, **request))
 
     def sample_info(

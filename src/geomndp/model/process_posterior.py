@@ -28,7 +28,7 @@ from geomndp.model.named_predictive import AbstractNamedPosterior, Key
 from geomndp.model.output_units import in_units, output_dtype, result_dtype
 from geomndp.model.outside_training import warn_about_targets
 from geomndp.model.patch_density import patchwise_log_prob
-from geomndp.model.patchwise import sample_values
+from geomndp.model.patchwise import refuse_scheduler, sample_values
 from geomndp.model.process_calls import (
     call,
     colour,
@@ -44,6 +44,7 @@ from geomndp.model.units import read_target_inputs, read_targets
 from geomndp.predictive import MOMENT_SAMPLES, LogProb
 from geomndp.samplers import Observations
 from geomndp.samplers.problem import no_observations
+from geomndp.scale import Scheduler
 from geomndp.tables import Variables
 
 if TYPE_CHECKING:  # a model makes posteriors, and so imports this module
@@ -88,11 +89,13 @@ class ProcessPosterior(AbstractNamedPosterior):
         mask: Any = None,
         patches: Any = None,
         progress: Progress = True,
+        scheduler: Scheduler = None,
     ) -> Array:
         """Draws as arrays, at the locations of a table too; arguments as those of `sample`."""
         if patches is not None:
             request = {"key": key, "num_samples": num_samples, "mask": mask, "progress": progress}
-            return sample_values(self, x, patches=patches, **request)
+            return sample_values(self, x, patches=patches, scheduler=scheduler, **request)
+        refuse_scheduler(scheduler)
         _validation.at_least(1, num_samples=num_samples)
         dtype, key = result_dtype(x), as_key(key)
         dtype = output_dtype(self.model.normaliser, dtype, (self, x, key))

@@ -4,6 +4,7 @@ from typing import Any, TypedDict
 
 from geomndp._progress import Progress
 from geomndp.samplers import AbstractSampler
+from geomndp.scale import Scheduler
 
 
 class SampleOptions(TypedDict, total=False):
@@ -14,4 +15,4 @@ class SampleOptions(TypedDict, total=False):
     progress: Progress
     patches: Any
     out: Any
-    mapper: Any
+    scheduler: Scheduler

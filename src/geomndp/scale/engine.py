@@ -89,6 +89,22 @@ def mapper(scheduler: Scheduler = None) -> Callable[[Callable, Iterable[Any]], l
     return map_items
 
 
+def as_finished(scheduler: Scheduler = None) -> Callable[[Callable, Iterable[Any]], Iterator[Any]]:
+    """As `mapper`, but results come one by one as they are finished, in any order.
+
+    Args:
+        scheduler: As that of `run_chunks`.
+
+    Returns:
+        `map_items(function, items)`, an iterator of the results.
+    """
+
+    def map_items(function: Callable, items: Iterable[Any]) -> Iterator[Any]:
+        return (result for _, result in run_chunks(_apply, function, items, scheduler))
+
+    return map_items
+
+
 def _apply(function: Callable, item: Any) -> Any:
     return function(item)
 
