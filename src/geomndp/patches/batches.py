@@ -15,19 +15,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from geomndp._arrays import bucket
+from geomndp._arrays import bucket, bucket_length
 from geomndp.patches.context import context_size
-from geomndp.patches.layout import Layout
+from geomndp.patches.layout import Layout, Patch
 
 CALL = 0.25
 """Cost of a call by itself, over that of the points that keep the device busy."""
 
 
 class PatchShape(NamedTuple):
-    """Context and target points of a patch, padding included."""
+    """Context and target points of a patch, padding included, and how far they extend.
+
+    The extent is that of the patch, with its halo where there is any context, along its longest
+    coordinate, rounded up: a compiled program may depend on it.
+    """
 
     contexts: int
     targets: int
+    extent: float = 0.0
 
     @property
     def points(self) -> int:
@@ -78,12 +83,7 @@ def plan_batches(
     """
     if batching is None:
         return [[PatchBatch((i,)) for i in stage] for stage in layout.stages]
-    own = {
-        patch.index: PatchShape(
-            bucket(context_size(layout, patch, observed)), bucket(len(layout.targets(patch)))
-        )
-        for patch in layout.patches
-    }
+    own = {patch.index: _shape(layout, patch, observed) for patch in layout.patches}
     merged = merge_shapes(Counter(own.values()), batching.compilation // num_samples)
     points = batching.points // num_samples
     stages = [_by_shape(stage, own, merged) for stage in layout.stages]
@@ -95,6 +95,14 @@ def plan_batches(
         [batch for item in groups.items() for batch in _cut(*item, sizes[item[0]])]
         for groups in stages
     ]
+
+
+def _shape(layout: Layout, patch: Patch, observed: np.ndarray) -> PatchShape:
+    contexts, (low, high) = context_size(layout, patch, observed), layout.box(patch)
+    halo = 2 * layout.levels[0].halo if contexts else 0.0
+    extent = float(np.max(high - low + halo))
+    rounded = bucket_length(extent) if extent > 0 else 0.0
+    return PatchShape(bucket(contexts), bucket(len(layout.targets(patch))), rounded)
 
 
 def _by_shape(
@@ -144,7 +152,7 @@ def merge_shapes(counts: Counter[PatchShape], padding: int) -> dict[PatchShape, 
         pairs = [
             (_extra(a, b, groups), a, b)
             for a, b in itertools.combinations(sorted(groups), 2)
-            if [n > 0 for n in a] == [n > 0 for n in b]
+            if [n > 0 for n in a[:2]] == [n > 0 for n in b[:2]]
         ]
         extra, a, b = min(pairs, default=(padding + 1, None, None))
         if extra > padding or a is None or b is None:
@@ -154,7 +162,7 @@ def merge_shapes(counts: Counter[PatchShape], padding: int) -> dict[PatchShape, 
 
 
 def _join(a: PatchShape, b: PatchShape) -> PatchShape:
-    return PatchShape(max(a.contexts, b.contexts), max(a.targets, b.targets))
+    return PatchShape(*map(max, a, b))
 
 
 def _extra(

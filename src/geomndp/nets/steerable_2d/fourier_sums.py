@@ -24,6 +24,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.spatial import KDTree
 
+from geomndp._arrays import bucket_length
 from geomndp._types import Array, Float, Inputs, Mask
 
 CUT = 6.3
@@ -35,7 +36,6 @@ MOST_ENTRIES = 2**25  # of the bases of all widths, 128 MiB in float32
 PAIR = (
     1.75  # cost of a product with the weight of a pair, which is made anew, over one with a basis
 )
-SIZES = 8  # of boxes per doubling: a program serves one
 
 
 class FourierLayout(NamedTuple):
@@ -56,7 +56,7 @@ def fourier_layout(
         tolerance: Largest error of an average, over the largest value that is averaged.
     """
     n, moments, narrowest = len(x), 5 if angular else 1, float(np.min(widths))
-    extent = _size(max(float(np.max(np.ptp(x, axis=0))), narrowest))
+    extent = bucket_length(max(float(np.max(np.ptp(x, axis=0))), narrowest))
     layout = FourierLayout(extent)
     if max(extent / narrowest, 1) ** 2 > MOST_ENTRIES:  # before any list is made
         return None
@@ -66,12 +66,6 @@ def fourier_layout(
     near = KDTree(x).query_ball_point(x, narrowest, return_length=True)
     least = 1 + math.exp(-0.5) * (int(np.min(near)) - 1)
     return layout if ERROR * n / least <= tolerance else None
-
-
-def _size(extent: float) -> float:
-    """The extent, rounded up to one of `SIZES` per doubling."""
-    mantissa, exponent = math.frexp(extent * (1 + 1e-5))
-    return math.ldexp(math.ceil(2 * SIZES * mantissa) / (2 * SIZES), exponent)
 
 
 def _period(width: float, layout: FourierLayout) -> float:

@@ -8,6 +8,7 @@ from typing import Any
 
 import equinox as eqx
 
+from geomndp._arrays import bucket_length
 from geomndp._deprecated import renamed_arguments
 from geomndp._types import Inputs, Mask, PRNGKeyArray
 from geomndp.nets.relative_attention import check_backend
@@ -16,6 +17,7 @@ from geomndp.nets.steerable_2d.circular_network import (
     CircularNetConfig,
     Surface,
 )
+from geomndp.nets.steerable_2d.fourier_sums import FourierLayout
 from geomndp.nets.steerable_2d.gaussian_pooling import planar_pairs, pooling_widths
 from geomndp.nets.steerable_2d.pooling_layouts import PoolingLayouts, pooling_layouts
 
@@ -107,9 +109,22 @@ class Steerable2(AbstractCircularNet[Steerable2Config], tag="net/steerable-2d"):
         if config.num_pooling_widths:
             widths = pooling_widths(config.radius, config.num_pooling_widths)
             layouts = pooling_layouts(point_sets, masks, widths, config.angular_pooling)
-        if layouts == net.layouts:
-            return net
-        net = copy.copy(net)
+        return net._with_layouts(layouts)
+
+    def with_extent(self, extent: float) -> Steerable2:
+        """The network whose Fourier series serve points that extend so far, if it has any."""
+        layouts = tuple(
+            FourierLayout(max(bucket_length(extent), part.extent))
+            if isinstance(part, FourierLayout)
+            else part
+            for part in self.layouts
+        )
+        return self._with_layouts(layouts)
+
+    def _with_layouts(self, layouts: PoolingLayouts) -> Steerable2:
+        if layouts == self.layouts:
+            return self
+        net = copy.copy(self)
         object.__setattr__(net, "layouts", layouts)
         return net
 
