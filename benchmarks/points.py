@@ -3,10 +3,10 @@
 python benchmarks/points.py [--sides 32 100 316] [--pairs 100] [--figure points.png] [--quick]
 
 A square lattice with the spacing of training. "pairs" is the pooling that compares all pairs of
-points (up to the side `--pairs`), "cells" the one in linear cost that is chosen above 4,096 points,
-"difference" the largest of their outputs. "scratch" is what XLA says the compiled program needs
-besides its inputs. The last line has exponents of the points, fitted to the rows of "cells" from
-4,096 points on.
+points (up to the side `--pairs`), "series" and "cells" are Fourier series and cells of linear cost,
+of which one is chosen for more than 768 points, "difference" the largest of outputs from those of
+all pairs. "scratch" is what XLA says the compiled program needs besides its inputs. The last line
+has exponents of the points, fitted to the rows of "cells".
 """
 
 import argparse
@@ -23,6 +23,7 @@ from _table import markdown
 
 from geomndp.model import load
 from geomndp.nets import graph_nets, with_capacity, with_config
+from geomndp.nets.steerable_2d.fourier_sums import FourierLayout
 
 SPACING = 20 / 29
 
@@ -52,7 +53,8 @@ def measure(model, side: int, pairs: bool) -> list[dict]:
     """One row per form of the pooling."""
     x, rows = lattice(side), []
     (net,) = graph_nets(with_capacity(model, x))
-    forms = {"cells": net} if net.layouts else {}
+    name = "series" if net.layouts and isinstance(net.layouts[0], FourierLayout) else "cells"
+    forms = {name: net} if net.layouts else {}
     forms |= {"pairs": with_config(net)} if pairs or not net.layouts else {}
     outputs = []
     for name, form in forms.items():
@@ -82,7 +84,11 @@ def draw(rows: list[dict], path: str) -> None:
     for axis, (name, label) in zip(
         axes, (("seconds", "seconds"), ("scratch", "scratch memory (MiB)")), strict=True
     ):
-        for pooling, words in (("pairs", "all pairs"), ("cells", "cells")):
+        for pooling, words in (
+            ("pairs", "all pairs"),
+            ("series", "Fourier series"),
+            ("cells", "cells"),
+        ):
             own = [row for row in rows if row["pooling"] == pooling]
             axis.loglog([r["points"] for r in own], [r[name] for r in own], "o-", label=words)
         axis.set(xlabel="points", ylabel=label)

@@ -101,7 +101,7 @@ def bucket_below(n: int) -> int:
     return n // step * step
 
 
-LENGTHS = 8
+LENGTHS = 16
 """Sizes of boxes per doubling: a program serves one."""
 
 

@@ -23,6 +23,10 @@ CALL = 0.25
 """Cost of a call by itself, over that of the points that keep the device busy."""
 
 
+GRAIN = 32
+"""Numbers of points are padded to multiples of it, or to a bucket where that is less."""
+
+
 class PatchShape(NamedTuple):
     """Context and target points of a patch, padding included, and how far they extend.
 
@@ -83,8 +87,10 @@ def plan_batches(
     """
     if batching is None:
         return [[PatchBatch((i,)) for i in stage] for stage in layout.stages]
-    own = {patch.index: _shape(layout, patch, observed) for patch in layout.patches}
-    merged = merge_shapes(Counter(own.values()), batching.compilation // num_samples)
+    padding = batching.compilation // num_samples
+    real = {patch.index: _shape(layout, patch, observed) for patch in layout.patches}
+    own = {index: _bucketed(shape) for index, shape in real.items()}
+    merged = _trimmed(real, own, merge_shapes(Counter(own.values()), padding))
     points = batching.points // num_samples
     stages = [_by_shape(stage, own, merged) for stage in layout.stages]
     sizes = {
@@ -102,7 +108,31 @@ def _shape(layout: Layout, patch: Patch, observed: np.ndarray) -> PatchShape:
     halo = 2 * layout.levels[0].halo if contexts else 0.0
     extent = float(np.max(high - low + halo))
     rounded = bucket_length(extent) if extent > 0 else 0.0
-    return PatchShape(bucket(contexts), bucket(len(layout.targets(patch))), rounded)
+    return PatchShape(contexts, len(layout.targets(patch)), rounded)
+
+
+def _bucketed(shape: PatchShape) -> PatchShape:
+    return shape._replace(contexts=bucket(shape.contexts), targets=bucket(shape.targets))
+
+
+def _trimmed(
+    real: dict[int, PatchShape],
+    own: dict[int, PatchShape],
+    merged: dict[PatchShape, PatchShape],
+) -> dict[PatchShape, PatchShape]:
+    """Merged shapes, no larger than the largest patch needs, up to a multiple of `GRAIN`."""
+    most: dict[PatchShape, PatchShape] = {}
+    for index, shape in real.items():
+        group = merged[own[index]]
+        most[group] = _join(most.get(group, shape), shape)
+    sizes = {group: [-(-n // GRAIN) * GRAIN for n in shape[:2]] for group, shape in most.items()}
+    return {
+        shape: group._replace(
+            contexts=min(group.contexts, sizes[group][0]),
+            targets=min(group.targets, sizes[group][1]),
+        )
+        for shape, group in merged.items()
+    }
 
 
 def _by_shape(

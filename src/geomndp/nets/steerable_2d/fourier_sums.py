@@ -32,7 +32,7 @@ CUT = 6.3
 ERROR = 5e-9
 """Largest error of an average over n / (its sum of weights), moments included: for +-1 features of
 the worst signs on lattices, uniform points, a dense cluster, and lone points beside these."""
-MOST_ENTRIES = 2**25  # of the bases of all widths, 128 MiB in float32
+MOST_ENTRIES = 2**26  # of the bases of all widths, 256 MiB in float32
 PAIR = (
     1.75  # cost of a product with the weight of a pair, which is made anew, over one with a basis
 )
