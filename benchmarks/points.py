@@ -5,11 +5,12 @@
     python benchmarks/points.py --combine cpu.json gpu.json --figure points.png
 
 A square lattice with the spacing of training. "pairs" is the pooling that compares all pairs of
-points (up to the side `--pairs`), "cells" the one in linear cost that is chosen above 4,096 points,
-"difference" the largest of their outputs. "scratch" is what XLA says the compiled program needs
-besides its inputs; "peak" the most that a device other than a CPU has had in use so far. The last
-lines have exponents of the points for every device, fitted to the rows of "cells" from 4,096 points
-on. `--combine` measures nothing: it shows the rows of several devices in one figure.
+points (up to the side `--pairs`), "series" and "cells" are Fourier series and cells of linear cost,
+of which one is chosen for more than 768 points, "difference" the largest of outputs from those of
+all pairs. "scratch" is what XLA says the compiled program needs besides its inputs; "peak" the most
+that a device other than a CPU has had in use so far. The last lines have exponents of the points
+for every device, fitted to the rows of "cells". `--combine` measures nothing: it shows the rows of
+several devices in one figure.
 """
 
 import argparse
@@ -27,6 +28,7 @@ from _table import markdown
 
 from geomndp.model import load
 from geomndp.nets import graph_nets, with_capacity, with_config
+from geomndp.nets.steerable_2d.fourier_sums import FourierLayout
 
 SPACING = 20 / 29
 
@@ -62,7 +64,8 @@ def measure(model, side: int, pairs: bool) -> list[dict]:
     """One row per form of the pooling."""
     x, rows = lattice(side), []
     (net,) = graph_nets(with_capacity(model, x))
-    forms = {"cells": net} if net.layouts else {}
+    name = "series" if net.layouts and isinstance(net.layouts[0], FourierLayout) else "cells"
+    forms = {name: net} if net.layouts else {}
     forms |= {"pairs": with_config(net)} if pairs or not net.layouts else {}
     outputs = []
     for name, form in forms.items():
@@ -109,10 +112,12 @@ def draw(rows: list[dict], path: str) -> None:
         for i, (device, own) in enumerate(by_device(rows).items()):
             many = in_linear_cost(own)
             fit = f", exponent {exponent(many, name):.2f}" if len(many) > 1 else ""
-            for style, words, part in (
-                ("o-", f"cells{fit}", many),
-                ("s--", "all pairs", [row for row in own if row not in many]),
+            for style, pooling, words in (
+                ("s--", "pairs", "all pairs"),
+                ("^:", "series", "Fourier series"),
+                ("o-", "cells", f"cells{fit}"),
             ):
+                part = [row for row in own if row["pooling"] == pooling]
                 line = [r["points"] for r in part], [r[name] for r in part]
                 axis.loglog(*line, style, color=f"C{i}", label=f"{device}, {words}")
         axis.set(xlabel="points", ylabel=label)

@@ -5,6 +5,7 @@ JAX is not imported before a transfer.
 
 from __future__ import annotations
 
+import math
 import os
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -98,6 +99,16 @@ def bucket_below(n: int) -> int:
         return n
     step = _step(n.bit_length() - 1)
     return n // step * step
+
+
+LENGTHS = 16
+"""Sizes of boxes per doubling: a program serves one."""
+
+
+def bucket_length(length: float) -> float:
+    """A positive length, rounded up to one of `LENGTHS` per doubling."""
+    mantissa, exponent = math.frexp(length * (1 + 1e-5))
+    return math.ldexp(math.ceil(2 * LENGTHS * mantissa) / (2 * LENGTHS), exponent)
 
 
 def _step(exponent: int) -> int:

@@ -162,8 +162,8 @@ def test_targets_that_are_no_places_are_refused(x):
 
 def test_the_default_scheme_of_a_process_follows_its_kernel():
     _, layout = patchwise.read_layout(PROCESS.condition(), np.arange(100) * 0.5, "auto")
-    assert layout.levels[0].width[0] == pytest.approx(2.5 * 2.24, rel=0.05)
-    assert layout.levels[0].halo[0] == pytest.approx(1.2 * 2.24, rel=0.05)
+    assert layout.levels[0].width[0] == pytest.approx(3.5 * 2.24, rel=0.05)
+    assert layout.levels[0].halo[0] == pytest.approx(2.24, rel=0.05)
 
 
 def test_patches_much_narrower_than_the_correlation_range_are_warned_of():
@@ -171,7 +171,7 @@ def test_patches_much_narrower_than_the_correlation_range_are_warned_of():
     for scheme in (Patches(2, 4), Patches(6, 1), "width=2,halo=1"):
         with pytest.warns(ApproximationWarning, match=r"narrow for a correlation range of 2\.2"):
             patchwise.read_layout(posterior, x, scheme)
-    for scheme in (Patches(3, 1.5), "auto"):  # half of the default and more
+    for scheme in (Patches(3, 1.5), "auto"):  # 1.25 and 0.5 ranges and more
         patchwise.read_layout(posterior, x, scheme)
     patchwise.read_layout(posterior, x[:3], Patches(2, 1))  # all in one patch
 

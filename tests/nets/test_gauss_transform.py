@@ -9,15 +9,15 @@ import pytest
 from numpy.testing import assert_allclose
 
 from geomndp.nets import Steerable2, with_capacity, with_config
-from geomndp.nets.steerable_2d import cell_layout as layouts_module
+from geomndp.nets.steerable_2d import pooling_layouts as layouts_module
 from geomndp.nets.steerable_2d.cell_layout import (
     FARTHEST,
     TOLERANCE,
     cell_layout,
     cell_width,
-    pooling_layouts,
 )
 from geomndp.nets.steerable_2d.gaussian_pooling import gaussian_pooling, pooling_widths
+from geomndp.nets.steerable_2d.pooling_layouts import pooling_layouts
 
 from .helper import quick
 

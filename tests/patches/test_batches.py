@@ -56,11 +56,13 @@ def test_shapes_are_merged_where_that_pads_little():
         {PatchShape(0, 8): 50, PatchShape(64, 8): 100, PatchShape(48, 8): 2, PatchShape(8, 8): 90}
     )
     merged = merge_shapes(counts, 40)
-    assert merged == {s: PatchShape(64, 8) if s == (48, 8) else s for s in counts}
+    assert merged == {s: PatchShape(64, 8) if s == PatchShape(48, 8) else s for s in counts}
     everything = merge_shapes(counts, 10**6)
     assert set(everything.values()) == {PatchShape(0, 8), PatchShape(64, 8)}
     crossing = Counter({PatchShape(8, 1): 1, PatchShape(1, 8): 1, PatchShape(8, 8): 1})
     assert set(merge_shapes(crossing, 100).values()) == {PatchShape(8, 8)}
+    extents = Counter({PatchShape(8, 8, 2.0): 1, PatchShape(4, 8, 3.0): 1})
+    assert set(merge_shapes(extents, 100).values()) == {PatchShape(8, 8, 3.0)}
 
 
 def test_laws_without_batches_draw_patch_by_patch():

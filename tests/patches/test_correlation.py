@@ -35,7 +35,7 @@ def test_values_without_correlation_have_a_range_near_zero():
 )
 def test_the_default_scheme_loses_less_than_a_thousandth_of_a_nat_per_point(name):
     kernel = getattr(gn.kernels, name)(1.0)
-    axis = 0.4 * np.arange(32)
+    axis = 0.4 * np.arange(45)
     ranges = kernel_range(kernel, np.zeros(2), np.full(2, axis[-1]))
     layout = plan(grid((axis, axis)), default_patches(ranges))
     assert len(layout.patches) == 9

@@ -17,7 +17,7 @@ from geomndp._arrays import put
 from geomndp.model._jit import signature
 from geomndp.model.output_units import outputs_to_data_units
 from geomndp.model.patch_stretches import PatchRow, PatchSampler, run_patch_rows
-from geomndp.nets import graph_nets
+from geomndp.nets import Steerable2, graph_nets
 from geomndp.patches.batches import PatchBatch, PatchBatching, PatchShape
 from geomndp.patches.field import PatchRequest
 from geomndp.samplers import AbstractProgramSampler, Problem, pad_problem
@@ -108,11 +108,24 @@ def _problems(law: Any, request: PatchRequest, shape: PatchShape) -> list[Proble
 def _padded(law: Any, problem: Problem, shape: PatchShape) -> Problem:
     contexts = max(shape.contexts, problem.num_observed) if problem.num_observed else 0
     problem = pad_problem(problem, contexts, max(shape.targets, len(problem.x)))
+    scale = float(np.min(np.broadcast_to(np.asarray(law.units.x_scale), (1,))))
+    problem = dataclasses.replace(problem, score=_widened(problem.score, shape.extent / scale))
     if not problem.num_observed:
         return problem
     # Patches with drawn values alone, and without noise, take the program of the others.
     given = dataclasses.replace(problem.observations, noisy=law.noisy)
     return dataclasses.replace(problem, observations=given)
+
+
+def _widened(score: Any, extent: float) -> Any:
+    """The score with networks for points that extend so far: those of all patches of one shape."""
+    if not extent:
+        return score
+    return jax.tree.map(
+        lambda leaf: leaf.with_extent(extent) if isinstance(leaf, Steerable2) else leaf,
+        score,
+        is_leaf=lambda leaf: isinstance(leaf, Steerable2),
+    )
 
 
 def with_shared_room(problems: list[list[Problem]]) -> list[list[Problem]]:

@@ -21,12 +21,12 @@ from geomndp.patches.correlation import HALO, WIDTH
 from geomndp.samplers import Amortised
 
 AUTO = "auto"
-EXTENT_RANGES = 5.0
+EXTENT_RANGES = 6.0
 """Extent of the training functions over the correlation range that a network is trusted with."""
 NUM_POINTS, NUM_SAMPLES, STEPS, SEED = 96, 96, 8, 0
 """Of the prior samples that a correlation range is estimated from."""
-NARROW = 0.5
-"""Share of the default width or halo below which there is a warning."""
+NARROW = np.asarray([1.25, 0.5])
+"""Width and halo, over the correlation range, below which there is a warning."""
 
 
 def chosen_patches(posterior: Any, x: np.ndarray, count: int, patches: Any) -> Patches:
@@ -76,8 +76,8 @@ def _warn_if_narrow(model: Any, x: np.ndarray, count: int, patches: Patches) -> 
         return
     width, halo = (np.broadcast_to(length, (count,)) for length in own)
     several = width < np.ptp(x[:, :count], axis=0)
-    share = np.minimum(width / (WIDTH * ranges), halo / (HALO * ranges))
-    if not np.any(several & (share < NARROW)):
+    share = np.min(np.stack([width, halo]) / (NARROW[:, None] * ranges[None]), axis=0)
+    if not np.any(several & (share < 1)):
         return
     worst = int(np.argmin(np.where(several, share, np.inf)))
     warn_at_request(

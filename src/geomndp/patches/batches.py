@@ -15,19 +15,28 @@ from typing import NamedTuple
 
 import numpy as np
 
-from geomndp._arrays import bucket
+from geomndp._arrays import bucket, bucket_length
 from geomndp.patches.context import context_size
-from geomndp.patches.layout import Layout
+from geomndp.patches.layout import Layout, Patch
 
 CALL = 0.25
 """Cost of a call by itself, over that of the points that keep the device busy."""
 
 
+GRAIN = 32
+"""Numbers of points are padded to multiples of it, or to a bucket where that is less."""
+
+
 class PatchShape(NamedTuple):
-    """Context and target points of a patch, padding included."""
+    """Context and target points of a patch, padding included, and how far they extend.
+
+    The extent is that of the patch, with its halo where there is any context, along its longest
+    coordinate, rounded up: a compiled program may depend on it.
+    """
 
     contexts: int
     targets: int
+    extent: float = 0.0
 
     @property
     def points(self) -> int:
@@ -78,13 +87,10 @@ def plan_batches(
     """
     if batching is None:
         return [[PatchBatch((i,)) for i in stage] for stage in layout.stages]
-    own = {
-        patch.index: PatchShape(
-            bucket(context_size(layout, patch, observed)), bucket(len(layout.targets(patch)))
-        )
-        for patch in layout.patches
-    }
-    merged = merge_shapes(Counter(own.values()), batching.compilation // num_samples)
+    padding = batching.compilation // num_samples
+    real = {patch.index: _shape(layout, patch, observed) for patch in layout.patches}
+    own = {index: _bucketed(shape) for index, shape in real.items()}
+    merged = _trimmed(real, own, merge_shapes(Counter(own.values()), padding))
     points = batching.points // num_samples
     stages = [_by_shape(stage, own, merged) for stage in layout.stages]
     sizes = {
@@ -95,6 +101,38 @@ def plan_batches(
         [batch for item in groups.items() for batch in _cut(*item, sizes[item[0]])]
         for groups in stages
     ]
+
+
+def _shape(layout: Layout, patch: Patch, observed: np.ndarray) -> PatchShape:
+    contexts, (low, high) = context_size(layout, patch, observed), layout.box(patch)
+    halo = 2 * layout.levels[0].halo if contexts else 0.0
+    extent = float(np.max(high - low + halo))
+    rounded = bucket_length(extent) if extent > 0 else 0.0
+    return PatchShape(contexts, len(layout.targets(patch)), rounded)
+
+
+def _bucketed(shape: PatchShape) -> PatchShape:
+    return shape._replace(contexts=bucket(shape.contexts), targets=bucket(shape.targets))
+
+
+def _trimmed(
+    real: dict[int, PatchShape],
+    own: dict[int, PatchShape],
+    merged: dict[PatchShape, PatchShape],
+) -> dict[PatchShape, PatchShape]:
+    """Merged shapes, no larger than the largest patch needs, up to a multiple of `GRAIN`."""
+    most: dict[PatchShape, PatchShape] = {}
+    for index, shape in real.items():
+        group = merged[own[index]]
+        most[group] = _join(most.get(group, shape), shape)
+    sizes = {group: [-(-n // GRAIN) * GRAIN for n in shape[:2]] for group, shape in most.items()}
+    return {
+        shape: group._replace(
+            contexts=min(group.contexts, sizes[group][0]),
+            targets=min(group.targets, sizes[group][1]),
+        )
+        for shape, group in merged.items()
+    }
 
 
 def _by_shape(
@@ -144,7 +182,7 @@ def merge_shapes(counts: Counter[PatchShape], padding: int) -> dict[PatchShape, 
         pairs = [
             (_extra(a, b, groups), a, b)
             for a, b in itertools.combinations(sorted(groups), 2)
-            if [n > 0 for n in a] == [n > 0 for n in b]
+            if [n > 0 for n in a[:2]] == [n > 0 for n in b[:2]]
         ]
         extra, a, b = min(pairs, default=(padding + 1, None, None))
         if extra > padding or a is None or b is None:
@@ -154,7 +192,7 @@ def merge_shapes(counts: Counter[PatchShape], padding: int) -> dict[PatchShape, 
 
 
 def _join(a: PatchShape, b: PatchShape) -> PatchShape:
-    return PatchShape(max(a.contexts, b.contexts), max(a.targets, b.targets))
+    return PatchShape(*map(max, a, b))
 
 
 def _extra(

@@ -13,7 +13,7 @@ from geomndp.patches.scheme import MAX_CONTEXT, MAX_POINTS, Patches
 
 LEVEL = 0.1
 """Correlation below which values count as uncorrelated."""
-WIDTH, HALO = 2.5, 1.2
+WIDTH, HALO = 3.5, 1.0
 """Width of a patch and of its halo over the correlation range."""
 NUM_LAGS = 400
 SAMPLE_LEVEL, CONE = 0.15, 0.85
@@ -107,7 +107,7 @@ def default_patches(ranges: np.ndarray, num_points: int | None = None) -> Patche
         num_points: Most points that a network saw in training; None for laws that are exact.
 
     Returns:
-        Patches of 2.5 ranges with halos of 1.2: at most 0.001 nats per point for the
+        Patches of 3.5 ranges with halos of one: at most 0.001 nats per point for the
         kernels and spacings of `docs/large_fields.md`.
     """
     bounds = {}

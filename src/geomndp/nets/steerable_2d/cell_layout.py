@@ -15,9 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from geomndp._arrays import bucket
-from geomndp._validation import concrete
 
-MOST_COMPARED = 4096  # points up to which all pairs are compared, whatever their locations
 TOLERANCE = 1e-5
 """Largest error of an average, over the largest value that is averaged."""
 WIDTHS_PER_CELL = 2.0
@@ -53,34 +51,6 @@ class CellLayout(NamedTuple):
     cells: int
     columns: int
     blocks: int
-
-
-def pooling_layouts(
-    point_sets: tuple, masks: tuple, widths: np.ndarray, angular: bool
-) -> tuple[CellLayout, ...]:
-    """A layout of cells per width for more than `MOST_COMPARED` points, none for fewer.
-
-    There is none either where cells would not give averages to `TOLERANCE`, where JAX traces the
-    points, and where masks tell several functions apart, whose points do not see each other.
-
-    Args:
-        point_sets: Sets of points (n, d) of one function.
-        masks: One mask (n,) per set, zero for padding, or None.
-        widths: Widths (H,) of the pooling.
-        angular: Whether angular moments are taken too.
-    """
-    if not all(map(concrete, (*point_sets, *masks))):
-        return ()
-    if any(np.any(np.asarray(mask) > 1) for mask in masks if mask is not None):
-        return ()
-    pairs = zip(point_sets, masks, strict=True)
-    sets = [np.asarray(x, float)[... if m is None else np.asarray(m) > 0, :2] for x, m in pairs]
-    points = np.concatenate(sets)
-    if len(points) <= MOST_COMPARED:
-        return ()
-    layouts = [cell_layout(points, width, angular) for width in widths]
-    known = tuple(layout for layout in layouts if layout is not None)
-    return known if len(known) == len(widths) else ()
 
 
 def cell_width(width: float) -> float:

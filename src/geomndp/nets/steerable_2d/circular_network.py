@@ -28,7 +28,6 @@ from geomndp.nets.covariates import covariate_features, num_covariate_features
 from geomndp.nets.graph import Graph
 from geomndp.nets.graph_network import AbstractGraphNet, GraphNetConfig
 from geomndp.nets.layers import TimeEmbedding, clean, embed_times, linear, rms_norm, zeroed
-from geomndp.nets.steerable_2d.cell_layout import CellLayout
 from geomndp.nets.steerable_2d.gaussian_pooling import Pairs, gaussian_pooling
 from geomndp.nets.steerable_2d.global_pooling import DensityEmbedding, GlobalPooling
 from geomndp.nets.steerable_2d.message_passing import EdgeEmbedding, message_passing
@@ -41,6 +40,7 @@ from geomndp.nets.steerable_2d.o2_layers import (
     add_scalars,
     per_part,
 )
+from geomndp.nets.steerable_2d.pooling_layouts import PoolingLayouts
 from geomndp.nets.target_times import target_embedding
 
 
@@ -110,8 +110,8 @@ class Surface(NamedTuple):
     """Geometry of any rows of `points` and all of them."""
     fields: Float[Array, "n q"] | None = None
     """Fields that are known at every point beside the values."""
-    layouts: tuple[CellLayout, ...] = ()
-    """How pooling sums over many points in linear cost, none for a comparison of all pairs."""
+    layouts: PoolingLayouts = ()
+    """How pooling sums over many points, none for a comparison of all pairs."""
 
 
 CircularConfig = TypeVar("CircularConfig", bound=CircularNetConfig)

@@ -9,7 +9,8 @@ transform as they should, functions at common inputs share them, and what is lef
 matrix product. Angular moments have the factor $((x_j - x_i) / s_h)^k$ in complex numbers,
 k = 1, 2: derivatives of a Gaussian, of which the covariance of a gradient field is made. Without
 them derivatives come from neighbours alone, which sparse points hardly have. Sums over few points
-compare all pairs; with a `CellLayout` per width their cost is linear in the points.
+compare all pairs; with a `FourierLayout` per width they are products with fewer coefficients than
+points, and with a `CellLayout` their cost is linear in the points.
 
 On a curved surface differences are logarithm maps, and features come by parallel transport.
 """
@@ -25,8 +26,9 @@ import numpy as np
 
 from geomndp._types import Array, Float, Mask
 from geomndp.nets.graph import map_in_chunks
-from geomndp.nets.steerable_2d.cell_layout import CellLayout
+from geomndp.nets.steerable_2d.fourier_sums import FourierLayout, fourier_sums
 from geomndp.nets.steerable_2d.gauss_transform import find_cells, gaussian_sums
+from geomndp.nets.steerable_2d.pooling_layouts import PoolingLayouts
 
 NARROWEST, WIDEST = 0.75, 3.0  # widths of the pooling over the radius of the neighbours
 PAIRS = 2**20  # up to so many pairs of points the weights are kept, 1024 points
@@ -63,7 +65,7 @@ def gaussian_pooling(
     num_widths: int,
     dtype: jnp.dtype,
     angular: bool = False,
-    layouts: tuple[CellLayout, ...] = (),
+    layouts: PoolingLayouts = (),
     pairs: Callable[[Any, Any], Pairs] = planar_pairs,
 ) -> tuple[Float[Array, "n h"], Pool]:
     """The function that averages over all points of one function (equal positive masks).
@@ -75,8 +77,8 @@ def gaussian_pooling(
         num_widths: Number H of widths.
         dtype: Dtype of the weights.
         angular: Whether to take angular moments too.
-        layouts: Of locations in the plane, one per width for cost linear in the points (see
-            `pooling_layouts`), none for a comparison of all pairs.
+        layouts: Of locations in the plane, one per width for many points (see `pooling_layouts`),
+            none for a comparison of all pairs.
         pairs: The geometry of some of the points, as rows, and all of them.
 
     Returns:
@@ -85,7 +87,7 @@ def gaussian_pooling(
         `MOMENTS`.
     """
     if layouts:
-        return _pooling_by_cells(
+        return _pooling_by_sums(
             points, mask, pooling_widths(radius, num_widths), dtype, angular, layouts
         )
     n = len(mask)
@@ -121,23 +123,31 @@ def gaussian_pooling(
     return map_in_chunks(lambda rows: jnp.sum(geometry(rows)[1], axis=1).T, rows, size), pool
 
 
-def _pooling_by_cells(x, mask, widths, dtype, angular, layouts):
-    """What `gaussian_pooling` returns, by cells."""
+def _pooling_by_sums(x, mask, widths, dtype, angular, layouts):
+    """What `gaussian_pooling` returns, by Fourier series or cells."""
     sums, ones = [], jnp.ones((len(x), 1), x.dtype)
     for width, layout in zip(widths, layouts, strict=True):
-        cells = find_cells(x, mask, width, layout)
-        sums.append(gaussian_sums(cells, width, layout, angular))
+        if isinstance(layout, FourierLayout):
+            sums.append(fourier_sums(x, mask, width, layout, angular))
+        else:
+            cells = find_cells(x, mask, width, layout)
+            sums.append(gaussian_sums(cells, width, layout, angular))
     present = (mask > 0)[:, None]
     totals = jnp.stack([total(ones)[0, :, 0] for total in sums], axis=1)
     totals = jnp.where(present, totals, 0.0)
     shares = jnp.where(present, 1 / jnp.maximum(totals, 1e-6), 0.0)
 
-    def pool(features):
-        def pool_part(part):  # one after the other: less memory
-            means = [s(part[:, h].astype(x.dtype)) for h, s in enumerate(sums)]
-            return (jnp.stack(means, axis=2) * shares[None, :, :, None]).astype(dtype)
+    def means(features):  # (n, H, c)
+        parts = [s(features[:, h].astype(x.dtype)) for h, s in enumerate(sums)]
+        return (jnp.stack(parts, axis=2) * shares[None, :, :, None]).astype(dtype)
 
-        return jnp.swapaxes(jax.lax.map(pool_part, jnp.moveaxis(features, 1, 0)), 0, 1)
+    def pool(features):
+        if not isinstance(layouts[0], FourierLayout):  # one part after the other: less memory
+            parts = jax.lax.map(means, jnp.moveaxis(features, 1, 0))
+            return jnp.swapaxes(parts, 0, 1)
+        n, f, h, c = features.shape
+        averaged = means(jnp.swapaxes(features, 1, 2).reshape(n, h, f * c))
+        return jnp.moveaxis(averaged.reshape(*averaged.shape[:3], f, c), 3, 1)
 
     return totals, pool
 

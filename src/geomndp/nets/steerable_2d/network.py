@@ -8,17 +8,18 @@ from typing import Any
 
 import equinox as eqx
 
+from geomndp._arrays import bucket_length
 from geomndp._deprecated import renamed_arguments
 from geomndp._types import Inputs, Mask, PRNGKeyArray
 from geomndp.nets.relative_attention import check_backend
-from geomndp.nets.steerable_2d import cell_layout
-from geomndp.nets.steerable_2d.cell_layout import CellLayout, pooling_layouts
 from geomndp.nets.steerable_2d.circular_network import (
     AbstractCircularNet,
     CircularNetConfig,
     Surface,
 )
+from geomndp.nets.steerable_2d.fourier_sums import FourierLayout
 from geomndp.nets.steerable_2d.gaussian_pooling import planar_pairs, pooling_widths
+from geomndp.nets.steerable_2d.pooling_layouts import PoolingLayouts, pooling_layouts
 
 
 @renamed_arguments(
@@ -88,8 +89,8 @@ class Steerable2(AbstractCircularNet[Steerable2Config], tag="net/steerable-2d"):
         `net = gn.nets.Steerable2(("scalar", "vector"), radius=2.0, key=jr.key(0))`
     """
 
-    layouts: tuple[CellLayout, ...] = eqx.field(static=True)
-    """How pooling sums over many points in linear cost, none for few: see `with_room`."""
+    layouts: PoolingLayouts = eqx.field(static=True)
+    """How pooling sums over many points, none for few: see `with_room`."""
 
     def __init__(self, *args: Any, key: PRNGKeyArray, **options: Any):
         super().__init__(*args, key=key, **options)
@@ -98,19 +99,32 @@ class Steerable2(AbstractCircularNet[Steerable2Config], tag="net/steerable-2d"):
     def with_room(self, point_sets: tuple, masks: tuple) -> Steerable2:
         """The network with room for these points: see `AbstractGraphNet.with_room`.
 
-        Pooling over more than `cell_layout.MOST_COMPARED` concrete points takes cost linear in
-        their number, and errs by at most `cell_layout.TOLERANCE` of the largest feature.
+        Pooling over many concrete points does not compare all pairs, and errs by at most
+        `cell_layout.TOLERANCE` of the largest feature: see `pooling_layouts`.
         """
         net = super().with_room(point_sets, masks)
         assert isinstance(net, Steerable2)
         config = self.config
-        layouts: tuple[CellLayout, ...] = ()
-        if config.num_pooling_widths and sum(map(len, point_sets)) > cell_layout.MOST_COMPARED:
+        layouts: PoolingLayouts = ()
+        if config.num_pooling_widths:
             widths = pooling_widths(config.radius, config.num_pooling_widths)
             layouts = pooling_layouts(point_sets, masks, widths, config.angular_pooling)
-        if layouts == net.layouts:
-            return net
-        net = copy.copy(net)
+        return net._with_layouts(layouts)
+
+    def with_extent(self, extent: float) -> Steerable2:
+        """The network whose Fourier series serve points that extend so far, if it has any."""
+        layouts = tuple(
+            FourierLayout(max(bucket_length(extent), part.extent))
+            if isinstance(part, FourierLayout)
+            else part
+            for part in self.layouts
+        )
+        return self._with_layouts(layouts)
+
+    def _with_layouts(self, layouts: PoolingLayouts) -> Steerable2:
+        if layouts == self.layouts:
+            return self
+        net = copy.copy(self)
         object.__setattr__(net, "layouts", layouts)
         return net
 
