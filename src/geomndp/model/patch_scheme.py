@@ -1,7 +1,7 @@
 """The scheme of patches for a posterior.
 
 From its kernel where that is known. A network knows no correlations beyond the extent of the
-functions that it was trained on, so that a patch with its halo to both sides has about this extent;
+functions that it was trained on, so that a patch with its halos is nine tenths as wide;
 where it was not recorded, the correlation range is that of prior samples. A user's scheme that is
 much narrower is taken, with a warning.
 """

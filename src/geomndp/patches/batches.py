@@ -192,7 +192,8 @@ def merge_shapes(counts: Counter[PatchShape], padding: int) -> dict[PatchShape, 
 
 
 def _join(a: PatchShape, b: PatchShape) -> PatchShape:
-    return PatchShape(*map(max, a, b))
+    contexts, targets = max(a.contexts, b.contexts), max(a.targets, b.targets)
+    return PatchShape(contexts, targets, max(a.extent, b.extent))
 
 
 def _extra(
