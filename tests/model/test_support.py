@@ -15,8 +15,10 @@ from geomndp.data import Batch, ContextSampler, Normaliser, ResampledGenerator
 from geomndp.geometry import Sphere
 from geomndp.model import TrainingSupport, with_support
 from geomndp.model.outside_training import warn_about_targets
+from geomndp.model.patchwise import patchwise_field
 from geomndp.nets import BiDimensionalAttention, RelativeAttention, SphericalAttention, Steerable2
 from geomndp.noising import Brownian, LinearSchedule, OrnsteinUhlenbeck
+from geomndp.patches import MemoryValues
 from geomndp.score import NetworkScore, PreconditionK
 from geomndp.train import ContextNoiseLevels, DenoisingLoss
 
@@ -84,6 +86,20 @@ def test_positions_matter_to_networks_of_absolute_inputs_only(relative, absolute
     (message,) = said(absolute.condition(column(1.0), column(0.0)).sample, column(5.0, 40.0),
                       key=jr.key(0), num_samples=1, sampler=SAMPLER)  # fmt: skip
     assert "x = 40 (trained on 0 to 10)" in message
+
+
+def test_a_patch_sees_the_observations_in_its_reach_alone(relative):
+    posterior = relative.condition(jnp.arange(0.0, 200.0, 2.0)[:, None], jnp.zeros((100, 1)))
+    x = np.linspace(0.0, 200.0, 400)[:, None]
+
+    def ask(**scheme):
+        arguments = posterior, x, 0, 1, gn.patches.Patches(**scheme), MemoryValues()
+        return said(patchwise_field, *arguments)
+
+    assert said(warn_about_targets, posterior, jnp.asarray(x))
+    assert not ask(width=6.0, halo=3.0)
+    message, *_ = ask(width=20.0, halo=10.0)
+    assert "points over a range of" in message
 
 
 def test_extent_number_and_spacing_of_all_points(relative):

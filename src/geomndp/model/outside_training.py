@@ -44,12 +44,27 @@ def warn_about_context(model: Any, observations: Observations) -> None:
     reasons = _values(model.support, units, _known(y, observations.mask), variances)
     reasons += _noise(model.support, units, variances)
     reasons += _positions(model, units, rows)
-    _warn(reasons + (_density(model, units, rows) if model.learnt else []))
+    typical = spacing(rows, periods_of(model.normaliser))
+    _warn(reasons + (_closeness(model.support, typical) if model.learnt else []))
 
 
-def warn_about_targets(posterior: Any, x: Any, y: Any = None, mask: Any = None) -> None:
-    """Compare target points, in the model's units and beside the context, with the record."""
-    model, others = posterior.model, posterior.observations.x
+def warn_about_targets(
+    posterior: Any, x: Any, y: Any = None, mask: Any = None, others: Any = None
+) -> None:
+    """Compare target points, in the model's units and beside the context, with the record.
+
+    How far points extend and how many there are is known here alone: patches of a large field see
+    few of the observations.
+
+    Args:
+        posterior: The law that is asked.
+        x: Inputs of the targets, shape (n, d).
+        y: Their values, shape (n, p), where a log-density is asked for.
+        mask: 1 for rows and outputs that count, shape (n,) or (n, g).
+        others: Inputs of the context that is seen, shape (m, d), by default of all observations.
+    """
+    model = posterior.model
+    others = posterior.observations.x if others is None else others
     if model.support is None or len(x) == 0 or not _all_concrete(x, y, mask, others):
         return
     units = model.normaliser or SAME_UNITS
@@ -62,8 +77,10 @@ def warn_about_targets(posterior: Any, x: Any, y: Any = None, mask: Any = None) 
     reasons += _positions(model, units, rows)
     if model.learnt:
         both = np.concatenate([np.asarray(others), rows]) if len(others) else rows
-        reasons += _density(model, units, both)
-        reasons += _sparsity(model.support, spacing(both, periods_of(model.normaliser)), len(both))
+        typical = spacing(both, periods_of(model.normaliser))
+        reasons += _extent_and_number(model, units, both)
+        reasons += _closeness(model.support, typical)
+        reasons += _sparsity(model.support, typical, len(both))
     _warn(reasons)
 
 
@@ -131,8 +148,8 @@ def _positions(model: Any, units: Normaliser, x: np.ndarray) -> list[str]:
     return _beyond("x", inputs, support.inputs[first:], INPUT_MARGIN)
 
 
-def _density(model: Any, units: Normaliser, x: np.ndarray) -> list[str]:
-    """Extent, number and spacing of all points of a function."""
+def _extent_and_number(model: Any, units: Normaliser, x: np.ndarray) -> list[str]:
+    """Of all points of a function."""
     support, net, periods = model.support, model.network, periods_of(model.normaliser)
     reasons, local = [], isinstance(net, AbstractNet) and net.local
     ranges = extents(x, periods) * np.asarray(units.x_scale)
@@ -142,13 +159,14 @@ def _density(model: Any, units: Normaliser, x: np.ndarray) -> list[str]:
         reasons.append(f"points over a range of {ranges[far[0]]:.3g} (trained on up to {most:.3g})")
     if len(x) > NUM_POINTS_FACTOR * support.points and not local:
         reasons.append(f"{len(x)} points (trained on up to {support.points})")
-    typical = spacing(x, periods)
-    if 0 < typical < support.spacing / CLOSER_FACTOR:
-        ratio = support.spacing / typical
-        reasons.append(
-            f"points {ratio:.0f} times as close to each other as the closest in training"
-        )
     return reasons
+
+
+def _closeness(support: TrainingSupport, typical: float) -> list[str]:
+    if not 0 < typical < support.spacing / CLOSER_FACTOR:
+        return []
+    ratio = support.spacing / typical
+    return [f"points {ratio:.0f} times as close to each other as the closest in training"]
 
 
 def _sparsity(support: TrainingSupport, typical: float, num_points: int) -> list[str]:

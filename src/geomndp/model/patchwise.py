@@ -19,6 +19,7 @@ from geomndp.model.patch_laws import ExactLaw, MembersLaw, ScoreLaw
 from geomndp.model.patch_scheme import chosen_patches
 from geomndp.model.units import read_raw_inputs
 from geomndp.patches import Layout, Locations, MemoryValues, PatchwiseField, plan, run
+from geomndp.patches.context import observed_rows
 from geomndp.patches.field import AbstractPatchLaw
 from geomndp.patches.locations import Coordinate, check_axis
 from geomndp.patches.planning import plan_points
@@ -109,7 +110,9 @@ def field_on(
     law = patch_law(posterior, corners, key, num_samples, options)
     if isinstance(law, ScoreLaw):
         for patch in (layout.patches[0], layout.patches[-1]):
-            warn_about_targets(posterior, law.targets(layout.inputs(patch)))
+            near = law.observed[observed_rows(layout, patch, law.observed)]
+            seen = law.targets(np.concatenate([near, layout.kept(patch).x]))
+            warn_about_targets(posterior, law.targets(layout.inputs(patch)), others=seen)
     return PatchwiseField(law, layout, values, key, int(num_samples))
 
 

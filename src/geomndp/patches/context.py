@@ -27,11 +27,12 @@ class PatchContext(NamedTuple):
 
 def context_size(layout: Layout, patch: Patch, observed: np.ndarray) -> int:
     """Number of context points that `context_of` finds, without a warning."""
-    count = len(_observed_rows(layout, patch, observed)) + len(layout.kept(patch).x)
+    count = len(observed_rows(layout, patch, observed)) + len(layout.kept(patch).x)
     return min(count, layout.scheme.max_context)
 
 
-def _observed_rows(layout: Layout, patch: Patch, observed: np.ndarray) -> np.ndarray:
+def observed_rows(layout: Layout, patch: Patch, observed: np.ndarray) -> np.ndarray:
+    """Rows of the observations (m, d) within the halo of a patch."""
     level = layout.levels[0]
     positions = level.locations.positions(np.asarray(observed, np.float64))
     return np.flatnonzero(level.seen(positions, *layout.box(patch)))
@@ -50,7 +51,7 @@ def context_of(layout: Layout, patch: Patch, observed: np.ndarray) -> PatchConte
         there are more than `layout.scheme.max_context` together.
     """
     drawn, level = layout.kept(patch), layout.levels[0]
-    rows = _observed_rows(layout, patch, observed)
+    rows = observed_rows(layout, patch, observed)
     count, most = len(rows) + len(drawn.x), layout.scheme.max_context
     if count <= most:
         return PatchContext(rows, drawn, np.arange(len(drawn.x)))
