@@ -5,6 +5,7 @@ import sys
 import warnings
 
 import jax
+import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pandas as pd
@@ -12,8 +13,9 @@ import pytest
 
 import geomndp as gn
 from geomndp import distillation, kernels, nets, noising, samplers, score
+from geomndp._types import Batch
 from geomndp.data import ContextSampler, regression1d
-from geomndp.distillation.comparison import _row
+from geomndp.distillation.comparison import _row, _with_room
 
 from ..cases import perturbed
 
@@ -134,3 +136,16 @@ def test_a_table_of_one_task_states_no_error():
     assert pair["ratio_error"] > 0
     table = str(distillation.CallsTable([{**row, "evaluations": 2} for row in (single, pair)]))
     assert table.count("±") == 1 and "+50.0 %" in table
+
+
+def test_a_comparison_prepares_no_network_for_its_last_function_alone():
+    """Their boxes differ: a program for that of the last would give NaN for wider ones."""
+    axis = 0.2 * np.arange(30)
+    x = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2).astype(np.float32)
+    options = {"width": 4, "channels": 2, "num_layers": 1, "num_pooling_widths": 2, "radius": 1.0}
+    law = score.NetworkScore(nets.Steerable2(("scalar",), **options, key=jr.key(0)))
+    assert nets.with_capacity(law, x).net.layouts
+    mask = np.ones((2, len(x)), np.float32)
+    batch = Batch(*map(jnp.asarray, (np.stack([2 * x, x]), mask[..., None], mask, mask)))
+    net = _with_room(law, batch).net
+    assert not net.layouts and net.config.max_neighbours >= 60

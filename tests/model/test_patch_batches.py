@@ -178,3 +178,13 @@ def test_patches_share_a_network_of_little_more_room():
     shared = patch_batches.with_shared_room(problems)
     rooms = [graph_nets(own[0].score)[0].config.max_neighbours for own in shared]
     assert rooms == [32, 224, 32]
+
+
+@pytest.mark.parametrize("scale", [2.0, (2.0, 3.0)])
+def test_inputs_may_have_units_of_their_own(scale):
+    gp = gn.gp.GP(gn.kernels.Matern32(1.0), noise=0.05)
+    units = gn.data.Normaliser(x_scale=scale)
+    law = gn.Model(NOISING, gn.score.GaussianScore(gp), normaliser=units).condition()
+    x = np.stack(np.meshgrid(np.arange(4.0), np.arange(4.0)), axis=-1).reshape(-1, 2)
+    options = {"num_samples": 1, "patches": Patches(3, 1.5), "sampler": Amortised(1)}
+    assert np.isfinite(law.sample(x, key=0, **options)).all()

@@ -168,6 +168,7 @@ def test_unit_vectors_are_stored_by_latitude_and_longitude(tmp_path):
     [
         ({"mask": np.ones(96)}, "no mask"),
         ({"sampler": gn.samplers.Amortised(2)}, "expected no sampler for the law of a process"),
+        ({"scheduler": "thread"}, "expected (scheduler None|dask)"),
     ],
 )
 def test_a_request_that_is_refused_begins_no_store(tmp_path, change, match):

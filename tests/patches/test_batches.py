@@ -68,3 +68,13 @@ def test_shapes_are_merged_where_that_pads_little():
 def test_laws_without_batches_draw_patch_by_patch():
     stages = plan_batches(LAYOUTS["grid"], OBSERVED, 1, None)
     assert stages[0][0] == PatchBatch((LAYOUTS["grid"].stages[0][0],), 1, None)
+
+
+def test_extents_alone_make_no_further_shapes():
+    """Scattered patches differ in them: thousands of shapes would take minutes to merge."""
+    stages = plan_batches(LAYOUTS["points"], OBSERVED, 1, PatchBatching(500, 0))
+    shapes = {batch.shape for stage in stages for batch in stage if batch.shape is not None}
+    assert len(shapes) == len({shape[:2] for shape in shapes}) > 4
+    layout, widest = LAYOUTS["points"], max(shape.extent for shape in shapes)
+    low, high = layout.levels[0].boxes
+    assert widest == pytest.approx(np.max(high - low) + 2 * 1.5)

@@ -27,6 +27,7 @@ from geomndp.model.base import AbstractModel
 from geomndp.model.model import learnt_posteriors
 from geomndp.model.patch_store import begin_field, finish_field
 from geomndp.samplers import AbstractSampler, from_text
+from geomndp.scale import check_scheduler
 from geomndp.summaries import describe
 from geomndp.tables import Variables, noise_from_km
 from geomndp.tables.geojson import check_points
@@ -182,10 +183,11 @@ def _draw_into_store(command: Predict, posterior: Any, targets: xr.Dataset) -> x
     sampler = _sampler(command, learnt)
     options = {"sampler": sampler} if learnt else {}
     request = (command.out, jr.key(command.seed), command.num_samples, command.patches or "auto")
+    scheduler = command.scheduler if isinstance(command, Condition) else None
+    check_scheduler(scheduler)  # before anything is written
     with busy("planning patches"):
         field = begin_field(posterior, targets, *request, **options)
     with progress("drawing patches", len(field.layout.patches)) as update:
-        scheduler = command.scheduler if isinstance(command, Condition) else None
         return finish_field(field, command.out, lambda done: update(int(done)), scheduler)
 
 

@@ -16,7 +16,7 @@ from geomndp.data import AbstractGenerator
 from geomndp.distillation.energy_score import Given, energy_score
 from geomndp.linalg import row_mask, zero_masked
 from geomndp.model import Model
-from geomndp.nets import with_capacity
+from geomndp.nets import AbstractGraphNet, with_capacity, with_config
 from geomndp.samplers import AbstractProgramSampler, Amortised, FlowMap, Observations, Problem
 
 CALLS = (1, 2, 4, 8)
@@ -117,10 +117,14 @@ def _scores(
 
 
 def _with_room(score: Any, batch: Batch) -> Any:
-    """Capacity of a graph network for all functions."""
+    """Capacity of a graph network for all functions, with nothing prepared for the last alone."""
     for x, mask in zip(batch.x, batch.mask, strict=True):
         score = with_capacity(score, x, masks=(row_mask(mask),))
-    return score
+
+    def is_net(node: Any) -> bool:
+        return isinstance(node, AbstractGraphNet)
+
+    return jax.tree.map(lambda v: with_config(v) if is_net(v) else v, score, is_leaf=is_net)
 
 
 @eqx.filter_jit

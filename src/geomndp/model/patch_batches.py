@@ -28,6 +28,7 @@ DEFAULT_BATCH_POINTS = 2**16
 COMPILATION = {"cpu": 20_000}
 DEFAULT_COMPILATION = 2**25
 """Points times steps of a sampler that take as long as the compilation of a program."""
+PLANE = 2  # inputs of a `Steerable2` that are its plane; others are covariates
 MOST_ROOM = 2
 """Room for neighbours, over what a patch needs, up to which it takes the program of others."""
 
@@ -108,7 +109,7 @@ def _problems(law: Any, request: PatchRequest, shape: PatchShape) -> list[Proble
 def _padded(law: Any, problem: Problem, shape: PatchShape) -> Problem:
     contexts = max(shape.contexts, problem.num_observed) if problem.num_observed else 0
     problem = pad_problem(problem, contexts, max(shape.targets, len(problem.x)))
-    scale = float(np.min(np.broadcast_to(np.asarray(law.units.x_scale), (1,))))
+    scale = min(law.units.x_scale[:PLANE])
     problem = dataclasses.replace(problem, score=_widened(problem.score, shape.extent / scale))
     if not problem.num_observed:
         return problem

@@ -22,7 +22,7 @@ from geomndp.model.inputs import Seed
 from geomndp.model.patchwise import field_dtype, field_on, read_layout
 from geomndp.patches import Layout, MemoryValues, Patches, PatchwiseField, run
 from geomndp.patches.zarr_values import GROUP, ZarrValues, check_record, create_store, read_record
-from geomndp.scale import Scheduler, as_finished
+from geomndp.scale import Scheduler, as_finished, check_scheduler
 from geomndp.tables import Variables, is_table
 from geomndp.tables.xarray_adapter import SAMPLE, is_data_array, is_dataset, spanned_shape, write
 from geomndp.train.fingerprint import describe_array, fingerprint
@@ -75,6 +75,7 @@ def sample_to_zarr(
     """
     if Path(out).suffix.lower() != SUFFIX:
         raise ValueError(f"expected a store that ends in {SUFFIX}, got {os.fspath(out)!r}")
+    check_scheduler(scheduler)  # before anything is written
     patches = "auto" if patches is None else patches
     field = begin_field(posterior, x, out, as_key(key), num_samples, patches, **options)
     return finish_field(field, out, progress, scheduler)

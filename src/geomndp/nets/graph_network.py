@@ -121,12 +121,11 @@ class AbstractGraphNet(AbstractNet[GraphConfig]):
 
         Args:
             point_sets: Sets of points (n, d) of one function.
-            masks: One mask (n,) per set, or None.
+            masks: One mask (n,) or (n, g) per set, or None.
         """
         if all(map(_validation.concrete, (*point_sets, *masks))):
             pairs = zip(point_sets, masks, strict=True)
-            real = [np.asarray(x, float)[... if m is None else np.asarray(m) > 0] for x, m in pairs]
-            count = _needed(self, real)
+            count = _needed(self, [present_rows(x, m) for x, m in pairs])
         else:
             count = sum(map(len, point_sets)) - 1
             if count >= MOST_TRACED:
@@ -140,6 +139,20 @@ class AbstractGraphNet(AbstractNet[GraphConfig]):
         config = self.config.replace(max_neighbours=neighbour_bucket(count))
         object.__setattr__(net, "config", config)
         return net
+
+
+def present_rows(x: Any, mask: Any) -> np.ndarray:
+    """Rows of concrete points (n, d) that are no padding, in float64.
+
+    Args:
+        x: Points (n, d).
+        mask: (n,), or (n, g) with one column per group of outputs, any of which counts; or None.
+    """
+    points = np.asarray(x, float)
+    if mask is None:
+        return points
+    present = np.asarray(mask) > 0
+    return points[present if present.ndim == 1 else present.any(axis=1)]
 
 
 def graph_nets(tree: Any) -> list[AbstractGraphNet]:

@@ -15,14 +15,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from geomndp._arrays import bucket, bucket_length
+from geomndp._arrays import bucket
 from geomndp.patches.context import context_size
 from geomndp.patches.layout import Layout, Patch
 
 CALL = 0.25
 """Cost of a call by itself, over that of the points that keep the device busy."""
-
-
 GRAIN = 32
 """Numbers of points are padded to multiples of it, or to a bucket where that is less."""
 
@@ -31,7 +29,7 @@ class PatchShape(NamedTuple):
     """Context and target points of a patch, padding included, and how far they extend.
 
     The extent is that of the patch, with its halo where there is any context, along its longest
-    coordinate, rounded up: a compiled program may depend on it.
+    coordinate: a compiled program may depend on it.
     """
 
     contexts: int
@@ -89,7 +87,7 @@ def plan_batches(
         return [[PatchBatch((i,)) for i in stage] for stage in layout.stages]
     padding = batching.compilation // num_samples
     real = {patch.index: _shape(layout, patch, observed) for patch in layout.patches}
-    own = {index: _bucketed(shape) for index, shape in real.items()}
+    own = _bucketed(real)
     merged = _trimmed(real, own, merge_shapes(Counter(own.values()), padding))
     points = batching.points // num_samples
     stages = [_by_shape(stage, own, merged) for stage in layout.stages]
@@ -106,13 +104,16 @@ def plan_batches(
 def _shape(layout: Layout, patch: Patch, observed: np.ndarray) -> PatchShape:
     contexts, (low, high) = context_size(layout, patch, observed), layout.box(patch)
     halo = 2 * layout.levels[0].halo if contexts else 0.0
-    extent = float(np.max(high - low + halo))
-    rounded = bucket_length(extent) if extent > 0 else 0.0
-    return PatchShape(contexts, len(layout.targets(patch)), rounded)
+    return PatchShape(contexts, len(layout.targets(patch)), float(np.max(high - low + halo)))
 
 
-def _bucketed(shape: PatchShape) -> PatchShape:
-    return shape._replace(contexts=bucket(shape.contexts), targets=bucket(shape.targets))
+def _bucketed(real: dict[int, PatchShape]) -> dict[int, PatchShape]:
+    """Shapes of few numbers of points, each with the extent of the widest patch that has them."""
+    sizes = {i: (bucket(shape.contexts), bucket(shape.targets)) for i, shape in real.items()}
+    extents: dict[tuple[int, int], float] = {}
+    for i, size in sizes.items():
+        extents[size] = max(extents.get(size, 0.0), real[i].extent)
+    return {i: PatchShape(*size, extents[size]) for i, size in sizes.items()}
 
 
 def _trimmed(

@@ -174,8 +174,17 @@ def _identity(value: Any) -> Any:
     return value
 
 
-def _client(scheduler: Any) -> tuple[Any, bool]:
-    """A client, and whether it was made here."""
+def check_scheduler(scheduler: Scheduler) -> None:
+    """Refuse what is no scheduler, without a connection to any.
+
+    Args:
+        scheduler: As that of `run_chunks`.
+
+    Raises:
+        ValueError: If it is none of these, or dask is not installed or not active.
+    """
+    if scheduler is None or (isinstance(scheduler, str) and scheduler == "threads"):
+        return
     if find_spec("distributed") is None:
         raise ValueError(
             f"expected dask.distributed for scheduler={scheduler!r}, got none: "
@@ -184,20 +193,31 @@ def _client(scheduler: Any) -> tuple[Any, bool]:
     from distributed import Client, get_client
 
     if isinstance(scheduler, Client):
-        return scheduler, False
+        return
     if not isinstance(scheduler, str):
         got = _validation.brief(scheduler)
         raise ValueError(f"expected None, 'threads', 'dask', an address or a client, got {got}")
     if scheduler == "dask":
         try:
-            return get_client(), False
+            get_client()
         except ValueError as error:
             raise ValueError("expected an active client of dask, got none") from error
-    if "://" not in scheduler and not scheduler.endswith(".json"):
+    elif "://" not in scheduler and not scheduler.endswith(".json"):
         raise ValueError(
             "expected scheduler None, 'threads', 'dask', an address such as tcp://host:8786, a "
             f"scheduler file (.json) or a client, got {scheduler!r}"
         )
+
+
+def _client(scheduler: Any) -> tuple[Any, bool]:
+    """A client, and whether it was made here."""
+    check_scheduler(scheduler)
+    from distributed import Client, get_client
+
+    if isinstance(scheduler, Client):
+        return scheduler, False
+    if scheduler == "dask":
+        return get_client(), False
     if scheduler.endswith(".json"):
         return Client(scheduler_file=scheduler), True
     return Client(scheduler), True

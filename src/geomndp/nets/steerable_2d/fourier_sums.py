@@ -26,13 +26,16 @@ from scipy.spatial import KDTree
 
 from geomndp._arrays import bucket_length
 from geomndp._types import Array, Float, Inputs, Mask
+from geomndp.nets.steerable_2d.cell_layout import TOLERANCE
 
 CUT = 6.3
 """Wave numbers times the width, and distance of the periodic images over it, that count."""
-ERROR = 6e-9
-"""Error of an average over n / (least sum of weights of the narrowest width), moments included, and
-without rounding: the largest measured, 5.01e-9, for features of the worst signs on a lattice, on
-uniform points, in a dense cluster with scattered points, and with lone points beside a lattice."""
+TRUNCATION = 6e-9
+"""Error of an average by `CUT`, moments included, over n / (its sum of weights)."""
+ROUNDING = 4e-7
+"""The same by float32, over the largest sum of weights / its own: what a cluster leaves at a lone
+point cancels. Both are measured: features that are all one, or have the signs of half-planes and
+random ones; lattices, uniform points, a cluster, coincident points, and lone ones beside these."""
 MOST_ENTRIES = 2**26  # of the bases of all widths, 256 MiB in float32
 PAIR = (
     1.75  # cost of a product with the weight of a pair, which is made anew, over one with a basis
@@ -46,7 +49,7 @@ class FourierLayout(NamedTuple):
 
 
 def fourier_layout(
-    x: np.ndarray, widths: np.ndarray, angular: bool, tolerance: float
+    x: np.ndarray, widths: np.ndarray, angular: bool, tolerance: float = TOLERANCE
 ) -> FourierLayout | None:
     """The layout for these points, None where it would cost more or err more than all pairs.
 
@@ -59,14 +62,23 @@ def fourier_layout(
     n, moments, narrowest = len(x), 5 if angular else 1, float(np.min(widths))
     extent = bucket_length(max(float(np.max(np.ptp(x, axis=0))), narrowest))
     layout = FourierLayout(extent)
-    if max(extent / narrowest, 1) ** 2 > MOST_ENTRIES:  # before any list is made
+    fewest = (extent / narrowest) ** 2  # of the narrowest width: more would be long lists in vain
+    if fewest > min(MOST_ENTRIES / n, PAIR * len(widths) * n):
         return None
     count = sum(2 * len(_numbers(width, layout)) for width in widths)
     if n * count > MOST_ENTRIES or (1 + moments) * count > PAIR * moments * len(widths) * n:
         return None
-    near = KDTree(x).query_ball_point(x, narrowest, return_length=True)
-    least = 1 + math.exp(-0.5) * (int(np.min(near)) - 1)
-    return layout if ERROR * n / least <= tolerance else None
+    return layout if _error_bound(x, narrowest) <= tolerance else None
+
+
+def _error_bound(x: np.ndarray, width: float) -> float:
+    """Error of an average at the loneliest point, from counts of the points within a width.
+
+    These are half of the sum of weights where points are uniform, and all of it in a cluster.
+    """
+    near = KDTree(x).query_ball_point(x, width, return_length=True)
+    least, most = 1 + math.exp(-0.5) * (int(np.min(near)) - 1), 2 * int(np.max(near))
+    return (TRUNCATION * len(x) + ROUNDING * most) / least
 
 
 def _period(width: float, layout: FourierLayout) -> float:

@@ -125,7 +125,8 @@ def gaussian_pooling(
 
 def _pooling_by_sums(x, mask, widths, dtype, angular, layouts):
     """What `gaussian_pooling` returns, by Fourier series or cells."""
-    sums, ones = [], jnp.ones((len(x), 1), x.dtype)
+    # A product with a single vector adds point after point, and rounds five times as much.
+    sums, ones = [], jnp.ones((len(x), 2), x.dtype)
     for width, layout in zip(widths, layouts, strict=True):
         if isinstance(layout, FourierLayout):
             sums.append(fourier_sums(x, mask, width, layout, angular))

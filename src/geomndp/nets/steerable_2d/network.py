@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import math
 from typing import Any
 
 import equinox as eqx
@@ -100,7 +101,7 @@ class Steerable2(AbstractCircularNet[Steerable2Config], tag="net/steerable-2d"):
         """The network with room for these points: see `AbstractGraphNet.with_room`.
 
         Pooling over many concrete points does not compare all pairs, and errs by at most
-        `cell_layout.TOLERANCE` of the largest feature: see `pooling_layouts`.
+        1e-5 of the largest feature: see `pooling_layouts`.
         """
         net = super().with_room(point_sets, masks)
         assert isinstance(net, Steerable2)
@@ -112,11 +113,18 @@ class Steerable2(AbstractCircularNet[Steerable2Config], tag="net/steerable-2d"):
         return net._with_layouts(layouts)
 
     def with_extent(self, extent: float) -> Steerable2:
-        """The network whose Fourier series serve points that extend so far, if it has any."""
+        """The network whose Fourier series, if it has any, serve points that extend so far.
+
+        Or a half, a quarter, ... as far where its own points extend less: coefficients are as many
+        as the square.
+        """
+
+        def widened(own: float) -> float:
+            wide = max(bucket_length(extent), own)
+            return wide / 2 ** math.floor(math.log2(wide / own))
+
         layouts = tuple(
-            FourierLayout(max(bucket_length(extent), part.extent))
-            if isinstance(part, FourierLayout)
-            else part
+            FourierLayout(widened(part.extent)) if isinstance(part, FourierLayout) else part
             for part in self.layouts
         )
         return self._with_layouts(layouts)

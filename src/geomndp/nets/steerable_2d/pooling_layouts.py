@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from geomndp._validation import concrete
-from geomndp.nets.steerable_2d.cell_layout import TOLERANCE, CellLayout, cell_layout
+from geomndp.nets.graph_network import present_rows
+from geomndp.nets.steerable_2d.cell_layout import CellLayout, cell_layout
 from geomndp.nets.steerable_2d.fourier_sums import FourierLayout, fourier_layout
 
 MOST_PAIRS = 768  # points up to which all pairs are compared, whatever their locations
@@ -18,8 +19,9 @@ def pooling_layouts(
 ) -> PoolingLayouts:
     """A layout per width for many points, none for few.
 
-    There is none either where averages would not be right to `TOLERANCE`, where JAX traces the
-    points, and where masks tell several functions apart, whose points do not see each other.
+    There is none either where averages would not be right to the `TOLERANCE` of cells or series,
+    where JAX traces the points, and where masks tell several functions apart, whose points do not
+    see each other.
 
     Args:
         point_sets: Sets of points (n, d) of one function.
@@ -33,10 +35,9 @@ def pooling_layouts(
     if any(np.any(np.asarray(mask) > 1) for mask in masks if mask is not None):
         return ()
     pairs = zip(point_sets, masks, strict=True)
-    sets = [np.asarray(x, float)[... if m is None else np.asarray(m) > 0, :2] for x, m in pairs]
-    points = np.concatenate(sets)
+    points = np.concatenate([present_rows(x, m)[:, :2] for x, m in pairs])
     if len(points) > MOST_PAIRS:
-        series = fourier_layout(points, widths, angular, TOLERANCE)
+        series = fourier_layout(points, widths, angular)
         if series is not None:
             return (series,) * len(widths)
     if len(points) <= MOST_COMPARED:
