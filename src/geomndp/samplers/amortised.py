@@ -30,7 +30,8 @@ class Amortised(AbstractProgramSampler):
     """Reverse SDE, or probability flow, of the conditional law: the default sampler.
 
     Needs a score trained with contexts, which gives the conditional score directly; exact for any
-    data as the steps grow.
+    data as the steps grow. Few of them lose variance: 30 a twentieth of a smooth field's, 8 half of
+    it (docs/choosing_a_sampler.md), where `flow(5)` is better in 20 evaluations.
 
     Attributes:
         steps: Reverse steps.

@@ -1,0 +1,73 @@
+"""Samples in few evaluations of a score: variance and divergence by the exact law of a sampler.
+
+python benchmarks/few_steps.py [--side 12] [--contexts 10]
+
+The divergence-free field of `vector-fields/div-free` on a square grid with its exact score, so that
+nothing but the sampler errs, without observations and given some of the points. "variance" is the
+mean variance of a value over the exact one, "KL" is in nats per point (`geomndp.law`). What a
+network knows comes on top.
+"""
+
+import argparse
+
+import _threads  # noqa: F401
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+from _table import markdown
+from points import lattice
+
+import geomndp as gn
+from geomndp import law
+from geomndp.experiments.vector_fields.training import problem_for
+from geomndp.model.sampling import sampling_problem
+from geomndp.samplers import AbstractSampler, Amortised, flow
+
+NAME = "vector-fields/div-free"
+SAMPLERS: dict[str, AbstractSampler] = {
+    **{f"Amortised({steps})": Amortised(steps) for steps in (8, 16, 20, 30, 50)},
+    **{f"flow({steps})": flow(steps) for steps in (2, 4, 5, 8, 12)},
+}
+
+
+def compare(posterior, x, exact, sampler) -> tuple[float, float]:
+    """Ratio of variances, and divergence per point from the exact covariance (k, k)."""
+    _, problem = sampling_problem(posterior, x, jr.key(0), 1, sampler)
+    mean, covariance = exact
+    found = jax.jit(lambda: law.sampler_law(sampler, problem))()
+    error, variance = found[0] - mean, np.trace(found[1]) / np.trace(covariance)
+    solved = np.linalg.solve(covariance, np.column_stack([found[1], error]))
+    logs = [np.linalg.slogdet(np.asarray(part))[1] for part in (covariance, found[1])]
+    kl = np.trace(solved[:, :-1]) + error @ solved[:, -1] - len(error) + logs[0] - logs[1]
+    return float(variance), float(kl / 2 / len(x))
+
+
+def main() -> None:
+    """Read the arguments, measure, print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--side", type=int, default=12)
+    parser.add_argument("--contexts", type=int, default=10)
+    options = parser.parse_args()
+    jax.config.update("jax_enable_x64", True)
+    gp = problem_for(NAME).gp
+    model = gn.Model(gn.load(NAME).noising, gn.score.GaussianScore(gp))
+    points = np.random.default_rng(0).permutation(np.asarray(lattice(options.side), np.float64))
+    given, x = points[: options.contexts], jnp.asarray(points[options.contexts :])
+    values = gp.sample(jnp.asarray(given), key=jr.key(0))
+    laws = [(model.condition(), gp), (model.condition(given, values), gp.condition(given, values))]
+    rows = []
+    for name, sampler in SAMPLERS.items():
+        row = [name, str(sampler.steps * sampler.step.evaluations)]
+        for posterior, process in laws:
+            mean, covariance = process.mean_and_covariance(x)
+            exact = np.ravel(mean), np.asarray(covariance)
+            row += [f"{value:.2g}" for value in compare(posterior, x, exact, sampler)]
+        rows.append(row)
+        print(row, flush=True)
+    parts = [f"{what}, {when}" for when in ("prior", "posterior") for what in ("variance", "KL")]
+    print(markdown(["sampler", "evaluations", *parts], rows))
+
+
+if __name__ == "__main__":
+    main()
