@@ -11,6 +11,7 @@ import numpy as np
 from geomndp import _validation
 from geomndp.experiments import results
 
+SPLITS = ("storms", "seasons")
 TASKS = ("joint", "interpolation", "extrapolation")
 LEADS = (24, 48, 90)
 """Hours after the last known point at which the mean error of an extrapolation is given."""
@@ -63,7 +64,7 @@ def from_json(data: Iterable[dict]) -> list[Row]:
 def stored_rows(split: str, path: str | os.PathLike) -> list[Row]:
     """Rows of a file of results, on `storms` or `seasons`."""
     content = results.read(path)
-    _validation.one_of("split", split, tuple(content))
+    _validation.one_of("split", split, tuple(name for name in SPLITS if name in content))
     return from_json(content[split])
 
 
@@ -74,7 +75,7 @@ def add_rows(rows: Iterable[Row], split: str, path: str | os.PathLike) -> list[R
     the order of `SEEDS`: a model trained for fewer splits has fewer entries.
     """
     content = results.read(path)
-    _validation.one_of("split", split, ("storms", "seasons"))
+    _validation.one_of("split", split, SPLITS)
     by_label = {(row.label, row.task): row for row in from_json(content.get(split, []))}
     by_label |= {(row.label, row.task): row for row in rows}
     results.write(path, {**content, split: to_json(by_label.values())})
