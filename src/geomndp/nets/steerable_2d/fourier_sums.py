@@ -37,9 +37,8 @@ ROUNDING = 4e-7
 point cancels. Both are measured: features that are all one, or have the signs of half-planes and
 random ones; lattices, uniform points, a cluster, coincident points, and lone ones beside these."""
 MOST_ENTRIES = 2**26  # of the bases of all widths, 256 MiB in float32
-PAIR = (
-    1.75  # cost of a product with the weight of a pair, which is made anew, over one with a basis
-)
+PAIR = 1.75
+"""Cost of a product with the weight of a pair, which is made anew, over one with a basis."""
 
 
 class FourierLayout(NamedTuple):
