@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import sys
 import time
@@ -198,4 +197,4 @@ def _sampler(command: Predict, learnt: list[Posterior]) -> AbstractSampler | Non
     steps = {} if command.steps is None else {"steps": command.steps}
     if command.sampler is not None:
         return from_text(command.sampler, **steps)
-    return dataclasses.replace(learnt[0].default_sampler(), **steps) if steps else None
+    return learnt[0].default_sampler(command.steps) if steps else None

@@ -25,7 +25,14 @@ from geomndp.model.summary import describe_posterior
 from geomndp.model.units import read_targets
 from geomndp.nets import with_capacity
 from geomndp.predictive import MOMENT_SAMPLES, LogProb
-from geomndp.samplers import AbstractSampler, Amortised, MomentMatching, Observations, Problem
+from geomndp.samplers import (
+    AbstractSampler,
+    Amortised,
+    MomentMatching,
+    Observations,
+    Problem,
+    adams,
+)
 from geomndp.samplers.base import Samples
 from geomndp.samplers.problem import amortises, no_observations
 from geomndp.tables import Variables, is_table, write_samples
@@ -243,7 +250,14 @@ class Posterior(AbstractNamedPredictive):
         problem = Problem(model.noising, score, x, observed, model.t_min, mask)
         return join_observed_rows(problem) if problem.observed_apart else problem
 
-    def default_sampler(self) -> AbstractSampler:
-        """One reverse pass if the score knows contexts, else moment matching."""
+    def default_sampler(self, steps: int | None = None) -> AbstractSampler:
+        """One reverse pass if the score knows contexts, else moment matching.
+
+        Args:
+            steps: Number of steps in place of the sampler's own.
+        """
         problem = self.problem(self.observations.x)
-        return Amortised() if amortises(problem) else MomentMatching()
+        make = MomentMatching
+        if amortises(problem):
+            make = adams if self.model.noising.flat else Amortised
+        return make() if steps is None else make(steps)

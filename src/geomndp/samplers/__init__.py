@@ -3,7 +3,7 @@
 from geomndp._arrays import pad_mask, pad_rows
 from geomndp._deprecated import deprecated_names
 from geomndp.samplers.adaptive_flow import AdaptiveFlow
-from geomndp.samplers.amortised import Amortised, flow
+from geomndp.samplers.amortised import Amortised, adams, flow
 from geomndp.samplers.base import AbstractProgramSampler, AbstractSampler, Info, Samples
 from geomndp.samplers.flow_map import FlowMap
 from geomndp.samplers.langevin import KineticLangevin, Langevin
@@ -40,6 +40,7 @@ __all__ = [
     "SMCRuns",
     "Samples",
     "TwistedSMC",
+    "adams",
     "by_name",
     "check_amortised",
     "conditional_dynamics",

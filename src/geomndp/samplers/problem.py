@@ -160,19 +160,24 @@ class Problem(eqx.Module):
         labels = self.context_noise().labels, self.target_noise().labels
         return PointNoise(jnp.concatenate(labels), self.noising.dim)
 
-    def times(self, time_grid: AbstractTimeGrid, steps: int) -> tuple[Array, Array, Array]:
+    def times(
+        self, time_grid: AbstractTimeGrid, steps: int, num_before: int | None = None
+    ) -> tuple[Array, Array, Array]:
         """Diffusion times of every step, decreasing.
 
         Args:
             time_grid: Where the times lie.
             steps: Number of steps.
+            num_before: Number of earlier steps whose starts are wanted, None for the one before.
 
         Returns:
-            Start of the step before (at the first step its own), start, and end; shape (steps,).
+            Starts of the steps before, (steps,) or (steps, num_before) with the latest first, where
+            there is none that of the first step; start, and end; shape (steps,).
         """
         t = time_grid(self.noising.schedule, steps, self.t_min, self.x.dtype)[::-1]
-        before = jnp.concatenate([t[:1], t[:-2]]) if steps > 1 else t[:1]
-        return before, t[:-1], t[1:]
+        lags = jnp.arange(1, 2 if num_before is None else num_before + 1)
+        before = t[jnp.maximum(jnp.arange(steps)[:, None] - lags[None, :], 0)]
+        return before[:, 0] if num_before is None else before, t[:-1], t[1:]
 
 
 def pad_problem(problem: Problem, contexts: int, targets: int) -> Problem:

@@ -8,7 +8,7 @@ from typing import Any
 
 from geomndp import _validation
 from geomndp.samplers.adaptive_flow import AdaptiveFlow
-from geomndp.samplers.amortised import Amortised, flow
+from geomndp.samplers.amortised import Amortised, adams, flow
 from geomndp.samplers.base import AbstractSampler
 from geomndp.samplers.flow_map import FlowMap
 from geomndp.samplers.langevin import KineticLangevin, Langevin
@@ -18,6 +18,7 @@ from geomndp.samplers.twisted_smc import TwistedSMC
 
 SAMPLERS: dict[str, Callable[..., AbstractSampler]] = {
     "amortised": Amortised,
+    "adams": adams,
     "flow": flow,
     "adaptive-flow": AdaptiveFlow,
     "flow-map": FlowMap,

@@ -10,6 +10,7 @@ from geomndp.noising.schedule import (
     times_from_uniform,
 )
 from geomndp.solve.dynamics import AbstractDynamics, ConditionalDynamics, Context
+from geomndp.solve.exponential_adams import ExponentialAdams
 from geomndp.solve.integrators import (
     RK4,
     AbstractFixedStepSolver,
@@ -43,6 +44,7 @@ __all__ = [
     "Euler",
     "EulerMaruyama",
     "Exponential",
+    "ExponentialAdams",
     "Heun",
     "LogSnrTimeGrid",
     "Multistep",

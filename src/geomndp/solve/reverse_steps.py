@@ -14,7 +14,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from geomndp._deprecated import renamed_attribute
-from geomndp._types import Outputs, Scalar
+from geomndp._types import Array, Outputs, Scalar
 from geomndp.solve.dynamics import AbstractDynamics
 from geomndp.solve.integrators import RK4, AbstractFixedStepSolver, on_manifold
 
@@ -29,11 +29,12 @@ class ReverseState(NamedTuple):
 
     Attributes:
         y: Values (n, p).
-        clean: Estimate (n, p) of the clean values at the step before, for multistep methods.
+        clean: Estimate (n, p) of the clean values at the step before, for multistep methods, or
+            several (k, n, p), the latest first.
     """
 
     y: Outputs
-    clean: Outputs
+    clean: Array
 
 
 class AbstractReverseStep(eqx.Module):
@@ -43,11 +44,27 @@ class AbstractReverseStep(eqx.Module):
 
     step = renamed_attribute("__call__")
 
+    @property
+    def num_before(self) -> int | None:
+        """How many steps before are remembered; None for one that needs no axis of its own."""
+        return None
+
+    def memory(self, y: Outputs) -> Array:
+        """Estimates of the clean values before the first step, of which none is used.
+
+        Args:
+            y: First values (n, p).
+
+        Returns:
+            An array of the shape of `ReverseState.clean`.
+        """
+        return y
+
     @abc.abstractmethod
     def __call__(
         self,
         dynamics: AbstractDynamics,
-        before: Scalar,
+        before: Array,
         t: Scalar,
         s: Scalar,
         state: ReverseState,
@@ -57,7 +74,8 @@ class AbstractReverseStep(eqx.Module):
 
         Args:
             dynamics: Free points and their score.
-            before: Time at which the step before set out; t itself at the first step.
+            before: Time at which the step before set out, or times (k,) of several steps, the
+                latest first; where there was none the start of the first step.
             t: Time of the state.
             s: Time of the result.
             state: Values (n, p), with the memory of multistep methods.
