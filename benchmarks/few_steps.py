@@ -22,13 +22,15 @@ import geomndp as gn
 from geomndp import law
 from geomndp.experiments.vector_fields.training import problem_for
 from geomndp.model.sampling import sampling_problem
-from geomndp.samplers import AbstractSampler, Amortised, flow
+from geomndp.samplers import AbstractSampler, Amortised, adams, flow
 from geomndp.solve import LogSnrTimeGrid
 
 NAME = "vector-fields/div-free"
 SNR = LogSnrTimeGrid(1e-3)
 SAMPLERS: dict[str, AbstractSampler] = {
     **{f"Amortised({steps})": Amortised(steps) for steps in (8, 16, 20, 30, 50)},
+    **{f"adams({steps})": adams(steps) for steps in (8, 12, 16, 20, 24, 32)},
+    **{f"adams({steps}, floor=0.01)": adams(steps, 0.01, 3) for steps in (8, 10, 12)},
     **{f"flow({steps})": flow(steps) for steps in (2, 4, 5, 8, 12)},
     **{f"flow({steps}), LogSnrTimeGrid": flow(steps, time_grid=SNR) for steps in (2, 4, 5, 8)},
 }

@@ -35,6 +35,7 @@ from geomndp.samplers import (
     RePaint,
     Replacement,
     TwistedSMC,
+    adams,
     flow,
 )
 from geomndp.score import MixtureScore
@@ -48,6 +49,8 @@ CONTEXTS, TARGETS = 3, 8
 SAMPLERS = {
     "Amortised, 100 steps": Amortised(100),
     "Amortised, 50 steps": Amortised(50),
+    "adams, 24 steps": adams(24),
+    "adams, 48 steps": adams(48),
     "Amortised, flow by RK4, 10 steps": flow(10),
     "MomentMatching, 100 steps": MomentMatching(100),
     "KineticLangevin, 40 x 25": KineticLangevin(40, 25),

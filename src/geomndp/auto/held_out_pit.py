@@ -16,10 +16,10 @@ from geomndp.auto.validation import ValidationTasks
 from geomndp.data import Normaliser
 from geomndp.evaluate import calibration
 from geomndp.model import Model
-from geomndp.samplers import Amortised
 
 NUM_SAMPLES = 32
-SAMPLER = Amortised(20)
+STEPS = 20
+"""Steps of the default sampler."""
 BATCH_SIZE = 8
 COST = 5.0
 """Seconds for a task, in units of those of its log-density by `VALIDATION_FLOW`: score evaluations
@@ -41,10 +41,11 @@ def held_out_pit(
         Values in [0, 1], shape (tasks, targets, p); NaN for padding and missing values.
     """
     own, _, _ = tasks_in_units(tasks, units)
+    sampler = model.condition().default_sampler(STEPS)
     start, known = tasks.num_context, tasks.value_mask() > 0
     dtype = jnp.result_type(float)
     arrays = (own.x, own.y, np.asarray(known.any(axis=2)), own.context)
-    options = {"num_samples": NUM_SAMPLES, "sampler": SAMPLER, "batch_size": BATCH_SIZE}
+    options = {"num_samples": NUM_SAMPLES, "sampler": sampler, "batch_size": BATCH_SIZE}
     pits = []
     for number, rows in enumerate(full_batches(len(known), BATCH_SIZE)):
         batch = Batch(*(jnp.asarray(values[rows], dtype) for values in arrays))

@@ -23,16 +23,14 @@ from geomndp.model.mixture_posterior import evidences
 from geomndp.model.posterior import Posterior
 from geomndp.model.process_posterior import ProcessPosterior
 from geomndp.predictive import AbstractPredictive, AbstractProcess
-from geomndp.samplers import Amortised
 from geomndp.samplers.problem import amortises
-from geomndp.solve import Multistep
 
 FLOW_STEPS = 6
 """Steps (RK4) of the probability flow of a network's density; half as many tell its error."""
 PROBES = 8
 """Random probes of the divergence of joint densities; those of single values are exact."""
-SAMPLER = Amortised(16, Multistep(stochastic=False))
-"""Draws by the probability flow: the law whose density is measured."""
+SAMPLER_STEPS = 20
+"""Steps of the default sampler."""
 
 
 class TaskMeasurement(AbstractMeasurement):
@@ -117,8 +115,8 @@ class TaskMeasurement(AbstractMeasurement):
         if isinstance(own, ProcessPosterior):
             options.pop("sampler", None)
         elif isinstance(own, Posterior) and "sampler" not in options:
-            problem = own.problem(own.observations.x)
-            options |= {"sampler": SAMPLER} if amortises(problem) else {}
+            amortised = amortises(own.problem(own.observations.x))
+            options |= {"sampler": own.default_sampler(SAMPLER_STEPS)} if amortised else {}
         mask = task.mask if task.mask is None or task.mask.ndim == 1 else jnp.max(task.mask, axis=1)
         if self.sphere:
             return {"ensemble": draw(law, task.x, mask, **options)}

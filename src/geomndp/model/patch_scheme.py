@@ -18,12 +18,11 @@ from geomndp._warnings import ApproximationWarning, OutsideTrainingWarning, warn
 from geomndp.data import Normaliser, circle
 from geomndp.patches import Patches, default_patches, from_text, kernel_range, sample_range
 from geomndp.patches.correlation import HALO, WIDTH
-from geomndp.samplers import Amortised
 
 AUTO = "auto"
 EXTENT_RANGES = 6.0
 """Extent of the training functions over the correlation range that a network is trusted with."""
-NUM_POINTS, NUM_SAMPLES, STEPS, SEED = 96, 96, 8, 0
+NUM_POINTS, NUM_SAMPLES, STEPS, SEED = 96, 96, 12, 0
 """Of the prior samples that a correlation range is estimated from."""
 NARROW = np.asarray([1.25, 0.5])
 """Width and halo, over the correlation range, below which there is a warning."""
@@ -112,7 +111,7 @@ def _known_kernel(model: Any) -> Any:
 def _prior_samples(model: Any, x: np.ndarray) -> np.ndarray:
     prior, options = model.condition(), {}
     if hasattr(prior, "problem"):
-        options = {"sampler": Amortised(STEPS), "progress": False}
+        options = {"sampler": prior.default_sampler(STEPS), "progress": False}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OutsideTrainingWarning)
         y = prior.sample_values(x, key=jr.key(SEED), num_samples=NUM_SAMPLES, **options)
