@@ -4,14 +4,15 @@
     python benchmarks/large_fields.py --size 300 --steps 8 --out unbroken.zarr
     python benchmarks/large_fields.py --size 300 --steps 8 --out killed.zarr --kill-after 20 50 90 \
         --against unbroken.zarr
-    python benchmarks/large_fields.py --size 1000 --steps 50 --memory --progress --out field.npy
+    python benchmarks/large_fields.py --size 1000 --memory --progress --out field.npy
 
 draws 1,000 x 1,000 points at the spacing of the training (20/29) given 500 stations, 400 of them in
 the square from 20% to 30% of both axes; kills itself once after 500 patches, resumes, and prints
-seconds, patches, and the largest memory of the process and of the device. `--steps 50` is the
-default sampler, `--steps 5 --flow` five steps of the probability flow, better than 20 of the
-default's kind (docs/choosing_a_sampler.md). Several numbers after `--kill-after` kill it as often,
-and `--against` says whether the values of another store are the same bit for bit. `--memory` needs
+seconds, patches, and the largest memory of the process and of the device. Without `--steps` it is
+the default sampler; `--steps 20` are reverse steps, `--steps 5 --flow` five of the probability flow
+in 20 evaluations (docs/choosing_a_sampler.md). Several numbers after `--kill-after` kill it as often,
+and `--against` says whether the values of another store are the same bit for bit, or how much they
+differ. `--memory` needs
 neither Zarr nor xarray: the field is held in memory, and written at the end if `--out` names a file
 of NumPy. `--quick` draws 40 x 40 points in two steps.
 """
@@ -59,11 +60,10 @@ def begin(options: argparse.Namespace, posterior):
     import numpy as np
 
     from geomndp.model.patch_store import begin_field
-    from geomndp.samplers import Amortised, flow
 
     axis = (SPACING * np.arange(options.size)).astype(np.float32)
     key = jax.random.key(SEED)
-    sampler = flow(options.steps) if options.flow else Amortised(options.steps)
+    sampler = chosen_sampler(options)
     if options.memory:
         return field_in_memory(posterior, axis, options.patches, key, sampler)
     import xarray as xr
@@ -72,6 +72,15 @@ def begin(options: argparse.Namespace, posterior):
     grid = xr.Dataset(coords={name: (name, axis) for name in names})
     request = (options.out, key, 1, options.patches)
     return begin_field(posterior, grid, *request, sampler=sampler)
+
+
+def chosen_sampler(options: argparse.Namespace):
+    """The sampler that was asked for, None for the default one."""
+    from geomndp.samplers import Amortised, flow
+
+    if options.steps is None:
+        return None
+    return flow(options.steps) if options.flow else Amortised(options.steps)
 
 
 def field_in_memory(posterior, axis, patches: str, key, sampler):
@@ -135,7 +144,7 @@ def draw(options: argparse.Namespace) -> dict:
     return {
         "device": device.device_kind,
         "size": options.size,
-        "steps": options.steps,
+        "sampler": str(chosen_sampler(options) or posterior.default_sampler()),
         "patches": total,
         "drawn": total - before,
         "chunks": list(field.layout.levels[-1].chunks),
@@ -166,15 +175,18 @@ def kill_and_resume(options: argparse.Namespace, arguments: list[str]) -> None:
     subprocess.run(command, check=True)
 
 
-def same_bits(store: str, other: str) -> bool:
-    """Whether all variables of two stores hold the same bits."""
+def compared(store: str, other: str) -> dict:
+    """Whether all variables of two stores hold the same bits, and their largest difference."""
+    import numpy as np
     import xarray as xr
 
     stores = (xr.open_zarr(path, consolidated=False) for path in (store, other))
     with next(stores) as mine, next(stores) as theirs:
         names = set(mine.data_vars)
-        same = (mine[name].values.tobytes() == theirs[name].values.tobytes() for name in names)
-        return names == set(theirs.data_vars) and all(same)
+        pairs = [(mine[name].values, theirs[name].values) for name in names]
+        same = names == set(theirs.data_vars) and all(a.tobytes() == b.tobytes() for a, b in pairs)
+        difference = max(float(np.max(np.abs(a - b))) for a, b in pairs)
+        return {"same bits": same, "largest difference": difference}
 
 
 def main() -> None:
@@ -183,7 +195,7 @@ def main() -> None:
     parser.add_argument("--model", default="vector-fields/div-free")
     parser.add_argument("--size", type=int, default=40)
     parser.add_argument("--stations", type=int, default=STATIONS)
-    parser.add_argument("--steps", type=int, default=8)
+    parser.add_argument("--steps", type=int, help="by default those of the default sampler")
     parser.add_argument("--flow", action="store_true", help="RK4 steps of the probability flow")
     parser.add_argument("--patches", default="auto")
     parser.add_argument("--out", default=None)
@@ -202,13 +214,13 @@ def main() -> None:
     if options.kill_after:
         passed = ["--model", options.model, "--size", str(options.size), "--patches"]
         passed += [options.patches, "--out", options.out, "--stations", str(options.stations)]
-        passed += ["--steps", str(options.steps)]
+        passed += [] if options.steps is None else ["--steps", str(options.steps)]
         passed += ["--flow"] * options.flow + ["--progress"] * options.progress
         kill_and_resume(options, passed)
     else:
         print(json.dumps(draw(options)))
     if options.against:
-        print(json.dumps({"same bits": same_bits(options.out, options.against)}))
+        print(json.dumps(compared(options.out, options.against)))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Rate of many small conditioning tasks: in batches, by dask workers, and in a loop.
 
-python benchmarks/many_tasks.py [--tasks 500] [--loop 20] [--workers 0] [--steps 50] [--quick]
+python benchmarks/many_tasks.py [--tasks 500] [--loop 20] [--workers 0] [--steps 20] [--quick]
 
 Tasks of 5 observations, 20 targets and 16 samples with a shipped network. "batches" is
 `condition_many`, "loop" is `condition(...).sample(...)` one after the other; both after calls that
@@ -113,14 +113,14 @@ def main() -> None:
     parser.add_argument("--tasks", type=int, default=500)
     parser.add_argument("--loop", type=int, default=20)
     parser.add_argument("--workers", type=int, default=0, help="most processes of dask")
-    parser.add_argument("--steps", type=int, default=50)
+    parser.add_argument("--steps", type=int, help="by default those of the default sampler")
     parser.add_argument("--quick", action="store_true", help="12 tasks, 2 in the loop, 2 steps")
     options = parser.parse_args()
     if options.quick:
         options.tasks, options.loop, options.steps = 12, 2, 2
     warnings.simplefilter("ignore")
     model, tasks = gn.load(options.model), make_tasks(max(options.tasks, options.loop))
-    sampler = {"sampler": gn.samplers.Amortised(options.steps)}
+    sampler = {} if options.steps is None else {"sampler": gn.samplers.Amortised(options.steps)}
     many, few = tasks[: options.tasks], tasks[: options.loop]
     loop_compiles = compile_seconds(lambda: in_a_loop(model, few[:1], **sampler))
     slow, expected = seconds_of(lambda: in_a_loop(model, few, **sampler))

@@ -3,11 +3,12 @@
 python benchmarks/patch_parts.py [--patches 32] [--side 31] [--json parts.json]
 
 Patches are lattices with the spacing of training, each moved a little, so that they share nothing,
-as those of a large field with scattered observations. "neighbours" is the search for them, "edges"
-what is made of them, "pooling" the averages over all points in all layers, alone; these do not
-depend on the values but for the pooling's products, and are part of every evaluation. "whole" is
-one evaluation: with the pooling that `with_room` chooses, with all pairs, and with products in
-bfloat16. On a CPU times are of the processor.
+as those of a large field with scattered observations. "neighbours" is the search for them,
+"preparation" all that depends on the locations alone, once per request: neighbours, edges, weights
+of the pooling. "messages" and "pooling" are those of all layers, "evaluation" is one of the
+network, all with points that are prepared, with the pooling that `with_room` chooses, with all
+pairs, and with products in bfloat16. "unprepared" is an evaluation that prepares its points itself.
+On a CPU times are of the processor.
 """
 
 import argparse
@@ -25,8 +26,7 @@ from points import lattice
 
 from geomndp.model import load
 from geomndp.nets import graph_nets, with_capacity, with_config
-from geomndp.nets.steerable_2d.gaussian_pooling import gaussian_pooling
-from geomndp.nets.steerable_2d.message_passing import message_passing
+from geomndp.nets.steerable_2d.message_passing import sender
 from geomndp.nets.steerable_2d.o2_layers import PARTS
 
 
@@ -43,52 +43,64 @@ def milliseconds(function, *arrays, repeats: int = 3) -> float:
     return 1e3 * min(seconds)
 
 
-def pooled(net, x, features):
+def pooled(net, prepared, features):
     """Averages of features (n, parts, H, c) in as many layers as the network has."""
-    config, mask = net.config, jnp.ones(len(x), x.dtype)
-    geometry = config.angular_pooling, net.layouts
-    widths = config.radius, config.num_pooling_widths
-    counts, pool = gaussian_pooling(x, mask, *widths, x.dtype, *geometry)
 
     def layer(total, _):
-        return total + jnp.sum(pool(features + total)), None
+        return total + jnp.sum(prepared.pool(features + total)), None
 
-    return jax.lax.scan(layer, jnp.sum(counts), None, config.num_layers)[0]
+    return jax.lax.scan(layer, jnp.zeros((), features.dtype), None, net.config.num_layers)[0]
 
 
-def edges(net, x):
-    """Share of slots that are taken, and messages of ones."""
-    graph = net.graph(x, jnp.ones(len(x), x.dtype))
-    return message_passing(net.edge, graph, x.dtype)[0]
+def passed(net, prepared, features):
+    """Messages of features (n, f) in all layers."""
+    send, h = sender(net.edge, prepared.near), features.reshape(len(features), -1)
+    for layer in net.layers:
+        h = h + send(layer.radial, h)
+    return h
+
+
+def patches_of(name: str, patches: int, side: int):
+    """The network with room for the patches, and their times, locations and values."""
+    grid = lattice(side)
+    moves = 0.05 * jr.normal(jr.key(0), (patches, *grid.shape), grid.dtype)
+    x, y = grid[None] + moves, jr.normal(jr.key(1), (patches, *grid.shape), grid.dtype)
+    (net,) = graph_nets(with_capacity(load(name), grid))
+    net = net.with_extent(1.05 * float(grid.max() - grid.min()))
+    return net, jnp.full(len(grid), 0.3, grid.dtype), x, y
 
 
 def measure(name: str, patches: int, side: int) -> list[dict]:
     """Milliseconds of every part."""
-    grid = lattice(side)
-    moves = 0.05 * jr.normal(jr.key(0), (patches, *grid.shape), grid.dtype)
-    x, y = grid[None] + moves, jr.normal(jr.key(1), (patches, *grid.shape), grid.dtype)
-    t = jnp.full(len(grid), 0.3, grid.dtype)
-    (net,) = graph_nets(with_capacity(load(name), grid))
-    net = net.with_extent(1.05 * float(grid.max() - grid.min()))
+    net, t, x, y = patches_of(name, patches, side)
     widths, channels = net.config.num_pooling_widths, net.config.channels
-    shape = (patches, len(grid), PARTS, widths, channels // widths)
-    features = jr.normal(jr.key(2), shape, grid.dtype)
+    shape = (*x.shape[:2], PARTS, widths, channels // widths)
+    features = jr.normal(jr.key(2), shape, x.dtype)
+    mask = jnp.ones(x.shape[1], x.dtype)
+
+    def prepare(net, x):
+        return jax.vmap(lambda x: net.prepare(x, mask))(x)
+
+    def evaluate(net, prepared, x, y):
+        return jax.vmap(lambda p, x, y: net.call_prepared(p, t, x, y, mask))(prepared, x, y)
+
+    prepared = eqx.filter_jit(prepare)(net, x)
     forms = {
-        "whole": net,
-        "whole, all pairs": with_config(net),
-        "whole, bfloat16": with_config(net, compute_dtype="bfloat16"),
+        "evaluation": net,
+        "evaluation, all pairs": with_config(net),
+        "evaluation, bfloat16": with_config(net, compute_dtype="bfloat16"),
     }
-
-    def whole(net, x, y):
-        return jax.vmap(lambda x, y: net(t, x, y))(x, y)
-
-    mask = jnp.ones(len(grid), grid.dtype)
     costs = {
         "neighbours": milliseconds(jax.vmap(lambda x: net.graph(x, mask).index), x),
-        "neighbours, edges": milliseconds(jax.vmap(lambda x: edges(net, x)), x),
-        "pooling": milliseconds(jax.vmap(lambda x, f: pooled(net, x, f)), x, features),
-    } | {form: milliseconds(whole, own_net, x, y) for form, own_net in forms.items()}
-    points = patches * len(grid)
+        "preparation": milliseconds(prepare, net, x),
+        "messages": milliseconds(jax.vmap(lambda p, f: passed(net, p, f)), prepared, features),
+        "pooling": milliseconds(jax.vmap(lambda p, f: pooled(net, p, f)), prepared, features),
+    }
+    for form, own in forms.items():
+        ready = eqx.filter_jit(prepare)(own, x)
+        costs[form] = milliseconds(evaluate, own, ready, x, y)
+    costs["unprepared"] = milliseconds(lambda net, x, y: evaluate(net, None, x, y), net, x, y)
+    points = x.shape[0] * x.shape[1]
     return [
         {"part": part, "ms": cost, "microseconds per point": 1e3 * cost / points}
         for part, cost in costs.items()

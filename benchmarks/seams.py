@@ -3,9 +3,9 @@
     python benchmarks/seams.py --size 60 --samples 256 --figure seams.png
     python benchmarks/seams.py --size 96 --samples 0
     python benchmarks/seams.py --model vector-fields/div-free --two --size 300 --samples 2048 \
-        --batch 128 --steps 50 --seconds 90 --out seams.json --arrays seams.npz
+        --batch 128 --seconds 90 --out seams.json --arrays seams.npz
     python benchmarks/seams.py --model vector-fields/div-free --size 162 --samples 16 --batch 8 \
-        --steps 50 --seconds 90 --out spectra.json --arrays spectra.npz
+        --seconds 90 --out spectra.json --arrays spectra.npz
     python benchmarks/seams.py --figure seams.png --draw seams.npz spectra.npz
 
 compares samples with the exact law: means, variances, and covariances of pairs of points across
@@ -105,11 +105,13 @@ def measure(options: argparse.Namespace) -> tuple[dict[str, Any], dict[str, np.n
     layout = chosen_layout(model, options)
     level, results, arrays = layout.levels[-1], {}, {}
     results |= {"device": jax.devices()[0].device_kind, "points": level.locations.shape}
-    results |= {"patch": level.chunks, "patches": len(layout.patches), "steps": options.steps}
+    results |= {"patch": level.chunks, "patches": len(layout.patches)}
     results["scheme"] = layout.scheme.description
     laws: dict[str, tuple[Any, dict]] = {"exact process": (exact, {})}
     if options.model is not None:
-        laws = {options.model: (model, {"sampler": Amortised(options.steps)}), **laws}
+        sampler = {} if options.steps is None else {"sampler": Amortised(options.steps)}
+        laws = {options.model: (model, sampler), **laws}
+        results["sampler"] = str(sampler.get("sampler", model.condition().default_sampler()))
     for name, (law, sampler) in laws.items() if options.samples else ():
         y = draw(law, layout, options, **sampler)
         options.samples = len(y)  # as many of the exact process
@@ -155,7 +157,7 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=64)
     parser.add_argument("--batch", type=int, default=256, help="samples at a time")
     parser.add_argument("--seconds", type=float, default=np.inf, help="of every law, about")
-    parser.add_argument("--steps", type=int, default=8)
+    parser.add_argument("--steps", type=int, help="by default those of the default sampler")
     parser.add_argument("--patches", default="auto")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, help="JSON file of the results")

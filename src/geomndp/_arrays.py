@@ -217,6 +217,24 @@ def free_memory(device: Any) -> int:
     return UNKNOWN if known is None else known
 
 
+CHUNK_MEMORY = 8 * 2**30
+"""Bytes of an accelerator for which chunks of a computation are as large as on a processor."""
+
+
+def chunk_scale() -> int:
+    """How many times as large as on a processor the chunks of a computation may be, at least 1.
+
+    A chunk that stays in a processor's caches does not keep an accelerator busy.
+    """
+    import jax
+
+    device = jax.config.jax_default_device or jax.local_devices()[0]  # pyright: ignore[reportAttributeAccessIssue]
+    if getattr(device, "platform", device) == "cpu":
+        return 1
+    stats = (device.memory_stats() if hasattr(device, "memory_stats") else None) or {}
+    return max(1, stats.get("bytes_limit", 0) // CHUNK_MEMORY)
+
+
 def too_much(need: int, bound: int, by_user: bool) -> MemoryError:
     """The error where even the smallest block needs more than the bound."""
     unit = 2**30

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 
 from geomndp.nets.layers import rms_norm
 from geomndp.nets.steerable_2d.gaussian_pooling import gaussian_pooling
-from geomndp.nets.steerable_2d.message_passing import message_passing
+from geomndp.nets.steerable_2d.message_passing import neighbourhood, sender
 
 from ..cases import quick
 from .steerable import awake, draw
@@ -34,7 +34,7 @@ def test_loop_over_layers(name, getkey):
 
     @quick
     def both(net, h):
-        send = message_passing(net.edge, net.graph(x, mask), h.dtype)[1]
+        send = sender(net.edge, neighbourhood(net.edge, net.graph(x, mask), h.dtype))
         config, pool = net.config, None
         if net.smoothings:
             widths = config.radius, config.num_pooling_widths

@@ -118,7 +118,8 @@ def test_nothing_depends_on_frames(getkey):
     @quick
     def in_frames(net, frames, y):
         y = y * mask[:, None]
-        return net._on(net._surface_in(frames, x * mask[:, None], mask), t, x, y, mask)
+        surface = net._surface_in(frames, x * mask[:, None], mask)
+        return net.call_prepared(net._prepared(surface, mask, y.dtype), t, x, y, mask)
 
     found = in_frames(net, frames, in_other_frames(net.field_type, turn, y))
     expected = in_other_frames(net.field_type, turn, run(net, t, x, y, mask))

@@ -146,7 +146,7 @@ class GridPredictive(AbstractPredictive):
     def _joint(self, flow: Flow | FlowDifference, y: Outputs, key) -> LogProb:
         model = self.model
         field_key, context_key = (None, None) if key is None else jax.random.split(key)
-        dynamics = ConditionalDynamics(model.noising, model.score, self.x)
+        dynamics = ConditionalDynamics(model.noising, model.score, self.x).with_prepared()
         field = flow.log_prob(dynamics, y, model.t_min, key=field_key)
         _, rows = jax.lax.top_k(self.mask, self.num_context)
         dynamics = dataclasses.replace(dynamics, x=self.x[rows])

@@ -87,15 +87,20 @@ class Bound:
         self.by_user = settings.max_memory is not None
         self.bytes = memory_bound(settings.max_memory, next(iter(problem.x.devices())))
 
-    def exceeded(self, program: CompiledProgram) -> bool:
-        """Whether a program takes more."""
-        return program.memory() > self.bytes
+    def exceeded(self, program: CompiledProgram, held: Any = None) -> bool:
+        """Whether a program takes more, with arrays that it is given and that are held for it."""
+        return program.memory() + num_bytes(held) > self.bytes
 
     def smaller(self, size: int, program: CompiledProgram) -> int:
         """How many would fit, if a program for `size` of them takes too much."""
         if size == 1:
             raise too_much(program.memory(), self.bytes, self.by_user)
         return bucket_below(min(size - 1, max(1, size * self.bytes // program.memory())))
+
+
+def num_bytes(tree: Any) -> int:
+    """Bytes of all arrays of a tree."""
+    return sum(leaf.nbytes for leaf in jax.tree.leaves(tree) if is_array(leaf))
 
 
 def is_array(leaf: Any) -> bool:

@@ -95,7 +95,8 @@ def equation(
 
     if part == "context" and problem.partial is None:
         parts = (problem.noising, problem.score, context.x, context.mask, None)
-        return ConditionalDynamics(*parts), context.y, probes(context.y, context.mask, keys[0])
+        dynamics = ConditionalDynamics(*parts).with_prepared()
+        return dynamics, context.y, probes(context.y, context.mask, keys[0])
     if part == "conditional":
         return conditional_dynamics(problem), y, probes(y, problem.mask, keys[1])
     problem, y = _all_free(problem, y, part)

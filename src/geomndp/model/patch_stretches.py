@@ -23,7 +23,7 @@ from geomndp._arrays import (
 )
 from geomndp._progress import Clock
 from geomndp._types import Array, Inputs, Mask
-from geomndp.model._jit import program
+from geomndp.model._jit import num_bytes, program
 from geomndp.model.batch_rows import stacked_rows
 from geomndp.model.sampling import move_samples, start_samples
 from geomndp.samplers import AbstractProgramSampler, Observations, Problem
@@ -75,15 +75,15 @@ def run_patch_rows(
     start = program(start_rows, *args)
     if start.memory() > bound:
         return _fewer(size, start.memory(), bound, max_memory is not None)
-    states, roots = spread_rows(start(*args), devices)
-    move = program(move_rows, *args, states, roots, zero, zero)
-    if move.memory() > bound:
-        return _fewer(size, move.memory(), bound, max_memory is not None)
+    states, shared_parts = spread_rows(start(*args), devices)
+    move = program(move_rows, *args, states, shared_parts, zero, zero)
+    if (need := move.memory() + num_bytes(shared_parts) // len(devices)) > bound:
+        return _fewer(size, need, bound, max_memory is not None)
     y = None
 
     def advance(i: int, j: int):
         nonlocal states, y
-        states, y = move(*args, states, roots, np.int32(i), np.int32(j))
+        states, y = move(*args, states, shared_parts, np.int32(i), np.int32(j))
         states = spread_rows(states, devices)
         return y
 
@@ -104,12 +104,12 @@ def start_rows(shared: PatchSampler, rows: PatchRow) -> Any:
 
 
 def move_rows(
-    shared: PatchSampler, rows: PatchRow, states: Any, roots: Any, start: Any, stop: Any
+    shared: PatchSampler, rows: PatchRow, states: Any, parts: Any, start: Any, stop: Any
 ) -> tuple[Any, Array]:
     """States after the steps `start`, ..., `stop` - 1, and after the last of all the values."""
 
-    def one(row, state, own_roots):
-        state, result = move_samples(*shared.arguments(row), state, own_roots, start, stop)
+    def one(row, state, own):
+        state, result = move_samples(*shared.arguments(row), state, own, start, stop)
         return state, result[0][0]
 
-    return jax.vmap(one)(rows, states, roots)
+    return jax.vmap(one)(rows, states, parts)

@@ -9,6 +9,7 @@ measure, all is one pure function.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -35,6 +36,7 @@ from geomndp.samplers import (
     pad_problem,
 )
 from geomndp.samplers.base import require_outputs_apart
+from geomndp.samplers.problem import prepare_score
 from geomndp.samplers.program import begin, each_key, end, outer_step
 
 BLOCK_POINTS = {"cpu": 10_000}
@@ -140,7 +142,7 @@ def _block(
     (states, shared), result = start(*args), None
     states = spread_rows(states, devices)  # not as the compiler has chosen
     move = program(move_samples, *args, states, shared, zero, zero)
-    if bound.exceeded(move):
+    if bound.exceeded(move, shared):
         return bound.smaller(size, move)
 
     def advance(i: int, j: int):
@@ -170,17 +172,19 @@ def _first_size(problem: Problem, num_samples: int, num_devices: int) -> int:
 
 def start_samples(
     sampler: AbstractProgramSampler, problem: Problem, key, numbers
-) -> tuple[Any, list[Array]]:
+) -> tuple[Any, tuple[Any, list[Array]]]:
     """States of the samples of these numbers, and what all their steps share.
 
-    A state holds the values and the sizes after every step, none yet. Shared are the arrays that
-    are costly to find (`_closed_over`), so that they are not found anew in every stretch.
+    A state holds the values and the sizes after every step, none yet. Shared is what is costly to
+    find, once for all stretches: what the score knows of the points, and roots (`_closed_over`).
     """
-    program, dtype = sampler.program(problem), problem.x.dtype
+    prepared, dtype = prepare_score(problem), problem.x.dtype
+    program = sampler.program(dataclasses.replace(problem, prepared=prepared))
     keys = each_key(key, numbers)
     values = jax.vmap(lambda key: begin(program, dtype, key=key))(keys)
     states = values, jnp.zeros((len(numbers), program.steps), dtype=dtype)
-    return states, _closed_over(_stretch(program, dtype), problem, states, keys)[1]
+    roots = _closed_over(_stretch(program, dtype), problem, states, keys)[1]
+    return states, (prepared, roots)
 
 
 def move_samples(
@@ -189,7 +193,7 @@ def move_samples(
     key,
     numbers,
     states,
-    shared: list[Array],
+    shared: tuple[Any, list[Array]],
     start,
     stop,
 ) -> tuple[Any, tuple[Array, Array]]:
@@ -197,10 +201,11 @@ def move_samples(
 
     Results are the samples and their numbers of score evaluations.
     """
-    program, dtype = sampler.program(problem), problem.x.dtype
+    (prepared, roots), dtype = shared, problem.x.dtype
+    program = sampler.program(dataclasses.replace(problem, prepared=prepared))
     keys = each_key(key, numbers)
     stretch, _ = _closed_over(_stretch(program, dtype), problem, states, keys)
-    return stretch(states, keys, start, stop, *shared)
+    return stretch(states, keys, start, stop, *roots)
 
 
 def _stretch(program: Program, dtype):
@@ -239,10 +244,8 @@ def finite_samples(samples: Samples) -> Array:
     """Values of the samples; a NaN or infinity is an error that says when it came."""
     if not _validation.concrete(samples.y) or np.all(np.isfinite(np.asarray(samples.y))):
         return samples.y
-    bad = np.flatnonzero(~np.isfinite(np.asarray(samples.info.rms)))
+    where, bad = "at the end", np.flatnonzero(~np.isfinite(np.asarray(samples.info.rms)))
     if bad.size:
         step, time = int(bad[0]), float(samples.info.times[bad[0]])
         where = f"at step {step + 1} of {len(samples.info.rms)} (time {time:.3g})"
-    else:
-        where = "at the end"
     raise FloatingPointError(f"the sampled values became NaN or infinite {where}")

@@ -20,7 +20,8 @@ import numpy as np
 from geomndp import _validation
 from geomndp._types import Array, Bool, Float, Inputs, Mask, PRNGKeyArray
 from geomndp.linalg import zero_masked
-from geomndp.nets.base import CovariateConfig, check_compute
+from geomndp.nets.base import check_compute
+from geomndp.nets.covariates import CovariateConfig
 from geomndp.nets.layers import FourierFeatures, linear_first, same_function
 
 

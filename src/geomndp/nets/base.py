@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-import math
 import typing
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Generic, TypeVar, cast
@@ -99,46 +98,6 @@ class Configured(eqx.Module, Generic[Config]):
             _model_files.add_class(tag, cls)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class CovariateConfig(NetConfig):
-    """Hyperparameters of networks whose inputs may be periodic, and beside covariates.
-
-    Args:
-        num_invariant_inputs: How many of the columns, the last ones, are covariates.
-        periods: Period of every column of x, zero where it has none; empty where none has one.
-    """
-
-    num_invariant_inputs: int = 0
-    periods: tuple[float, ...] = ()
-
-    def __post_init__(self):
-        super().__post_init__()
-        _validation.at_least(0, num_invariant_inputs=self.num_invariant_inputs)
-        if self.num_invariant_inputs >= self.input_dim:
-            got = f"{self.num_invariant_inputs} of {self.input_dim} columns"
-            raise ValueError(f"expected fewer covariates than columns of x, got {got}")
-        if len(self.periods) not in (0, self.input_dim):
-            got = len(self.periods)
-            raise ValueError(f"expected a period for each of {self.input_dim} columns, got {got}")
-        if not all(0 <= period < math.inf for period in self.periods):
-            raise ValueError(f"expected periods >= 0 (zero for none), got {self.periods}")
-
-    @property
-    def num_inputs(self) -> int:
-        """Columns of x before the covariates."""
-        return self.input_dim - self.num_invariant_inputs
-
-    @property
-    def input_periods(self) -> tuple[float, ...]:
-        """Periods of the inputs alone."""
-        return self.periods[: self.num_inputs]
-
-    @property
-    def covariate_periods(self) -> tuple[float, ...]:
-        """Periods of the covariates, zero where there is none."""
-        return self.periods[self.num_inputs :] or (0.0,) * self.num_invariant_inputs
-
-
 class AbstractNet(Configured[Config], Generic[Config]):
     """Map (t, x, y, mask) of one function to (n, p), equivariant to permutations of the points.
 
@@ -164,6 +123,32 @@ class AbstractNet(Configured[Config], Generic[Config]):
         Returns:
             Outputs (n, p) in the dtype of y, zero where masked.
         """
+
+    def prepare(self, x: Inputs, mask: Mask | None = None) -> Any:
+        """What evaluations at the same points share, whatever their times and values.
+
+        Args:
+            x: Inputs (n, d).
+            mask: As that of a call.
+
+        Returns:
+            A tree of arrays for `call_prepared`; None where there is nothing worth keeping.
+        """
+        return None
+
+    def call_prepared(
+        self, prepared: Any, t: Times, x: Inputs, y: Values, mask: Mask | None = None
+    ) -> Outputs:
+        """Apply the network to one function at points that were prepared, as a call does.
+
+        Args:
+            prepared: Result of `prepare` for x and mask, None where nothing was prepared.
+            t: Diffusion times.
+            x: Inputs (n, d).
+            y: Noised values.
+            mask: As that of a call.
+        """
+        return self(t, x, y, mask)
 
     @property
     def input_dim(self) -> int:

@@ -16,8 +16,8 @@ from geomndp._deprecated import renamed_arguments
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray, Times, Values
 from geomndp.linalg import zero_masked
 from geomndp.nets.attention import centred, check_heads
-from geomndp.nets.base import AbstractNet, CovariateConfig
-from geomndp.nets.covariates import CovariateEmbedding
+from geomndp.nets.base import AbstractNet
+from geomndp.nets.covariates import CovariateConfig, CovariateEmbedding
 from geomndp.nets.layers import (
     FourierFeatures,
     TimeEmbedding,

@@ -6,17 +6,61 @@ feature of its point, next to the value: shifts and rotations of the inputs leav
 
 from __future__ import annotations
 
+import dataclasses
+import math
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
+from geomndp import _validation
 from geomndp._types import Array, Float, PRNGKeyArray
-from geomndp.nets.base import CovariateConfig
+from geomndp.nets.base import NetConfig
 from geomndp.nets.layers import linear
 
 NUM_HARMONICS = 4  # of a periodic covariate: a year, half of it, a third, a quarter
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CovariateConfig(NetConfig):
+    """Hyperparameters of networks whose inputs may be periodic, and beside covariates.
+
+    Args:
+        num_invariant_inputs: How many of the columns, the last ones, are covariates.
+        periods: Period of every column of x, zero where it has none; empty where none has one.
+    """
+
+    num_invariant_inputs: int = 0
+    periods: tuple[float, ...] = ()
+
+    def __post_init__(self):
+        super().__post_init__()
+        _validation.at_least(0, num_invariant_inputs=self.num_invariant_inputs)
+        if self.num_invariant_inputs >= self.input_dim:
+            got = f"{self.num_invariant_inputs} of {self.input_dim} columns"
+            raise ValueError(f"expected fewer covariates than columns of x, got {got}")
+        if len(self.periods) not in (0, self.input_dim):
+            got = len(self.periods)
+            raise ValueError(f"expected a period for each of {self.input_dim} columns, got {got}")
+        if not all(0 <= period < math.inf for period in self.periods):
+            raise ValueError(f"expected periods >= 0 (zero for none), got {self.periods}")
+
+    @property
+    def num_inputs(self) -> int:
+        """Columns of x before the covariates."""
+        return self.input_dim - self.num_invariant_inputs
+
+    @property
+    def input_periods(self) -> tuple[float, ...]:
+        """Periods of the inputs alone."""
+        return self.periods[: self.num_inputs]
+
+    @property
+    def covariate_periods(self) -> tuple[float, ...]:
+        """Periods of the covariates, zero where there is none."""
+        return self.periods[self.num_inputs :] or (0.0,) * self.num_invariant_inputs
 
 
 def num_covariate_features(periods: tuple[float, ...]) -> int:

@@ -24,12 +24,13 @@ import jax.numpy as jnp
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
+from geomndp._arrays import chunk_scale
 from geomndp._types import Array, Bool, Float, Inputs, Int, Mask
 from geomndp.nets.cell_list import candidates, cell_ranges
 
 DENSE = 1024  # up to so many points, all pairs are compared
 CANDIDATES = 2  # room of a range of cells over the slots of a point
-EDGES = 2**16  # slots of neighbours that one chunk holds at most, at least those of one point
+EDGES = 2**16  # slots of neighbours that one chunk of a processor holds at most
 SOFTENING = 0.1  # of edge lengths, over the radius: smooth features also at distance zero
 
 
@@ -82,7 +83,7 @@ def _nearest(x: Inputs, mask: Mask, radius: float, slots: int):
         index, real, count = _closest(x, mask, own_index, others, radius, slots)
         return index, real, count + unseen
 
-    size = max(DENSE**2 // (CANDIDATES * slots * start.shape[1]), 1)
+    size = max(chunk_scale() * DENSE**2 // (CANDIDATES * slots * start.shape[1]), 1)
     index, real, count = map_in_chunks(closest, (start, end, own_index), size)
     return index, real, jnp.sum(count, dtype=jnp.int32)
 
@@ -149,8 +150,8 @@ def map_in_chunks(function: Callable[[Any], Any], rows: Any, size: int) -> Any:
 
 
 def points_per_chunk(slots: int) -> int:
-    """How many points with so many slots have `EDGES` together, at least one."""
-    return max(EDGES // max(slots, 1), 1)
+    """How many points with so many slots make one chunk, at least one."""
+    return max(chunk_scale() * EDGES // max(slots, 1), 1)
 
 
 def neighbour_values(

@@ -21,8 +21,9 @@ from geomndp._arrays import bucket
 from geomndp._types import Array, Float, Inputs, Mask
 from geomndp.equivariance import FieldType
 from geomndp.linalg import zero_masked
-from geomndp.nets.base import AbstractNet, CovariateConfig
+from geomndp.nets.base import AbstractNet
 from geomndp.nets.cell_list import MARGIN
+from geomndp.nets.covariates import CovariateConfig
 from geomndp.nets.graph import CANDIDATES, Graph, radius_graph
 
 MOST_TRACED = 1024

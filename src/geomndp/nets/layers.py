@@ -53,16 +53,19 @@ def clean(net: AbstractNet, t: Times, x: Inputs, y: Outputs, mask: Mask | None) 
 
     Returns:
         Times and mask (n,), or (n, g) for a network of g > 1 groups.
-
-    Raises:
-        ValueError: If a shape does not fit.
     """
     _validation.shapes(x, y, dim=net.config.value_dim, mask=mask)
-    _validation.shape("x", x, (len(x), net.config.input_dim))
     mask = jnp.ones(len(x), dtype=y.dtype) if mask is None else mask
-    t, mask = (_per_group(net, v, len(x)) for v in (t, mask))
+    t, (x, mask) = _per_group(net, t, len(x)), clean_inputs(net, x, mask)
     t = jnp.where(mask > 0, t, 0.0)
-    return Points(t, zero_masked(x, row_mask(mask)), zero_masked(y, _per_field(net, mask)), mask)
+    return Points(t, x, zero_masked(y, _per_field(net, mask)), mask)
+
+
+def clean_inputs(net: AbstractNet, x: Inputs, mask: Mask | None) -> tuple[Inputs, Mask]:
+    """Inputs and mask as `clean` returns them."""
+    _validation.shape("x", x, (len(x), net.config.input_dim))
+    mask = _per_group(net, jnp.ones(len(x), dtype=x.dtype) if mask is None else mask, len(x))
+    return zero_masked(x, row_mask(mask)), mask
 
 
 def _per_group(net: AbstractNet, v: Times, n: int) -> PerPoint:

@@ -22,6 +22,7 @@ from geomndp.nets.layers import (
     TimeEmbedding,
     check_groups,
     clean,
+    clean_inputs,
     embed_times,
     linear,
     rms_norm,
@@ -187,13 +188,25 @@ class RelativeAttention(AbstractNet[RelativeAttentionConfig], tag="net/relative-
     def num_groups(self) -> int:
         return self.config.num_groups
 
+    def prepare(self, x: Inputs, mask: Mask | None = None) -> list[Float[Array, "h n n"]]:
+        """Biases of every layer."""
+        x, _ = clean_inputs(self, x, mask)
+        return self._biases(x, x.dtype)
+
+    def _biases(self, x: Inputs, dtype: Any) -> list[Float[Array, "h n n"]]:
+        inputs = x[:, : self.config.num_inputs]
+        return self.bias(inputs, jnp.dtype(self.config.compute_dtype or dtype))
+
     def __call__(self, t: Times, x: Inputs, y: Values, mask: Mask | None = None) -> Outputs:
+        return self.call_prepared(None, t, x, y, mask)
+
+    def call_prepared(self, prepared, t, x, y, mask=None) -> Outputs:
         t, x, y, mask = points = clean(self, t, x, y, mask)
         dtype = jnp.dtype(self.config.compute_dtype or y.dtype)
-        inputs, covariates = jnp.split(x, [self.config.num_inputs], axis=1)
+        covariates = x[:, self.config.num_inputs :]
         h = linear(self.embed, y) + embed_times(self, t, mask)
         h = h if self.covariates is None else h + self.covariates(covariates)
-        biases = self.bias(inputs, dtype)
+        biases = self._biases(x, y.dtype) if prepared is None else prepared
         for block, bias in zip(self.blocks, biases, strict=True):
             h = block(h, bias, points.rows, dtype, self.config.attention_backend)
         return zero_masked(linear(self.head, rms_norm(h)), mask)

@@ -29,6 +29,7 @@ from geomndp.nets.layers import (
     FourierFeatures,
     TimeEmbedding,
     clean,
+    clean_inputs,
     embed_times,
     linear,
     rms_norm,
@@ -207,16 +208,29 @@ class SphericalAttention(AbstractNet[SphericalAttentionConfig], tag="net/track-a
         """All inputs unless absolute features are asked for; covariates are not relative."""
         return 0 if self.config.absolute_min_wavelength else self.config.num_inputs
 
+    def prepare(self, x: Inputs, mask: Mask | None = None) -> list[Float[Array, "h n n"]]:
+        """Biases of every layer."""
+        x, _ = clean_inputs(self, x, mask)
+        return self._biases(x, x.dtype)
+
+    def _biases(self, x: Inputs, dtype: Any) -> list[Float[Array, "h n n"]]:
+        inputs = x[:, : self.config.num_inputs]
+        return self.bias(inputs, jnp.dtype(self.config.compute_dtype or dtype))
+
     def __call__(self, t: Times, x: Inputs, y: Outputs, mask: Mask | None = None) -> Outputs:
+        return self.call_prepared(None, t, x, y, mask)
+
+    def call_prepared(self, prepared, t, x, y, mask=None) -> Outputs:
         c = self.config
         t, x, y, mask = clean(self, t, x, y, mask)
+        biases = self._biases(x, y.dtype) if prepared is None else prepared
         dtype = jnp.dtype(c.compute_dtype or y.dtype)
         frames = LocalFrames(y, jnp.hypot(c.noise_rate * t, c.resolution))
         x, covariates = jnp.split(x, [c.num_inputs], axis=1)
         h = linear(self.embed, self._position_features(x, y)) + embed_times(self, t)
         h = h if self.covariates is None else h + self.covariates(covariates)
         keep = same_function(mask)
-        for block, bias in zip(self.blocks, self.bias(x, dtype), strict=True):
+        for block, bias in zip(self.blocks, biases, strict=True):
             h = block(h, frames, bias, keep, dtype)
         components = linear(self.head, rms_norm(h))
         return zero_masked(frames.tangent(components), mask)

@@ -5,6 +5,7 @@ moves the targets by $K_{*c} K_{cc}^{-1}$ times it, and noise of the targets has
 $K_{**} - K_{*c} K_{cc}^{-1} K_{c*}$.
 """
 
+import dataclasses
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -126,6 +127,12 @@ class TiltedScore(AbstractScore):
     score: AbstractScore
     observations: Observations
     conditional = False
+
+    def prepare(self, x, mask=None):
+        return self.score.prepare(x, mask)
+
+    def with_prepared(self, prepared):
+        return dataclasses.replace(self, score=self.score.with_prepared(prepared))
 
     def __call__(self, noising, t, x, y, mask=None):
         observed = self.observations

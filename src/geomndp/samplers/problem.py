@@ -108,6 +108,7 @@ class Problem(eqx.Module):
         labels: Numbers (n,) by which the noise of a target is drawn; its index by default.
         partial: Observed outputs in the rows of the targets, whose other outputs are targets; its
             mask (n, g) says which, and its inputs are those of the targets.
+        prepared: What all evaluations of the score share, if it is known (`prepare_score`).
     """
 
     noising: AbstractNoising
@@ -118,6 +119,7 @@ class Problem(eqx.Module):
     mask: Mask | None = None
     labels: Labels | None = None
     partial: Observations | None = None
+    prepared: Any = None
 
     eps = renamed_attribute("t_min")
 
@@ -142,9 +144,8 @@ class Problem(eqx.Module):
         observed = self.observations
         sizes = len(observed.x), len(self.x), self.x.dtype
         mask = join_masks(observed.mask, self.mask, *sizes)
-        return ConditionalDynamics(
-            self.noising, self.score, jnp.concatenate([observed.x, self.x]), mask, None
-        )
+        x = jnp.concatenate([observed.x, self.x])
+        return ConditionalDynamics(self.noising, self.score, x, mask).with_prepared(self.prepared)
 
     def context_noise(self) -> PointNoise:
         """White noise of the context points."""
@@ -202,14 +203,19 @@ def pad_problem(problem: Problem, contexts: int, targets: int) -> Problem:
 
 
 def conditional_dynamics(problem: Problem) -> ConditionalDynamics:
-    """Dynamics of the targets given the observations.
+    """Dynamics of the n targets, with the observations as context at their own diffusion times."""
+    return _dynamics(problem).with_prepared(problem.prepared)
 
-    Args:
-        problem: Model, targets (n, d) and observations.
 
-    Returns:
-        Dynamics of the n targets, with the observations as context at their own diffusion times.
+def prepare_score(problem: Problem) -> Any:
+    """What all evaluations of the score share, for `Problem.prepared`.
+
+    Dynamics compute it where a problem lacks it: once for all steps of one compiled program.
     """
+    return _dynamics(problem).prepare()
+
+
+def _dynamics(problem: Problem) -> ConditionalDynamics:
     context = partial = None
     if problem.num_observed:
         context = problem.observations.as_context(problem.noising)
@@ -220,7 +226,7 @@ def conditional_dynamics(problem: Problem) -> ConditionalDynamics:
 
 
 def amortises(problem: Problem) -> bool:
-    """Whether one reverse pass, or one solve, with observations at time zero will do."""
+    """Whether one reverse pass, or one solve, will do."""
     try:
         check_amortised(problem)
     except ValueError:

@@ -1,7 +1,7 @@
 """What every score gives: u, the preconditioned score at one time per point."""
 
 import abc
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 
@@ -53,6 +53,22 @@ class AbstractScore(eqx.Module):
         Returns:
             u (n, p), zero where masked.
         """
+
+    def prepare(self, x: Inputs, mask: Mask | None = None) -> Any:
+        """What evaluations at the same points share, whatever their times and values.
+
+        Args:
+            x: Inputs (n, d).
+            mask: (n,) or (n, g), zero where a value is padding or missing.
+
+        Returns:
+            A tree of arrays for `with_prepared`, None where there is nothing worth keeping.
+        """
+        return None
+
+    def with_prepared(self, prepared: Any) -> "AbstractScore":
+        """The score at the points of `prepare` alone, which does not compute that again."""
+        return self
 
     def flow_map(
         self,

@@ -40,6 +40,7 @@ class NetworkScore(AbstractScore):
             score the network corrects: u = u_base + correction. It is not trained. The network
             sees the residual (y - mean) of the base and u_base, `num_input_fields=2`; untrained,
             when its output is zero, the score is the base's.
+        prepared: What the network knows of the points of all calls: see `with_prepared`.
 
     Raises:
         ValueError: If the network does not take the fields that it would get.
@@ -52,6 +53,7 @@ class NetworkScore(AbstractScore):
     parametrisation: AbstractParametrisation = Velocity()
     conditional: bool = eqx.field(default=False, static=True)
     base: AbstractGP | None = None
+    prepared: Any = None
 
     def __check_init__(self):
         expected = 1 if self.base is None else 2
@@ -117,6 +119,19 @@ class NetworkScore(AbstractScore):
         self._check_parametrisation(noising)
         return t, x, base_fields(self.base, noising, at, t, x, y, mask), mask
 
+    def prepare(self, x, mask=None):
+        return self.net.prepare(x, mask) if isinstance(self.net, AbstractNet) else None
+
+    def with_prepared(self, prepared):
+        return dataclasses.replace(self, prepared=prepared)
+
+    def _output(self, inputs: tuple) -> Outputs:
+        """Output of the network."""
+        if self.prepared is None:
+            return self.net(*inputs)
+        assert isinstance(self.net, AbstractNet)
+        return self.net.call_prepared(self.prepared, *inputs)
+
     def _corrected(
         self, at: NoiseCoefficients, y, values: Values | None, output: Outputs
     ) -> Outputs:
@@ -130,7 +145,7 @@ class NetworkScore(AbstractScore):
         self._check_parametrisation(noising)
         inputs = self.net_inputs(noising, t, x, y, mask)
         at = noise_coefficients(noising, per_point(t, len(x)), zero_masked(x, row_mask(mask)), mask)
-        output = self._corrected(at, y, inputs[2], self.net(*inputs))
+        output = self._corrected(at, y, inputs[2], self._output(inputs))
         u = self.parametrisation.to_u(at, y, output)
         return zero_masked(u if noising.flat else noising.manifold.project(y, u), mask)
 
@@ -179,7 +194,7 @@ class NetworkScore(AbstractScore):
         self._check_parametrisation(noising)
         if output is None or (values is None and self.base is not None):
             inputs = self.net_inputs(noising, t, x, perturbed.y, mask)
-            output, values = cast(Outputs, self.net(*inputs)), inputs[2]
+            output, values = self._output(inputs), inputs[2]
         at = noise_coefficients(noising, per_point(t, len(x)), zero_masked(x, row_mask(mask)), mask)
         output = self._corrected(at, perturbed.y, values, output)
         error = self.parametrisation.error(at, y0, perturbed, output)

@@ -6,7 +6,8 @@ is exact for any limiting kernel, since $\xi_*$ keeps its law given the context.
 """
 
 import abc
-from typing import TYPE_CHECKING, NamedTuple
+import dataclasses
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -181,6 +182,17 @@ class ConditionalDynamics(AbstractDynamics):
         values = self.score.flow_map(self.noising, now.t, targets, now.x, now.y, now.mask)
         values = values if self.context is None else values[len(self.context.x) :]
         return values if self.partial is None else zero_masked(values, self.mask)
+
+    def prepare(self) -> Any:
+        """What all evaluations of the score share: the points stay where they are."""
+        y = jnp.zeros((len(self.x), self.noising.dim), self.x.dtype)
+        points = self.points(jnp.zeros((), y.dtype), y)
+        return self.score.prepare(points.x, points.mask)
+
+    def with_prepared(self, prepared: Any = None) -> "ConditionalDynamics":
+        """The dynamics of a score that knows its points, by `prepare` unless that was done."""
+        prepared = self.prepare() if prepared is None else prepared
+        return dataclasses.replace(self, score=self.score.with_prepared(prepared))
 
     def rows(self):
         rows = row_mask(self.mask)

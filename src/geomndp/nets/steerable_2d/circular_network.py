@@ -8,29 +8,40 @@ from __future__ import annotations
 
 import abc
 import contextlib
-import dataclasses
 import functools
 import itertools
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar, cast
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, cast
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
 
-from geomndp import _validation
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray, Times, Values
 from geomndp.equivariance import FieldType, circular_basis
 from geomndp.linalg import zero_masked
-from geomndp.nets.base import check_compute
 from geomndp.nets.covariates import covariate_features, num_covariate_features
 from geomndp.nets.graph import Graph
-from geomndp.nets.graph_network import AbstractGraphNet, GraphNetConfig
-from geomndp.nets.layers import TimeEmbedding, clean, embed_times, linear, rms_norm, zeroed
-from geomndp.nets.steerable_2d.gaussian_pooling import Pairs, gaussian_pooling
+from geomndp.nets.graph_network import AbstractGraphNet
+from geomndp.nets.layers import (
+    TimeEmbedding,
+    clean,
+    clean_inputs,
+    embed_times,
+    linear,
+    rms_norm,
+    zeroed,
+)
+from geomndp.nets.steerable_2d.circular_config import CircularConfig
+from geomndp.nets.steerable_2d.gaussian_pooling import Pairs, Pool, gaussian_pooling
 from geomndp.nets.steerable_2d.global_pooling import DensityEmbedding, GlobalPooling
-from geomndp.nets.steerable_2d.message_passing import EdgeEmbedding, message_passing
+from geomndp.nets.steerable_2d.message_passing import (
+    EdgeEmbedding,
+    Neighbourhood,
+    neighbourhood,
+    sender,
+)
 from geomndp.nets.steerable_2d.o2_layers import (
     NUM_TYPES,
     Attention,
@@ -42,62 +53,6 @@ from geomndp.nets.steerable_2d.o2_layers import (
 )
 from geomndp.nets.steerable_2d.pooling_layouts import PoolingLayouts
 from geomndp.nets.target_times import target_embedding
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class CircularNetConfig(GraphNetConfig, abc.ABC):
-    """Hyperparameters of networks of circular channels; those of a surface are a subclass.
-
-    Args:
-        representations: What the values are, such as ("scalar", "vector"): see
-            `equivariance.FieldType`.
-        num_invariant_inputs: Further columns of x, after those of the location: covariates.
-        periods: Period of every column of x, zero where it has none; empty where none has one.
-        channels: Channels of every angular order.
-        width: Width of the MLPs of times and non-linearities.
-        num_layers: Number of message-passing layers.
-        radius: Points nearer than this are neighbours.
-        max_neighbours: Neighbours per point for which there is room.
-        num_radial: Number of radial basis functions.
-        num_pooling_widths: Widths of Gaussian averages over all points; zero for none.
-        angular_pooling: Whether these averages have angular moments too.
-        density_features: Whether every layer sees how many points are near each.
-        odd: Whether to take the odd part in y.
-        num_input_fields: Fields of the outputs' type that enter.
-        compute_dtype: "bfloat16" for matrix products in it; None follows y.
-        target_times: Whether points have a second time (see `geomndp.nets.target_times`).
-        dtype: Dtype of the parameters.
-    """
-
-    channels: int = 24
-    num_pooling_widths: int = 0
-    odd: bool = False
-    compute_dtype: str | None = None
-    num_input_fields: int = 1
-    density_features: bool = False
-    angular_pooling: bool = False
-    target_times: bool = False
-
-    def __post_init__(self):
-        _validation.at_least(1, channels=self.channels, num_input_fields=self.num_input_fields)
-        super().__post_init__()
-        self._divides_channels("num_pooling_widths")
-        for name in ("density_features", "angular_pooling"):
-            if getattr(self, name) and not self.num_pooling_widths:
-                raise ValueError(f"expected num_pooling_widths > 0 with {name}, got 0")
-        check_compute(self.compute_dtype)
-
-    def _divides_channels(self, name: str) -> None:
-        number = getattr(self, name)
-        _validation.at_least(0, **{name: number})
-        if number and self.channels % number:
-            got = self.channels
-            raise ValueError(f"expected channels divisible by {name}={number}, got {got}")
-
-    @property
-    def field_type(self) -> FieldType:
-        """Values in the plane, or in tangent planes."""
-        return FieldType(2, *self.representations)
 
 
 class Surface(NamedTuple):
@@ -114,7 +69,15 @@ class Surface(NamedTuple):
     """How pooling sums over many points, none for a comparison of all pairs."""
 
 
-CircularConfig = TypeVar("CircularConfig", bound=CircularNetConfig)
+class Prepared(NamedTuple):
+    """What all evaluations at the same locations share."""
+
+    near: Neighbourhood
+    counts: Float[Array, "n h"] | None
+    """Sums of the pooling weights of every point; None without pooling."""
+    pool: Pool | None
+    fields: Float[Array, "n q"] | None
+    """Those of the surface."""
 
 
 class AbstractCircularNet(AbstractGraphNet[CircularConfig]):
@@ -182,26 +145,49 @@ class AbstractCircularNet(AbstractGraphNet[CircularConfig]):
         return not (self.attentions or self.smoothings)
 
     def __call__(self, t: Times, x: Inputs, y: Values, mask: Mask | None = None) -> Outputs:
-        t, x, y, mask = clean(self, t, x, y, mask)
-        return self._on(self._surface(x, mask), t, x, y, mask)
+        return self.call_prepared(None, t, x, y, mask)
 
-    def _on(self, surface: Surface, t, x, y, mask) -> Outputs:
-        dtype = jnp.dtype(self.config.compute_dtype or y.dtype)
+    def prepare(self, x: Inputs, mask: Mask | None = None) -> Prepared:
+        """Neighbours, what is known of their edges, and the weights of the pooling."""
+        x, mask = clean_inputs(self, x, mask)
+        return self._prepared(self._surface(x, mask), mask, x.dtype)
+
+    def call_prepared(self, prepared, t, x, y, mask=None) -> Outputs:
+        t, x, y, mask = clean(self, t, x, y, mask)
+        if prepared is None:
+            prepared = self._prepared(self._surface(x, mask), mask, y.dtype)
+        with self._precision(y.dtype) as dtype:
+            return zero_masked(self._odd_part(prepared, t, x, y, mask, dtype), mask)
+
+    @contextlib.contextmanager
+    def _precision(self, dtype: Any) -> Iterator[jnp.dtype]:
+        """The dtype of matrix products for values of a dtype, exact unless it is a short one."""
+        dtype = jnp.dtype(self.config.compute_dtype or dtype)
         exact = jax.default_matmul_precision("highest")
         with exact if dtype != jnp.bfloat16 else contextlib.nullcontext():
-            return zero_masked(self._odd_part(surface, t, x, y, mask, dtype), mask)
+            yield dtype
 
-    def _odd_part(self, surface: Surface, t, x, y, mask, dtype) -> Outputs:
+    def _prepared(self, surface: Surface, mask: Mask, value_dtype: Any) -> Prepared:
+        config, counts, pool = self.config, None, None
+        with self._precision(value_dtype) as dtype:
+            if self.smoothings:
+                widths = config.radius, config.num_pooling_widths
+                geometry = config.angular_pooling, surface.layouts, surface.pairs
+                counts, pool = gaussian_pooling(surface.points, mask, *widths, dtype, *geometry)
+            near = neighbourhood(self.edge, surface.graph, dtype)
+            return Prepared(near, counts, pool, surface.fields)
+
+    def _odd_part(self, prepared: Prepared, t, x, y, mask, dtype) -> Outputs:
         if not self.config.odd:
-            return self._outputs(surface, t, x, y, mask, dtype)
-        both = jax.vmap(lambda y: self._outputs(surface, t, x, y, mask, dtype))(jnp.stack([y, -y]))
+            return self._outputs(prepared, t, x, y, mask, dtype)
+        both = jax.vmap(lambda y: self._outputs(prepared, t, x, y, mask, dtype))(jnp.stack([y, -y]))
         return 0.5 * (both[0] - both[1])
 
-    def _outputs(self, surface: Surface, t, x, y, mask, dtype) -> Outputs:
-        config = self.config
-        share, send = message_passing(self.edge, surface.graph, dtype)
-        if surface.fields is not None:
-            y = jnp.concatenate([y, surface.fields], axis=1)
+    def _outputs(self, prepared: Prepared, t, x, y, mask, dtype) -> Outputs:
+        config, near = self.config, prepared.near
+        share, send = jnp.log1p(near.weight).astype(x.dtype), sender(self.edge, near)
+        if prepared.fields is not None:
+            y = jnp.concatenate([y, prepared.fields], axis=1)
         values = jnp.asarray(circular_basis(self.input_type).reshape(-1, y.shape[1]), y.dtype)
         outputs = jnp.asarray(circular_basis(self.field_type).reshape(-1, self.output_dim), y.dtype)
         time = embed_times(self, t)
@@ -211,13 +197,10 @@ class AbstractCircularNet(AbstractGraphNet[CircularConfig]):
             covariates = x[:, config.location_dim :]
             sides.insert(1, covariate_features(covariates, config.covariate_periods))
         h = add_scalars(h, linear(self.side, jnp.concatenate(sides, axis=1)))
-        pool = None
-        if self.smoothings:
-            widths = config.radius, config.num_pooling_widths
-            geometry = config.angular_pooling, surface.layouts, surface.pairs
-            counts, pool = gaussian_pooling(surface.points, mask, *widths, dtype, *geometry)
-            time = time if self.density is None else time + self.density(counts, share)
-        h = self._updated(h, time.astype(dtype), x, mask, send, pool)
+        if self.density is not None:
+            assert prepared.counts is not None
+            time = time + self.density(prepared.counts, share)
+        h = self._updated(h, time.astype(dtype), x, mask, send, prepared.pool)
         return jnp.matmul(self.head(rms_norm(h)), outputs)
 
     def _updated(self, h, time, x, mask, send, pool) -> Features:

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
 from typing import NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -94,9 +94,39 @@ def _numbers(width: float, layout: FourierLayout) -> np.ndarray:
     return np.stack([p, q], axis=1)[half & (p**2 + q**2 <= radius**2)]
 
 
+class FourierSums(eqx.Module):
+    """Sums over all points, of which the basis is kept; see `fourier_sums`."""
+
+    basis: Float[Array, "n g"]
+    width: float = eqx.field(static=True)
+    layout: FourierLayout = eqx.field(static=True)
+    angular: bool = eqx.field(static=True)
+
+    def __call__(self, f: Float[Array, "n c"]) -> Float[Array, "k n c"]:
+        """Sums of features, and of their moments."""
+        factors = (jnp.asarray(v, f.dtype) for v in _factors(self.width, self.layout))
+        einsum = functools.partial(jnp.einsum, precision="highest")
+        cosine, sine = jnp.split(einsum("nc,ng->cg", f, self.basis), 2, axis=1)
+        pairs = [(cosine, sine), (sine, -cosine), (cosine, sine)]
+        moments = [
+            jnp.concatenate([factor[:, None] * a[None], factor[:, None] * b[None]], axis=2)
+            for factor, (a, b) in zip(factors, pairs if self.angular else pairs[:1], strict=False)
+        ]
+        return einsum("kcg,ng->knc", jnp.concatenate(moments), self.basis)
+
+
+def _factors(width: float, layout: FourierLayout) -> tuple[np.ndarray, ...]:
+    """Coefficients (1, g), (2, g), (2, g) of the weights, and of moments of orders one and two."""
+    numbers, period = _numbers(width, layout), _period(width, layout)
+    k = 2 * np.pi / period * numbers.T * width
+    twice = np.where(np.any(numbers != 0, axis=1), 2, 1)
+    g = twice * 2 * np.pi * (width / period) ** 2 * np.exp(-0.5 * np.sum(k**2, axis=0))
+    return g[None], g * k, np.stack([g * (k[1] ** 2 - k[0] ** 2), -2 * g * k[0] * k[1]])
+
+
 def fourier_sums(
     x: Inputs, mask: Mask, width: float, layout: FourierLayout, angular: bool
-) -> Callable[[Float[Array, "n c"]], Float[Array, "k n c"]]:
+) -> FourierSums:
     """The map of features to sums over all points, with Gaussian weights of one width.
 
     Args:
@@ -111,24 +141,7 @@ def fourier_sums(
         not fit the layout, or masks are not 0 or 1.
     """
     numbers, period = _numbers(width, layout), _period(width, layout)
-    basis = _basis(x, mask, numbers, period, layout)
-    k = 2 * np.pi / period * numbers.T * width
-    twice = np.where(np.any(numbers != 0, axis=1), 2, 1)
-    g = twice * 2 * np.pi * (width / period) ** 2 * np.exp(-0.5 * np.sum(k**2, axis=0))
-    even = [g, g * (k[1] ** 2 - k[0] ** 2), -2 * g * k[0] * k[1]]
-    g, first, second = (jnp.asarray(np.stack(v), x.dtype) for v in (even[:1], g * k, even[1:]))
-    einsum = functools.partial(jnp.einsum, precision="highest")
-
-    def sums(f):
-        cosine, sine = jnp.split(einsum("nc,ng->cg", f, basis), 2, axis=1)
-        factors = [(g, cosine, sine), (first, sine, -cosine), (second, cosine, sine)]
-        moments = [
-            jnp.concatenate([factor[:, None] * a[None], factor[:, None] * b[None]], axis=2)
-            for factor, a, b in (factors if angular else factors[:1])
-        ]
-        return einsum("kcg,ng->knc", jnp.concatenate(moments), basis)
-
-    return sums
+    return FourierSums(_basis(x, mask, numbers, period, layout), float(width), layout, angular)
 
 
 def _basis(

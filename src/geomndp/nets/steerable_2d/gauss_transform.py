@@ -14,13 +14,14 @@ linear in the number of points, wherever they lie. `CellLayout` says how large t
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from typing import NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from geomndp._arrays import chunk_scale
 from geomndp._types import Array, Bool, Float, Inputs, Int, Mask
 from geomndp.nets.graph import map_in_chunks
 from geomndp.nets.steerable_2d.cell_layout import (
@@ -32,7 +33,7 @@ from geomndp.nets.steerable_2d.cell_layout import (
 )
 
 NOWHERE = np.iinfo(np.int32).max  # key of no cell, after all others
-CHUNK = 2**22  # numbers of one chunk
+CHUNK = 2**22  # numbers of one chunk of a processor
 NODES = 32  # of the quadrature for Chebyshev coefficients
 MOMENT_TERMS = (((0, 0, 1.0),), ((1, 0, 1.0),), ((0, 1, 1.0),), ((2, 0, 1.0), (0, 2, -1.0)))
 MOMENT_TERMS += (((1, 1, 2.0),),)
@@ -100,60 +101,65 @@ def _blocks(keys: Int[Array, " n"], order: Int[Array, " n"], cells: Int[Array, "
     return (point, rank < count[cell][:, None], cell, slot), ends[-1] > size
 
 
-def gaussian_sums(
-    cells: Cells, width: float, layout: CellLayout, angular: bool = False
-) -> Callable[[Float[Array, "n c"]], Float[Array, "k n c"]]:
-    """The map of features to sums over all points, with Gaussian weights of one width.
+class GaussianSums(eqx.Module):
+    """Sums over all points with Gaussian weights of one width, by cells.
 
-    Args:
+    Attributes:
         cells: Where the points are.
         width: Standard deviation of the weights, in units of the inputs.
         layout: Sizes of the arrays.
         angular: Whether to take the angular moments too.
-
-    Returns:
-        Map of (n, c) to (1, n, c), or to (5, n, c) with the other moments. NaN where the points do
-        not fit the layout, or masks are not 0 or 1.
     """
-    terms = MOMENT_TERMS if angular else MOMENT_TERMS[:1]
-    one_way, other_way = _translations(width, layout, terms)
-    q, dtype = layout.accuracy.order, cells.basis.dtype
-    one_way, other_way = (jnp.asarray(matrix, dtype) for matrix in (one_way, other_way))
-    einsum = functools.partial(jnp.einsum, precision="highest")
 
-    def polynomials(point):
-        u, v = cells.basis[point][:, :, 0], cells.basis[point][:, :, 1]
-        return (u[..., :, None] * v[..., None, :]).reshape(*point.shape, q * q)
+    cells: Cells
+    width: float = eqx.field(static=True, converter=float)
+    layout: CellLayout = eqx.field(static=True)
+    angular: bool = eqx.field(static=True, default=False)
 
-    def sums(f):
-        width = f.shape[1]
+    def __call__(self, f: Float[Array, "n c"]) -> Float[Array, "k n c"]:
+        """Map (n, c) to (1, n, c), or to (5, n, c) with the other moments.
+
+        NaN where the points do not fit the layout, or masks are not 0 or 1.
+        """
+        cells, channels, q = self.cells, f.shape[1], self.layout.accuracy.order
+        terms = MOMENT_TERMS if self.angular else MOMENT_TERMS[:1]
+        matrices = _translations(self.width, self.layout, terms)
+        one_way, other_way = (jnp.asarray(matrix, cells.basis.dtype) for matrix in matrices)
 
         def moments(rows):
             point, real = rows
-            return einsum("bip,bic->bpc", polynomials(point), f[point] * real[..., None])
-
-        def translated(sources, index, matrix, pattern):
-            padded = jnp.concatenate([sources, jnp.zeros_like(sources[:1])])
-            size = max(CHUNK // (index.shape[1] * padded[0].size), 1)
-            return map_in_chunks(lambda rows: einsum(pattern, matrix, padded[rows]), index, size)
+            return _einsum("bip,bic->bpc", self._polynomials(point), f[point] * real[..., None])
 
         def evaluated(rows):
             point, cell = rows
-            local = targets[cell].reshape(len(cell), len(terms), q * q, width)
-            return einsum("bip,bkpc->bikc", polynomials(point), local)
+            local = targets[cell].reshape(len(cell), len(terms), q * q, channels)
+            return _einsum("bip,bkpc->bikc", self._polynomials(point), local)
 
-        size = max(CHUNK // (q * q * max(BLOCK, len(terms) * width)), 1)
-        blocks = map_in_chunks(moments, (cells.point, cells.real.astype(dtype)), size)
+        size = max(chunk_scale() * CHUNK // (q * q * max(BLOCK, len(terms) * channels)), 1)
+        blocks = map_in_chunks(moments, (cells.point, cells.real.astype(one_way.dtype)), size)
         sources = jax.ops.segment_sum(
-            blocks, cells.cell, layout.cells, indices_are_sorted=True
-        ).reshape(layout.cells, q, q, width)
-        columns = translated(sources, cells.first, one_way, "grts,vrsyc->vgtyc")
-        targets = translated(columns, cells.second, other_way, "kgrys,urgtsc->uktyc")
+            blocks, cells.cell, self.layout.cells, indices_are_sorted=True
+        ).reshape(self.layout.cells, q, q, channels)
+        columns = _translated(sources, cells.first, one_way, "grts,vrsyc->vgtyc")
+        targets = _translated(columns, cells.second, other_way, "kgrys,urgtsc->uktyc")
         values = map_in_chunks(evaluated, (cells.point, cells.cell), size)
-        values = values.reshape(-1, len(terms), width)[cells.slot]
+        values = values.reshape(-1, len(terms), channels)[cells.slot]
         return jnp.moveaxis(jnp.where(cells.exceeded, jnp.nan, values), 1, 0)
 
-    return sums
+    def _polynomials(self, point: Int[Array, "b m"]) -> Float[Array, "b m p"]:
+        """Products of the polynomials of both coordinates."""
+        u, v = self.cells.basis[point][:, :, 0], self.cells.basis[point][:, :, 1]
+        return (u[..., :, None] * v[..., None, :]).reshape(*point.shape, -1)
+
+
+_einsum = functools.partial(jnp.einsum, precision="highest")
+
+
+def _translated(sources: Array, index: Int[Array, "v r"], matrix: Array, pattern: str) -> Array:
+    """Moments at cells from those of the cells in reach, by one matrix for each."""
+    padded = jnp.concatenate([sources, jnp.zeros_like(sources[:1])])
+    size = max(chunk_scale() * CHUNK // (index.shape[1] * padded[0].size), 1)
+    return map_in_chunks(lambda rows: _einsum(pattern, matrix, padded[rows]), index, size)
 
 
 @functools.lru_cache(maxsize=64)

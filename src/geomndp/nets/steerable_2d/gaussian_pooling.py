@@ -20,19 +20,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from geomndp._arrays import chunk_scale
 from geomndp._types import Array, Float, Mask
 from geomndp.nets.graph import map_in_chunks
-from geomndp.nets.steerable_2d.fourier_sums import FourierLayout, fourier_sums
-from geomndp.nets.steerable_2d.gauss_transform import find_cells, gaussian_sums
-from geomndp.nets.steerable_2d.pooling_layouts import PoolingLayouts
+from geomndp.nets.steerable_2d.pooling_layouts import PoolingLayouts, pooling_by_sums
 
 NARROWEST, WIDEST = 0.75, 3.0  # widths of the pooling over the radius of the neighbours
 PAIRS = 2**20  # up to so many pairs of points the weights are kept, 1024 points
-BLOCK = 2**22  # pairs of points in one block where there are more: memory linear in the points
+BLOCK = 2**22  # pairs in one block of a processor where there are more: memory linear in the points
 MOMENTS = (0, 1, 1, 2, 2)  # powers of the direction: 1, then real and imaginary parts
 Pool = Callable[[Float[Array, "n f h c"]], Float[Array, "k f n h c"]]
 
@@ -87,70 +87,81 @@ def gaussian_pooling(
         `MOMENTS`.
     """
     if layouts:
-        return _pooling_by_sums(
+        return pooling_by_sums(
             points, mask, pooling_widths(radius, num_widths), dtype, angular, layouts
         )
-    n = len(mask)
-    widths = jnp.asarray(pooling_widths(radius, num_widths), jax.tree.leaves(points)[0].dtype)
+    widths = tuple(map(float, pooling_widths(radius, num_widths)))
+    weights = PairWeights(points, mask, pairs, widths, angular, dtype)
+    if len(mask) ** 2 > PAIRS:
+        return weights.counts(), BlockPooling(weights)
+    seen, raw = weights.raw((points, mask))
+    return jnp.sum(raw, axis=1).T, KeptPooling(weights.shares(seen, raw))
 
-    def geometry(rows: Any) -> tuple[Pairs, Float[Array, "h n m"]]:
+
+class PairWeights(eqx.Module):
+    """Weights of all pairs of points of one function; arguments are those of `gaussian_pooling`."""
+
+    points: Any
+    mask: Mask
+    pairs: Callable[[Any, Any], Pairs] = eqx.field(static=True)
+    widths: tuple[float, ...] = eqx.field(static=True)
+    angular: bool = eqx.field(static=True)
+    dtype: jnp.dtype = eqx.field(static=True)
+
+    def raw(self, rows: Any) -> tuple[Pairs, Float[Array, "h n m"]]:
+        """Geometry and weights of all n points for m rows (of points and mask)."""
         row_points, row_mask = rows
-        seen = jax.tree.map(lambda leaf: jnp.swapaxes(leaf, 0, 1), pairs(row_points, points))
+        seen = self.pairs(row_points, self.points)
+        seen: Pairs = jax.tree.map(lambda leaf: jnp.swapaxes(leaf, 0, 1), seen)
         square = jnp.sum(seen.offset**2, axis=-1)
-        same = (row_mask[None] == mask[:, None]) & (mask > 0)[:, None]
-        raw = jnp.exp(-0.5 * square[None] / widths[:, None, None] ** 2)
+        same = (row_mask[None] == self.mask[:, None]) & (self.mask > 0)[:, None]
+        raw = jnp.exp(-0.5 * square[None] / self._widths(square.dtype)[:, None, None] ** 2)
         raw = raw if seen.factor is None else raw * seen.factor[None]
         return seen, jnp.where(same[None], raw, 0.0)
 
-    def shares(seen: Pairs, raw: Float[Array, "h n m"]) -> MomentWeights:
+    def shares(self, seen: Pairs, raw: Float[Array, "h n m"]) -> MomentWeights:
+        """Weights of averages and moments."""
         mean = raw / jnp.maximum(jnp.sum(raw, axis=1, keepdims=True), 1e-6)
-        moments = _moments(mean, seen.offset[None] / widths[:, None, None, None], angular)
-        return _transported(moments, seen.transport, dtype)
+        widths = self._widths(raw.dtype)[:, None, None, None]
+        moments = _moments(mean, seen.offset[None] / widths, self.angular)
+        return _transported(moments, seen.transport, self.dtype)
 
-    rows = (points, mask)
-    if n**2 <= PAIRS:
-        seen, raw = geometry(rows)
-        all_shares = shares(seen, raw)
-        return jnp.sum(raw, axis=1).T, lambda h: _average(all_shares, h)
-    size = max(BLOCK // (n * (len(MOMENTS) if angular else 1)), 1)
+    def counts(self) -> Float[Array, "n h"]:
+        """Sums of the weights of every point."""
+        return self.in_blocks(lambda rows: jnp.sum(self.raw(rows)[1], axis=1).T)
 
-    def pool(features):
+    def in_blocks(self, function: Callable[[Any], Array]) -> Array:
+        """A function of rows (of points and mask), block by block."""
+        size = chunk_scale() * BLOCK // (len(self.mask) * (len(MOMENTS) if self.angular else 1))
+        return map_in_chunks(function, (self.points, self.mask), max(size, 1))
+
+    def _widths(self, dtype: Any) -> Float[Array, " h"]:
+        return jnp.asarray(self.widths, dtype)
+
+
+class KeptPooling(eqx.Module):
+    """Averages with weights that are kept."""
+
+    shares: MomentWeights
+
+    def __call__(self, features: Float[Array, "n f h c"]) -> Float[Array, "k f n h c"]:
+        """Average, with all moments."""
+        return _average(self.shares, features)
+
+
+class BlockPooling(eqx.Module):
+    """Averages with weights that are made anew, block by block."""
+
+    weights: PairWeights
+
+    def __call__(self, features: Float[Array, "n f h c"]) -> Float[Array, "k f n h c"]:
+        """Average, with all moments."""
+
         def averaged(rows):
-            return jnp.moveaxis(_average(shares(*geometry(rows)), features), 2, 0)
+            shares = self.weights.shares(*self.weights.raw(rows))
+            return jnp.moveaxis(_average(shares, features), 2, 0)
 
-        return jnp.moveaxis(map_in_chunks(averaged, rows, size), 0, 2)
-
-    return map_in_chunks(lambda rows: jnp.sum(geometry(rows)[1], axis=1).T, rows, size), pool
-
-
-def _pooling_by_sums(x, mask, widths, dtype, angular, layouts):
-    """What `gaussian_pooling` returns, by Fourier series or cells."""
-    # A product with a single vector adds point after point, and rounds five times as much.
-    sums, ones = [], jnp.ones((len(x), 2), x.dtype)
-    for width, layout in zip(widths, layouts, strict=True):
-        if isinstance(layout, FourierLayout):
-            sums.append(fourier_sums(x, mask, width, layout, angular))
-        else:
-            cells = find_cells(x, mask, width, layout)
-            sums.append(gaussian_sums(cells, width, layout, angular))
-    present = (mask > 0)[:, None]
-    totals = jnp.stack([total(ones)[0, :, 0] for total in sums], axis=1)
-    totals = jnp.where(present, totals, 0.0)
-    shares = jnp.where(present, 1 / jnp.maximum(totals, 1e-6), 0.0)
-
-    def means(features):  # (n, H, c)
-        parts = [s(features[:, h].astype(x.dtype)) for h, s in enumerate(sums)]
-        return (jnp.stack(parts, axis=2) * shares[None, :, :, None]).astype(dtype)
-
-    def pool(features):
-        if not isinstance(layouts[0], FourierLayout):  # one part after the other: less memory
-            parts = jax.lax.map(means, jnp.moveaxis(features, 1, 0))
-            return jnp.swapaxes(parts, 0, 1)
-        n, f, h, c = features.shape
-        averaged = means(jnp.swapaxes(features, 1, 2).reshape(n, h, f * c))
-        return jnp.moveaxis(averaged.reshape(*averaged.shape[:3], f, c), 3, 1)
-
-    return totals, pool
+        return jnp.moveaxis(self.weights.in_blocks(averaged), 0, 2)
 
 
 def _moments(

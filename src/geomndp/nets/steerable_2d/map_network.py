@@ -12,11 +12,8 @@ from geomndp import _validation
 from geomndp._types import Array, Inputs, Mask, PRNGKeyArray
 from geomndp.nets.base import AbstractNet
 from geomndp.nets.graph import Graph, radius_graph
-from geomndp.nets.steerable_2d.circular_network import (
-    AbstractCircularNet,
-    CircularNetConfig,
-    Surface,
-)
+from geomndp.nets.steerable_2d.circular_config import CircularNetConfig
+from geomndp.nets.steerable_2d.circular_network import AbstractCircularNet, Surface
 from geomndp.nets.steerable_2d.gaussian_pooling import planar_pairs
 
 

@@ -186,45 +186,57 @@ def _slot_by_slot(weight, edges: Edges, h, index, reverse):
     return map_in_chunks(block, (edges, index), CACHED)
 
 
-def message_passing(
-    edge: EdgeEmbedding, graph: Graph, dtype: jnp.dtype
-) -> tuple[Float[Array, "n 1"], Send]:
-    """Total weight of each point's neighbours, and the function that passes messages.
+class Neighbourhood(NamedTuple):
+    """What messages between the points of a graph need, for all layers and evaluations."""
 
-    Messages are divided by that weight plus one: averages, whatever the density of the points.
+    index: Int[Array, "n k"]
+    reverse: Int[Array, "n k"]
+    geometry: tuple[Array, Array, Array | None] | None
+    """Offsets, taken slots and transport, of which edges are made; None where these are kept."""
+    edges: Edges | None
+    """None where there are more than one chunk may hold: they are made anew for every chunk."""
+    weight: Float[Array, "n 1"]
+    """Total weight of the neighbours of each point."""
+
+
+def neighbourhood(edge: EdgeEmbedding, graph: Graph, dtype: jnp.dtype) -> Neighbourhood:
+    """What is known of the neighbours before any message, with matrix products in `dtype`."""
+    size, links = points_per_chunk(graph.index.shape[1]), (graph.index, graph.reverse)
+    geometry = (graph.offset, graph.real, graph.transport)
+    if len(graph.index) <= size:
+        edges = edge(*geometry, dtype)
+        return Neighbourhood(*links, None, edges, _weights(edges))
+    weight = map_in_chunks(lambda rows: _weights(edge(*rows, dtype)), geometry, size)
+    return Neighbourhood(*links, geometry, None, weight)
+
+
+def _weights(edges: Edges) -> Float[Array, "n 1"]:
+    return jnp.sum(edges.radial[..., -1:], axis=1)
+
+
+def sender(edge: EdgeEmbedding, near: Neighbourhood) -> Send:
+    """The function that passes messages, divided by the weight of the neighbours plus one.
+
+    They are averages, whatever the density of the points.
 
     Args:
         edge: Embedding of the edges.
-        graph: Neighbours of every point.
-        dtype: Dtype of the matrix products.
+        near: Its `neighbourhood`.
 
     Returns:
-        Logarithm of one plus the weight (n, 1), and the map of radial weights and features (n, f)
-        to the messages (n, f) that each point receives.
+        Map of radial weights and features (n, f) to the messages (n, f) that each point receives.
     """
-    n, k = graph.index.shape
-    size = points_per_chunk(k)
-    rows = (graph.offset, graph.real, graph.transport)
-
-    def edges_of(rows) -> Edges:
-        offset, real, transport = rows
-        return edge(offset, real, transport, dtype)
-
-    edges = edges_of(rows) if n <= size else None  # the edges of many points are not kept
-
-    def weights(rows):
-        return jnp.sum((edges or edges_of(rows)).radial[..., -1:], axis=1)
 
     def send(radial, h):
         factors = jnp.concatenate([radial.weight.T, radial.bias[None]]).astype(h.dtype)
-        if edges is not None:
-            return messages(factors, edges, h, graph.index, graph.reverse) / (1 + weight)
+        if near.edges is not None:
+            return messages(factors, near.edges, h, near.index, near.reverse) / (1 + near.weight)
 
         def received(chunk):
             index, rows = chunk
-            return messages(factors, edges_of(rows), h, index, None)
+            return messages(factors, edge(*rows, h.dtype), h, index, None)
 
-        return map_in_chunks(received, (graph.index, rows), size) / (1 + weight)
+        size = points_per_chunk(near.index.shape[1])
+        return map_in_chunks(received, (near.index, near.geometry), size) / (1 + near.weight)
 
-    weight = map_in_chunks(weights, rows, size)
-    return jnp.log1p(weight).astype(graph.offset.dtype), send
+    return send

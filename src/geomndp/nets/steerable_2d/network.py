@@ -13,11 +13,8 @@ from geomndp._arrays import bucket_length
 from geomndp._deprecated import renamed_arguments
 from geomndp._types import Inputs, Mask, PRNGKeyArray
 from geomndp.nets.relative_attention import check_backend
-from geomndp.nets.steerable_2d.circular_network import (
-    AbstractCircularNet,
-    CircularNetConfig,
-    Surface,
-)
+from geomndp.nets.steerable_2d.circular_config import CircularNetConfig
+from geomndp.nets.steerable_2d.circular_network import AbstractCircularNet, Surface
 from geomndp.nets.steerable_2d.fourier_sums import FourierLayout
 from geomndp.nets.steerable_2d.gaussian_pooling import planar_pairs, pooling_widths
 from geomndp.nets.steerable_2d.pooling_layouts import PoolingLayouts, pooling_layouts

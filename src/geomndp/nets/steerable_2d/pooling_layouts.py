@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import equinox as eqx
+import jax
+import jax.numpy as jnp
 import numpy as np
 
+from geomndp._arrays import chunk_scale
+from geomndp._types import Array, Float, Inputs, Mask
 from geomndp._validation import concrete
 from geomndp.nets.graph_network import present_rows
 from geomndp.nets.steerable_2d.cell_layout import CellLayout, cell_layout
-from geomndp.nets.steerable_2d.fourier_sums import FourierLayout, fourier_layout
+from geomndp.nets.steerable_2d.fourier_sums import (
+    FourierLayout,
+    FourierSums,
+    fourier_layout,
+    fourier_sums,
+)
+from geomndp.nets.steerable_2d.gauss_transform import GaussianSums, find_cells
 
 MOST_PAIRS = 768  # points up to which all pairs are compared, whatever their locations
 MOST_COMPARED = 4096  # likewise where a Fourier series does not do
@@ -45,3 +56,59 @@ def pooling_layouts(
     layouts = [cell_layout(points, width, angular) for width in widths]
     known = tuple(layout for layout in layouts if layout is not None)
     return known if len(known) == len(widths) else ()
+
+
+class SumPooling(eqx.Module):
+    """Averages as quotients of sums, of which each width has its own."""
+
+    sums: list[FourierSums | GaussianSums]
+    shares: Float[Array, "n h"]
+    dtype: jnp.dtype = eqx.field(static=True)
+
+    def __call__(self, features: Float[Array, "n f h c"]) -> Float[Array, "k f n h c"]:
+        """Average, with all moments."""
+        cells = isinstance(self.sums[0], GaussianSums)
+        if cells and chunk_scale() == 1:  # one part after the other: less memory
+            parts = jax.lax.map(self._means, jnp.moveaxis(features, 1, 0))
+            return jnp.swapaxes(parts, 0, 1)
+        n, f, h, c = features.shape
+        averaged = self._means(jnp.swapaxes(features, 1, 2).reshape(n, h, f * c))
+        return jnp.moveaxis(averaged.reshape(*averaged.shape[:3], f, c), 3, 1)
+
+    def _means(self, features: Float[Array, "n h c"]) -> Float[Array, "k n h c"]:
+        dtype = self.shares.dtype
+        parts = [s(features[:, h].astype(dtype)) for h, s in enumerate(self.sums)]
+        return (jnp.stack(parts, axis=2) * self.shares[None, :, :, None]).astype(self.dtype)
+
+
+def pooling_by_sums(
+    x: Inputs,
+    mask: Mask,
+    widths: np.ndarray,
+    dtype: jnp.dtype,
+    angular: bool,
+    layouts: PoolingLayouts,
+) -> tuple[Float[Array, "n h"], SumPooling]:
+    """What `gaussian_pooling` returns, by Fourier series or cells.
+
+    Args:
+        x: Locations (n, 2).
+        mask: (n,), 1 for points and 0 for padding.
+        widths: Widths (H,) of the pooling.
+        dtype: Dtype of the averages.
+        angular: Whether to take angular moments too.
+        layouts: One per width.
+    """
+    # A product with a single vector adds point after point, and rounds five times as much.
+    sums, ones = [], jnp.ones((len(x), 2), x.dtype)
+    for width, layout in zip(widths, layouts, strict=True):
+        if isinstance(layout, FourierLayout):
+            sums.append(fourier_sums(x, mask, width, layout, angular))
+        else:
+            cells = find_cells(x, mask, width, layout)
+            sums.append(GaussianSums(cells, width, layout, angular))
+    present = (mask > 0)[:, None]
+    totals = jnp.stack([total(ones)[0, :, 0] for total in sums], axis=1)
+    totals = jnp.where(present, totals, 0.0)
+    shares = jnp.where(present, 1 / jnp.maximum(totals, 1e-6), 0.0)
+    return totals, SumPooling(sums, shares, dtype)

@@ -21,8 +21,9 @@ from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray, Ti
 from geomndp.equivariance import FieldType, irreps_of, spherical_basis
 from geomndp.linalg import zero_masked
 from geomndp.nets.covariates import covariate_features, num_covariate_features
+from geomndp.nets.graph import Graph
 from geomndp.nets.graph_network import AbstractGraphNet, GraphNetConfig
-from geomndp.nets.layers import TimeEmbedding, clean, zeroed
+from geomndp.nets.layers import TimeEmbedding, clean, clean_inputs, zeroed
 from geomndp.nets.steerable_3d.layer import (
     IrrepsLinear,
     SteerableLayer3D,
@@ -132,11 +133,18 @@ class Steerable3(AbstractGraphNet[Steerable3Config], tag="net/steerable-3d"):
             basis = basis[:, np.asarray(kept)]
         return jnp.asarray(basis, dtype)
 
+    def prepare(self, x: Inputs, mask: Mask | None = None) -> Graph:
+        """Neighbours of every point."""
+        return self.graph(*clean_inputs(self, x, mask))
+
     def __call__(self, t: Times, x: Inputs, y: Outputs, mask: Mask | None = None) -> Outputs:
+        return self.call_prepared(None, t, x, y, mask)
+
+    def call_prepared(self, prepared, t, x, y, mask=None) -> Outputs:
         e3nn, c = require_e3nn(), self.config
         t, x, y, mask = clean(self, t, x, y, mask)
         with standard(), jax.default_matmul_precision("highest"):
-            graph = self.graph(x, mask)
+            graph = self.graph(x, mask) if prepared is None else prepared
             describe = partial(edge_features, radius=c.radius, num=c.num_radial)
             basis, time = self._basis(y.dtype), self.time(t)
             values = e3nn.IrrepsArray(irreps_of(self._embedded_type), y @ basis.T)

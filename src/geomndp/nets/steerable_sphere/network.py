@@ -15,11 +15,8 @@ from geomndp.geometry.geodesy import east_and_north
 from geomndp.kernels.sphere.zonal import check_unit_vectors
 from geomndp.nets.base import AbstractNet
 from geomndp.nets.graph import Graph
-from geomndp.nets.steerable_2d.circular_network import (
-    AbstractCircularNet,
-    CircularNetConfig,
-    Surface,
-)
+from geomndp.nets.steerable_2d.circular_config import CircularNetConfig
+from geomndp.nets.steerable_2d.circular_network import AbstractCircularNet, Surface
 from geomndp.nets.steerable_sphere.pairs import FramedPoints, all_pairs, neighbour_pairs
 
 AXIS = ("pseudoscalar", "pseudovector")  # the Earth's rotation at a point: across and along it
