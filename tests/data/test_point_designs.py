@@ -49,3 +49,17 @@ def test_clusters_are_tight_and_leave_most_points_alone():
     assert max(repeated) > 20 and min(repeated) == 0
     assert max(close) <= 0.45 * 200 + 10 and np.mean(close) > 20
     assert {CLUSTERS} & set(PATTERNS) == set()
+
+
+def test_clusters_beside_half_of_a_lattice():
+    x = sample_clusters(200, 2.0, np.random.default_rng(1), lattice=True)
+    gaps = np.linalg.norm(x[:, None] - x[None], axis=-1) + 99 * np.eye(200)
+    alone = gaps.min(axis=1) > 0.49  # the lattice of density 4 has spacing 1 / 2
+    assert 0.5 * 200 < alone.sum() < 200
+    # Differences of lattice points are multiples of the spacing.
+    steps = 2 * (x[alone] - x[alone][0])
+    assert_allclose(steps, np.round(steps), atol=1e-9)
+    extent = 200 / 2.0
+    assert np.linalg.norm(x[alone], axis=1).max() == pytest.approx(
+        math.sqrt(extent / math.pi), rel=0.1
+    )

@@ -13,6 +13,7 @@ from geomndp._types import Float
 
 PATTERNS = ("lattice", "disc", "square")
 CLUSTERS = "clusters"
+CLUSTERED_LATTICE = "clustered-lattice"
 CLUSTERED = 0.45  # largest share of the points that lies in clusters
 
 
@@ -50,9 +51,9 @@ def sample_pattern(
 
 
 def sample_clusters(
-    points: int, density: float, random: np.random.Generator
+    points: int, density: float, random: np.random.Generator, *, lattice: bool = False
 ) -> Float[np.ndarray, "n 2"]:
-    """Uniform points on a disc, a part of which is moved into one to four tight clusters.
+    """Irregular points, a part of which is moved into one to four tight clusters.
 
     Radii of clusters are log-uniform from 0.003 to 1; every third is one repeated location.
 
@@ -60,11 +61,15 @@ def sample_clusters(
         points: How many points.
         density: Points per unit of area before they are moved.
         random: Source of randomness.
+        lattice: Whether the other points are a random half of a lattice, not uniform on a disc.
 
     Returns:
         Locations, shape (points, 2).
     """
-    x = sample_pattern("disc", points, density, random)
+    if lattice:
+        x = random.permutation(sample_pattern("lattice", 2 * points, 2 * density, random))[:points]
+    else:
+        x = sample_pattern("disc", points, density, random)
     moved = random.permutation(points)[: random.integers(1, max(int(CLUSTERED * points), 1) + 1)]
     for members in np.array_split(moved, random.integers(1, 5)):
         if len(members):
@@ -81,8 +86,8 @@ def designs(
 
     Args:
         points: Points of each design.
-        densities: Pattern, one of `PATTERNS` or "clusters", to its smallest and largest density,
-            in points per unit of area; log-uniform between them.
+        densities: Pattern, one of `PATTERNS`, "clusters" or "clustered-lattice", to its smallest
+            and largest density, in points per unit of area; log-uniform between them.
         num: Number of designs.
         seed: Seed of all of them.
 
@@ -98,8 +103,8 @@ def designs(
     def one(pattern: str, low: float, high: float) -> np.ndarray:
         _validation.positive(low=low, high=high)
         density = math.exp(random.uniform(math.log(low), math.log(high)))
-        if pattern == CLUSTERS:
-            return sample_clusters(points, density, random)
+        if pattern in (CLUSTERS, CLUSTERED_LATTICE):
+            return sample_clusters(points, density, random, lattice=pattern == CLUSTERED_LATTICE)
         return sample_pattern(pattern, points, density, random)
 
     cycle = itertools.islice(itertools.cycle(densities.items()), num)

@@ -6,6 +6,7 @@ from geomndp.evaluate.conformal import Conformal, conformal
 from geomndp.evaluate.control_variate import ControlledLogLikelihoods, controlled_log_likelihood
 from geomndp.evaluate.drawn_tasks import random_tasks
 from geomndp.evaluate.ensemble import crps, pit
+from geomndp.evaluate.flow_moments import FlowKL, balanced_noise, flow_kl, flow_samples
 from geomndp.evaluate.gaussian_kl import gp_log_probs, moment_matched_kl, whitened
 from geomndp.evaluate.geodesic import (
     PathMetrics,
@@ -41,6 +42,7 @@ __all__ = [
     "Calibration",
     "Conformal",
     "ControlledLogLikelihoods",
+    "FlowKL",
     "GridModel",
     "LogLikelihoods",
     "PathMetrics",
@@ -49,6 +51,7 @@ __all__ = [
     "ScoreError",
     "Summary",
     "TaskMetrics",
+    "balanced_noise",
     "ball_coverage",
     "ball_pit",
     "calibration",
@@ -58,6 +61,8 @@ __all__ = [
     "crps",
     "energy_score",
     "field_physics",
+    "flow_kl",
+    "flow_samples",
     "gp_log_probs",
     "interval_coverage",
     "log_likelihood",

@@ -110,7 +110,7 @@ def regret_at(
     problem = base._replace(
         grid=design_points.x, contexts=design_points.fixed + design_points.drawn
     )
-    enlarged = with_capacity(model, design_points.x.astype(np.float32))
+    enlarged = _enlarged(model, base, name)
     nets = graph_nets(model)
     counts = neighbour_counts(design_points.x, nets[0].config.radius) if nets else np.zeros(1)
     metrics: dict[str, Any] = {"points": len(design_points.x), "contexts": problem.contexts}
@@ -125,6 +125,16 @@ def regret_at(
         tasks = design_tasks(design_points, base, num)
         metrics |= evaluate_tasks(enlarged, problem, tasks, **options)
     return metrics
+
+
+def _enlarged(model: Model, problem: FieldProblem, name: str) -> Model:
+    """The model with capacity for all neighbours of a design.
+
+    That of a lattice is the larger one of as many uniform points: one program serves both.
+    """
+    for each in (name, name.replace("lattice", "uniform")):
+        model = with_capacity(model, design(each, problem).x.astype(np.float32))
+    return model
 
 
 def measure(

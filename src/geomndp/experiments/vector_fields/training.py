@@ -20,7 +20,7 @@ from geomndp.data import (
     field_problem,
     stacked_generators,
 )
-from geomndp.data.point_designs import CLUSTERS
+from geomndp.data.point_designs import CLUSTERED_LATTICE, CLUSTERS
 from geomndp.experiments.vector_fields.experiment import MODELS
 from geomndp.gp import GP
 from geomndp.kernels import Diagonal, White
@@ -60,14 +60,18 @@ class TrainingDesign(NamedTuple):
     """Share of the batches on the grid of the problem, which has as many points."""
 
 
+DENSE_PATTERNS = {
+    "disc": (1.0, 9.5),
+    CLUSTERS: (0.3, 1.2),
+    "lattice": (1.0, 9.5),
+    CLUSTERED_LATTICE: (0.3, 1.2),
+}
 # Irregular sparse points and clusters are the hardest: a sparse lattice is learnt from the grid.
 DESIGNS = {
     "sparse": TrainingDesign(
-        648, dict.fromkeys(("disc", "square"), (0.25, 1.1)), 0.02, 1, grid_share=1 / 3
+        648, dict.fromkeys(("disc", "square"), (0.25, 0.8)), 0.02, 1, grid_share=0.3
     ),
-    "dense": TrainingDesign(
-        400, {"disc": (1.0, 9.5), CLUSTERS: (0.3, 1.2), "lattice": (1.0, 9.5)}, 0.02, 4
-    ),
+    "dense": TrainingDesign(400, DENSE_PATTERNS, 0.02, 4),
 }
 GENERATOR_ORDER = ("sparse", "dense", "sparse", "dense", "sparse")
 """Generators that take turns in training, in this order."""
