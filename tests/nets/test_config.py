@@ -3,8 +3,10 @@
 import dataclasses
 
 import equinox as eqx
+import jax
 import jax.random as jr
 import pytest
+from numpy.testing import assert_array_equal
 
 from geomndp import _model_files, nets
 
@@ -91,3 +93,20 @@ def test_old_arguments_are_taken_for_the_new_ones(cls, dims, options, new):
     with pytest.warns(DeprecationWarning, match=message) as caught:
         again = nets.with_config(net, **{old: options[old]})
     assert again.config == net.config and caught[0].filename == __file__
+
+
+def test_parameters_of_another_surface():
+    """The planar network's are those of the sphere's; other shapes and parts are refused."""
+    sizes = {"channels": 4, "width": 8, "num_layers": 1, "num_radial": 4, "num_pooling_widths": 2}
+    plane = nets.Steerable2(("vector",), **sizes, radius=1.9, key=jr.key(0))
+    sphere = nets.SteerableSphere(("vector",), **sizes, radius=0.3, key=jr.key(1))
+    moved = nets.with_parameters_of(sphere, plane)
+    assert moved.config == sphere.config and moved.edge.radius == 0.3
+    for own, given in zip(*map(jax.tree.leaves, (moved, plane)), strict=True):
+        assert_array_equal(own, given)
+    axial = nets.SteerableSphere(("vector",), **sizes, axial=True, key=jr.key(1))
+    with pytest.raises(ValueError, match=r"embed.weight of shape"):
+        nets.with_parameters_of(axial, plane)
+    attentive = nets.Steerable2(("vector",), **sizes, num_heads=2, key=jr.key(0))
+    with pytest.raises(ValueError, match="attentions"):
+        nets.with_parameters_of(sphere, attentive)

@@ -57,7 +57,7 @@ def _build_model(experiment: Experiment, command: Train, key: Any) -> Any:
         model = experiment.model(command.name, key=key, **options)
     except TypeError as error:
         raise ValueError(f"expected options of the network, got {command.net}: {error}") from error
-    return model if command.start is None else _start_from(model, command.start, key)
+    return model if command.start is None else _start_from(model, command.start)
 
 
 def _notes(command: Train, batch_size: int, data: dict[str, Any]) -> dict[str, Any]:
@@ -67,12 +67,16 @@ def _notes(command: Train, batch_size: int, data: dict[str, Any]) -> dict[str, A
     return notes | {option: value for option, value in data.items() if option != "data"}
 
 
-def _start_from(model: Any, start: str, key: Any) -> Any:
-    """An untrained model with the parameters that it shares with the one it starts from."""
+def _start_from(model: Any, start: str) -> Any:
+    """An untrained model with the parameters of the one it starts from.
+
+    Networks of angular orders may come from another surface, such as from the plane to the sphere.
+    """
     import dataclasses
 
     from geomndp.model import Model, load
-    from geomndp.nets import extend_network
+    from geomndp.nets import with_parameters_of
+    from geomndp.nets.steerable_2d.circular_network import AbstractCircularNet
 
     old: Any = load(start)
     if not isinstance(old, Model):
@@ -82,11 +86,12 @@ def _start_from(model: Any, start: str, key: Any) -> Any:
     if old.noising != model.noising:
         raise ValueError(f"expected a start with the same noising and limiting law, got {start!r}")
     net_type, start_type = type(score.net), type(start_score.net)
-    if net_type is not start_type:
+    circular = all(issubclass(kind, AbstractCircularNet) for kind in (net_type, start_type))
+    if net_type is not start_type and not circular:
         raise ValueError(
             f"expected a start with a {net_type.__name__}, got a {start_type.__name__}"
         )
-    net = extend_network(start_score.net, key=key, **score.net.config.to_dict())
+    net = with_parameters_of(score.net, start_score.net)
     return dataclasses.replace(model, score=dataclasses.replace(score, net=net))
 
 

@@ -7,7 +7,7 @@ from geomndp.nets.bidimensional_attention import (
     BiDimensionalAttention,
     BiDimensionalAttentionConfig,
 )
-from geomndp.nets.changed_config import extend_network, with_config
+from geomndp.nets.changed_config import extend_network, with_config, with_parameters_of
 from geomndp.nets.graph_network import (
     AbstractGraphNet,
     GraphNetConfig,
@@ -60,6 +60,7 @@ __all__ = [
     "toward",
     "with_capacity",
     "with_config",
+    "with_parameters_of",
 ]
 deprecated_names(
     __name__,

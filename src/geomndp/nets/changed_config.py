@@ -34,16 +34,38 @@ def extend_network(net: Net, *, key: PRNGKeyArray, **changes: Any) -> Net:
     Raises:
         ValueError: If the changes alter the shape of a parameter.
     """
-    new = _remake(net, net.config.replace(**changes), key=key)
-    old = {jax.tree_util.keystr(path): leaf for path, leaf in jax.tree.leaves_with_path(net)}
+    try:
+        return with_parameters_of(_remake(net, net.config.replace(**changes), key=key), net)
+    except ValueError as error:
+        got = f"{changes}: {error}"
+        raise ValueError(f"expected changes that only add parameters, got {got}") from error
 
-    def kept(path, leaf):
-        known = old.get(jax.tree_util.keystr(path), leaf)
-        if known.shape != leaf.shape:
-            raise ValueError(f"expected changes that only add parameters, got {changes}")
-        return known
 
-    return jax.tree.map_with_path(kept, new)
+def with_parameters_of(net: Net, other: Configured) -> Net:
+    """A network with all parameters of another one in place of its own of the same names.
+
+    The other may be of another class: `Steerable2` and `SteerableSphere` have the same parameters.
+
+    Args:
+        net: The network that takes the parameters; further ones stay as they are.
+        other: The network that has them.
+
+    Raises:
+        ValueError: If the network lacks one of them, or has it in another shape.
+    """
+    given = {jax.tree_util.keystr(path): leaf for path, leaf in jax.tree.leaves_with_path(other)}
+
+    def taken(path, own):
+        name = jax.tree_util.keystr(path)
+        leaf = given.pop(name, own)
+        if leaf.shape != own.shape:
+            raise ValueError(f"expected a parameter {name} of shape {own.shape}, got {leaf.shape}")
+        return leaf
+
+    filled = jax.tree.map_with_path(taken, net)
+    if given:
+        raise ValueError(f"expected parameters that the network has, got {next(iter(given))}")
+    return filled
 
 
 def with_config(net: Net, **changes: Any) -> Net:

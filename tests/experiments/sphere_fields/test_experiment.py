@@ -25,6 +25,7 @@ from geomndp.experiments.sphere_fields.training import (
     make_model,
     make_optimiser,
     problem_for,
+    radius_for,
 )
 from geomndp.likelihood import Flow
 from geomndp.nets import BiDimensionalAttention, SteerableMap, SteerableSphere
@@ -91,7 +92,7 @@ def test_two_programs_serve_all_laws(getkey):
     assert len(shapes) == 1
     grid = problem_for(NAME).grid
     for design in DESIGNS.values():
-        sets = design_sets(design, grid, 6)
+        sets = design_sets(design, grid, num=6, radius=radius_for(NAME))
         assert {len(points) for points in sets} == {design.points}
         assert design.points * design.most_neighbours <= EDGES
         assert (sets[0] is grid) == (design.test_share is not None)

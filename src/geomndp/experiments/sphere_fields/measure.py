@@ -31,12 +31,13 @@ def evaluate_run(
     """Log-likelihoods and regrets on `num` fields of every region, for the model of a run."""
     path = Path(run) / "results.json"
     for region in regions:
-        if results.lookup(results.read(path), "scores", name, region) is None:
+        keys = ("scores", name, region, "conditional")
+        if results.lookup(results.read(path), *keys) is None:
             kept = Path(run) / "blocks" / region
             metrics = evaluate_region(
                 model, problem_for(name), region, num=num, directory=kept, **options
             )
-            results.update(path, ("scores", name, region), metrics)
+            results.update(path, keys, metrics)
 
 
 def measure_physics(

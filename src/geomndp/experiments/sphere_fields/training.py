@@ -19,7 +19,9 @@ from geomndp.data import (
     sphere_problem,
     stacked_generators,
 )
+from geomndp.data.fields import LENGTHSCALE
 from geomndp.experiments.sphere_fields.experiment import MODELS
+from geomndp.experiments.vector_fields import training as vector_fields
 from geomndp.kernels import Diagonal, White
 from geomndp.model import Model
 from geomndp.nets import (
@@ -34,10 +36,11 @@ from geomndp.noising import DEFAULT_SCHEDULE, OrnsteinUhlenbeck
 from geomndp.score import NetworkScore
 from geomndp.train import DenoisingLoss, adam, default_loss
 
-RADIUS = 0.38  # radians: about 20 of 600 Fibonacci points are nearer
+RADIUS = vector_fields.RADIUS / LENGTHSCALE
+"""Of the neighbours, in lengthscales: that of the planar models, so that training can start from
+their parameters. Of 600 Fibonacci points 14 are nearer at the lengthscale of 0.35."""
 NEIGHBOURS = 24
 STEERABLE: dict[str, Any] = {
-    "radius": RADIUS,
     "max_neighbours": NEIGHBOURS,
     "num_pooling_widths": 4,
     "density_features": True,
@@ -67,10 +70,10 @@ class SphereDesign(NamedTuple):
     """Share of the batches at the test points; None where these are none of the sets."""
 
 
-# Two sizes alone, hence two programs to compile; 400 points with 128 neighbours are one chunk.
+# Two sizes alone, hence two programs to compile; 400 points with 80 neighbours are one chunk.
 DESIGNS = {
-    "even": SphereDesign(600, dict.fromkeys(("fibonacci", "uniform"), (1.0, 1.0)), 1, 48, 1 / 3),
-    "uneven": SphereDesign(400, {"cap": (1.0, 4.5), "clusters": (1.0, 1.0)}, 4, 128),
+    "even": SphereDesign(600, dict.fromkeys(("fibonacci", "uniform"), (1.0, 1.0)), 1, 32, 1 / 3),
+    "uneven": SphereDesign(400, {"cap": (1.0, 4.5), "clusters": (1.0, 1.0)}, 4, 80),
 }
 GENERATOR_ORDER = ("even", "uneven", "even", "uneven", "even")
 """Generators that take turns in training, in this order."""
@@ -81,6 +84,11 @@ def problem_for(name: str) -> FieldProblem:
     """Data of a model of a known law."""
     _validation.one_of("model", name, tuple(MODELS))
     return sphere_problem(MODELS[name].field, MODELS[name].lengthscale)
+
+
+def radius_for(name: str) -> float:
+    """Radius of the neighbours of a model, in radians."""
+    return RADIUS * MODELS[name].lengthscale
 
 
 def make_model(
@@ -103,9 +111,10 @@ def make_model(
         dims = 3, problem.codomain.size
         net = BiDimensionalAttention(*dims, **NDP | options, dtype="float32", key=key)
     else:
+        options = STEERABLE | {"radius": radius_for(name)} | options
         options |= {"compute_dtype": compute_dtype, "dtype": "float32"}
         make = SteerableSphere if network == "sphere" else SteerableMap
-        net = make(representations, **STEERABLE | options, key=key)
+        net = make(representations, **options, key=key)
         if with_capacity(net, problem.grid) is not net:
             got = net.config.max_neighbours
             raise ValueError(f"expected room for all neighbours of the points, got {got}")
@@ -123,23 +132,25 @@ def make_generator(
     batch_size: int = 32,
     functions: int | None = None,
     *,
-    sets: int = SETS,
+    sets: int | None = None,
     problem: FieldProblem | None = None,
 ) -> tuple[AbstractGenerator, ...]:
     """Training fields: fresh ones, or a finite set of `functions` at the test points.
 
-    Fresh fields of an equivariant model take turns at `sets` sets of locations of each design, to
-    which the test points belong.
+    Fresh fields of an equivariant model take turns at `sets` sets of locations of each design
+    (`SETS` by default), to which the test points belong.
     """
     problem = problem_for(name) if problem is None else problem
     contexts = ContextSampler(few=2 * problem.contexts, few_share=0.75)
     if functions is not None or MODELS[name].network != "sphere":
         options = {"contexts": contexts, "num_functions": functions}
         return (problem.generator(batch_size, dtype="float32", **options),)
+    sets = SETS if sets is None else sets
+    sizes = {"num": sets, "radius": radius_for(name)}
     generators = {
         design_name: MultiDesignGenerator(
             gp_generators=stacked_generators(
-                problem.gp, design_sets(design, problem.grid, sets, seed=seed), "float32"
+                problem.gp, design_sets(design, problem.grid, seed=seed, **sizes), "float32"
             ),
             batch_size=max(batch_size // design.share, 1),
             contexts=contexts,
@@ -152,7 +163,12 @@ def make_generator(
 
 
 def design_sets(
-    design: SphereDesign, grid: Float[np.ndarray, "n 3"], num: int, *, seed: int = 0
+    design: SphereDesign,
+    grid: Float[np.ndarray, "n 3"],
+    *,
+    num: int,
+    radius: float,
+    seed: int = 0,
 ) -> list[np.ndarray]:
     """Sets of points of a design that have no more neighbours than it allows.
 
@@ -160,9 +176,10 @@ def design_sets(
         design: The design.
         grid: The test points, the first set where the design has them.
         num: Number of sets.
+        radius: That of the neighbours, in radians.
         seed: Seed of all of them.
     """
-    unit, chord = len(grid) / (4 * math.pi), 2 * math.sin(RADIUS / 2)
+    unit, chord = len(grid) / (4 * math.pi), 2 * math.sin(radius / 2)
     densities = {p: (unit * low, unit * high) for p, (low, high) in design.densities.items()}
     drawn = sphere_designs(min(design.points, len(grid)), densities, 2 * num, seed=seed)
     most = design.most_neighbours

@@ -31,7 +31,7 @@ from geomndp.train import DenoisingLoss, adam, default_loss
 
 SCALE = 4.3  # m/s, standard deviation of a component's anomaly in the training times
 POINTS, FEWEST_POINTS = 400, 200  # of a training field: tasks of 200 and 50 stations have 400, 250
-NEIGHBOURS = 32
+RADIUS, NEIGHBOURS = 0.38, 32  # two lengthscales in radians: 14 of 400 points are nearer
 MOST_STATIONS = 250
 
 
@@ -52,7 +52,7 @@ def make_model(
 ) -> Model:
     """Untrained model in m/s: white limit, beta from 1e-4 to 15; options go to the network."""
     _validation.one_of("model", name, MODELS)
-    options = STEERABLE | {"max_neighbours": NEIGHBOURS} | options
+    options = STEERABLE | {"radius": RADIUS, "max_neighbours": NEIGHBOURS} | options
     options |= {"axial": True, "compute_dtype": compute_dtype, "dtype": "float32"}
     net_key, base_key = jr.split(key)
     score = NetworkScore(SteerableSphere(("vector",), **options, key=net_key))
