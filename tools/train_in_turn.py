@@ -40,10 +40,10 @@ def chosen(only: list[str]) -> list[TrainingRun]:
 def command(run: TrainingRun, folder: Path, steps: int | None, dtype: str | None) -> list[str]:
     """The command that trains one model."""
     sizes = ["--steps", str(steps or run.steps), "--batch-size", str(run.batch_size)]
-    fixed = dtype is None or run.name.endswith(FULL_PRECISION)
-    precision = [] if fixed else ["--compute-dtype", dtype]
+    inside = None if run.name.endswith(FULL_PRECISION) else dtype or run.compute_dtype
+    precision = [] if inside is None else ["--compute-dtype", inside]
     start = [sys.executable, "-m", "geomndp.cli", "train", run.name, "--out", str(folder)]
-    return [*start, *sizes, *precision, "--checkpoint-every", "1000", "--quiet"]
+    return [*start, *sizes, *precision, "--checkpoint-every", "5000", "--quiet"]
 
 
 def finished(folder: Path) -> bool:
@@ -96,7 +96,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, required=True, help="time for all of them")
     parser.add_argument("--only", nargs="*", default=[], help="texts in the names of the models")
     parser.add_argument("--steps", type=int, help="steps of every model in place of its own")
-    parser.add_argument("--compute-dtype", help="precision inside the networks")
+    parser.add_argument("--compute-dtype", help="precision inside networks, not their own")
     parser.add_argument("--workers", type=int, default=1, help="trainings side by side")
     parser.add_argument("--copy", type=Path, help="folder for finished models")
     options = parser.parse_args()

@@ -77,6 +77,11 @@ class History(NamedTuple):
     gradient_norm: np.ndarray
     seconds: np.ndarray
 
+    def step_seconds(self) -> float | None:
+        """Median time of a step, without the first chunk, which compiles; None of one chunk."""
+        chunks = np.diff(self.seconds) / np.diff(self.steps)
+        return float(np.median(chunks)) if len(chunks) else None
+
 
 class Log:
     """Rows of a run, kept in memory and, with a path, appended to a file at once."""

@@ -103,6 +103,17 @@ def test_bad_settings_are_refused():
         data.ProcessGenerator(process, batch_size=0)
     with pytest.raises(ValueError, match=r"0 <= share <= 1, got 1.5"):
         data.ContextSampler(share=1.5)
+    with pytest.raises(ValueError, match="expected full functions neither packed nor with few"):
+        data.ProcessGenerator(process, full=True, packed=True)
+
+
+def test_full_functions_have_all_points(getkey):
+    contexts = data.ContextSampler(share=1.0)
+    generator = data.regression1d("paper", "sawtooth").generator(64, contexts=contexts, full=True)
+    batch = eqx.filter_jit(generator.draw)(getkey())
+    assert np.all(np.asarray(batch.mask) == 1)
+    counts = np.asarray(batch.context).sum(1)
+    assert counts.min() < 10 < 60 < counts.max() < 110
 
 
 def _numbered(b=6, n=9):

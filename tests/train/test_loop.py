@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from geomndp import train
+from geomndp._training_log import History
 from geomndp.nets import Steerable2
 from geomndp.score import NetworkScore
 from geomndp.train import step as step_module
@@ -92,3 +93,10 @@ def test_contexts_count_only_where_all_streams_have_them():
     for generators, known in (((TinyGenerator(), plain), False), ((TinyGenerator(),) * 2, True)):
         trained, _ = tiny_run(generator=generators, steps=STEPS_PER_GENERATOR, chunk=None)
         assert trained.conditional == known
+
+
+def test_time_of_a_step_leaves_the_compilation_out():
+    steps, seconds = np.array([10, 20, 30, 40]), np.array([9.0, 9.5, 10.0, 12.0])
+    history = History(steps, steps, steps, seconds)
+    assert history.step_seconds() == 0.05
+    assert History(*(values[:1] for values in history)).step_seconds() is None

@@ -68,7 +68,8 @@ def train_process(
     model = dataclasses.replace(model, process=in_full_precision(trained))
     if directory is not None and jax.process_index() == 0:
         seconds = float(history.seconds[-1]) if len(history.seconds) else 0.0
-        notes = {"steps": steps, "training_seconds": seconds, **(notes or {})}
+        times = {"training_seconds": seconds, "step_seconds": history.step_seconds()}
+        notes = {"steps": steps, **times, **(notes or {})}
         model.save(Path(directory) / "model", notes)
     return model, history
 

@@ -170,6 +170,8 @@ class ProcessGenerator(AbstractGenerator):
             no work on padding.
         log_share: Share of the batches in which numbers of points, of pairs the first ones, are
             log-uniform, so that a network also learns the law at few points.
+        full: Every function has `max_points` points, for laws of targets that do not depend on
+            which others there are.
 
     Example:
         >>> generator = regression1d("paper", "se").generator(batch_size=32)
@@ -186,6 +188,7 @@ class ProcessGenerator(AbstractGenerator):
     dtype: str | None = eqx.field(default=None, static=True)
     packed: bool = eqx.field(default=False, static=True)
     log_share: float = eqx.field(default=0.0, static=True)
+    full: bool = eqx.field(default=False, static=True)
 
     def __check_init__(self):
         _validation.at_least(1, batch_size=self.batch_size, max_points=self.max_points)
@@ -194,6 +197,8 @@ class ProcessGenerator(AbstractGenerator):
             raise ValueError(f"expected low < high, got {self.low} and {self.high}")
         if self.packed and self.batch_size % 2:
             raise ValueError(f"expected an even batch_size to pack, got {self.batch_size}")
+        if self.full and (self.packed or self.log_share):
+            raise ValueError("expected full functions neither packed nor with few points")
 
     @property
     def batching(self) -> Batching:
@@ -214,6 +219,8 @@ class ProcessGenerator(AbstractGenerator):
     def _points(self, key: PRNGKeyArray) -> Int[Array, " b"]:
         """Numbers of points, on 1..n; a pair has n + 1 together."""
         b, n = self.batch_size, self.max_points
+        if self.full:
+            return jnp.full((b,), n, jnp.int32)
         most = jnp.full((b // 2 if self.packed else b,), n, jnp.int32)
         first = random_counts(most, self.log_share, key=key)
         if not self.packed:

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from geomndp.baselines.neural_processes.cnn import CNN, SeparableCNN, kernel_size_for
-from geomndp.baselines.neural_processes.depthwise import depthwise_convolution
+from geomndp.baselines.neural_processes.depthwise import by_tiles, depthwise_convolution
 from geomndp.baselines.neural_processes.unet import UNet
 
 NETWORKS = (SeparableCNN, CNN, UNet)
@@ -30,6 +30,13 @@ def test_depthwise_convolution_is_the_direct_sum(dim, getkey):
     letters = "xy"[:dim]
     expected = np.einsum(f"k...{letters},k{letters}->k...", windows, flipped)
     assert_allclose(depthwise_convolution(h, kernel), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize(("cells", "size"), [(3, 9), (64, 1), (130, 65), (200, 129)])
+def test_tiles_of_the_grid_give_the_same_convolution(cells, size, getkey):
+    h, kernel = jr.normal(getkey(), (2, cells)), jr.normal(getkey(), (2, size))
+    expected = [np.convolve(*pair)[size // 2 :][:cells] for pair in zip(h, kernel, strict=True)]
+    assert_allclose(by_tiles(h, kernel), expected, atol=1e-11)
 
 
 @pytest.mark.parametrize("kind", NETWORKS)

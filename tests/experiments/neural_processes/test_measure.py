@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose
 from geomndp.baselines.neural_processes.autoregressive import Autoregressive
 from geomndp.data import Regression1D, field_problem, regression1d
 from geomndp.experiments.neural_processes import measure as module
+from geomndp.experiments.neural_processes.cost import step_milliseconds
 from geomndp.experiments.neural_processes.evaluate import (
     function_metrics,
     order_spread,
@@ -73,6 +74,8 @@ def test_costs_are_counted(results):
     assert costs["ConvCNP"]["evaluations"] == 1 and costs["AR-ConvCNP"]["evaluations"] == 6
     assert costs[EXACT]["evaluations"] is None
     assert all(entry["posterior_ms"] > 0 for entry in costs.values())
+    assert step_milliseconds({"step_seconds": 0.002, "training_seconds": 9.0, "steps": 3}) == 2.0
+    assert step_milliseconds({"steps": 3}) is None
 
 
 def test_tables_show_what_was_measured_and_leave_the_rest_empty(results):

@@ -27,22 +27,30 @@ def cost(process: AbstractProcess, tasks: PaddedTasks, notes: dict[str, Any]) ->
     Args:
         process: What is evaluated.
         tasks: Test functions; the first one's context and first 50 targets are used.
-        notes: What its card says of its training: `training_seconds` and `steps`.
+        notes: What its card says of its training: `step_seconds`, or `training_seconds` and
+            `steps`.
 
     Returns:
         "parameters", "min_std" (variance floor of a Gaussian head, a standard deviation),
         "step_ms", "posterior_ms" (median of five draws of 64 samples, compiled) and "evaluations"
         of the network for one joint density; None where there is none. JSON-serialisable.
     """
-    steps, seconds = notes.get("steps"), notes.get("training_seconds")
     return {
         "parameters": None if has_closed_form(process) else num_parameters(process),
         "min_std": smallest_std(process),
-        "step_ms": 1000 * seconds / steps if steps and seconds else None,
+        "step_ms": step_milliseconds(notes),
         "posterior_ms": posterior_milliseconds(process, tasks),
         "evaluations": density_evaluations(process, tasks),
         "device": jax.devices()[0].device_kind,
     }
+
+
+def step_milliseconds(notes: dict[str, Any]) -> float | None:
+    """Time of a training step: the median, else the mean, in which compilation is contained."""
+    median, steps = notes.get("step_seconds"), notes.get("steps")
+    mean = notes["training_seconds"] / steps if steps and notes.get("training_seconds") else None
+    seconds = mean if median is None else median
+    return None if seconds is None else 1000 * seconds
 
 
 def num_parameters(process: AbstractProcess) -> int:

@@ -14,12 +14,13 @@ import jax.random as jr
 import numpy as np
 
 from geomndp import _validation
-from geomndp._types import Array, Batch, Float
+from geomndp._types import Batch
 from geomndp.baselines.neural_processes.autoregressive import Autoregressive
 from geomndp.baselines.neural_processes.base import AbstractNeuralProcess
 from geomndp.data import FieldProblem, Regression1D
 from geomndp.evaluate import interval_coverage, run_resumable
 from geomndp.evaluate.padded_tasks import PaddedTasks
+from geomndp.evaluate.resumable import AbstractMeasurement
 from geomndp.evaluate.task_measurement import TaskMeasurement
 from geomndp.experiments.neural_processes.experiment import MODELS, TEST_REGIONS
 from geomndp.experiments.neural_processes.problems import exact_process, problem_for
@@ -205,29 +206,42 @@ def has_closed_form(process: AbstractProcess) -> bool:
     return not isinstance(process, Model) and not isinstance(process, AbstractNeuralProcess)
 
 
-def order_spread(process: Autoregressive, tasks: PaddedTasks) -> list[float]:
+class OrderSpread(AbstractMeasurement):
+    """Spread of the joint nats of an autoregressive model over random orders of the targets.
+
+    Attributes:
+        batch_size: Functions side by side on a device.
+    """
+
+    batch_size: int = eqx.field(default=8, static=True)
+
+    def __call__(self, process, items):
+        """Items are tasks and one key per task."""
+
+        def one(item):
+            task, key = item
+            law = process.condition(task.context_x, task.context_y, mask=task.context_mask)
+            keys = jr.split(key, ORDERS)
+            nats = jax.lax.map(lambda key: law.log_prob(task.x, task.y, key=key), keys)
+            return jnp.std(nats, ddof=1) / len(task.x)
+
+        return {"spread": jax.lax.map(one, items, batch_size=min(self.batch_size, len(items[1])))}
+
+
+def order_spread(
+    process: Autoregressive, tasks: PaddedTasks, *, directory: str | PathLike | None = None
+) -> list[float]:
     """How much the joint nats of an autoregressive model depend on the order of the targets.
 
     Args:
         process: Rolled out one target at a time.
         tasks: Test functions.
+        directory: Keeps finished blocks of functions.
 
     Returns:
         Standard deviation over 16 random orders, nats per target: mean over the functions, and its
         standard error.
     """
-    keys = jr.split(jr.key(KEY), len(tasks.y))
-    return mean_and_error(np.asarray(_order_spreads(process, tasks, keys)))
-
-
-@eqx.filter_jit
-def _order_spreads(process: Autoregressive, tasks: PaddedTasks, keys: Any) -> Float[Array, " b"]:
-    """One number per function; compiled once for all processes of a kind."""
-
-    def one(task, key):
-        law = process.condition(task.context_x, task.context_y, mask=task.context_mask)
-        keys = jr.split(key, ORDERS)
-        nats = jax.lax.map(lambda key: law.log_prob(task.x, task.y, key=key), keys)
-        return jnp.std(nats, ddof=1) / len(task.x)
-
-    return jax.lax.map(lambda item: one(*item), (tasks, keys))
+    items = tasks, jr.split(jr.key(KEY), len(tasks.y))
+    answers = run_resumable(OrderSpread(), process, items, block_size=64, directory=directory)
+    return mean_and_error(np.asarray(answers["spread"]))

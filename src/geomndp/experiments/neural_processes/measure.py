@@ -178,7 +178,7 @@ def measure_rows(
         measured[label] = function_metrics(process, tasks, directory=directory / label)
         if isinstance(process, Autoregressive):
             few = _first(tasks, max(2, num // FUNCTIONS_PER_ORDER))
-            spreads[label] = order_spread(process, few)
+            spreads[label] = order_spread(process, few, directory=directory / f"{label}, orders")
     reference = next((label for label in DIFFUSION[suite] if label in measured), None)
     result = {}
     for label, metrics in measured.items():

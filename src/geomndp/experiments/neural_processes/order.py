@@ -12,25 +12,32 @@ from geomndp.experiments.neural_processes.experiment import FIELDS, NAMES, Neura
 
 
 class TrainingRun(NamedTuple):
-    """A model with its numbers of steps and of functions per step."""
+    """A model with its numbers of steps and of functions per step.
+
+    Attributes:
+        name: Model of the experiment.
+        steps: Training steps.
+        batch_size: Functions per step.
+        compute_dtype: Precision inside the network while it is trained; None for its own.
+    """
 
     name: str
     steps: int
     batch_size: int
+    compute_dtype: str | None = None
 
 
 SIZES: dict[str, tuple[int, int]] = {
-    "convcnp": (30_000, 64),
-    "te-tnp": (30_000, 64),
-    "convgnp": (30_000, 64),
-    "anp": (30_000, 64),
-    "flownp": (30_000, 64),
-    "fullconvgnp": (20_000, 16),
+    "convcnp": (20_000, 32),
+    "te-tnp": (20_000, 32),
+    "convgnp": (20_000, 32),
+    "anp": (20_000, 64),
+    "flownp": (20_000, 64),
+    "fullconvgnp": (10_000, 16),
     "convnp": (20_000, 16),
-    "steercnp": (20_000, 16),
 }
 """Method -> steps and batch size; products of grids and latent samples cost more per function."""
-FIELD_SIZES = (20_000, 16)
+FIELD_SIZES: dict[str, tuple[int, int]] = {"convcnp": (20_000, 16), "steercnp": (12_000, 16)}
 STAGES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("convcnp", ("gnp2020", "np2023", "paper")),
     ("te-tnp", ("gnp2020", "np2023", "paper")),
@@ -60,8 +67,16 @@ def _runs() -> Iterator[TrainingRun]:
         for suite in suites:
             for spec, name in NAMES.items():
                 if spec.method == method and spec.suite == suite:
-                    yield TrainingRun(name, *_size(spec))
+                    yield TrainingRun(name, *_size(spec), _precision(spec))
 
 
 def _size(spec: NeuralProcessSpec) -> tuple[int, int]:
-    return FIELD_SIZES if spec.suite == FIELDS else SIZES[spec.method]
+    return (FIELD_SIZES if spec.suite == FIELDS else SIZES)[spec.method]
+
+
+def _precision(spec: NeuralProcessSpec) -> str | None:
+    """Half precision where the noise of the data is far above its rounding."""
+    if spec.suite == FIELDS:
+        return "bfloat16"
+    noisy = spec.suite != "np2023"
+    return "bfloat16" if spec.method == "te-tnp" and noisy else None

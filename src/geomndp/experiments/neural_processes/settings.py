@@ -38,9 +38,10 @@ KERNEL_UNET: dict[str, Any] = {
 """Of FullConvGNP in 2023: half the channels and half the cells per unit of the mean's network."""
 LATENT_MARGIN = 1.0
 """Of ConvNP, as of its authors: half the receptive field of two networks is too much memory."""
-FIELD_STEERABLE = {"num_fields": 24, "margin": 3.0}
-"""24 regular fields as of the authors, whose grid has no margin."""
-TRANSFORMER = {"width": 128, "num_layers": 6, "num_heads": 8}
+FIELD_STEERABLE = {"num_fields": 16, "margin": 3.0}
+"""The authors have up to 24 regular fields, which cost twice as much, and no margin."""
+TRANSFORMER = {"width": 128, "num_layers": 5, "num_heads": 8}
+"""As of Ashman et al. 2024."""
 CONVOLUTIONAL = ("convcnp", "convgnp", "fullconvgnp", "convnp")
 
 
