@@ -16,7 +16,7 @@ from geomndp._types import Array, Inputs, Mask, Outputs, PerPoint
 from geomndp.linalg import columns, join_masks
 from geomndp.noising import AbstractNoising
 from geomndp.samplers.program import Labels, PointNoise
-from geomndp.score import AbstractScore
+from geomndp.score import AbstractScore, flow_map_grid
 from geomndp.solve import AbstractTimeGrid, ConditionalDynamics, Context
 
 
@@ -160,17 +160,18 @@ class Problem(eqx.Module):
         labels = self.context_noise().labels, self.target_noise().labels
         return PointNoise(jnp.concatenate(labels), self.noising.dim)
 
-    def times(self, time_grid: AbstractTimeGrid, steps: int) -> tuple[Array, Array, Array]:
+    def times(self, time_grid: AbstractTimeGrid | None, steps: int) -> tuple[Array, Array, Array]:
         """Diffusion times of every step, decreasing.
 
         Args:
-            time_grid: Where the times lie.
+            time_grid: Where the times lie; None for the grid of flow maps.
             steps: Number of steps.
 
         Returns:
             Start of the step before (at the first step its own), start, and end; shape (steps,).
         """
-        t = time_grid(self.noising.schedule, steps, self.t_min, self.x.dtype)[::-1]
+        grid = flow_map_grid(self.noising) if time_grid is None else time_grid
+        t = grid(self.noising.schedule, steps, self.t_min, self.x.dtype)[::-1]
         before = jnp.concatenate([t[:1], t[:-2]]) if steps > 1 else t[:1]
         return before, t[:-1], t[1:]
 
