@@ -96,8 +96,8 @@ def test_functions_in_other_units_than_the_teacher_learnt_are_warned_of(form):
 def test_energy_score_goes_on_from_a_student():
     teacher, data = small_teacher(), functions()
     student = distillation.as_student(teacher, key=jr.key(0))
-    lagrangian = distillation.LagrangianLoss(teacher.score, teacher.t_min)
-    loss = distillation.EnergyScoreLoss(lagrangian, calls=(2,), num_samples=2)
+    base = distillation.TrajectoryLoss(teacher.score, teacher.t_min)
+    loss = distillation.EnergyScoreLoss(base, calls=(2,), num_samples=2)
     options = {"key": 0, "quiet": True, "num_tasks": 0, "loss": loss, "start": student}
     tuned, table = gn.distil(teacher, data, steps=60, **options)
     assert not table.rows and "no tasks" in str(table)

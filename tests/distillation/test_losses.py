@@ -105,21 +105,23 @@ def test_energy_score_is_least_for_the_truth(getkey):
     "options", [{"calls": ()}, {"calls": (0,)}, {"num_samples": 1}, {"energy_weight": -1.0}]
 )
 def test_energy_score_refuses_options(options):
-    lagrangian = distillation.LagrangianLoss(score.GaussianScore(DATA))
+    base = distillation.TrajectoryLoss(score.GaussianScore(DATA))
     with pytest.raises(ValueError, match="expected"):
-        distillation.EnergyScoreLoss(lagrangian, **options)
+        distillation.EnergyScoreLoss(base, **options)
 
 
-def test_refuses_known_noise(getkey):
+@pytest.mark.parametrize("kind", [distillation.LagrangianLoss, distillation.TrajectoryLoss])
+def test_refuses_known_noise(kind, getkey):
     batch = functions(getkey())._replace(noise=jnp.ones((3, 4)))
-    loss = distillation.LagrangianLoss(score.GaussianScore(DATA))
+    loss = kind(score.GaussianScore(DATA))
     with pytest.raises(ValueError, match="without known noise"):
         loss(GaussianFlowMap(DATA), FLAT, batch, key=getkey())
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("kind", [distillation.LagrangianLoss, distillation.TrajectoryLoss])
 @pytest.mark.parametrize("name", NETS)
-def test_gradients_of_every_network_are_finite(name, getkey):
+def test_gradients_of_every_network_are_finite(name, kind, getkey):
     """Both losses, with padding and a clean context, of the networks that can be students."""
     net = trained(name)
     law, parametrisation = process(net)
@@ -129,8 +131,8 @@ def test_gradients_of_every_network_are_finite(name, getkey):
     y = law.manifold.retract(jr.normal(getkey(), (2, 4, net.output_dim), jnp.float32))
     mask = jnp.ones((2, 4), jnp.float32).at[0, 3].set(0.0)
     context = jnp.zeros((2, 4), jnp.float32).at[:, 0].set(1.0)
-    lagrangian = distillation.LagrangianLoss(teacher, 1e-3)
-    loss = distillation.EnergyScoreLoss(lagrangian, calls=(2,), num_samples=2)
+    base = kind(teacher, 1e-3)
+    loss = distillation.EnergyScoreLoss(base, calls=(2,), num_samples=2)
     params, static = eqx.partition(student, eqx.is_inexact_array)
 
     def value(params, key):

@@ -11,7 +11,7 @@ from rich.console import Console
 from geomndp import _model_files
 from geomndp.cli.distil_args import Distil
 from geomndp.cli.function_tables import function_column
-from geomndp.distillation import EnergyScoreLoss, LagrangianLoss, distil as make_student
+from geomndp.distillation import EnergyScoreLoss, TrajectoryLoss, distil as make_student
 from geomndp.experiments.registry import find
 from geomndp.model import Model, load
 from geomndp.train import adam
@@ -28,8 +28,8 @@ def distil(command: Distil, table: Any = None) -> None:
     if table is None:
         table, options = _experiment_data(command, name, notes), {}
     if command.energy_weight and isinstance(model, Model):
-        lagrangian = LagrangianLoss(model.score, model.t_min)
-        options["loss"] = EnergyScoreLoss(lagrangian, command.energy_weight)
+        base = TrajectoryLoss(model.score, model.t_min)
+        options["loss"] = EnergyScoreLoss(base, command.energy_weight)
     if command.start is not None:
         options["start"] = load(command.start)
     _, calls = make_student(

@@ -1,17 +1,22 @@
 """Students of trained models, whose flow maps take whole steps of the probability flow."""
 
-from geomndp.distillation.comparison import CallsTable, compare_calls
+from geomndp.distillation.call_pairs import CallPairs
+from geomndp.distillation.comparison import CallsTable, compare_calls, compare_calls_on
 from geomndp.distillation.distil import as_student, distil
 from geomndp.distillation.energy_score import EnergyScoreLoss
 from geomndp.distillation.lagrangian import LagrangianLoss
 from geomndp.distillation.time_pairs import TimePairs
+from geomndp.distillation.trajectory_loss import TrajectoryLoss
 
 __all__ = [
+    "CallPairs",
     "CallsTable",
     "EnergyScoreLoss",
     "LagrangianLoss",
     "TimePairs",
+    "TrajectoryLoss",
     "as_student",
     "compare_calls",
+    "compare_calls_on",
     "distil",
 ]

@@ -79,11 +79,37 @@ def compare_calls(
     )
     order = np.concatenate([has_context, np.setdiff1d(np.arange(len(batch.x)), has_context)])
     batch = jax.tree.map(lambda v: v[order[:num_tasks]], batch)
+    options = {"calls": calls, "num_samples": num_samples}
+    return compare_calls_on(teacher, student, batch, key=sample_key, **options)
+
+
+def compare_calls_on(
+    teacher: Model,
+    student: Model,
+    batch: Batch,
+    *,
+    key: PRNGKeyArray,
+    calls: tuple[int, ...] = CALLS,
+    num_samples: int = 64,
+) -> CallsTable:
+    """Energy scores of samples of given functions given their contexts.
+
+    Args:
+        teacher: The model that was distilled.
+        student: Its student.
+        batch: Functions in the model's units, with their contexts.
+        key: Random key of the samples.
+        calls: Numbers of calls.
+        num_samples: Samples per function.
+
+    Returns:
+        The table, as that of `compare_calls`.
+    """
     laws = {"teacher, 50 steps": (teacher, TEACHER)}
     laws |= {f"student, {n} call{'s' * (n > 1)}": (student, FlowMap(n)) for n in calls}
     rows, reference = [], None
     for name, (model, sampler) in laws.items():
-        scores, evaluations = _scores(model, sampler, batch, num_samples, key=sample_key)
+        scores, evaluations = _scores(model, sampler, batch, num_samples, key=key)
         reference = scores if reference is None else reference
         rows.append(_row(name, scores, reference) | {"evaluations": evaluations})
     return CallsTable(rows)

@@ -17,6 +17,7 @@ from geomndp.data import ResampledGenerator
 from geomndp.distillation.comparison import CALLS, CallsTable, compare_calls
 from geomndp.distillation.energy_score import EnergyScoreLoss
 from geomndp.distillation.lagrangian import LagrangianLoss
+from geomndp.distillation.trajectory_loss import TrajectoryLoss
 from geomndp.model import Model
 from geomndp.model.inputs import Seed
 from geomndp.model.model import in_full_precision
@@ -58,7 +59,7 @@ def distil(
     *,
     steps: int,
     key: Seed,
-    loss: LagrangianLoss | EnergyScoreLoss | None = None,
+    loss: TrajectoryLoss | LagrangianLoss | EnergyScoreLoss | None = None,
     start: Model | None = None,
     directory: str | PathLike[str] | None = None,
     notes: dict[str, Any] | None = None,
@@ -75,7 +76,7 @@ def distil(
             the name of its column as `function`.
         steps: Number of training steps.
         key: Random key or seed of the whole run.
-        loss: By default the Lagrangian loss with `model` as the teacher.
+        loss: By default the trajectory loss with `model` as the teacher.
         start: A student whose parameters training starts from; by default the teacher's.
         directory: Folder for the run and, when done, the student: `gn.load` takes the folder.
             Re-running the call resumes where it was stopped.
@@ -101,7 +102,7 @@ def distil(
     teacher, (student_key, train_key, table_key) = _teacher(model), jr.split(as_key(key), 3)
     generators = _generators(teacher, data, options.pop("function", None))
     student = as_student(teacher, key=student_key) if start is None else _checked(start, teacher)
-    loss = LagrangianLoss(teacher.score, teacher.t_min) if loss is None else loss
+    loss = TrajectoryLoss(teacher.score, teacher.t_min) if loss is None else loss
     if directory is not None:
         units = {name: getattr(model, name) for name in ("normaliser", "variables", "t_min")}
         options = {"directory": directory, "model_settings": units, **options}

@@ -1,4 +1,4 @@
-r"""A student's samples against data: the energy score, beside the Lagrangian loss.
+r"""A student's samples against data: the energy score, beside a loss of flow maps.
 
 The energy score $E|S - y| - \frac12 E|S - S'|$ of samples S given a context is least, on average,
 where they follow the law of the data (Gneiting and Raftery 2007), whatever the teacher's errors
@@ -19,10 +19,12 @@ from geomndp import _validation
 from geomndp._types import Array, Batch, Float, Outputs, PRNGKeyArray, Scalar
 from geomndp.data import SEPARATE, Batching
 from geomndp.distillation.lagrangian import LagrangianLoss
+from geomndp.distillation.noised_functions import noised_functions
+from geomndp.distillation.trajectory_loss import TrajectoryLoss
 from geomndp.linalg import columns, safe_sqrt, zero_masked
 from geomndp.noising import AbstractNoising
-from geomndp.score import AbstractScore
-from geomndp.solve import AbstractTimeGrid, PowerTimeGrid
+from geomndp.score import AbstractScore, flow_map_grid
+from geomndp.solve import AbstractTimeGrid
 from geomndp.train.abstract_loss import AbstractLoss, LossInfo
 
 
@@ -55,24 +57,24 @@ class Given(eqx.Module):
 
 
 class EnergyScoreLoss(AbstractLoss):
-    """Lagrangian loss plus the energy score of samples in few calls.
+    """A loss of flow maps plus the energy score of samples in few calls.
 
     Attributes:
-        lagrangian: The loss that keeps the student a flow map.
+        base: The loss that keeps the student a flow map.
         energy_weight: Factor of the energy score, in units of the limiting standard deviation.
         calls: Calls per sample; several numbers count alike.
         num_samples: Samples per function, at least 2.
-        time_grid: Where the times between the calls lie, as in `samplers.FlowMap`.
+        time_grid: Where the times between the calls lie, by default as in `samplers.FlowMap`.
 
     Raises:
         ValueError: If there is no call or fewer than two samples.
     """
 
-    lagrangian: LagrangianLoss
+    base: LagrangianLoss | TrajectoryLoss
     energy_weight: float = eqx.field(default=1.0, static=True)
     calls: tuple[int, ...] = eqx.field(default=(1, 4), static=True)
     num_samples: int = eqx.field(default=4, static=True)
-    time_grid: AbstractTimeGrid = PowerTimeGrid(2.0)
+    time_grid: AbstractTimeGrid | None = None
 
     def __check_init__(self):
         _validation.at_least(1, **{f"calls[{i}]": calls for i, calls in enumerate(self.calls)})
@@ -90,11 +92,12 @@ class EnergyScoreLoss(AbstractLoss):
         key: PRNGKeyArray,
         batching: Batching = SEPARATE,
     ) -> tuple[Scalar, LossInfo]:
-        """Loss of a batch; arguments as those of `LagrangianLoss`."""
+        """Loss of a batch; arguments as those of `TrajectoryLoss`."""
         flow_key, noise_key, sample_key = jr.split(key, 3)
-        loss, info = self.lagrangian(score, noising, batch, key=flow_key, batching=batching)
-        ends = (jnp.full(len(batch.x), t, batch.y.dtype) for t in (self.lagrangian.t_min, 1.0))
-        truth = self.lagrangian.noised(noising, batch, *ends, key=noise_key)
+        loss, info = self.base(score, noising, batch, key=flow_key, batching=batching)
+        end = jnp.full(len(batch.x), self.base.t_min, batch.y.dtype)
+        levels = self.base.context_noise_levels
+        truth = noised_functions(noising, batch, end, levels, key=noise_key)
 
         def one(x, y, t, mask, free, key):
             given = Given(noising, x, y, t, mask, free)
@@ -120,7 +123,8 @@ class EnergyScoreLoss(AbstractLoss):
             key: Random key.
         """
         noising, x, mask, free = given.noising, given.x, given.mask, given.free
-        times = self.time_grid(noising.schedule, calls, self.lagrangian.t_min, x.dtype)[::-1]
+        grid = flow_map_grid(noising) if self.time_grid is None else self.time_grid
+        times = grid(noising.schedule, calls, self.base.t_min, x.dtype)[::-1]
         one, m = jnp.ones((), x.dtype), noising.mean_at(x)
         u = jnp.zeros_like(m)
         if noising.flat:  # as `samplers.amortised.start`

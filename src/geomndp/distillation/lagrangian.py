@@ -18,34 +18,15 @@ import jax.random as jr
 from geomndp._types import Array, Batch, Float, PerPoint, PRNGKeyArray, Scalar
 from geomndp.data import SEPARATE, Batching
 from geomndp.data.context_sampling import ContextNoiseLevels
+from geomndp.distillation.noised_functions import NoisedFunctions, noised_functions
 from geomndp.distillation.time_pairs import TimePairs
-from geomndp.linalg import per_point, row_mask, zero_masked
+from geomndp.linalg import per_point, zero_masked
 from geomndp.noising import AbstractNoising
 from geomndp.score import AbstractScore, flow_velocity, time_per_angle
 from geomndp.train.abstract_loss import AbstractLoss, LossInfo
 from geomndp.train.loss import mean_square, per_function
 
 PairWeight = Callable[[AbstractNoising, Float[Array, " b"], Float[Array, " b"]], Float[Array, " b"]]
-
-
-class StepInputs(eqx.Module):
-    """Functions (b, n) of a batch, noised to times t, whose free points are to go to times s.
-
-    Attributes:
-        t: Times (b, n), or (b, n, g) per group of outputs; of a context point its own.
-        s: Target times; of a context point its own time.
-        x: Inputs (b, n, d).
-        y: Noised values (b, n, p).
-        mask: (b, n) or (b, n, g), zero where a value is padding or missing.
-        free: 1 for the targets, of the mask's shape.
-    """
-
-    t: Float[Array, "b n *g"]
-    s: Float[Array, "b n *g"]
-    x: Float[Array, "b n d"]
-    y: Float[Array, "b n p"]
-    mask: Float[Array, "b n *g"]
-    free: Float[Array, "b n *g"]
 
 
 class LagrangianLoss(AbstractLoss):
@@ -99,53 +80,24 @@ class LagrangianLoss(AbstractLoss):
         Raises:
             ValueError: If the values have known noise.
         """
-        if batch.noise is not None:
-            raise ValueError("expected values without known noise to distil, got some with")
         time_key, noise_key = jr.split(key)
         t, s = self.times(noising, len(batch.x), self.t_min, batch.y.dtype, key=time_key)
-        step = self.noised(noising, batch, t, s, key=noise_key)
-        squares = self._squares(score, noising, step, batching)
-        counts = per_function(step.free)
-        losses = per_function(step.free * squares) / jnp.maximum(counts, 1.0)
+        noised = noised_functions(noising, batch, t, self.context_noise_levels, key=noise_key)
+        squares = self._squares(score, noising, noised, noised.toward(s), batching)
+        counts = per_function(noised.free)
+        losses = per_function(noised.free * squares) / jnp.maximum(counts, 1.0)
         if self.weight is not None:
             losses = losses * self.weight(noising, t, s)
         loss = jnp.sum(losses * counts) / jnp.maximum(jnp.sum(counts), 1.0)
         return loss, LossInfo(losses, s)
 
-    def noised(
-        self,
-        noising: AbstractNoising,
-        batch: Batch,
-        t: Float[Array, " b"],
-        s: Float[Array, " b"],
-        *,
-        key: PRNGKeyArray,
-    ) -> StepInputs:
-        """Noise a batch: targets to their function's time, contexts to their own.
-
-        Args:
-            noising: Forward process.
-            batch: Functions (b, n).
-            t: Time of every function, shape (b,).
-            s: Target time of every function, shape (b,).
-            key: Random key of the noise and of the contexts' times.
-        """
-        context_key, noise_key = jr.split(key)
-        mask, shape = batch.mask, batch.mask.shape
-        x = jax.vmap(lambda x, mask: zero_masked(x, row_mask(mask)))(batch.x, mask)
-        y0 = jax.vmap(zero_masked)(batch.y, mask)
-        own = self.context_noise_levels(noising.schedule, shape, y0.dtype, key=context_key)
-        t, s = (v.reshape(-1, *(1,) * (len(shape) - 1)) for v in (t, s))
-        t, s = (jnp.where(batch.context > 0, own, jnp.broadcast_to(v, shape)) for v in (t, s))
-
-        def diffuse(t, x, y0, mask, key):
-            return noising.diffuse(t, x, y0, key=key, mask=mask)
-
-        y = jax.vmap(diffuse)(t, x, y0, mask, jr.split(noise_key, len(x)))
-        return StepInputs(t, s, x, y, mask, mask * (1.0 - batch.context))
-
     def _squares(
-        self, score: AbstractScore, noising: AbstractNoising, step: StepInputs, batching: Batching
+        self,
+        score: AbstractScore,
+        noising: AbstractNoising,
+        noised: NoisedFunctions,
+        s: Float[Array, "b n *g"],
+        batching: Batching,
     ) -> Float[Array, "b n *g"]:
         """Squared error at every point; what common inputs determine is computed once."""
 
@@ -153,13 +105,13 @@ class LagrangianLoss(AbstractLoss):
             return self._square(score, noising, (t, s, x, y, mask), free)
 
         if not batching.common_inputs:
-            return jax.vmap(one)(step.t, step.s, step.y, step.free, step.x, step.mask)
-        mask = step.mask[0] if batching.padded else None
+            return jax.vmap(one)(noised.t, s, noised.y, noised.free, noised.x, noised.mask)
+        mask = noised.mask[0] if batching.padded else None
 
         def on_common(t, s, y, free) -> PerPoint:
-            return one(t, s, y, free, step.x[0], mask)
+            return one(t, s, y, free, noised.x[0], mask)
 
-        return jax.vmap(on_common)(step.t, step.s, step.y, step.free)
+        return jax.vmap(on_common)(noised.t, s, noised.y, noised.free)
 
     def _square(self, score: AbstractScore, noising: AbstractNoising, points, free) -> PerPoint:
         """Squared error of one function, mean over outputs, or over those of a group."""

@@ -21,7 +21,8 @@ from geomndp.likelihood.flow_difference import FlowDifference
 from geomndp.likelihood.stepwise import Solution
 from geomndp.linalg import columns
 from geomndp.predictive import LogProb
-from geomndp.solve import AbstractDynamics, AbstractTimeGrid, ConditionalDynamics, PowerTimeGrid
+from geomndp.score import flow_map_grid
+from geomndp.solve import AbstractDynamics, AbstractTimeGrid, ConditionalDynamics
 
 MAX_VALUES = 150
 """Most free values with padding, which adds at most half: 100 always fit."""
@@ -34,7 +35,7 @@ class FlowMapDensity(eqx.Module):
 
     Attributes:
         calls: Steps from t_min to time one.
-        time_grid: Where the times between them lie.
+        time_grid: Where the times between them lie, by default `score.flow_map_grid`.
         terminal: Law at time one, as that of `Flow`.
 
     Raises:
@@ -45,7 +46,7 @@ class FlowMapDensity(eqx.Module):
     """
 
     calls: int = eqx.field(default=8, static=True)
-    time_grid: AbstractTimeGrid = PowerTimeGrid(2.0)
+    time_grid: AbstractTimeGrid | None = None
     terminal: str = eqx.field(default="prior", static=True)
 
     def __check_init__(self):
@@ -89,6 +90,7 @@ class FlowMapDensity(eqx.Module):
         """
         dynamics, y = zero_padding(_checked(dynamics), y)
         law, coarse = TERMINALS[self.terminal](dynamics), self.calls // 2
+        grid = flow_map_grid(dynamics.noising) if self.time_grid is None else self.time_grid
 
         @jax.jit  # traced once for both
         def step(state, times):
@@ -97,7 +99,7 @@ class FlowMapDensity(eqx.Module):
             return (values, volume + logdet), None
 
         def follow(calls: int) -> tuple[Outputs, Scalar]:
-            t = self.time_grid(dynamics.noising.schedule, calls, t_min, y.dtype)
+            t = grid(dynamics.noising.schedule, calls, t_min, y.dtype)
             start = (y, jnp.zeros((), y.dtype))
             return jax.lax.scan(step, start, jnp.stack([t[:-1], t[1:]], axis=1))[0]
 

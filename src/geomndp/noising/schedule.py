@@ -218,24 +218,24 @@ def stratified_uniform(num: int, dtype, *, key: PRNGKeyArray) -> Float[Array, " 
 
 
 def times_from_uniform(
-    u: Float[Array, " b"],
+    u: Float[Array, "*b"],
     time_grid: AbstractTimeGrid,
     schedule: AbstractSchedule,
     t_min: ScalarLike,
-) -> Float[Array, " b"]:
+) -> Float[Array, "*b"]:
     """Map uniform numbers to times on [t_min, 1] as dense as the points of a time grid.
 
     With `UniformTimeGrid` the times are uniform; with `LogSnrTimeGrid` the logarithm of the
     noise-to-signal ratio is, above a floor.
 
     Args:
-        u: Numbers in [0, 1), shape (b,).
+        u: Numbers in [0, 1], of any shape.
         time_grid: Where times are dense.
         schedule: Schedule of the noising process.
         t_min: Smallest time.
 
     Returns:
-        Diffusion times, shape (b,).
+        Diffusion times, of the same shape.
     """
     knots = time_grid(schedule, CELLS, t_min, u.dtype)
     cell = jnp.minimum(jnp.floor(u * CELLS), CELLS - 1.0)

@@ -88,11 +88,11 @@ class AbstractProgramSampler(AbstractSampler):
 
     Attributes:
         steps: Number of outer steps.
-        time_grid: Where their diffusion times lie.
+        time_grid: Where their diffusion times lie; None for the grid of flow maps.
     """
 
     steps: AbstractVar[int]
-    time_grid: AbstractVar[AbstractTimeGrid]
+    time_grid: AbstractVar[AbstractTimeGrid | None]
 
     @abc.abstractmethod
     def program(self, problem: Problem) -> Program:

@@ -7,7 +7,7 @@ from geomndp.samplers.amortised import start, start_evaluations
 from geomndp.samplers.base import AbstractProgramSampler
 from geomndp.samplers.problem import Problem, check_amortised, conditional_dynamics
 from geomndp.samplers.program import Phase, Program
-from geomndp.solve import AbstractTimeGrid, PowerTimeGrid
+from geomndp.solve import AbstractTimeGrid
 
 
 class FlowMap(AbstractProgramSampler):
@@ -22,7 +22,8 @@ class FlowMap(AbstractProgramSampler):
         calls: Evaluations of the flow map per sample, without the one at the start.
         noise: Share of the way back to noise between two calls: 0 maps deterministically, 1 maps
             to t_min in every call.
-        time_grid: Where the times between the calls lie.
+        time_grid: Where the times between the calls lie, by default `score.flow_map_grid`, which
+            students are trained on.
 
     Raises:
         ValueError: If there is no call, or the share is not in [0, 1].
@@ -33,7 +34,7 @@ class FlowMap(AbstractProgramSampler):
 
     calls: int = eqx.field(default=4, static=True)
     noise: float = eqx.field(default=0.0, static=True)
-    time_grid: AbstractTimeGrid = PowerTimeGrid(2.0)
+    time_grid: AbstractTimeGrid | None = None
     pads = True
     outputs_apart = True
 

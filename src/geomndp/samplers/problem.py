@@ -16,7 +16,7 @@ from geomndp._types import Array, Inputs, Mask, Outputs, PerPoint
 from geomndp.linalg import columns, join_masks
 from geomndp.noising import AbstractNoising
 from geomndp.samplers.program import Labels, PointNoise
-from geomndp.score import AbstractScore
+from geomndp.score import AbstractScore, flow_map_grid
 from geomndp.solve import AbstractTimeGrid, ConditionalDynamics, Context
 
 
@@ -162,12 +162,12 @@ class Problem(eqx.Module):
         return PointNoise(jnp.concatenate(labels), self.noising.dim)
 
     def times(
-        self, time_grid: AbstractTimeGrid, steps: int, num_before: int | None = None
+        self, time_grid: AbstractTimeGrid | None, steps: int, num_before: int | None = None
     ) -> tuple[Array, Array, Array]:
         """Diffusion times of every step, decreasing.
 
         Args:
-            time_grid: Where the times lie.
+            time_grid: Where the times lie; None for the grid of flow maps.
             steps: Number of steps.
             num_before: Number of earlier steps whose starts are wanted, None for the one before.
 
@@ -175,7 +175,8 @@ class Problem(eqx.Module):
             Starts of the steps before, (steps,) or (steps, num_before) with the latest first, where
             there is none that of the first step; start, and end; shape (steps,).
         """
-        t = time_grid(self.noising.schedule, steps, self.t_min, self.x.dtype)[::-1]
+        grid = flow_map_grid(self.noising) if time_grid is None else time_grid
+        t = grid(self.noising.schedule, steps, self.t_min, self.x.dtype)[::-1]
         lags = jnp.arange(1, 2 if num_before is None else num_before + 1)
         before = t[jnp.maximum(jnp.arange(steps)[:, None] - lags[None, :], 0)]
         return before[:, 0] if num_before is None else before, t[:-1], t[1:]

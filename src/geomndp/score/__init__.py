@@ -5,6 +5,7 @@ from geomndp.score.base import AbstractScore
 from geomndp.score.exact import GaussianScore, MixtureScore
 from geomndp.score.flow_map import (
     flow_angle,
+    flow_map_grid,
     flow_velocity,
     follow_flow,
     time_of_angle,
@@ -41,6 +42,7 @@ __all__ = [
     "PredictScore",
     "Velocity",
     "flow_angle",
+    "flow_map_grid",
     "flow_velocity",
     "follow_flow",
     "noise_coefficients",

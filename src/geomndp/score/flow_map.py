@@ -16,6 +16,7 @@ import jax.numpy as jnp
 from geomndp._types import Array, Inputs, Outputs, PerPoint
 from geomndp.linalg import columns
 from geomndp.noising import AbstractNoising
+from geomndp.noising.schedule import AbstractTimeGrid, LogSnrTimeGrid, PowerTimeGrid
 
 
 def flow_angle(noising: AbstractNoising, t: Array) -> Array:
@@ -37,8 +38,21 @@ def time_of_angle(noising: AbstractNoising, angle: Array) -> Array:
         noising: Forward process.
         angle: Angles from 0 to that at time one.
     """
+    # -2 log cos = log(1 + tan^2): accurate at small angles.
     flat = noising.flat
-    return noising.schedule.inverse(-2 * jnp.log(jnp.cos(angle)) if flat else angle**2)
+    return noising.schedule.inverse(jnp.log1p(jnp.tan(angle) ** 2) if flat else angle**2)
+
+
+def flow_map_grid(noising: AbstractNoising) -> AbstractTimeGrid:
+    """Where the times between the calls of a flow map lie by default, in training too.
+
+    Steps are about equal in the logarithm of the noise level; in flat space down to the smallest
+    variance of the data. On a manifold the limiting law is reached long before time one.
+
+    Args:
+        noising: Forward process.
+    """
+    return LogSnrTimeGrid(1e-3) if noising.flat else PowerTimeGrid(3.0)
 
 
 def time_per_angle(noising: AbstractNoising, t: Array) -> Array:
