@@ -1,4 +1,4 @@
-"""Models of fields on the sphere by the commands: trained from a planar model, resumed, measured."""
+"""Fields on the sphere by the commands: trained from a planar model, resumed, measured."""
 
 import json
 

@@ -33,7 +33,8 @@ def test_measurements_of_a_run(few_points, tmp_path, monkeypatch):
     arguments += ["--regions", "third", "--probes", "2", "--batch-size", "2"]
     monkeypatch.setattr(sys, "argv", ["measure", *arguments])
     measure.main()
-    metrics = results.read(tmp_path / "run" / "results.json")["scores"][NAME]["third"]["conditional"]
+    found = results.read(tmp_path / "run" / "results.json")["scores"][NAME]
+    metrics = found["third"]["conditional"]  # as `results.ship` takes them
     assert metrics["num"] == 2 and metrics["points"] == 13 and metrics["probes"] == 2
     assert results.read(out)["physics"][NAME]["num"] == 2
     monkeypatch.setattr(measure, "evaluate_region", None)  # nothing is measured again
