@@ -180,7 +180,7 @@ def tracks(args: argparse.Namespace) -> list[dict]:
     laws = {"teacher, 100 steps": (args.name, Amortised(100))}
     laws |= {f"student, {n} calls": (args.student, FlowMap(n)) for n in CALLS}
     for name, (path, sampler) in laws.items():
-        row = {"sampler": name}
+        row: dict = {"sampler": name}
         for region in ("interpolation", "extrapolation"):
             options = {"key": jr.key(5), "sampler": sampler, "density": False}
             measured = cyclones.measure(load(path), protocol.task(region), parts, **options)

@@ -198,15 +198,16 @@ def apply_two(one: Callable[[Row], Array], rows: Row) -> Float[Array, "b k n"]:
     """
 
     def two(first: Row, second: Row) -> Float[Array, "2 k n"]:
-        n = len(first.x)
+        ours, others = first.mask, second.mask
+        assert ours is not None and others is not None
 
-        def packed(v, w):
-            return pack(v, w, first.mask)
+        def packed(v: Array, w: Array) -> Array:
+            return pack(v, w, ours)
 
-        pairs = tuple(packed(v.T, w.T).T for v, w in zip(first.pairs, second.pairs, strict=True))
-        points = [packed(v, w) for v, w in zip(first[1:-1], second[1:-1], strict=True)]
-        row = Row(pairs, *points, packed(first.mask, 2.0 * second.mask))
-        return jnp.stack([part.T for part in unpack(one(row).T, n)])
+        t, s = (packed(v.T, w.T).T for v, w in zip(first.pairs, second.pairs, strict=True))
+        own, y, free, x = (packed(v, w) for v, w in zip(first[1:5], second[1:5], strict=True))
+        row = Row((t, s), own, y, free, x, packed(ours, 2.0 * others))
+        return jnp.stack([part.T for part in unpack(one(row).T, len(ours))])
 
     halves = (jax.tree.map(lambda v, i=i: v[i::2], rows) for i in range(2))
     squares = jax.vmap(two)(*halves)
