@@ -104,7 +104,7 @@ def sample(
 
 def _no_samples(sampler: AbstractProgramSampler, problem: Problem, num_samples: int) -> Samples:
     """Samples at no targets: there is nothing to compute."""
-    _, _, times = problem.times(sampler.time_grid, sampler.steps)
+    times = problem.times(sampler.time_grid, sampler.steps)[2]
     y = jnp.zeros((num_samples, 0, problem.noising.dim), problem.x.dtype)
     return Samples(y, Info(times, jnp.zeros_like(times), jnp.zeros(num_samples, jnp.int32)))
 
@@ -231,8 +231,7 @@ def _stretch(program: Program, dtype):
 def _closed_over(stretch, problem: Problem, states, keys) -> tuple[Callable, list[Array]]:
     """Make the arrays that a function closes over its further arguments; returns both.
 
-    Roots and Cholesky factors of the limiting Gram matrices are such arrays. A white limiting
-    kernel has no costly ones: nothing is passed on.
+    Such are roots and Cholesky factors of limiting Gram matrices; a white kernel has no costly one.
     """
     if problem.noising.kernel.white:
         return stretch, []

@@ -151,10 +151,8 @@ def relative_inputs(x: Inputs) -> Float[Array, "d n n"]:
 
 
 def centred(x: Inputs, mask: Mask) -> Inputs:
-    """Inputs relative to the centre of mass of the real points of their function.
-
-    A reference point goes first: differences of nearby floats are exact, far means are not.
-    """
+    """Inputs relative to the centre of mass of the real points of their function."""
+    # A reference point goes first: differences of nearby floats are exact, far means are not.
     lowest = jnp.finfo(x.dtype).min
     reference = jax.lax.stop_gradient(jnp.max(jnp.where(mask[:, None] > 0, x, lowest), axis=0))
     offsets = zero_masked(x - reference[None, :], mask)

@@ -238,9 +238,6 @@ def amortises(problem: Problem) -> bool:
 def check_amortised(problem: Problem) -> None:
     """Check that a score can be conditioned by one pass.
 
-    Args:
-        problem: Model, targets and observations.
-
     Raises:
         ValueError: If the score was not trained with contexts; if observations are noisy and the
             limiting kernel is not white, or there is more noise than the noising process has.

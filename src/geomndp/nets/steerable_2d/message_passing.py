@@ -17,7 +17,7 @@ edges are multiplied at once.
 from __future__ import annotations
 
 import functools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -186,12 +186,12 @@ def _slot_by_slot(weight, edges: Edges, h, index, reverse):
     return map_in_chunks(block, (edges, index), CACHED)
 
 
-class Neighbourhood(NamedTuple):
+class Neighbourhood(eqx.Module):
     """What messages between the points of a graph need, for all layers and evaluations."""
 
     index: Int[Array, "n k"]
     reverse: Int[Array, "n k"]
-    geometry: tuple[Array, Array, Array | None] | None
+    geometry: tuple[Any, ...] | None
     """Offsets, taken slots and transport, of which edges are made; None where these are kept."""
     edges: Edges | None
     """None where there are more than one chunk may hold: they are made anew for every chunk."""
@@ -206,8 +206,13 @@ def neighbourhood(edge: EdgeEmbedding, graph: Graph, dtype: jnp.dtype) -> Neighb
     if len(graph.index) <= size:
         edges = edge(*geometry, dtype)
         return Neighbourhood(*links, None, edges, _weights(edges))
-    weight = map_in_chunks(lambda rows: _weights(edge(*rows, dtype)), geometry, size)
+    weight = map_in_chunks(lambda rows: _weights(_edges(edge, rows, dtype)), geometry, size)
     return Neighbourhood(*links, geometry, None, weight)
+
+
+def _edges(edge: EdgeEmbedding, geometry: Any, dtype: jnp.dtype) -> Edges:
+    offset, real, transport = geometry
+    return edge(offset, real, transport, dtype)
 
 
 def _weights(edges: Edges) -> Float[Array, "n 1"]:
@@ -234,7 +239,7 @@ def sender(edge: EdgeEmbedding, near: Neighbourhood) -> Send:
 
         def received(chunk):
             index, rows = chunk
-            return messages(factors, edge(*rows, h.dtype), h, index, None)
+            return messages(factors, _edges(edge, rows, h.dtype), h, index, None)
 
         size = points_per_chunk(near.index.shape[1])
         return map_in_chunks(received, (near.index, near.geometry), size) / (1 + near.weight)
