@@ -102,7 +102,7 @@ def test_memory_is_bounded(posterior, monkeypatch):
     monkeypatch.setattr(sampling, "program", noted)
     need = _jit.CompiledProgram.memory
     monkeypatch.setattr(_jit.CompiledProgram, "memory", lambda self: 600)
-    monkeypatch.setattr(_jit.Bound, "exceeded", lambda self, _: made[-1][1] > 2)
+    monkeypatch.setattr(_jit.Bound, "exceeded", lambda self, *_: made[-1][1] > 2)
     assert_allclose(posterior.sample(x, **ask, max_memory=200), expected, **SAME)
     assert {size for _, size in made} == {6, 2}
     monkeypatch.undo()

@@ -61,13 +61,7 @@ class Observations(eqx.Module):
 
 
 def no_observations(input_dim: int, output_dim: int, dtype: Any) -> Observations:
-    """The context of a prior.
-
-    Args:
-        input_dim: Number of inputs.
-        output_dim: Number of outputs.
-        dtype: Floating-point type.
-    """
+    """The context of a prior."""
     x, y = (jnp.zeros((0, dim), dtype) for dim in (input_dim, output_dim))
     return Observations(x, y, jnp.zeros(0, dtype), False)
 
@@ -204,7 +198,11 @@ def pad_problem(problem: Problem, contexts: int, targets: int) -> Problem:
 
 
 def conditional_dynamics(problem: Problem) -> ConditionalDynamics:
-    """Dynamics of the n targets, with the observations as context at their own diffusion times."""
+    """Dynamics of the n targets, with the observations as context at their own diffusion times.
+
+    Args:
+        problem: Model, targets (n, d) and observations.
+    """
     return _dynamics(problem).with_prepared(problem.prepared)
 
 
@@ -237,6 +235,9 @@ def amortises(problem: Problem) -> bool:
 
 def check_amortised(problem: Problem) -> None:
     """Check that a score can be conditioned by one pass.
+
+    Args:
+        problem: Model, targets and observations.
 
     Raises:
         ValueError: If the score was not trained with contexts; if observations are noisy and the
