@@ -1,16 +1,16 @@
 """A large sample of a divergence-free field given stations, patch by patch into a Zarr store.
 
-    python benchmarks/large_fields.py --size 1000 --steps 5 --flow --out field.zarr --kill-after 500
-    python benchmarks/large_fields.py --size 300 --steps 8 --out unbroken.zarr
-    python benchmarks/large_fields.py --size 300 --steps 8 --out killed.zarr --kill-after 20 50 90 \
-        --against unbroken.zarr
+    python benchmarks/large_fields.py --size 1000 --out field.zarr --kill-after 500
+    python benchmarks/large_fields.py --size 300 --sampler adams:steps=8 --out unbroken.zarr
+    python benchmarks/large_fields.py --size 300 --sampler adams:steps=8 --out killed.zarr \
+        --kill-after 20 45 70 --against unbroken.zarr
     python benchmarks/large_fields.py --size 1000 --memory --progress --out field.npy
 
 draws 1,000 x 1,000 points at the spacing of the training (20/29) given 500 stations, 400 of them in
 the square from 20% to 30% of both axes; kills itself once after 500 patches, resumes, and prints
-seconds, patches, and the largest memory of the process and of the device. Without `--steps` it is
-the default sampler; `--steps 20` are reverse steps, `--steps 5 --flow` five of the probability
-flow, 20 evaluations (docs/choosing_a_sampler.md). Several numbers after `--kill-after` kill it as
+seconds, patches, and the largest memory of the process and of the device. Without `--sampler` it is
+the default one; `--sampler adams:steps=10,floor=0.01` takes 10 evaluations, for data whose noise has
+a variance of 0.02 (docs/choosing_a_sampler.md). Several numbers after `--kill-after` kill it as
 often, and `--against` says whether the values of another store are the same bit for bit, and how
 much they differ. `--memory` needs neither Zarr nor xarray: the field is held in memory, and written
 at the end if `--out` names a file of NumPy. `--quick` draws 40 x 40 points in two steps.
@@ -75,11 +75,9 @@ def begin(options: argparse.Namespace, posterior):
 
 def chosen_sampler(options: argparse.Namespace):
     """The sampler that was asked for, None for the default one."""
-    from geomndp.samplers import Amortised, flow
+    from geomndp.samplers import from_text
 
-    if options.steps is None:
-        return None
-    return flow(options.steps) if options.flow else Amortised(options.steps)
+    return None if options.sampler is None else from_text(options.sampler)
 
 
 def field_in_memory(posterior, axis, patches: str, key, sampler):
@@ -194,8 +192,7 @@ def main() -> None:
     parser.add_argument("--model", default="vector-fields/div-free")
     parser.add_argument("--size", type=int, default=40)
     parser.add_argument("--stations", type=int, default=STATIONS)
-    parser.add_argument("--steps", type=int, help="by default those of the default sampler")
-    parser.add_argument("--flow", action="store_true", help="RK4 steps of the probability flow")
+    parser.add_argument("--sampler", help="such as amortised:steps=50")
     parser.add_argument("--patches", default="auto")
     parser.add_argument("--out", default=None)
     parser.add_argument("--kill-after", type=int, nargs="*", default=[], help="patches, ascending")
@@ -205,7 +202,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="40 x 40 points, 20 stations, 2 steps")
     options = parser.parse_args()
     if options.quick:
-        options.size, options.stations, options.steps = 40, 20, 2
+        options.size, options.stations, options.sampler = 40, 20, "adams:steps=2"
     if options.memory:
         options.kill_after = []
     elif options.out is None:
@@ -213,8 +210,8 @@ def main() -> None:
     if options.kill_after:
         passed = ["--model", options.model, "--size", str(options.size), "--patches"]
         passed += [options.patches, "--out", options.out, "--stations", str(options.stations)]
-        passed += [] if options.steps is None else ["--steps", str(options.steps)]
-        passed += ["--flow"] * options.flow + ["--progress"] * options.progress
+        passed += [] if options.sampler is None else ["--sampler", options.sampler]
+        passed += ["--progress"] * options.progress
         kill_and_resume(options, passed)
     else:
         print(json.dumps(draw(options)))

@@ -96,7 +96,7 @@ def adams(
         steps: Steps, one evaluation each.
         floor: Smallest variance in the data, over the limiting one. With a larger one, such as half
             the variance of known noise, fewer steps are needed.
-        order: Order, 1 to 4; by default 4, below 16 steps 3, below 8 steps 2.
+        order: Order, 1 to 4; by default 4, below 20 steps 3, below 8 steps 2.
         stochastic_above: Noise-to-signal ratio, over the one at time one, above which the steps are
             those of the reverse SDE: 1 for a deterministic sampler.
 
@@ -107,7 +107,7 @@ def adams(
         >>> posterior.sample(x, key=key, sampler=adams(12, floor=1e-2))  # doctest: +SKIP
     """
     if order is None:
-        order = 4 if steps >= 16 else 3 if steps >= 8 else 2
+        order = 4 if steps >= 20 else 3 if steps >= 8 else 2
     step = ExponentialAdams(order, floor, stochastic_above)
     return Amortised(steps, step, LogSnrTimeGrid(floor))
 
