@@ -9,8 +9,8 @@
 draws 1,000 x 1,000 points at the spacing of the training (20/29) given 500 stations, 400 of them in
 the square from 20% to 30% of both axes; kills itself once after 500 patches, resumes, and prints
 seconds, patches, and the largest memory of the process and of the device. Without `--sampler` it is
-the default one; `--sampler adams:steps=10,floor=0.01` takes 10 evaluations, for data whose noise has
-a variance of 0.02 (docs/choosing_a_sampler.md). Several numbers after `--kill-after` kill it as
+the default one; `--sampler adams:steps=10,floor=0.01` takes 10 evaluations, for data whose noise
+has a variance of 0.02 (docs/choosing_a_sampler.md). Several numbers after `--kill-after` kill it as
 often, and `--against` says whether the values of another store are the same bit for bit, and how
 much they differ. `--memory` needs neither Zarr nor xarray: the field is held in memory, and written
 at the end if `--out` names a file of NumPy. `--quick` draws 40 x 40 points in two steps.
