@@ -12,10 +12,12 @@ from numpy.testing import assert_allclose
 from scipy.stats import multivariate_normal
 
 from geomndp import Model, samplers
+from geomndp.data import fibonacci
 from geomndp.geometry import Sphere
 from geomndp.geometry.heat import densities
 from geomndp.gp import GP
 from geomndp.kernels import Matern12, Matern32, Matern52, White
+from geomndp.nets import Steerable2, SteerableSphere
 from geomndp.noising import DEFAULT_SCHEDULE_1D, OrnsteinUhlenbeck
 from geomndp.score import GaussianScore
 from geomndp.train.known_noise import noise_further
@@ -95,8 +97,24 @@ def check_quotients_of_zero() -> None:
     assert_allclose(noisier.weight, 0.0, atol=1e-12)
 
 
+def check_compiled_networks() -> None:
+    """In float32, at as many points as a user has: what is fused and what is not agree."""
+    x = {"plane": jr.uniform(jr.key(3), (600, 2), jnp.float32, -10, 10)}
+    x["sphere"] = jnp.asarray(fibonacci(600), jnp.float32)
+    options = {"channels": 8, "width": 16, "num_layers": 2, "angular_pooling": True}
+    nets = {
+        "plane": Steerable2(num_pooling_widths=2, key=jr.key(4), dtype="float32", **options),
+        "sphere": SteerableSphere(num_pooling_widths=2, key=jr.key(4), dtype="float32", **options),
+    }
+    y, t = jr.normal(jr.key(5), (600, 2), jnp.float32), jnp.full(600, 0.2, jnp.float32)
+    for surface, net in nets.items():
+        fused = jax.jit(lambda x, net=net: net(t, x, y))(x[surface])
+        assert_allclose(fused, net(t, x[surface], y), rtol=2e-4, atol=2e-4)
+
+
 if __name__ == "__main__":
     jax.config.update("jax_enable_x64", True)
+    check_compiled_networks()
     check_covariances_and_log_densities()
     check_quotients_of_zero()
     check_a_sampler()

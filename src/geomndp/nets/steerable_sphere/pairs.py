@@ -8,8 +8,12 @@ c = \tfrac12 [E_i \cdot \bar E_j - (E_i \cdot x_j)(x_i \cdot \bar E_j) / (1 + u)
 
 are the logarithm map and the phase of parallel transport along the geodesic: order m is multiplied
 by $c^m$. Both are smooth at coincident points, whatever the frames. At antipodes neither exists, so
-that sums over pairs carry a factor that vanishes there with its first three derivatives. Everything
-comes from $x_j - x_i$ and $x_j + x_i$, of which the shorter one is exact.
+that sums over pairs carry a factor that vanishes there with its first three derivatives. Lengths
+come from $x_j - x_i$ and $x_j + x_i$, of which the shorter one is exact.
+
+Inner products of the phase are matrix products: sums over the three coordinates of $E_j$ times a
+difference were compiled to wrong values by XLA for CPUs (jaxlib 0.10.2, float32, some hundred
+points), see tests/nets/test_sphere_compiled.py.
 """
 
 from __future__ import annotations
@@ -45,15 +49,17 @@ def pair_geometry(here: FramedPoints, there: FramedPoints) -> Pairs:
     sine_square, cosine_square = jnp.sum(difference**2) / 4, jnp.sum(total**2) / 4  # of theta / 2
     close = sine_square < cosine_square
     shorter = jnp.where(close, difference, total)
-    towards = jnp.sum(here.frame * shorter[None], axis=1)  # E_i . x_j
-    back = jnp.where(close, -1.0, 1.0) * jnp.sum(there.frame * shorter[None], axis=1)  # E_j . x_i
     floor = jnp.maximum(cosine_square, jnp.finfo(shorter.dtype).eps ** 2)
-    offset = _angle_over_sine(sine_square, floor) * towards
-    inner = jnp.sum(here.frame[:, None] * there.frame[None], axis=2)
-    product = towards[:, None] * back[None, :] / (2 * floor)
-    a, b = inner - product
+    offset = _angle_over_sine(sine_square, floor) * jnp.sum(here.frame * shorter[None], axis=1)
+    towards, back = _product(here.frame, there.x), _product(there.frame, here.x)
+    inner = _product(here.frame, there.frame.T)
+    a, b = inner - towards[:, None] * back[None, :] / (2 * floor)
     transport = 0.5 * jnp.stack([a[0] + b[1], b[0] - a[1]])
     return Pairs(offset, transport, cosine_square**2 * (3 - 2 * cosine_square))
+
+
+def _product(a: Array, b: Array) -> Array:
+    return jnp.matmul(a, b, precision="highest")
 
 
 def _angle_over_sine(sine_square: Float[Array, ""], cosine_square: Float[Array, ""]) -> Array:
