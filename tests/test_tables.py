@@ -51,6 +51,9 @@ def test_results_and_models_are_shipped_by_one_call(tmp_path, monkeypatch):
     monkeypatch.setattr(_model_files, "folder", lambda: models)
     tool["ship_model"](name, str(run))
     assert _model_files.names() == [name] and _model_files.metadata(name)["metrics"] == {}
+    tool["ship_model"](name, str(run), "bfloat16")
+    assert _model_files.names() == [name] and _model_files.metadata(name)["metrics"] == {}
+    assert b'"BF16"' in _model_files.weights(models / name).read_bytes()
     metrics = {"log_prob": [0.5, 0.1], "num": 8}
     path, target = tmp_path / "results.json", tmp_path / "target.json"
     results.write(path, {"scores": {name: {"in-range": {"conditional": metrics}}}, "noise": {}})

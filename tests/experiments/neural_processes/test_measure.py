@@ -85,6 +85,7 @@ def test_tables_show_what_was_measured_and_leave_the_rest_empty(results):
     rows = {row[0]: row[1:] for row in joint.rows}
     assert rows["AR-ConvCNP"][0] and not any(rows["AR-ConvCNP"][1:])
     assert rows["TE-TNP"] == ("",) * 5  # not trained
+    assert rows["test functions of neural processes"] == ("32", "", "", "", "")
     assert rows["ConvCNP, published"] == ("-0.80", "-0.95", "-1.20", "0.55", "-0.93")
     assert rows["T(1)-GeomNDP"][0].startswith("0.7")  # from the card of the shipped model
     diagonal = rows["product of the exact marginals (diagonal GP)"]

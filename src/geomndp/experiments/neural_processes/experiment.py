@@ -99,7 +99,8 @@ EXPERIMENT = Experiment.in_folder_of(
     __name__,
     name="neural-processes",
     title="Neural processes\n\nNats per target; pairs are means and standard errors over test "
-    "functions, the same functions for all rows of a column. A cell that was not trained is empty. "
+    "functions: the same for the exact law and all neural processes of a column, others for "
+    "diffusion models whose numbers stand on their cards. A cell that was not trained is empty. "
     "Marginal nats: one target at a time given the context, of an autoregressive model its first "
     "step. CRPS and coverage are those of single values, of an autoregressive model of its first "
     "step. Published rows are quoted, not measured here.",

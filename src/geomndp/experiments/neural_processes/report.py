@@ -26,6 +26,8 @@ CARD = {"joint": "log_prob", "regret": "regret"}
 """Metrics that stand on the cards of diffusion models too."""
 DIAGONAL = "product of the exact marginals (diagonal GP)"
 
+FUNCTIONS = "test functions of neural processes"
+
 
 def report(results: dict[str, Any]) -> list[Table]:
     """One table per suite, set of test inputs and metric, then the costs.
@@ -65,11 +67,20 @@ def metric_rows(
         rows.append((label, *cells(label)))
     if metric != "joint":
         return [row for row in rows if any(row[1:])]
+    numbers_measured = tuple(_functions(results, suite, name, region) for name in SETS[suite])
+    if any(numbers_measured):
+        rows.append((FUNCTIONS, *numbers_measured))
     published = PUBLISHED[suite].get(region, {})
     for label, values in published.items():
         numbers = ("" if value is None else log_likelihood(value) for value in values)
         rows.append((label, *numbers))
     return rows
+
+
+def _functions(results: dict[str, Any], suite: str, dataset: str, region: str) -> str:
+    """Number of functions on which the neural processes of a set were measured."""
+    rows = lookup(results, "rows", suite, dataset, region) or {}
+    return next((f"{rows[label]['num']:,}" for label in method_rows(suite) if label in rows), "")
 
 
 def _cell(results: dict[str, Any], place: tuple[str, str, str, str], metric: str) -> str:
