@@ -29,6 +29,7 @@ def ship_model(name: str, run: str) -> None:
     registry.find(name)
     source, target = _model_files.find(run), _model_files.folder() / name
     metadata = _model_files.document(source)["metadata"]
+    target.parent.mkdir(exist_ok=True)  # the first model of an experiment
     shutil.copyfile(_model_files.weights(source), _model_files.sibling(target, ".safetensors"))
     _model_files.sibling(target, ".json").unlink(missing_ok=True)
     _model_files.write_metadata(target, {**metadata, "metrics": {}})
