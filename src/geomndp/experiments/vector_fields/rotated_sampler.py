@@ -11,9 +11,12 @@ from geomndp.samplers import AbstractProgramSampler, Amortised, Phase
 
 
 class RotatedNoiseSampler(AbstractProgramSampler):
-    """One reverse pass whose noise, drawn as ever, is multiplied by a matrix at every point."""
+    """One reverse pass whose noise, drawn as ever, is multiplied by a matrix at every point.
 
-    matrix: Float[Array, "p p"]
+    The matrix is one for all points, or on a manifold one for every target point.
+    """
+
+    matrix: Float[Array, "*n p p"]
     inner: Amortised = eqx.field(default_factory=Amortised)
 
     @property
@@ -31,7 +34,7 @@ class RotatedNoiseSampler(AbstractProgramSampler):
         program = self.inner.program(problem)
 
         def rotate(noise):
-            return tuple(matmul(z, self.matrix.T) for z in noise)
+            return tuple(matmul(self.matrix, z[..., None])[..., 0] for z in noise)
 
         def rotated(phase: Phase) -> Phase:
             return phase._replace(
