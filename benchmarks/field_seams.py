@@ -1,6 +1,6 @@
 """Seams and spectrum of one large stored sample, against the exact process.
 
-    python benchmarks/large_fields.py --size 1000 --steps 8 --out field.zarr
+    python benchmarks/large_fields.py --size 1000 --out field.zarr
     python benchmarks/field_seams.py field.zarr --figure field.png --out results.json
 
 A sample given stations whose values are drawn from the process has the law of the process itself,
@@ -23,15 +23,17 @@ import xarray as xr
 from _seam_errors import pair_errors, point_errors, spectrum_ratio
 from seams import EXACT
 
+INPUTS, OUTPUTS = ("x", "y"), ("u", "v")
 SHOWN = 3.0
 
 
 def read_field(path: Path) -> tuple[np.ndarray, tuple[int, int]]:
-    """The first sample (n, m, p) of a store, and the points of a patch along both axes."""
-    with xr.open_zarr(path, consolidated=False) as data:
-        parts = [data[name].isel(sample=0) for name in data.data_vars]
-        chunks = parts[0].encoding["chunks"][-2:]
-        return np.stack([part.values for part in parts], axis=-1), (chunks[0], chunks[1])
+    """The first sample (n, m, 2) of a store, and the points of a patch along both axes."""
+    with xr.open_zarr(path, consolidated=False) as data:  # whose variables have any order
+        parts = [data[name].isel(sample=0).transpose(*INPUTS) for name in OUTPUTS]
+        points = dict(zip(data["u"].dims, data["u"].encoding["chunks"], strict=True))
+        values = np.stack([part.values for part in parts], axis=-1)
+        return values, (points[INPUTS[0]], points[INPUTS[1]])
 
 
 def tiles(field: np.ndarray, chunks: tuple[int, int]) -> np.ndarray:
