@@ -71,7 +71,7 @@ def save_figure(path: Path, field: np.ndarray, chunks: tuple[int, int]) -> None:
         ax.set_title(title, fontsize=8)
         ax.axis("off")
         figure.colorbar(image, ax=ax, shrink=0.8)
-    figure.savefig(path, dpi=120)
+    figure.savefig(path, dpi=90)
 
 
 def main() -> None:
