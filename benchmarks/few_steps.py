@@ -1,6 +1,10 @@
 """Samples in few evaluations of a score: variance and divergence by the exact law of a sampler.
 
-python benchmarks/few_steps.py [--side 12] [--contexts 10]
+python benchmarks/few_steps.py [--side 12] [--contexts 10] [--modes]
+
+`--modes` prints the ratio of variances for single points with a white process, by its variance over
+the limiting one: a Gaussian process with a white limiting kernel is a sum of such modes, one per
+eigenvalue of its covariance.
 
 The divergence-free field of `vector-fields/div-free` on a square grid with its exact score, so that
 nothing but the sampler errs, without observations and given some of the points. "variance" is the
@@ -22,7 +26,9 @@ import geomndp as gn
 from geomndp import law
 from geomndp.experiments.vector_fields.training import problem_for
 from geomndp.model.sampling import sampling_problem
-from geomndp.samplers import AbstractSampler, Amortised, adams, flow
+from geomndp.noising import DEFAULT_SCHEDULE, DEFAULT_SCHEDULE_1D
+from geomndp.samplers import AbstractSampler, Amortised, Problem, adams, flow
+from geomndp.samplers.problem import no_observations
 from geomndp.solve import LogSnrTimeGrid
 
 NAME = "vector-fields/div-free"
@@ -34,6 +40,8 @@ SAMPLERS: dict[str, AbstractSampler] = {
     **{f"flow({steps})": flow(steps) for steps in (2, 4, 5, 8, 12)},
     **{f"flow({steps}), LogSnrTimeGrid": flow(steps, time_grid=SNR) for steps in (2, 4, 5, 8)},
 }
+MODES = ("Amortised(50)", "adams(12)", "adams(24)")
+VARIANCES = (1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 
 
 def compare(posterior, x, exact, sampler) -> tuple[float, float]:
@@ -48,13 +56,39 @@ def compare(posterior, x, exact, sampler) -> tuple[float, float]:
     return float(variance), float(kl / 2 / len(x))
 
 
+def mode_ratio(sampler, schedule, variance: float) -> float:
+    """Variance of a sample over the exact one, at a point of a white process."""
+    noising = gn.noising.OrnsteinUhlenbeck(gn.kernels.White(), schedule)
+    score = gn.score.GaussianScore(gn.gp.GP(gn.kernels.White(variance)))
+    x, t_min = jnp.zeros((1, 1)), gn.Model(noising, score).t_min
+    problem = Problem(noising, score, x, no_observations(1, 1, x.dtype), t_min)
+    _, exact = score.law(noising, jnp.asarray(t_min), x)
+    found = jax.jit(lambda: law.sampler_law(sampler, problem)[1])()
+    return float(found[0, 0] / exact.dense()[0, 0])
+
+
+def print_modes() -> None:
+    """Ratios of variances by mode, for the schedules of shipped models."""
+    schedules = {"1D": DEFAULT_SCHEDULE_1D, "fields": DEFAULT_SCHEDULE}
+    rows = [
+        [name, label, *(f"{mode_ratio(sampler, schedule, v):.3f}" for v in VARIANCES)]
+        for label, schedule in schedules.items()
+        for name, sampler in SAMPLERS.items()
+        if name in MODES
+    ]
+    print(markdown(["sampler", "schedule", *(f"{v:g}" for v in VARIANCES)], rows))
+
+
 def main() -> None:
     """Read the arguments, measure, print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--side", type=int, default=12)
     parser.add_argument("--contexts", type=int, default=10)
+    parser.add_argument("--modes", action="store_true")
     options = parser.parse_args()
     jax.config.update("jax_enable_x64", True)
+    if options.modes:
+        return print_modes()
     gp = problem_for(NAME).gp
     model = gn.Model(gn.load(NAME).noising, gn.score.GaussianScore(gp))
     points = np.random.default_rng(0).permutation(np.asarray(lattice(options.side), np.float64))

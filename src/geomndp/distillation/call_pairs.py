@@ -17,12 +17,12 @@ class CallPairs(eqx.Module):
     """Pairs of a time and a target time: mostly those between which a sampler calls the student.
 
     With w in [0, 1] the position on a time grid, from t_min to one, FlowMap(c) leads from
-    w = 1 - i / c to 1 - (i + 1) / c. A share of the pairs is of this kind, every number of calls
-    and every one of its steps alike; the others start at time one or at any w, in halves, and lead
+    w = 1 - i / c to 1 - (i + 1) / c. A share of the pairs is of this kind, all numbers of calls
+    and all their steps alike; the others start at time one or at any w, in halves, and lead
     to any smaller w. Of all of them a share is turned round, towards noise, as densities need it.
 
     Attributes:
-        calls: Numbers of calls.
+        calls: Numbers of calls; one that is listed twice has twice the share.
         call_share: Share of the pairs that a sampler with one of these numbers uses.
         upward_share: Share of the steps that lead towards noise.
         time_grid: Where times are dense; by default that of `samplers.FlowMap`.
@@ -31,7 +31,7 @@ class CallPairs(eqx.Module):
         ValueError: If a share is not in [0, 1], or there is no number of calls.
     """
 
-    calls: tuple[int, ...] = eqx.field(default=(1, 2, 4, 8), static=True)
+    calls: tuple[int, ...] = eqx.field(default=(1, 2, 4, 4, 4, 8), static=True)
     call_share: float = eqx.field(default=0.75, static=True)
     upward_share: float = eqx.field(default=0.1, static=True)
     time_grid: AbstractTimeGrid | None = None

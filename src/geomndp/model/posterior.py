@@ -25,16 +25,9 @@ from geomndp.model.summary import describe_posterior
 from geomndp.model.units import read_targets
 from geomndp.nets import with_capacity
 from geomndp.predictive import MOMENT_SAMPLES, LogProb
-from geomndp.samplers import (
-    AbstractSampler,
-    Amortised,
-    MomentMatching,
-    Observations,
-    Problem,
-    adams,
-)
+from geomndp.samplers import AbstractSampler, Observations, Problem, default_sampler
 from geomndp.samplers.base import Samples
-from geomndp.samplers.problem import amortises, no_observations
+from geomndp.samplers.problem import no_observations
 from geomndp.tables import Variables, is_table, write_samples
 
 if TYPE_CHECKING:  # a model makes posteriors, and so imports this module
@@ -251,13 +244,5 @@ class Posterior(AbstractNamedPredictive):
         return join_observed_rows(problem) if problem.observed_apart else problem
 
     def default_sampler(self, steps: int | None = None) -> AbstractSampler:
-        """One reverse pass if the score knows contexts, else moment matching.
-
-        Args:
-            steps: Number of steps in place of the sampler's own.
-        """
-        problem = self.problem(self.observations.x)
-        make = MomentMatching
-        if amortises(problem):
-            make = adams if self.model.noising.flat else Amortised
-        return make() if steps is None else make(steps)
+        """`samplers.default_sampler` for these observations, of so many steps if given."""
+        return default_sampler(self.problem(self.observations.x), steps)

@@ -197,10 +197,7 @@ def move_samples(
     start,
     stop,
 ) -> tuple[Any, tuple[Array, Array]]:
-    """The states after the steps `start`, ..., `stop` - 1, and after the last of all the results.
-
-    Results are the samples and their numbers of score evaluations.
-    """
+    """States after steps `start`, ..., `stop` - 1; after the last, samples and evaluations."""
     (prepared, roots), dtype = shared, problem.x.dtype
     program = sampler.program(dataclasses.replace(problem, prepared=prepared))
     keys = each_key(key, numbers)

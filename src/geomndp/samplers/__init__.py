@@ -16,7 +16,13 @@ from geomndp.samplers.problem import (
     pad_problem,
 )
 from geomndp.samplers.program import Phase, PointNoise, Program, run, sample_keys
-from geomndp.samplers.registry import by_name, from_text, sampler_names, sampler_options
+from geomndp.samplers.registry import (
+    by_name,
+    default_sampler,
+    from_text,
+    sampler_names,
+    sampler_options,
+)
 from geomndp.samplers.repaint import RePaint, Replacement
 from geomndp.samplers.twisted_smc import SMCRuns, TwistedSMC
 
@@ -44,6 +50,7 @@ __all__ = [
     "by_name",
     "check_amortised",
     "conditional_dynamics",
+    "default_sampler",
     "flow",
     "from_text",
     "pad_mask",

@@ -163,11 +163,10 @@ class Problem(eqx.Module):
         Args:
             time_grid: Where the times lie; None for the grid of flow maps.
             steps: Number of steps.
-            num_before: Number of earlier steps whose starts are wanted, None for the one before.
+            num_before: Number of steps before; None for one, without an axis.
 
         Returns:
-            Starts of the steps before, (steps,) or (steps, num_before) with the latest first, where
-            there is none that of the first step; start, and end; shape (steps,).
+            Starts of the steps before, latest first (at the first step its own); start; and end.
         """
         grid = flow_map_grid(self.noising) if time_grid is None else time_grid
         t = grid(self.noising.schedule, steps, self.t_min, self.x.dtype)[::-1]
@@ -181,8 +180,8 @@ def pad_problem(problem: Problem, contexts: int, targets: int) -> Problem:
 
     Args:
         problem: Model, targets and observations.
-        contexts: Number of context points of the result.
-        targets: Number of target points of the result.
+        contexts: Context points of the result.
+        targets: Target points of the result.
 
     Returns:
         Problem with masks, its own points first.
@@ -198,19 +197,12 @@ def pad_problem(problem: Problem, contexts: int, targets: int) -> Problem:
 
 
 def conditional_dynamics(problem: Problem) -> ConditionalDynamics:
-    """Dynamics of the n targets, with the observations as context at their own diffusion times.
-
-    Args:
-        problem: Model, targets (n, d) and observations.
-    """
+    """Dynamics of the targets, with the observations as context at their own diffusion times."""
     return _dynamics(problem).with_prepared(problem.prepared)
 
 
 def prepare_score(problem: Problem) -> Any:
-    """What all evaluations of the score share, for `Problem.prepared`.
-
-    Dynamics compute it where a problem lacks it: once for all steps of one compiled program.
-    """
+    """What evaluations of the score share, for `Problem.prepared`; dynamics make what it lacks."""
     return _dynamics(problem).prepare()
 
 

@@ -13,6 +13,7 @@ from geomndp.samplers.base import AbstractSampler
 from geomndp.samplers.flow_map import FlowMap
 from geomndp.samplers.langevin import KineticLangevin, Langevin
 from geomndp.samplers.moment_matching import MomentMatching
+from geomndp.samplers.problem import Problem, amortises
 from geomndp.samplers.repaint import RePaint, Replacement
 from geomndp.samplers.twisted_smc import TwistedSMC
 
@@ -31,6 +32,22 @@ SAMPLERS: dict[str, Callable[..., AbstractSampler]] = {
 }
 """Constructors by name."""
 Plain = int | float | str
+
+
+def default_sampler(problem: Problem, steps: int | None = None) -> AbstractSampler:
+    """One reverse pass if the score knows contexts, else moment matching.
+
+    Args:
+        problem: Model, targets and observations.
+        steps: Number of steps in place of the sampler's own.
+
+    Returns:
+        `adams` for flat outputs, `Amortised` on a manifold, or `MomentMatching`.
+    """
+    make: Callable[..., AbstractSampler] = MomentMatching
+    if amortises(problem):
+        make = adams if problem.noising.flat else Amortised
+    return make() if steps is None else make(steps)
 
 
 def sampler_names() -> tuple[str, ...]:
