@@ -52,3 +52,14 @@ def test_an_exact_field_has_no_error_but_noise(seams, store):
     for name in ("across, lag 4", "within, lag 2"):
         assert found[name]["systematic"] < 0.15 < mixed[name]["systematic"]
     assert found["spectrum"]["4 to 8"] == pytest.approx(1, abs=0.2)
+
+
+def test_patches_of_an_unfinished_field_count_where_they_are_whole(seams, store):
+    field, chunks = seams.read_field(store[0])
+    field[2, :, 0] = np.nan  # the first row of patches
+    found = seams.compare(field, chunks)
+    assert "spectrum" not in found
+    counts = {name: part[2] for name, part in found["variances by parity"].items()}
+    assert counts == {"0, 0": 16, "0, 1": 16, "1, 0": 20, "1, 1": 20}
+    mean, error, _ = found["variances by parity"]["1, 1"]
+    assert mean == pytest.approx(1, abs=5 * error)
