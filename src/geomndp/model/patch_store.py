@@ -90,12 +90,14 @@ def finish_field(
     """Draw what is left of a field in a store; arguments and result as of `sample_to_zarr`."""
     import xarray as xr
 
+    assert isinstance(field.values, ZarrValues)
     try:
         with hold(Path(out) / GROUP):
             run(field, progress, as_finished(scheduler))
     except FolderInUse:
         raise ValueError(f"expected a store that no other process writes, got {out}") from None
-    return xr.open_zarr(out, consolidated=False)
+    names = list(field.values.variables.output_names)  # a store lists them in any order
+    return xr.open_zarr(out, consolidated=False)[names]
 
 
 def begin_field(
