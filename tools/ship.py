@@ -37,6 +37,7 @@ def ship_model(name: str, run: str, dtype: str | None = None) -> None:
     registry.find(name)
     source, target = _model_files.find(run), _model_files.folder() / name
     metadata = _model_files.document(source)["metadata"]
+    target.parent.mkdir(exist_ok=True)  # the first model of an experiment
     _model_files.sibling(target, ".json").unlink(missing_ok=True)
     if dtype is None:
         shutil.copyfile(_model_files.weights(source), _model_files.sibling(target, ".safetensors"))

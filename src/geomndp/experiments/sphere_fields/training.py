@@ -119,7 +119,9 @@ def make_model(
             got = net.config.max_neighbours
             raise ValueError(f"expected room for all neighbours of the points, got {got}")
     kernel = Diagonal(White(problem.variance), net.output_dim)
-    return Model(OrnsteinUhlenbeck(kernel, DEFAULT_SCHEDULE), NetworkScore(net))
+    model = Model(OrnsteinUhlenbeck(kernel, DEFAULT_SCHEDULE), NetworkScore(net))
+    outputs = ("u", "v") if net.output_dim == 2 else [f"f{i}" for i in range(net.output_dim)]
+    return model.with_variables(("lat", "lon"), outputs, domain="sphere")
 
 
 def make_loss() -> DenoisingLoss:
