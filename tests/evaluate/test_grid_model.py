@@ -15,8 +15,9 @@ from geomndp.evaluate import GridModel, gp_log_probs, log_likelihood, score_erro
 from geomndp.kernels import Diagonal, White
 from geomndp.likelihood import Flow
 from geomndp.model import Model
+from geomndp.nets import Steerable2
 from geomndp.noising import LinearSchedule, OrnsteinUhlenbeck
-from geomndp.score import GaussianScore, GridGaussianScore
+from geomndp.score import GaussianScore, GridGaussianScore, NetworkScore
 
 CONTEXTS = 3
 
@@ -75,3 +76,16 @@ def test_refusals(problem):
         GridModel(model, CONTEXTS).condition(tasks.x[0], tasks.y[0])
     with pytest.raises(ValueError, match="without a normaliser"):
         GridModel(dataclasses.replace(model, normaliser=Normaliser()), CONTEXTS)
+
+
+def test_networks_know_other_points_at_the_context(problem):
+    """What a network prepared for the whole grid is not what it needs for the context alone."""
+    net = Steerable2(channels=4, width=8, num_layers=1, radius=2.0, key=jr.key(0), dtype="float64")
+    model = Model(exact_model(problem).noising, NetworkScore(net))
+    task = problem.tasks(1)
+    x, y, known = task.x[0], task.y[0], np.asarray(task.context[0]) > 0
+    options = {"flow": Flow(steps=2), "route": "joint"}
+    found = log_likelihood(GridModel(model, CONTEXTS), task, block_size=1, **options).value[0]
+    posterior = model.condition(x[known], y[known])
+    expected = posterior.log_prob_info(x[~known], y[~known], **options).value
+    assert_allclose(found, expected, rtol=1e-6)

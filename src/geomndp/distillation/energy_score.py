@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import jax.random as jr
 
 from geomndp import _validation
+from geomndp._deprecated import renamed_arguments, renamed_attribute
 from geomndp._types import Array, Batch, Float, Outputs, PRNGKeyArray, Scalar
 from geomndp.data import SEPARATE, Batching
 from geomndp.distillation.lagrangian import LagrangianLoss
@@ -56,6 +57,7 @@ class Given(eqx.Module):
         return jnp.where(columns(self.free, y.shape[1]) > 0, y, self.y)
 
 
+@renamed_arguments(lagrangian="base")
 class EnergyScoreLoss(AbstractLoss):
     """A loss of flow maps plus the energy score of samples in few calls.
 
@@ -75,6 +77,8 @@ class EnergyScoreLoss(AbstractLoss):
     calls: tuple[int, ...] = eqx.field(default=(1, 4), static=True)
     num_samples: int = eqx.field(default=4, static=True)
     time_grid: AbstractTimeGrid | None = None
+
+    lagrangian = renamed_attribute("base")
 
     def __check_init__(self):
         _validation.at_least(1, **{f"calls[{i}]": calls for i, calls in enumerate(self.calls)})

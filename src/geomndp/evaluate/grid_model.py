@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import equinox as eqx
@@ -149,7 +148,7 @@ class GridPredictive(AbstractPredictive):
         dynamics = ConditionalDynamics(model.noising, model.score, self.x).with_prepared()
         field = flow.log_prob(dynamics, y, model.t_min, key=field_key)
         _, rows = jax.lax.top_k(self.mask, self.num_context)
-        dynamics = dataclasses.replace(dynamics, x=self.x[rows])
+        dynamics = ConditionalDynamics(model.noising, model.score, self.x[rows]).with_prepared()
         context = flow.log_prob(dynamics, y[rows], model.t_min, key=context_key)
         return LogProb(
             field.value - context.value,

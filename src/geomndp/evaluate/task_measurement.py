@@ -23,14 +23,18 @@ from geomndp.model.mixture_posterior import evidences
 from geomndp.model.posterior import Posterior
 from geomndp.model.process_posterior import ProcessPosterior
 from geomndp.predictive import AbstractPredictive, AbstractProcess
+from geomndp.samplers import AbstractSampler, Amortised
 from geomndp.samplers.problem import amortises
+from geomndp.solve import Multistep
 
 FLOW_STEPS = 6
 """Steps (RK4) of the probability flow of a network's density; half as many tell its error."""
 PROBES = 8
 """Random probes of the divergence of joint densities; those of single values are exact."""
 SAMPLER_STEPS = 20
-"""Steps of the default sampler."""
+"""Steps of the default sampler of flat outputs."""
+MANIFOLD_SAMPLER = Amortised(16, Multistep(stochastic=False))
+"""Draws on a manifold by the probability flow: the law whose density is measured."""
 
 
 class TaskMeasurement(AbstractMeasurement):
@@ -116,7 +120,7 @@ class TaskMeasurement(AbstractMeasurement):
             options.pop("sampler", None)
         elif isinstance(own, Posterior) and "sampler" not in options:
             amortised = amortises(own.problem(own.observations.x))
-            options |= {"sampler": own.default_sampler(SAMPLER_STEPS)} if amortised else {}
+            options |= {"sampler": _sampler(own)} if amortised else {}
         mask = task.mask if task.mask is None or task.mask.ndim == 1 else jnp.max(task.mask, axis=1)
         if self.sphere:
             return {"ensemble": draw(law, task.x, mask, **options)}
@@ -195,3 +199,8 @@ def takes_value_masks(
     except (ValueError, TypeError):
         return False
     return True
+
+
+def _sampler(posterior: Posterior) -> AbstractSampler:
+    flat = posterior.model.noising.flat
+    return posterior.default_sampler(SAMPLER_STEPS) if flat else MANIFOLD_SAMPLER

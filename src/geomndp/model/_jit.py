@@ -91,11 +91,12 @@ class Bound:
         """Whether a program takes more, with arrays that it is given and that are held for it."""
         return program.memory() + num_bytes(held) > self.bytes
 
-    def smaller(self, size: int, program: CompiledProgram) -> int:
-        """How many would fit, if a program for `size` of them takes too much."""
-        if size == 1:
-            raise too_much(program.memory(), self.bytes, self.by_user)
-        return bucket_below(min(size - 1, max(1, size * self.bytes // program.memory())))
+    def smaller(self, size: int, program: CompiledProgram, held: Any = None) -> int:
+        """How many would fit, if a program for `size` of them takes too much with what is held."""
+        need, other = program.memory(), num_bytes(held)
+        if size == 1 or other >= self.bytes:
+            raise too_much(need + other, self.bytes, self.by_user)
+        return bucket_below(min(size - 1, max(1, size * (self.bytes - other) // max(need, 1))))
 
 
 def num_bytes(tree: Any) -> int:

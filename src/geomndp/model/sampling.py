@@ -143,7 +143,7 @@ def _block(
     states = spread_rows(states, devices)  # not as the compiler has chosen
     move = program(move_samples, *args, states, shared, zero, zero)
     if bound.exceeded(move, shared):
-        return bound.smaller(size, move)
+        return bound.smaller(size, move, shared)
 
     def advance(i: int, j: int):
         nonlocal states, result

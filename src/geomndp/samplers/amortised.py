@@ -55,6 +55,7 @@ class Amortised(AbstractProgramSampler):
 
     def check(self, problem):
         check_amortised(problem)
+        self.step.check(problem.noising)
 
     def program(self, problem):
         dynamics = conditional_dynamics(problem)

@@ -103,9 +103,11 @@ def replacement(problem: Problem, scheme: str, step: AbstractReverseStep, *, cou
         )
 
     def predict(state, times, noise):
-        before, t, s = times
+        _, t, s = times
         y = jnp.concatenate([state.observed, state.y])
-        y = step(dynamics, before, t, s, ReverseState(y, y), root.mv(noise[0])).y
+        # Correctors come between two steps: none remembers the one before.
+        before = t if step.num_before is None else jnp.broadcast_to(t, (step.num_before,))
+        y = step(dynamics, before, t, s, ReverseState(y, step.memory(y)), root.mv(noise[0])).y
         observed = context.back(t, s, state.observed, context.xi(noise[1]))
         return ContextTargetState(observed, y[m:] + krige(observed - y[:m]) if coupled else y[m:])
 
@@ -166,4 +168,5 @@ def with_latent_context(problem: Problem) -> Problem:
     none = Observations(observed.x[:0], observed.y[:0], observed.noise[:0], False)
     tilted, joint = TiltedScore(problem.score, observed), problem.joint()
     labels = problem.joint_noise().labels
-    return Problem(problem.noising, tilted, joint.x, none, problem.t_min, joint.mask, labels)
+    parts = (problem.noising, tilted, joint.x, none, problem.t_min, joint.mask, labels)
+    return Problem(*parts, prepared=problem.prepared)  # of the same points, in the same order

@@ -1,7 +1,6 @@
-"""What samplers are asked for: values at target points given observations.
+"""What samplers are asked for: values at target points given observations, padded to few sizes.
 
-Problems are padded to one of few sizes; one reverse pass, or one solve, serves those that pass
-`check_amortised`.
+One reverse pass, or one solve, serves those that pass `check_amortised`.
 """
 
 import dataclasses
@@ -26,11 +25,9 @@ class Observations(eqx.Module):
     Attributes:
         x: Inputs (m, d).
         y: Observed values (m, p).
-        noise: Variance of the observation noise per point, shape (m,), or (m, g) per group of
-            outputs.
+        noise: Variance of the noise per point, shape (m,), or (m, g) per group of outputs.
         noisy: Whether any of it is not zero.
-        mask: 1 for an observed value, 0 for padding or a missing one, shape (m,) or (m, g); None
-            where all are observed.
+        mask: 1 for an observed value, 0 for others, shape (m,) or (m, g); None if all are observed.
     """
 
     x: Inputs
@@ -39,7 +36,7 @@ class Observations(eqx.Module):
     noisy: bool = eqx.field(static=True)
     mask: Mask | None = None
 
-    def as_context(self, noising: AbstractNoising) -> Context:
+    def as_context(self, noising: AbstractNoising, noisy: bool = True) -> Context:
         r"""The observations as context points at their own diffusion times.
 
         Noise of variance r on top of white limiting variance v is what noising does up to the time
@@ -48,12 +45,13 @@ class Observations(eqx.Module):
 
         Args:
             noising: Forward process, with a white limiting kernel where there is noise.
+            noisy: Whether noise counts; without any all points are at time zero.
 
         Returns:
-            Context, at time zero where there is no noise.
+            Context points.
         """
         zeros = jnp.zeros(len(self.x), dtype=self.x.dtype)
-        if not self.noisy:
+        if not (self.noisy and noisy):
             return Context(self.x, self.y, zeros, self.mask)
         t = noising.schedule.inverse(noising.integrated_time_of_noise(self.x, self.noise))
         v = (1 - columns(noising.alpha(t), noising.dim)) * noising.mean_reversion(self.x, self.y)
@@ -197,21 +195,25 @@ def pad_problem(problem: Problem, contexts: int, targets: int) -> Problem:
 
 
 def conditional_dynamics(problem: Problem) -> ConditionalDynamics:
-    """Dynamics of the targets, with the observations as context at their own diffusion times."""
+    """Dynamics of the targets, with the observations as context at their own diffusion times.
+
+    Args:
+        problem: Model, targets and observations.
+    """
     return _dynamics(problem).with_prepared(problem.prepared)
 
 
 def prepare_score(problem: Problem) -> Any:
-    """What evaluations of the score share, for `Problem.prepared`; dynamics make what it lacks."""
-    return _dynamics(problem).prepare()
+    """What evaluations of the score share, for `Problem.prepared`: of locations and masks alone."""
+    return _dynamics(problem, noisy=False).prepare()
 
 
-def _dynamics(problem: Problem) -> ConditionalDynamics:
+def _dynamics(problem: Problem, noisy: bool = True) -> ConditionalDynamics:
     context = partial = None
     if problem.num_observed:
-        context = problem.observations.as_context(problem.noising)
+        context = problem.observations.as_context(problem.noising, noisy)
     if problem.partial is not None:
-        partial = problem.partial.as_context(problem.noising)
+        partial = problem.partial.as_context(problem.noising, noisy)
     parts = (problem.noising, problem.score, problem.x, problem.mask)
     return ConditionalDynamics(*parts, context, partial)
 

@@ -16,6 +16,7 @@ from geomndp.samplers.moment_matching import MomentMatching
 from geomndp.samplers.problem import Problem, amortises
 from geomndp.samplers.repaint import RePaint, Replacement
 from geomndp.samplers.twisted_smc import TwistedSMC
+from geomndp.solve.exponential_adams import moderate
 
 SAMPLERS: dict[str, Callable[..., AbstractSampler]] = {
     "amortised": Amortised,
@@ -42,11 +43,13 @@ def default_sampler(problem: Problem, steps: int | None = None) -> AbstractSampl
         steps: Number of steps in place of the sampler's own.
 
     Returns:
-        `adams` for flat outputs, `Amortised` on a manifold, or `MomentMatching`.
+        `adams` for flat outputs, `Amortised` on a manifold or for a schedule with far more noise
+        than usual, or `MomentMatching`.
     """
     make: Callable[..., AbstractSampler] = MomentMatching
     if amortises(problem):
-        make = adams if problem.noising.flat else Amortised
+        plain = problem.noising.flat and moderate(problem.noising)
+        make = adams if plain else Amortised
     return make() if steps is None else make(steps)
 
 

@@ -21,6 +21,8 @@ from geomndp._types import Array, Float, Scalar
 from geomndp.noising import AbstractNoising
 from geomndp.solve.reverse_steps import AbstractReverseStep, ReverseState, geodesic_step
 
+MOST = 20.0
+"""Integral of a schedule up to which the steps are for: at 30 they lose to those of the SDE."""
 NODES, WEIGHTS = (array / 2 for array in np.polynomial.legendre.leggauss(12))
 
 
@@ -48,18 +50,29 @@ class ExponentialAdams(AbstractReverseStep):
         if self.order > 4:
             raise ValueError(f"expected an order of at most 4, got {self.order}")
         _validation.positive(floor=self.floor)
+        if not 0 <= self.stochastic_above <= 1:
+            got = self.stochastic_above
+            raise ValueError(f"expected stochastic_above from 0 to 1, got {got}")
 
     @property
     def num_before(self) -> int:
         return self.order - 1
+
+    def check(self, noising):
+        if not noising.flat:
+            raise ValueError("expected flat outputs for ExponentialAdams, got those of a manifold")
+        if not moderate(noising):
+            raise ValueError(
+                f"expected a schedule of an integral of at most {MOST} for ExponentialAdams, got "
+                f"{float(noising.schedule.integral(jnp.ones(()))):.3g}: use Amortised"
+            )
 
     def memory(self, y):
         return jnp.broadcast_to(y, (self.num_before, *y.shape))
 
     def __call__(self, dynamics, before, t, s, state, xi):
         noising, y = dynamics.noising, state.y
-        if not noising.flat:
-            raise ValueError("expected flat outputs for ExponentialAdams, got those of a manifold")
+        self.check(noising)
         u = dynamics.u(t, y)
         clean = dynamics.clean(t, y, u)
         ratios = jnp.stack([noise_to_signal(noising, w) for w in (s, t, *before)])
@@ -76,6 +89,12 @@ class ExponentialAdams(AbstractReverseStep):
         fresh = jnp.where(stochastic, noising.sigma(s) * jnp.sqrt(1 - kept), 0.0)
         memory = jnp.concatenate([clean[None], state.clean])[: self.num_before]
         return ReverseState(geodesic_step(dynamics, y, v + fresh * xi), memory)
+
+
+def moderate(noising: AbstractNoising) -> bool:
+    """Whether the noise-to-signal ratio of a flat process stays where these steps are accurate."""
+    total = noising.schedule.integral(jnp.ones(()))
+    return not _validation.concrete(total) or float(total) <= MOST
 
 
 def noise_to_signal(noising: AbstractNoising, t: Scalar) -> Scalar:

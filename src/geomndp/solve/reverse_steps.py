@@ -15,6 +15,7 @@ import jax.numpy as jnp
 
 from geomndp._deprecated import renamed_attribute
 from geomndp._types import Array, Outputs, Scalar
+from geomndp.noising import AbstractNoising
 from geomndp.solve.dynamics import AbstractDynamics
 from geomndp.solve.integrators import RK4, AbstractFixedStepSolver, on_manifold
 
@@ -48,6 +49,9 @@ class AbstractReverseStep(eqx.Module):
     def num_before(self) -> int | None:
         """How many steps before are remembered; None for one that needs no axis of its own."""
         return None
+
+    def check(self, noising: AbstractNoising) -> None:
+        """Refuse a noising process for which the step is not made."""
 
     def memory(self, y: Outputs) -> Array:
         """Estimates of the clean values before the first step, of which none is used.
