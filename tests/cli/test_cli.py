@@ -145,7 +145,8 @@ def test_shipped_models_are_experiments_with_measured_metrics():
             assert measured["num"] > 0 and len(measured["log_prob"]) == 2
             if name.startswith("cyclones/"):
                 assert region == "joint" or measured["mean_error"] < 1000
-            assert measured["solver_error"] < tolerance or measured["log_prob"][0] < 0
+            if not name.startswith("neural-processes"):  # their densities need no solver
+                assert measured["solver_error"] < tolerance or measured["log_prob"][0] < 0
 
 
 def test_table_has_published_and_measured_rows():

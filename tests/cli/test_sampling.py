@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from geomndp import load
 from geomndp.geometry.geodesy import to_unit
 from geomndp.model import sampling
-from geomndp.samplers import Amortised, MomentMatching
+from geomndp.samplers import MomentMatching, adams
 from geomndp.tables.geojson import cut
 
 FEW = "--num-samples 3 --steps 2"
@@ -37,7 +37,7 @@ def test_every_ending_holds_the_same_samples(run_json, here):
         # JSON has ten decimals.
         assert_allclose(frame.temperature, draws.temperature.values.reshape(-1), atol=1e-10)
     posterior = load("mast").condition(pd.read_csv("mast.csv"))
-    options = {"key": jr.key(0), "num_samples": 3, "sampler": Amortised(2)}
+    options = {"key": jr.key(0), "num_samples": 3, "sampler": adams(2)}
     expected = posterior.sample(np.array([[1.0], [3.0], [5.0]]), **options)
     assert_allclose(draws.temperature, expected[..., 0])
     assert [path.name for path in sorted((here / "made").iterdir())] == [
@@ -76,7 +76,7 @@ def test_options_of_the_last_release_work_with_a_line_that_names_the_new(run):
 
 def test_sampling_is_conditioning_on_nothing(run):
     (code, drawn, _), prior = run(f"sample mast --targets 1:5:2 {FEW}"), load("mast").condition()
-    options = {"key": jr.key(0), "num_samples": 3, "sampler": Amortised(2)}
+    options = {"key": jr.key(0), "num_samples": 3, "sampler": adams(2)}
     expected = prior.sample(np.array([[1.0], [3.0], [5.0]], np.float32), **options)
     assert code == 0
     assert_allclose(pd.read_csv(StringIO(drawn)).temperature, expected.reshape(-1), rtol=1e-5)

@@ -87,13 +87,14 @@ def test_moments_are_those_of_samples(exact, gp, function):
 
 
 def test_draws_and_densities_are_those_of_earlier_releases(exact):
-    """The same numbers for the same keys, of the prior and of a posterior."""
+    """The same numbers for the same keys and sampler, of the prior and of a posterior."""
+    options = {"key": 3, "num_samples": 3, "sampler": Amortised(50)}
     x = np.array([-1.0, -0.3, 0.2, 0.9, 1.4])
     y, law = np.sin(x), exact.condition(x[:2], np.sin(x[:2]))
-    prior = exact.sample(x, key=3, num_samples=3)[0, :, 0]
+    prior = exact.sample(x, **options)[0, :, 0]
     expected = [0.22484323423657648, 0.6297045594096528, -0.9325464095834142]
     assert_allclose(prior[:3], expected, rtol=1e-7)
-    posterior = law.sample(x[2:], key=3, num_samples=3)[0, :, 0]
+    posterior = law.sample(x[2:], **options)[0, :, 0]
     expected = [0.15149958077199252, 0.5961774946955403, -0.5811611558147234]
     assert_allclose(posterior, expected, rtol=1e-7)
     assert_allclose(exact.log_prob(x, y), -4.801929745972138, rtol=1e-7)

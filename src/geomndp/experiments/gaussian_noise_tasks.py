@@ -16,6 +16,7 @@ from geomndp.experiments.registry import find
 from geomndp.experiments.regression1d import training as regression1d
 from geomndp.experiments.vector_fields import training as vector_fields
 from geomndp.gp import GP
+from geomndp.linalg import cholesky
 
 
 class NoiseSetting(NamedTuple):
@@ -89,7 +90,7 @@ def _exact_laws(gp: GP, c: int, x, white, keys, noises) -> tuple[Array, Array, A
     def one(noise, x, white, key):
         yc = gp.sample(x, key=key)[:c] + jnp.sqrt(noise) * white
         mean, covariance = gp.condition(x[:c], yc, noise=noise).mean_and_covariance(x[c:])
-        return yc, jnp.ravel(mean), jnp.linalg.cholesky(covariance)
+        return yc, jnp.ravel(mean), cholesky(covariance)
 
     functions = jax.vmap(one, (None, 0, 0, 0))
     return jax.lax.map(lambda noise: functions(noise, x, white, keys), noises)

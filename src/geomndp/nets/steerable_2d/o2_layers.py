@@ -27,7 +27,7 @@ POWERS = 5  # of the direction of an edge, from the zeroth on
 TYPE_OF_PART = (0, 1, 2, 2, 3, 3)
 """Representation of every part: scalar, pseudo-scalar, order 1, order 2."""
 NUM_TYPES = 4
-_TYPE_OF_PART = np.asarray(TYPE_OF_PART)
+_TYPE_OF_PART = np.asarray(TYPE_OF_PART, np.int32)
 
 Features = Float[Array, "n f"]
 Send = Callable[[eqx.nn.Linear, Features], Features]
