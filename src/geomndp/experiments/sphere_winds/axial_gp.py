@@ -10,14 +10,15 @@ latitude.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.flatten_util import ravel_pytree
 from scipy import optimize
 
-from geomndp._types import Array, Batch, Float
+from geomndp._types import Batch, Float
 from geomndp.experiments.sphere_winds.climatology import Climatology
 from geomndp.experiments.sphere_winds.land import land_share
 from geomndp.geometry.geodesy import to_unit
@@ -44,7 +45,7 @@ NUM_FEATURES = 5
 
 
 class AxialParameters(NamedTuple):
-    """Parameters of the process: leaves of numbers to be fitted.
+    """Parameters of the process, arrays of NumPy or JAX.
 
     Attributes:
         log_length: Logarithms of the lengthscales in radians, shape (parts,).
@@ -53,10 +54,10 @@ class AxialParameters(NamedTuple):
         angle: Angle far from the equator, in radians, positive to the left on the north.
     """
 
-    log_length: Float[Array, " c"]
-    log_variance: Float[Array, "k 2"]
-    weights: Float[Array, "k f"]
-    angle: Float[Array, ""]
+    log_length: Any
+    log_variance: Any
+    weights: Any
+    angle: Any
 
 
 def first_guess() -> AxialParameters:
@@ -82,12 +83,12 @@ def features(climatology: Climatology) -> Float[np.ndarray, "f r c"]:
     return columns - np.sum(columns * area, axis=(1, 2), keepdims=True) / (area.sum() * len(lon))
 
 
-def axial_gp(parameters: AxialParameters, columns: Float[np.ndarray, "f r c"]) -> GP:
+def axial_gp(parameters: AxialParameters, columns: Any) -> GP:
     """The process of some parameters.
 
     Args:
         parameters: The parameters.
-        columns: Result of `features`.
+        columns: Result of `features`, shape (f, r, c).
     """
     lat = jnp.radians(jnp.arange(-90.0, 91.0, STEP, dtype=columns.dtype))
     table = (parameters.angle * jnp.tanh(lat / SHARPNESS))[:, None]
@@ -124,7 +125,7 @@ def limiting_kernel(gp: GP) -> Modulated:
     lat, lon = np.arange(-90.0, 91.0, STEP), np.arange(-180.0, 180.0, STEP)
     lats, lons = (part.reshape(-1) for part in np.meshgrid(lat, lon, indexing="ij"))
     with jax.enable_x64(True):
-        variance = gp.kernel.diagonal(jnp.asarray(to_unit(lats, lons)))[:, 0] + gp.noise
+        variance = gp.kernel.diagonal(jnp.asarray(to_unit(lats, lons)))[:, 0] + NOISE
     table = np.sqrt(np.asarray(variance, np.float32)).reshape(len(lat), len(lon))
     return Modulated(Diagonal(White(), 2), GlobeTable(table, 2))
 
@@ -139,7 +140,9 @@ def fit_axial_gp(
         columns: Result of `features`.
         max_iterations: Most iterations of L-BFGS.
     """
-    flat, unravel = jax.flatten_util.ravel_pytree(first_guess())
+    with jax.enable_x64(True):
+        guess = jax.tree.map(jnp.asarray, first_guess())
+        flat, unravel = ravel_pytree(guess)
 
     @jax.jit
     @jax.value_and_grad
@@ -148,17 +151,13 @@ def fit_axial_gp(
 
     def total(theta):
         with jax.enable_x64(True):
-            pairs = zip(jnp.asarray(functions.x), jnp.asarray(functions.y), strict=True)
-            parts = [loss(jnp.asarray(theta), x, y) for x, y in pairs]
+            pairs = zip(functions.x, functions.y, strict=True)
+            parts = [loss(*map(jnp.asarray, (theta, x, y))) for x, y in pairs]
             value = np.mean([float(part[0]) for part in parts])
             return value, np.mean([np.asarray(part[1]) for part in parts], axis=0)
 
-    with jax.enable_x64(True):
-        flat, unravel = jax.flatten_util.ravel_pytree(
-            jax.tree.map(lambda leaf: jnp.asarray(leaf, "float64"), first_guess())
-        )
-    found = optimize.minimize(
-        total, np.asarray(flat), jac=True, method="L-BFGS-B", options={"maxiter": max_iterations}
-    )
+    options = {"maxiter": max_iterations}
+    start = np.asarray(flat)
+    found = optimize.minimize(total, start, jac=True, method="L-BFGS-B", options=options)
     with jax.enable_x64(True):
         return jax.tree.map(np.asarray, unravel(jnp.asarray(found.x)))

@@ -150,9 +150,14 @@ def axial_metrics(tasks: Batch) -> WindMetrics:
         tasks: Anomalies from the mean of the season in m/s, the stations as context.
     """
     found = gaussian_metrics(stored_gp(), tasks._replace(y=np.asarray(tasks.y) / SCALE))
-    densities = (part - 2 * math.log(SCALE) for part in (found.joint, found.diagonal))
-    squares = (part * SCALE**2 for part in (found.square_error, found.square_anomaly))
-    return WindMetrics(*densities, *squares, found.coverage)
+    shift, square = 2 * math.log(SCALE), SCALE**2
+    return WindMetrics(
+        found.joint - shift,
+        found.diagonal - shift,
+        found.square_error * square,
+        found.square_anomaly * square,
+        found.coverage,
+    )
 
 
 def _sample_scores(model: Model, x, y, stations: int, sampler, samples: int, key) -> list[float]:

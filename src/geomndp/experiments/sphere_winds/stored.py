@@ -64,7 +64,7 @@ def main() -> None:
     parser.add_argument("--data", help="folder of the weather fields")
     options = parser.parse_args()
     with _atomic_io.replacing(Path(options.out)) as path, open(path, "wb") as file:
-        np.savez_compressed(file, **fit(options.data))
+        np.savez_compressed(file, allow_pickle=False, **fit(options.data))
 
 
 if __name__ == "__main__":
