@@ -69,8 +69,10 @@ def free_scales(
         targets[own], context[own] = mixed_components(rest, scale)
         pit[own] = mixed_components_pit(rest, scale)
     held = HeldOut(targets, context)
-    gain = tasks.by_function(held.per_value(tasks) - known.held_out.per_value(tasks)).mean()
-    if not gain > MIN_GAIN:
+    own, former = (
+        tasks.by_function(each.per_value(tasks)).mean() for each in (held, known.held_out)
+    )
+    if not own > former + MIN_GAIN:
         return known
     return CalibratedLaw(fit_scales(laws, tasks), held, pit)
 
