@@ -99,7 +99,7 @@ def fit_scales(laws: Sequence[GaussianMeasure], tasks: ValidationTasks) -> FreeS
     def loss(free):
         logs = log_softmax(free)
         both, given = logs[:, None] + joint, logs[:, None] + context
-        high, low = logsumexp(both, axis=0), logsumexp(given, axis=0)
+        high, low = (np.asarray(logsumexp(part, axis=0)) for part in (both, given))
         weights = np.exp(logs)
         slope = (np.exp(both - high) - np.exp(given - low)) @ share
         value = share @ (high - low) + strength * prior @ logs

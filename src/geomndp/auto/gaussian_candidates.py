@@ -108,8 +108,9 @@ def _own_noise(process: GP) -> np.ndarray:
 
 
 def _with_noise(process: GP, noise: np.ndarray) -> GP:
-    variances = tuple(map(float, noise))
-    return GP(process.kernel, process.mean, variances if len(variances) > 1 else variances[0])
+    variances: list[float] = noise.tolist()
+    constant = variances[0] if len(variances) == 1 else tuple(variances)
+    return GP(process.kernel, process.mean, constant)
 
 
 class GaussianData:
