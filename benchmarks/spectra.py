@@ -1,19 +1,19 @@
 """Long waves of fields that a network draws: in one pass, by patches, and given a frame.
 
-    python benchmarks/spectra.py --size 124 --schemes auto --samples 0 --closed-form 8
+    python benchmarks/spectra.py --size 124 --schemes auto
     python benchmarks/spectra.py --size 30 45 --schemes one-pass --samples 256
     python benchmarks/spectra.py --size 186 --schemes auto width=21.4,halo=9 --samples 16
     python benchmarks/spectra.py --size 31 --frame 8 --samples 128
 
 prints the mean periodogram over its exact expectation by wavelength, with the standard error of as
 many samples of the exact law, of divergence-free fields of every size and scheme: "one-pass" draws
-all points at once, others are those of `posterior.sample(..., patches=...)`. `--closed-form 8` has
-the expectation for the exact process by the same patches too, for wavelengths from 8. `--frame`
-draws the points inside of a frame, so many points wide, of which the values are exact draws, two
-samples each: the mean square of what differs from the exact conditional mean, over its exact
-expectation, for waves on the patch, the first of which is its average ("both"), and what two
-samples of one frame have of it in common ("common"), the error of the network's conditional mean; 1
-and 0 are perfect.
+all points at once, others are those of `posterior.sample(..., patches=...)`. Without samples it is
+the expectation for the exact process by the same patches, in closed form. `--frame` draws the
+points inside of a frame, so many points wide, of which the values are exact draws, two samples
+each: the mean square of what differs from the exact conditional mean, over its exact expectation,
+for waves on the patch, the first of which is its average ("both"), and what two samples of one
+frame have of it in common ("common"), the error of the network's conditional mean; 1 and 0 are
+perfect.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ def spectra(model: Any, side: int, scheme: str, options: argparse.Namespace) -> 
     layout = plan_field((side, side), patches)
     found: dict[str, Any] = {"patches": len(layout.patches), "patch": layout.levels[-1].chunks}
     found["description"] = layout.scheme.description
-    if options.closed_form is not None:
-        found["exact process"] = scheme_spectrum(layout, EXACT, options.closed_form)
-    return found | drawn_spectrum(draw(model, layout, options)) if options.samples else found
+    if options.samples:
+        return found | drawn_spectrum(draw(model, layout, options))
+    return found | {"exact process": scheme_spectrum(layout, EXACT, options.least)}
 
 
 def drawn_spectrum(y: np.ndarray) -> dict[str, Any]:
@@ -132,10 +132,10 @@ def main() -> None:
     parser.add_argument("--size", type=int, nargs="+", default=[124], help="points along a side")
     parser.add_argument("--schemes", nargs="+", default=["auto"])
     parser.add_argument("--frame", type=int, help="points between a patch and the end of its frame")
-    parser.add_argument("--samples", type=int, default=16)
+    parser.add_argument("--samples", type=int, default=0)
     parser.add_argument("--batch", type=int, default=256, help="samples at a time")
     parser.add_argument("--seconds", type=float, default=np.inf, help="of every size and scheme")
-    parser.add_argument("--closed-form", type=float, help="wavelength from which it is computed")
+    parser.add_argument("--least", type=float, default=8, help="wavelength of the closed form")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, help="JSON file of the results")
     options = parser.parse_args()
