@@ -8,11 +8,11 @@ import pytest
 from numpy.testing import assert_allclose
 
 from geomndp import law, samplers
-from geomndp.samplers.amortised import start
 from geomndp.samplers.conditional_langevin import TiltedScore, conditional_force, kriging_map
 from geomndp.samplers.context_noising import SCHEMES, context_noising
 from geomndp.samplers.guidance import guided_dynamics
 from geomndp.samplers.particles import Particle, advance
+from geomndp.samplers.start import start
 
 from ..cases import slow_but
 from .helper import EPS, SAMPLERS, case, hurried, shift
