@@ -101,24 +101,45 @@ def pair_errors(y: np.ndarray, exact: ExactField, chunks: tuple[int, int]) -> di
     return found
 
 
+def expected_periodogram(n: int, exact: ExactField) -> np.ndarray:
+    """Expectation (n, n) of squared Fourier coefficients of the first output on n x n points."""
+    steps = np.arange(-(n - 1), n)
+    covariance = exact.covariance(np.stack(np.meshgrid(steps, steps, indexing="ij"), -1))[..., 0]
+    overlap = n - np.abs(steps)
+    folded = np.zeros((n, n))
+    np.add.at(folded, np.ix_(steps % n, steps % n), covariance * np.outer(overlap, overlap))
+    return np.fft.fft2(folded).real
+
+
+def bands(n: int, spacing: float) -> dict[str, np.ndarray]:
+    """Which Fourier coefficients (n, n) have wavelengths of each range, in units of the inputs."""
+    frequency = np.hypot(*np.meshgrid(*[np.fft.fftfreq(n, spacing)] * 2))
+    found = {
+        f"{low} to {high}": (frequency > 1 / high) & (frequency <= 1 / low)
+        for low, high in WAVELENGTHS
+    }
+    return {name: inside for name, inside in found.items() if inside.any()}
+
+
 def spectrum_ratio(y: np.ndarray, exact: ExactField) -> dict[str, float]:
     """Mean periodogram of the first output of samples (s, n, n, p) over its exact expectation.
 
     Returns:
         Ratio by wavelength, in units of the inputs.
     """
-    n = y.shape[1]
-    steps = np.arange(-(n - 1), n)
-    covariance = exact.covariance(np.stack(np.meshgrid(steps, steps, indexing="ij"), -1))[..., 0]
-    overlap = n - np.abs(steps)
-    folded = np.zeros((n, n))
-    np.add.at(folded, np.ix_(steps % n, steps % n), covariance * np.outer(overlap, overlap))
-    expected = np.fft.fft2(folded).real
+    return {name: ratio for name, (ratio, _) in spectrum_errors(y, exact).items()}
+
+
+def spectrum_errors(y: np.ndarray, exact: ExactField) -> dict[str, tuple[float, float]]:
+    """The same, each with the standard error that it would have, were the law exact.
+
+    Coefficients of k and -k are the same, those of different k about independent.
+    """
+    n, found = y.shape[1], {}
+    expected = expected_periodogram(n, exact)
     mean = np.mean(np.abs(np.fft.fft2(y[..., 0], axes=(1, 2))) ** 2, axis=0)
-    frequency = np.hypot(*np.meshgrid(*[np.fft.fftfreq(n, exact.spacing)] * 2))
-    found = {}
-    for low, high in WAVELENGTHS:
-        inside = (frequency > 1 / high) & (frequency <= 1 / low)
-        if inside.any():
-            found[f"{low} to {high}"] = round(float(mean[inside].sum() / expected[inside].sum()), 3)
+    for name, inside in bands(n, exact.spacing).items():
+        total, squares = expected[inside].sum(), np.sum(expected[inside] ** 2)
+        error = np.sqrt(2 * squares / len(y)) / total
+        found[name] = round(float(mean[inside].sum() / total), 3), round(float(error), 3)
     return found

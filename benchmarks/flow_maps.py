@@ -30,10 +30,10 @@ from geomndp.experiments.regression1d.training import problem_for
 from geomndp.experiments.vector_fields.training import problem_for as field_problem_for
 from geomndp.model import Model, load
 from geomndp.nets import with_config
-from geomndp.samplers import Amortised, FlowMap, flow
-from geomndp.solve import LogSnrTimeGrid
+from geomndp.samplers import Amortised, FlowMap, adams
 
 CALLS = (1, 2, 4, 8)
+TEACHERS = {"teacher, adams(24)": adams(), "teacher, 50 steps": Amortised(50)}
 
 
 def speed(args: argparse.Namespace) -> list[dict]:
@@ -83,10 +83,8 @@ def kl(args: argparse.Namespace) -> list[dict]:
     """Median KL(exact posterior || samples) of 20 targets given 5 observations over tasks."""
     samplers = {f"student, {n} calls": FlowMap(n) for n in CALLS}
     samplers |= {"student, 4 calls, noise 1": FlowMap(4, noise=1.0)}
-    fast = flow(4, time_grid=LogSnrTimeGrid(1e-3))
-    teachers = {"teacher, 50 steps": Amortised(50), "teacher, flow(4), log SNR": fast}
     rows = []
-    for path, chosen in {args.student: samplers, args.name: teachers}.items():
+    for path, chosen in {args.student: samplers, args.name: TEACHERS}.items():
         options = {"num": args.num, "num_samples": args.samples, "samplers": chosen, "workers": 4}
         rows += sampler_rows(load(path), problem_for(args.name), **options)
     for row in rows:
@@ -96,12 +94,17 @@ def kl(args: argparse.Namespace) -> list[dict]:
     return rows
 
 
+def _laws(args: argparse.Namespace) -> dict[str, tuple]:
+    """Paths and samplers of the teacher and of the student."""
+    teachers = {name: (args.name, sampler) for name, sampler in TEACHERS.items()}
+    return teachers | {f"student, {n} calls": (args.student, FlowMap(n)) for n in CALLS}
+
+
 def coverage(args: argparse.Namespace) -> list[dict]:
     """Share of test values in central intervals of 50 and 90 %, of samples given observations."""
     rows = []
-    laws = {f"student, {n} calls": (args.student, FlowMap(n)) for n in (1, 2, 4)}
-    for name, (path, sampler) in ({"teacher": (args.name, Amortised(50))} | laws).items():
-        options = {"num": args.num, "num_samples": 128, "sampler": sampler}
+    for name, (path, sampler) in _laws(args).items():
+        options = {"num": args.num, "num_samples": args.samples, "sampler": sampler}
         measured = calibration(load(path), problem_for(args.name), **options)["model"]
         kept = {key: measured[key] for key in ("coverage50", "coverage90", "crps")}
         rows.append({"sampler": name} | kept)
@@ -127,9 +130,7 @@ def physics(args: argparse.Namespace) -> list[dict]:
     tasks = problem.tasks(args.num, dtype="float32")
     exact = _exact_squares(problem, tasks)
     rows = []
-    laws = {"teacher": (args.name, Amortised(50))}
-    laws |= {f"student, {n} calls": (args.student, FlowMap(n)) for n in CALLS}
-    for name, (path, sampler) in laws.items():
+    for name, (path, sampler) in _laws(args).items():
         squares = _field_squares(load(path), problem, tasks, sampler, args.samples)
         row = {key: [(values / exact[key]) ** 0.5, exact[key] ** 0.5] for key, values in squares}
         rows.append({"sampler": name} | row)
@@ -183,6 +184,7 @@ def tracks(args: argparse.Namespace) -> list[dict]:
         row: dict = {"sampler": name}
         for region in ("interpolation", "extrapolation"):
             options = {"key": jr.key(5), "sampler": sampler, "density": False}
+            options |= {"num_samples": args.samples}
             measured = cyclones.measure(load(path), protocol.task(region), parts, **options)
             row[region] = {k: v for k, v in measured._asdict().items() if isinstance(v, float)}
         rows.append(row)

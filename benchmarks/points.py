@@ -16,7 +16,9 @@ several devices in one figure.
 import argparse
 import json
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import _threads  # noqa: F401
 import equinox as eqx
@@ -39,18 +41,42 @@ def lattice(side: int) -> np.ndarray:
     return np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2).astype(np.float32)
 
 
-def evaluate(net, x: np.ndarray) -> tuple[np.ndarray, float, float]:
-    """Output, seconds (on a CPU of processor time) of a second call, MiB of scratch memory."""
-    arrays, static = eqx.partition(net, eqx.is_array)
-    times, values = jnp.full(len(x), 0.3, x.dtype), jr.normal(jr.key(0), (len(x), 2), x.dtype)
+class Form(NamedTuple):
+    """One form of the pooling for the points of one side."""
+
+    name: str
+    net: Any
+    x: np.ndarray
+
+
+def forms(model, side: int, pairs: bool) -> list[Form]:
+    """That of linear cost, where there is one, then all pairs."""
+    x = lattice(side)
+    (net,) = graph_nets(with_capacity(model, x))
+    name = "series" if net.layouts and isinstance(net.layouts[0], FourierLayout) else "cells"
+    found = [Form(name, net, x)] if net.layouts else []
+    return found + [Form("pairs", with_config(net), x)] * (pairs or not net.layouts)
+
+
+def compiled(form: Form) -> tuple[Any, tuple]:
+    """The program of one evaluation, and its arguments."""
+    arrays, static = eqx.partition(form.net, eqx.is_array)
+    count, dtype = len(form.x), form.x.dtype
+    values = jr.normal(jr.key(0), (count, 2), dtype)
+    args = arrays, jnp.full(count, 0.3, dtype), form.x, values
     call = jax.jit(lambda arrays, *function: eqx.combine(arrays, static)(*function))
-    compiled = call.lower(arrays, times, x, values).compile()
-    output = np.asarray(compiled(arrays, times, x, values))
+    return call.lower(*args).compile(), args
+
+
+def evaluate(program: Any, args: tuple) -> tuple[np.ndarray, float, float]:
+    """Output, seconds (on a CPU of processor time) of a second call, MiB of scratch memory."""
+    args = jax.device_put(args)
+    output = np.asarray(program(*args))
     clock = time.process_time if jax.default_backend() == "cpu" else time.perf_counter
     start = clock()
-    compiled(arrays, times, x, values).block_until_ready()
+    program(*args).block_until_ready()
     seconds = clock() - start
-    memory = compiled.memory_analysis()
+    memory = program.memory_analysis()
     return output, seconds, 0.0 if memory is None else memory.temp_size_in_bytes / 2**20
 
 
@@ -60,17 +86,13 @@ def device_peak() -> float | None:
     return None if peak is None else peak / 2**20
 
 
-def measure(model, side: int, pairs: bool) -> list[dict]:
-    """One row per form of the pooling."""
-    x, rows = lattice(side), []
-    (net,) = graph_nets(with_capacity(model, x))
-    name = "series" if net.layouts and isinstance(net.layouts[0], FourierLayout) else "cells"
-    forms = {name: net} if net.layouts else {}
-    forms |= {"pairs": with_config(net)} if pairs or not net.layouts else {}
-    outputs = []
-    for name, form in forms.items():
-        output, seconds, scratch = evaluate(form, x)
-        row = {"points": len(x), "pooling": name, "seconds": seconds, "scratch": scratch}
+def measure(programs: list[tuple[Form, Any, tuple]]) -> list[dict]:
+    """One row per form of the pooling, of one side."""
+    rows, outputs = [], []
+    for form, program, args in programs:
+        output, seconds, scratch = evaluate(program, args)
+        assert np.isfinite(output).all()
+        row = {"points": len(form.x), "pooling": form.name, "seconds": seconds, "scratch": scratch}
         row["device"] = jax.devices()[0].device_kind
         peak = device_peak()
         rows.append(row if peak is None else {**row, "peak": peak})
@@ -141,9 +163,13 @@ def show(rows: list[dict]) -> None:
 
 def measured(options: argparse.Namespace) -> list[dict]:
     """Rows of all sides, on this device; written after each, so that a stop loses none."""
-    model, rows = load(options.model), []
-    for side in sorted(options.sides):
-        rows += measure(model, side, side <= options.pairs)
+    model, rows, sides = load(options.model), [], sorted(options.sides)
+    with ThreadPoolExecutor(options.compile_at_once) as pool:
+        planned = [forms(model, side, side <= options.pairs) for side in sides]
+        futures = [[pool.submit(compiled, form) for form in own] for own in planned]
+        ready = [[future.result() for future in own] for own in futures]
+    for own, programs in zip(planned, ready, strict=True):
+        rows += measure([(form, *pair) for form, pair in zip(own, programs, strict=True)])
         print(rows[-1], flush=True)
         if options.json:
             Path(options.json).write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
@@ -156,6 +182,7 @@ def main() -> None:
     parser.add_argument("--model", default="vector-fields/div-free")
     parser.add_argument("--sides", type=int, nargs="+", default=[32, 65, 100, 178, 316])
     parser.add_argument("--pairs", type=int, default=100, help="largest side of all pairs")
+    parser.add_argument("--compile-at-once", type=int, default=1, help="programs, in threads")
     parser.add_argument("--figure", help="file of the figure")
     parser.add_argument("--json", help="file of the rows")
     parser.add_argument("--combine", type=Path, nargs="+", help="files of rows: measure nothing")

@@ -2,14 +2,15 @@
 
 import dataclasses
 
+import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
 
-from geomndp import distillation, geometry, nets, noising, score
+from geomndp import data, distillation, geometry, nets, noising, score
 from geomndp._types import Batch
-from geomndp.data import Batching
+from geomndp.data import Batching, synthetic
 from geomndp.distillation.trajectory import teacher_trajectory
 
 from ..cases import perturbed, quick
@@ -83,6 +84,30 @@ def test_rows_and_common_inputs_change_nothing(how, getkey):
     one_by_one, together = quick(both)(batch, getkey())
     np.testing.assert_allclose(together[0], one_by_one[0], rtol=1e-6)
     np.testing.assert_allclose(together[1].losses, one_by_one[1].losses, rtol=1e-6)
+
+
+def test_pool_serves_the_same_functions_with_new_pairs(getkey):
+    """The exact map has no loss on them, and a wrong one that of the batch solved anew."""
+    gp, sizes = synthetic.Gaussian(DATA), {"max_points": 5, "packed": True, "dtype": "float64"}
+    generator = data.ProcessGenerator(gp, 4, contexts=data.ContextSampler(), **sizes)
+    loss = distillation.TrajectoryLoss(EXACT, solver_steps=32, smoothing=100.0)
+    pool = distillation.trajectory_pool(loss, FLAT, generator, 2, key=jr.key(3))
+    assert pool.batching == generator.batching and pool.conditional
+    data_key, solve_key = jr.split(jr.split(jr.key(3), 2)[0])
+    batch = generator.draw(data_key)
+
+    def both(key):
+        options = {"key": key, "batching": pool.batching}
+        solved = loss.solve(FLAT, batch, **(options | {"key": solve_key}))
+        ours = jax.tree.map(lambda v: v[0], pool.solved)
+        maps = (GaussianFlowMap(DATA), HalfWay(DATA))
+        losses = [loss(flow_map, FLAT, ours, **options)[0] for flow_map in maps]
+        return losses, loss(maps[1], FLAT, solved, **options)[0], pool.draw(key)
+
+    (none, wrong), anew, drawn = quick(both)(getkey())
+    assert none < 1e-6 < 1e-3 < wrong
+    np.testing.assert_allclose(wrong, anew, rtol=1e-9)
+    assert any(np.array_equal(drawn.x, x) for x in pool.solved.x)
 
 
 @pytest.mark.slow

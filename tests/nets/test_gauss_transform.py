@@ -16,6 +16,7 @@ from geomndp.nets.steerable_2d.cell_layout import (
     cell_layout,
     cell_width,
 )
+from geomndp.nets.steerable_2d.gauss_transform import kept_numbers
 from geomndp.nets.steerable_2d.gaussian_pooling import gaussian_pooling, pooling_widths
 from geomndp.nets.steerable_2d.pooling_layouts import pooling_layouts
 
@@ -76,6 +77,22 @@ def test_points_outside_the_layout_and_several_functions_are_no_numbers():
     assert bool(jnp.all(jnp.isfinite(run(jnp.asarray(x), mask))))
     assert bool(jnp.all(jnp.isnan(run(20 * jnp.asarray(x), mask))))
     assert bool(jnp.all(jnp.isnan(run(jnp.asarray(x), mask.at[3:].set(2.0)))))
+
+
+def test_parts_are_averaged_in_turn_where_there_is_no_room_for_all(monkeypatch):
+    """On an accelerator all parts at once, unless the moments of their cells are too many."""
+    rng, found = np.random.default_rng(0), []
+    x = rng.uniform(-4, 4, (30, 2))
+    features, layouts = jnp.asarray(rng.normal(size=(30, 11, WIDTHS, 2))), layouts_of(x)
+    most = 22 * max(kept_numbers(layout, False) for layout in layouts)
+    for scale, numbers in ((1, most), (2, most / 2), (2, most / 2 - 1)):
+        monkeypatch.setattr(layouts_module, "chunk_scale", lambda scale=scale: scale)
+        monkeypatch.setattr(layouts_module, "MOST_NUMBERS", numbers)
+        mean = lambda f: pooled(jnp.asarray(x), jnp.ones(30), f, False, layouts)[1]  # noqa: E731
+        scans = str(jax.make_jaxpr(mean)(features)).count(f"length={features.shape[1]}")
+        found.append((scans, quick(mean)(features)))
+    assert [scans > 0 for scans, _ in found] == [True, False, True]
+    assert_allclose(found[0][1], found[1][1], atol=1e-12)
 
 
 def test_layouts_are_refused_where_they_would_err():

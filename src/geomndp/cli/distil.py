@@ -38,6 +38,8 @@ def distil(command: Distil, table: Any = None) -> None:
         steps=command.steps,
         key=jr.key(command.seed),
         optimiser=adam(command.steps, peak=command.peak_rate),
+        num_solved=command.num_solved,
+        compute_dtype=command.compute_dtype,
         directory=command.out,
         notes=_notes(command, name, notes),
         num_tasks=command.num_tasks,
@@ -63,5 +65,6 @@ def _notes(command: Distil, name: str, notes: dict[str, Any]) -> dict[str, Any]:
     """What is kept beside the student: whose it is and how it was trained."""
     kept = {key: notes[key] for key in ("split", "function") if key in notes}
     record = {"teacher": command.name, "seed": command.seed, "start": command.start, "metrics": {}}
-    record |= {"peak_rate": command.peak_rate, "energy_weight": command.energy_weight}
+    names = ("peak_rate", "energy_weight", "num_solved", "compute_dtype")
+    record |= {name: getattr(command, name) for name in names}
     return {"experiment": name} | kept | record

@@ -33,6 +33,10 @@ class Distil:
     """Student (path or folder) whose parameters training starts from; by default the teacher's."""
     peak_rate: float = 1e-3
     """Highest learning rate."""
+    num_solved: int | None = None
+    """Batches whose flow is solved beforehand and used again; by default one per 100 steps."""
+    compute_dtype: str | None = None
+    """Precision of the student's products in training, such as bfloat16."""
     energy_weight: float = 0.0
     """Weight of the energy score of samples in 1 and 4 calls beside the distillation loss."""
     experiment: str | None = None

@@ -7,6 +7,7 @@ from geomndp.distillation.energy_score import EnergyScoreLoss
 from geomndp.distillation.lagrangian import LagrangianLoss
 from geomndp.distillation.time_pairs import TimePairs
 from geomndp.distillation.trajectory_loss import TrajectoryLoss
+from geomndp.distillation.trajectory_pool import TrajectoryPool, trajectory_pool
 
 __all__ = [
     "CallPairs",
@@ -15,8 +16,10 @@ __all__ = [
     "LagrangianLoss",
     "TimePairs",
     "TrajectoryLoss",
+    "TrajectoryPool",
     "as_student",
     "compare_calls",
     "compare_calls_on",
     "distil",
+    "trajectory_pool",
 ]

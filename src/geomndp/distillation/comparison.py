@@ -17,10 +17,18 @@ from geomndp.distillation.energy_score import Given, energy_score
 from geomndp.linalg import row_mask, zero_masked
 from geomndp.model import Model
 from geomndp.nets import AbstractGraphNet, with_capacity, with_config
-from geomndp.samplers import AbstractProgramSampler, Amortised, FlowMap, Observations, Problem
+from geomndp.samplers import (
+    AbstractProgramSampler,
+    Amortised,
+    FlowMap,
+    Observations,
+    Problem,
+    adams,
+)
 
 CALLS = (1, 2, 4, 8)
 TEACHER = Amortised(50)
+FLAT_TEACHER = adams()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,7 +67,8 @@ def compare_calls(
     """Energy scores of samples of a generator's functions given their contexts.
 
     Args:
-        teacher: The model that was distilled, sampled by `Amortised(50)`.
+        teacher: The model that was distilled, sampled by `Amortised(50)` and, in flat space,
+            `adams()`.
         student: Its student, sampled by `FlowMap` with each number of calls.
         generator: Source of functions in the model's units.
         key: Random key of functions and samples.
@@ -106,6 +115,8 @@ def compare_calls_on(
         The table, as that of `compare_calls`.
     """
     laws = {"teacher, 50 steps": (teacher, TEACHER)}
+    if teacher.noising.flat:
+        laws["teacher, adams(24)"] = (teacher, FLAT_TEACHER)
     laws |= {f"student, {n} call{'s' * (n > 1)}": (student, FlowMap(n)) for n in calls}
     rows, reference = [], None
     for name, (model, sampler) in laws.items():

@@ -17,13 +17,14 @@ from geomndp.data import ResampledGenerator
 from geomndp.distillation.comparison import CALLS, CallsTable, compare_calls
 from geomndp.distillation.energy_score import EnergyScoreLoss
 from geomndp.distillation.lagrangian import LagrangianLoss
+from geomndp.distillation.pooled_data import pooled
 from geomndp.distillation.trajectory_loss import TrajectoryLoss
 from geomndp.model import Model
 from geomndp.model.inputs import Seed
 from geomndp.model.model import in_full_precision
 from geomndp.model.outside_training import warn_about_functions
 from geomndp.model.training_functions import functions_in_units
-from geomndp.nets import AbstractNet, extend_network, has_target_times
+from geomndp.nets import AbstractNet, extend_network, has_target_times, with_config
 from geomndp.score import NetworkScore
 from geomndp.tables import is_table
 from geomndp.train import adam, fit_score
@@ -61,6 +62,8 @@ def distil(
     key: Seed,
     loss: TrajectoryLoss | LagrangianLoss | EnergyScoreLoss | None = None,
     start: Model | None = None,
+    num_solved: int | None = None,
+    compute_dtype: str | None = None,
     directory: str | PathLike[str] | None = None,
     notes: dict[str, Any] | None = None,
     calls: tuple[int, ...] = CALLS,
@@ -78,6 +81,10 @@ def distil(
         key: Random key or seed of the whole run.
         loss: By default the trajectory loss with `model` as the teacher.
         start: A student whose parameters training starts from; by default the teacher's.
+        num_solved: Batches whose flow is solved beforehand and kept (`TrajectoryPool`); by default
+            one per 100 steps, at least 8 and at most what 1 GiB holds. 0 solves every step anew,
+            as do all losses but `TrajectoryLoss`.
+        compute_dtype: Precision of the student's products in training, such as "bfloat16".
         directory: Folder for the run and, when done, the student: `gn.load` takes the folder.
             Re-running the call resumes where it was stopped.
         notes: Metadata (JSON) to save with the student.
@@ -102,7 +109,9 @@ def distil(
     teacher, (student_key, train_key, table_key) = _teacher(model), jr.split(as_key(key), 3)
     generators = _generators(teacher, data, options.pop("function", None))
     student = as_student(teacher, key=student_key) if start is None else _checked(start, teacher)
+    student = in_precision(student, compute_dtype)
     loss = TrajectoryLoss(teacher.score, teacher.t_min) if loss is None else loss
+    sources = pooled(loss, student.noising, generators, steps, num_solved, key=train_key)
     if directory is not None:
         units = {name: getattr(model, name) for name in ("normaliser", "variables", "t_min")}
         options = {"directory": directory, "model_settings": units, **options}
@@ -110,9 +119,9 @@ def distil(
     settings = {"optimiser": adam(steps, peak=PEAK_RATE), "ema_decay": ema_decay, **options}
     untrained: Any = student.score
     settings |= {"steps": steps, "key": train_key, "loss": loss}
-    score, history = fit_score(untrained, student.noising, generators, **settings)
+    score, history = fit_score(untrained, student.noising, sources, **settings)
     score = dataclasses.replace(score, conditional=teacher.score.conditional)
-    student = dataclasses.replace(student, score=score)
+    student = in_precision(dataclasses.replace(student, score=score), None)
     seconds = float(history.seconds[-1]) if len(history.seconds) else 0.0
     record = {"steps": steps, "training_seconds": seconds, **(notes or {})}
     if directory is not None and jax.process_index() == 0:  # kept, should the table be stopped
@@ -123,6 +132,18 @@ def distil(
     if directory is not None and jax.process_index() == 0:
         student.save(Path(directory) / "model", {"calls": table.rows} | record)
     return student, table
+
+
+def in_precision(model: Model, compute_dtype: str | None) -> Model:
+    """The model with the products inside its network in another precision.
+
+    Args:
+        model: A model with a `NetworkScore`.
+        compute_dtype: Such as "bfloat16"; None for that of the values.
+    """
+    score: Any = model.score
+    net = with_config(score.net, compute_dtype=compute_dtype)
+    return dataclasses.replace(model, score=dataclasses.replace(score, net=net))
 
 
 def _teacher(model: Any) -> Model:

@@ -19,6 +19,7 @@ from geomndp._types import Array, Batch, Float, PerPoint, PRNGKeyArray, Scalar
 from geomndp.data import SEPARATE, Batching
 from geomndp.data.context_sampling import ContextNoiseLevels
 from geomndp.distillation.noised_functions import NoisedFunctions, noised_functions
+from geomndp.distillation.over_targets import over_targets
 from geomndp.distillation.time_pairs import TimePairs
 from geomndp.linalg import per_point, zero_masked
 from geomndp.noising import AbstractNoising
@@ -88,8 +89,7 @@ class LagrangianLoss(AbstractLoss):
         losses = per_function(noised.free * squares) / jnp.maximum(counts, 1.0)
         if self.weight is not None:
             losses = losses * self.weight(noising, t, s)
-        loss = jnp.sum(losses * counts) / jnp.maximum(jnp.sum(counts), 1.0)
-        return loss, LossInfo(losses, s)
+        return over_targets(losses, counts), LossInfo(losses, s)
 
     def _squares(
         self,

@@ -23,6 +23,8 @@ import numpy as np
 
 FEW = 4  # so many numbers are shown as they are, more by their digest
 SHOWN = 3  # differences that a message names
+FROM_OTHERS = "from others"
+"""In the metadata of a field: it follows from the other settings of a run, and is not looked at."""
 
 
 def fingerprint(value: Any) -> dict[str, str]:
@@ -124,7 +126,7 @@ def _open(value: Any) -> tuple[str, list[tuple[str, Any]]]:
         labels = getattr(value, "_fields", map(str, range(len(value))))
         return kind, list(zip(labels, value, strict=True))
     if dataclasses.is_dataclass(value):
-        fields = (field.name for field in dataclasses.fields(value))
+        fields = (v.name for v in dataclasses.fields(value) if FROM_OTHERS not in v.metadata)
         return kind, [(name, getattr(value, name, None)) for name in fields]
     return _open_callable(value) if callable(value) else _open_object(value)
 

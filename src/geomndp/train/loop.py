@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
@@ -26,6 +26,7 @@ from geomndp.train.abstract_loss import AbstractLoss
 from geomndp.train.checkpoint import Checkpoints
 from geomndp.train.step import StepInfo, Trainer, TrainState, dispatch_steps, replicate
 
+Tree = TypeVar("Tree")
 STEPS_PER_GENERATOR = 10  # before the next one's: what the device is given at once
 
 
@@ -127,7 +128,8 @@ def init_interleaved(
     by_generator: dict[int, tuple[Trainer, TrainState]] = {}
     for generator in generators:
         if id(generator) not in by_generator:
-            arguments = (_with_capacity(score, generator), noising, generator, loss, optimiser)
+            roomy, of_loss = (with_room_for(tree, generator) for tree in (score, loss))
+            arguments = (roomy, noising, generator, of_loss, optimiser)
             by_generator[id(generator)] = init(*arguments, **options)
     trainers = tuple(by_generator[id(generator)][0] for generator in generators)
     return trainers, by_generator[id(generators[0])][1]
@@ -146,15 +148,30 @@ def trainer_at(trainers: Sequence[Trainer], step: int) -> Trainer:
     return trainers[step // STEPS_PER_GENERATOR % len(trainers)]
 
 
-def _with_capacity(score: Any, generator: AbstractGenerator) -> Any:
-    """Give a network the capacity for all neighbours of a generator's locations."""
-    if generator.locations is None or not isinstance(getattr(score, "net", None), AbstractNet):
-        return score
-    net = score.net
+def with_room_for(tree: Tree, generator: AbstractGenerator) -> Tree:
+    """Give networks on graphs the capacity for all neighbours of a generator's locations.
+
+    Args:
+        tree: A score, a loss with a teacher: anything that may hold networks.
+        generator: Source of functions.
+
+    Returns:
+        The same tree where it holds no such network, or the locations are drawn anew.
+    """
+    if generator.locations is None or not any(map(_has_graph, _nodes(tree))):
+        return tree
     for x in np.asarray(generator.locations):
-        net = with_capacity(net, x)
+        tree = with_capacity(tree, x)
     # Without what a network has prepared for one set of points alone: there may be several.
-    return dataclasses.replace(score, net=net if net is score.net else with_config(net))
+    return jax.tree.map(lambda v: with_config(v) if _has_graph(v) else v, tree, is_leaf=_has_graph)
+
+
+def _has_graph(node: Any) -> bool:
+    return isinstance(node, AbstractNet) and node.has_graph
+
+
+def _nodes(tree: Any) -> list:
+    return jax.tree.leaves(tree, is_leaf=_has_graph)
 
 
 def run(

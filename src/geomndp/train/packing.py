@@ -61,6 +61,32 @@ def unpack(row: Float[Array, "m p"], points: int) -> tuple[Outputs, Outputs]:
     return row[:points], jnp.flip(row, 0)[:points]
 
 
+def pack_rows(arrays: tuple[Array, ...], mask: Float[Array, "b n"]) -> tuple[Array, ...]:
+    """Pack functions 2i and 2i + 1 of a batch into one row.
+
+    Args:
+        arrays: Values of the functions, each of shape (b, n, ...).
+        mask: 1 for real points, shape (b, n).
+
+    Returns:
+        The arrays as rows (b / 2, m, ...), and last the mask, which holds 1 and 2.
+
+    Raises:
+        ValueError: If the number of functions is odd.
+    """
+    if len(mask) % 2:
+        raise ValueError(f"expected an even number of functions to pair them, got {len(mask)}")
+    for array in arrays:
+        _validation.shape("mask", mask, array.shape[:2])
+
+    def rows(first: Array, second: Array) -> Array:
+        return jax.vmap(pack)(first, second, mask[0::2])
+
+    halves = [(v[0::2], v[1::2]) for v in (*arrays, mask)]
+    halves[-1] = (mask[0::2], 2.0 * mask[1::2])
+    return tuple(rows(*half) for half in halves)
+
+
 def apply_packed(net, t, x, y, mask) -> Float[Array, "b n p"]:
     """Apply a network to the functions of a batch, two at a time.
 
@@ -77,15 +103,7 @@ def apply_packed(net, t, x, y, mask) -> Float[Array, "b n p"]:
     Raises:
         ValueError: If the number of functions is odd.
     """
-    if len(x) % 2:
-        raise ValueError(f"expected an even number of functions to pair them, got {len(x)}")
-    _validation.shape("mask", mask, x.shape[:2])
-
-    def pair(t, x, y, mask):
-        row = [pack(v[0], v[1], mask[0]) for v in (t, x, y)]
-        outputs = net(*row, pack(mask[0], 2.0 * mask[1], mask[0]))
-        return jnp.stack(unpack(outputs, x.shape[1]))
-
-    halves = [v.reshape(len(v) // 2, 2, *v.shape[1:]) for v in (t, x, y, mask)]
-    outputs = jax.vmap(pair)(*halves)
-    return outputs.reshape(*x.shape[:2], -1)
+    *rows, numbers = pack_rows((t, x, y), mask)
+    outputs = jax.vmap(net)(*rows, numbers)
+    pairs = jax.vmap(lambda row: jnp.stack(unpack(row, x.shape[1])))(outputs)
+    return pairs.reshape(*x.shape[:2], -1)

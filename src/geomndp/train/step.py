@@ -20,7 +20,7 @@ import optax
 from jax.flatten_util import ravel_pytree
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from geomndp._types import Array, Batch, Float, Int, PRNGKeyArray, Scalar
+from geomndp._types import Array, Float, Int, PRNGKeyArray, Scalar
 from geomndp.data import AbstractGenerator
 from geomndp.noising import AbstractNoising
 from geomndp.train.abstract_loss import AbstractLoss, LossInfo
@@ -95,7 +95,7 @@ class Trainer(eqx.Module):
         """
         return eqx.combine(self.unravel(params), self.static_score)
 
-    def draw(self, step: Int[Array, ""], key: PRNGKeyArray) -> tuple[Batch, PRNGKeyArray]:
+    def draw(self, step: Int[Array, ""], key: PRNGKeyArray) -> tuple[Any, PRNGKeyArray]:
         """Batch of a step and the key of its loss, which depend on the step alone.
 
         Args:
@@ -103,12 +103,12 @@ class Trainer(eqx.Module):
             key: Random key of the run.
 
         Returns:
-            Batch and key.
+            What the generator draws, a `Batch` or what else the loss takes, and key.
         """
         data_key, loss_key = jr.split(jr.fold_in(key, step))
         return self.generator.draw(data_key), loss_key
 
-    def step(self, state: TrainState, data: tuple[Batch, PRNGKeyArray]):
+    def step(self, state: TrainState, data: tuple[Any, PRNGKeyArray]):
         """Update parameters, their average, and the optimiser with one batch.
 
         Args:

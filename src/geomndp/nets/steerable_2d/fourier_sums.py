@@ -67,10 +67,10 @@ def fourier_layout(
     count = sum(2 * len(_numbers(width, layout)) for width in widths)
     if n * count > MOST_ENTRIES or (1 + moments) * count > PAIR * moments * len(widths) * n:
         return None
-    return layout if _error_bound(x, narrowest) <= tolerance else None
+    return layout if error_bound(x, narrowest) <= tolerance else None
 
 
-def _error_bound(x: np.ndarray, width: float) -> float:
+def error_bound(x: np.ndarray, width: float) -> float:
     """Error of an average at the loneliest point, from counts of the points within a width.
 
     These are half of the sum of weights where points are uniform, and all of it in a cluster.

@@ -152,6 +152,12 @@ class GaussianSums(eqx.Module):
         return (u[..., :, None] * v[..., None, :]).reshape(*point.shape, -1)
 
 
+def kept_numbers(layout: CellLayout, angular: bool) -> int:
+    """Moments of all cells that are kept at once for one channel."""
+    powers, terms = (3, len(MOMENT_TERMS)) if angular else (1, 1)
+    return layout.accuracy.order**2 * max(terms * layout.cells, powers * layout.columns)
+
+
 _einsum = functools.partial(jnp.einsum, precision="highest")
 
 

@@ -18,10 +18,12 @@ from geomndp.nets.steerable_2d.fourier_sums import (
     fourier_layout,
     fourier_sums,
 )
-from geomndp.nets.steerable_2d.gauss_transform import GaussianSums, find_cells
+from geomndp.nets.steerable_2d.gauss_transform import GaussianSums, find_cells, kept_numbers
 
 MOST_PAIRS = 768  # points up to which all pairs are compared, whatever their locations
 MOST_COMPARED = 4096  # likewise where a Fourier series does not do
+MOST_NUMBERS = 2**27
+"""Moments of cells that an accelerator keeps at once, for each 8 GiB of its memory."""
 PoolingLayouts = tuple[CellLayout | FourierLayout, ...]
 
 
@@ -67,13 +69,18 @@ class SumPooling(eqx.Module):
 
     def __call__(self, features: Float[Array, "n f h c"]) -> Float[Array, "k f n h c"]:
         """Average, with all moments."""
-        cells = isinstance(self.sums[0], GaussianSums)
-        if cells and chunk_scale() == 1:  # one part after the other: less memory
+        n, f, h, c = features.shape
+        if self._in_turn(f * c):  # one part after the other: less memory
             parts = jax.lax.map(self._means, jnp.moveaxis(features, 1, 0))
             return jnp.swapaxes(parts, 0, 1)
-        n, f, h, c = features.shape
         averaged = self._means(jnp.swapaxes(features, 1, 2).reshape(n, h, f * c))
         return jnp.moveaxis(averaged.reshape(*averaged.shape[:3], f, c), 3, 1)
+
+    def _in_turn(self, channels: int) -> bool:
+        cells = [part for part in self.sums if isinstance(part, GaussianSums)]
+        most = MOST_NUMBERS * chunk_scale()
+        large = any(channels * kept_numbers(part.layout, part.angular) > most for part in cells)
+        return large or (bool(cells) and chunk_scale() == 1)
 
     def _means(self, features: Float[Array, "n h c"]) -> Float[Array, "k n h c"]:
         dtype = self.shares.dtype
