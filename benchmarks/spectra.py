@@ -66,7 +66,10 @@ def spectra(model: Any, side: int, scheme: str, options: argparse.Namespace) -> 
     found: dict[str, Any] = {"patches": len(layout.patches), "patch": layout.levels[-1].chunks}
     found["description"] = layout.scheme.description
     if options.samples:
-        return found | drawn_spectrum(draw(model, layout, options))
+        y = draw(model, layout, options)
+        if options.arrays is not None:
+            np.save(options.arrays, y.astype(np.float16))
+        return found | drawn_spectrum(y)
     return found | {"exact process": scheme_spectrum(layout, EXACT, options.least)}
 
 
@@ -138,6 +141,7 @@ def main() -> None:
     parser.add_argument("--least", type=float, default=8, help="wavelength of the closed form")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, help="JSON file of the results")
+    parser.add_argument("--arrays", type=Path, help="NumPy file of the last samples by patches")
     options = parser.parse_args()
     model, results = gn.load(options.model), {"device": jax.devices()[0].device_kind}
     for side in options.size:

@@ -42,7 +42,7 @@ def test_student_learns_resumes_and_answers(tmp_path):
     straight, table = gn.distil(teacher, data, directory=tmp_path / "run", **options)
     log = np.genfromtxt(tmp_path / "run" / "log.csv", delimiter=",", names=True)
     assert log["loss"][-1] < log["loss"][0]
-    assert [row["evaluations"] for row in table.rows] == [51, 25, 3]
+    assert [row["evaluations"] for row in table.rows] == [54, 28, 3]
     assert table.rows[0]["ratio"] == 1 and np.isfinite(table.rows[2]["ratio"])
     assert "student, 2 calls" in str(table)
     student = gn.load(tmp_path / "run")

@@ -124,6 +124,13 @@ def test_the_scale_is_that_of_functions_without_tasks(table):
     assert_allclose(found.values["crps"], given.values["crps"], rtol=1e-12)
 
 
+def test_an_output_that_is_constant_elsewhere_is_scored_in_its_own_units(table):
+    constant = table.assign(level=np.where(table.function == "f0", table.level, 3.0))
+    found = on_tasks(GP, constant, TASKS[:1], **NAMES)
+    given = on_tasks(GP, constant, TASKS[:1], **NAMES, scale=1.0)
+    assert_allclose(found.values["crps"], given.values["crps"], rtol=1e-12)
+
+
 def test_the_right_law_wins_and_is_calibrated():
     """60 functions of the process itself: coverage within its error, ahead of a wrong one."""
     x = jnp.linspace(0.0, 2.0, 8)[:, None]

@@ -8,11 +8,11 @@ import pytest
 from numpy.testing import assert_allclose
 
 from geomndp import law, samplers
-from geomndp.samplers.amortised import start
 from geomndp.samplers.conditional_langevin import TiltedScore, conditional_force, kriging_map
 from geomndp.samplers.context_noising import SCHEMES, context_noising
 from geomndp.samplers.guidance import guided_dynamics
 from geomndp.samplers.particles import Particle, advance
+from geomndp.samplers.start import start
 
 from ..cases import slow_but
 from .helper import EPS, SAMPLERS, case, hurried, shift
@@ -130,7 +130,7 @@ def test_the_start_has_the_mean_of_time_one(getkey):
 
     def pieces(the_case):
         dynamics = samplers.conditional_dynamics(the_case.problem)
-        return start(dynamics, dynamics.gram().root(), jnp.zeros((8, 1))), the_case.truth()
+        return start(dynamics, dynamics.gram().root(), jnp.zeros((8, 1)), 0), the_case.truth()
 
     found, (mean, covariance) = hurried(pieces, the_case)
     a, sigma = (

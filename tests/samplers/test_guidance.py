@@ -90,6 +90,6 @@ def test_cost():
     problem = case("fields", m=6, key=jr.key(0)).problem
     assert guided_dynamics(problem).evaluations == 1 + 2 * 12
     assert guided_dynamics(problem, max_dense=0, iterations=10).evaluations == 1 + 2 * 12
-    assert samplers.MomentMatching(5).program(problem).evaluations == 6 * 25
+    assert samplers.MomentMatching(5).program(problem).evaluations == 9 * 25
     nothing = case(m=0, key=jr.key(0)).problem
-    assert samplers.MomentMatching(5).program(nothing).evaluations == 6
+    assert samplers.MomentMatching(5).program(nothing).evaluations == 9

@@ -14,7 +14,7 @@ from numpy.testing import assert_array_equal
 from geomndp import ProcessModel
 from geomndp.gp import GP
 from geomndp.kernels import SquaredExponential
-from geomndp.scale import FinishedChunks, engine, mapper, run_chunks
+from geomndp.scale import FinishedChunks, as_finished, engine, mapper, run_chunks
 
 
 def squared(shared, chunk):
@@ -119,6 +119,38 @@ def test_a_worker_that_dies_loses_and_doubles_nothing(cluster, tmp_path):
     assert sorted(numbers) == list(range(8))
     assert [chunk for _, chunk in sorted(results, key=lambda r: r[1])] == list(range(8))
     assert (tmp_path / "died").exists() and os.getpid() not in {process for process, _ in results}
+
+
+class Counted:
+    """Counts how often it is sent."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __getstate__(self):
+        (self.folder / f"{len(list(self.folder.iterdir()))}").touch()
+        return {"folder": self.folder}
+
+    def doubled(self, item):
+        return os.getpid(), 2 * item
+
+
+@pytest.mark.slow  # starts processes
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("by_address", [False, True])
+def test_an_object_is_sent_once_for_all_calls_with_it(cluster, tmp_path, by_address):
+    """Once by this process, whatever the number of calls; another object is sent too."""
+    scheduler = cluster.scheduler.address if by_address else cluster
+    map_items, sent = as_finished(scheduler), []
+    for name in ("first", "first", "first", "second"):
+        folder = tmp_path / name
+        folder.mkdir(exist_ok=True)
+        one = one if name == "first" and sent else Counted(folder)
+        results = list(map_items(one.doubled, range(4)))
+        assert sorted(item for _, item in results) == [0, 2, 4, 6]
+        assert all(process != os.getpid() for process, _ in results)
+        sent.append(len(list(folder.iterdir())))
+    assert sent[0] >= 1 and sent == [sent[0]] * 4
 
 
 @pytest.mark.slow  # starts processes

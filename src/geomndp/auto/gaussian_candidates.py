@@ -24,7 +24,7 @@ from geomndp.baselines import (
 )
 from geomndp.data import Normaliser, fit_transforms
 from geomndp.gp import GP
-from geomndp.kernels import Scaled
+from geomndp.kernels import Scaled, ShrunkCovariance
 from geomndp.model import TrainingSupport
 from geomndp.model.training_record import functions_support
 
@@ -44,14 +44,27 @@ class GaussianCandidate(NamedTuple):
     fit: GaussianFit
     units: Normaliser
 
-    def law(self, factor: float = 1.0) -> GP:
-        """The law in the model's units, all variances multiplied by a factor."""
-        assert self.fit.process is not None
-        return scaled(self.fit.process, factor)
+    def law(self, factor: float = 1.0, noise: float = 0.0) -> GP:
+        """The law in the model's units.
 
-    def measure(self, tasks: ValidationTasks) -> GaussianMeasure:
-        """What it says of tasks in the data's units."""
-        return measure(self.law(), self.units, tasks)
+        Args:
+            factor: Factor of all variances.
+            noise: Further noise before that, in units of the variance of its own.
+
+        Returns:
+            The process.
+        """
+        assert self.fit.process is not None
+        return scaled(noisier(self.fit.process, noise), factor)
+
+    @property
+    def noisy(self) -> bool:
+        """Whether it has noise to multiply."""
+        return self.fit.process is not None and bool(np.any(_own_noise(self.fit.process) > 0))
+
+    def measure(self, tasks: ValidationTasks, noise: float = 0.0) -> GaussianMeasure:
+        """What it says of tasks in the data's units, with further noise if wanted."""
+        return measure(self.law(noise=noise), self.units, tasks)
 
 
 def scaled(process: GP, factor: float) -> GP:
@@ -66,10 +79,38 @@ def scaled(process: GP, factor: float) -> GP:
     """
     if factor == 1.0:
         return process
-    noise = [factor * float(value) for value in np.atleast_1d(process.noise)]
-    return GP(
-        Scaled(factor, process.kernel), process.mean, tuple(noise) if len(noise) > 1 else noise[0]
-    )
+    noise = factor * np.atleast_1d(np.asarray(process.noise, np.float64))
+    return _with_noise(GP(Scaled(factor, process.kernel), process.mean), noise)
+
+
+def noisier(process: GP, noise: float) -> GP:
+    """The process with further noise of its outputs.
+
+    Args:
+        process: A Gaussian process.
+        noise: Variance of the further noise, in units of that of its own; of a shrunk covariance,
+            whose sample part holds noise as well, of that of the process it is shrunk towards.
+
+    Returns:
+        The process.
+    """
+    if noise == 0.0:
+        return process
+    own = np.atleast_1d(np.asarray(process.noise, np.float64))
+    return _with_noise(process, own + noise * _own_noise(process))
+
+
+def _own_noise(process: GP) -> np.ndarray:
+    """Variances of the noise of values, one or one per output."""
+    kernel = process.kernel
+    noise = kernel.noise if isinstance(kernel, ShrunkCovariance) else process.noise
+    return np.atleast_1d(np.asarray(noise, np.float64))
+
+
+def _with_noise(process: GP, noise: np.ndarray) -> GP:
+    variances: list[float] = noise.tolist()
+    constant = variances[0] if len(variances) == 1 else tuple(variances)
+    return GP(process.kernel, process.mean, constant)
 
 
 class GaussianData:

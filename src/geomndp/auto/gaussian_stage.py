@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from geomndp.auto.clock import Left
+from geomndp.auto.free_scales import free_scales
 from geomndp.auto.gaussian_candidates import (
     IDENTITY,
     Forms,
@@ -19,7 +20,13 @@ from geomndp.auto.gaussian_measure import GaussianMeasure
 from geomndp.auto.held_out import HeldOut
 from geomndp.auto.network_timing import GaussianBase
 from geomndp.auto.plan import TrainingPlan
-from geomndp.auto.recalibration import GAUSSIAN, CalibratedLaw, RandomScale, calibrate
+from geomndp.auto.recalibration import (
+    GAUSSIAN,
+    NOISES,
+    CalibratedLaw,
+    RandomScale,
+    calibrate,
+)
 from geomndp.auto.run_plan import RunPlan
 from geomndp.auto.split import ValidationSplit
 from geomndp.auto.validation import ValidationTasks
@@ -28,6 +35,8 @@ from geomndp.model import ProcessModel
 
 OTHER_SPLITS = 0.6
 """Share of the time that is kept for the other splits, which have one form per transform."""
+NUM_FREE = 3
+"""Best candidates whose scales and noise are weighed freely."""
 
 
 class GaussianStage:
@@ -60,6 +69,7 @@ class GaussianStage:
         self.folds: list[dict[str, GaussianCandidate]] = []
         self.laws: dict[str, CalibratedLaw] = {}
         self._plain: dict[str, HeldOut] = {}
+        self._laws: dict[str, GaussianMeasure] = {}
         self._refitted: dict[str, GaussianCandidate] = {}
 
     def run(self, run: RunPlan, left: Left) -> None:
@@ -90,6 +100,9 @@ class GaussianStage:
         for name in fits:
             if all(name in fold for fold in self.folds):
                 self._measure(name)
+        ranked = sorted(self.laws, key=lambda name: -self.mean(self.laws[name].held_out))
+        for name in ranked[:NUM_FREE]:
+            self._free(name)
 
     def _keep(self, number: int) -> None:
         """Keep the first splits and their tasks."""
@@ -98,19 +111,30 @@ class GaussianStage:
         self.tasks = self.tasks.take(np.flatnonzero(np.isin(self.tasks.function, rows)))
 
     def _measure(self, name: str) -> None:
-        """Measure all tasks, each under the fit that did not see its function."""
-        parts, order = [], []
-        for fold, split in zip(self.folds, self.splits, strict=True):
-            rows = np.flatnonzero(np.isin(self.tasks.function, split.held_out))
-            if len(rows):
-                parts.append(fold[name].measure(self.tasks.take(rows)))
-                order.append(rows)
-        law = GaussianMeasure.joined(parts).take(np.argsort(np.concatenate(order)))
-        self._plain[name] = law.plain
+        """Measure a candidate, and choose its random scale."""
+        law = self._measured(name)
+        self._plain[name], self._laws[name] = law.plain, law
         # That of a shrunk covariance was chosen on its own functions, in folds.
         shrunk = name.startswith("shrunk covariance")
         start = RandomScale(1.0, self.folds[0][name].fit.dof if shrunk else None)
         self.laws[name] = calibrate(law, self.tasks, start)
+
+    def _measured(self, name: str, noise: float = 0.0) -> GaussianMeasure:
+        """A candidate on all tasks, each under the fit that did not see its function."""
+        parts, order = [], []
+        for fold, split in zip(self.folds, self.splits, strict=True):
+            rows = np.flatnonzero(np.isin(self.tasks.function, split.held_out))
+            if len(rows):
+                parts.append(fold[name].measure(self.tasks.take(rows), noise))
+                order.append(rows)
+        return GaussianMeasure.joined(parts).take(np.argsort(np.concatenate(order)))
+
+    def _free(self, name: str) -> None:
+        """Weigh scales and noise of a candidate freely, where that is better."""
+        laws = [self._laws[name]]
+        if all(fold[name].noisy for fold in self.folds):
+            laws += [self._measured(name, noise) for noise in NOISES[1:]]
+        self.laws[name] = free_scales(laws, self.tasks, self.laws[name])
 
     @property
     def held_out(self) -> dict[str, HeldOut]:
@@ -141,12 +165,15 @@ class GaussianStage:
             self._refitted[name] = self._all.refit(name, self.folds[0])
         return self._refitted[name]
 
-    def model(self, name: str, factor: float = 1.0, report: str | None = None) -> ProcessModel:
+    def model(
+        self, name: str, factor: float = 1.0, noise: float = 0.0, report: str | None = None
+    ) -> ProcessModel:
         """A candidate fitted to all functions, as a model that knows what it was fitted to.
 
         Args:
             name: Name of the candidate.
             factor: Factor of its covariances.
+            noise: Further noise before that, in units of the variance of its own.
             report: How it was chosen, as text.
 
         Returns:
@@ -156,7 +183,7 @@ class GaussianStage:
         own = self.plan.model.variables
         data = self._all if self.plan.maps is None else None
         support = None if data is None else data.support()
-        return ProcessModel(candidate.law(factor), candidate.units, own, support, report)
+        return ProcessModel(candidate.law(factor, noise), candidate.units, own, support, report)
 
     def notes(self) -> dict[str, str]:
         """What each candidate is."""

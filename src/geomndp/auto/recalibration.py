@@ -7,6 +7,7 @@ coverage, is under a scale that was chosen on other functions.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -25,8 +26,42 @@ DEGREES = (None, 60.0, 30.0, 15.0, 8.0, 5.0, 3.5)
 """Degrees of freedom of the random scale that are tried; None for a fixed one."""
 MIN_GAIN = 0.001
 """Nats per target value that a recalibration must bring."""
+NOISES = (0.0, 1.0, 3.0)
+"""Further noise that is tried, in units of the variance of a law's own."""
 NUM_PARTS = 5
 """Parts of the held-out functions; the scale of one is chosen on the others."""
+
+
+class Component(NamedTuple):
+    """One law of a mixture.
+
+    Attributes:
+        log_weight: Logarithm of its weight.
+        factor: Factor of all variances.
+        noise: Further noise before that, in units of the variance of the law's own.
+    """
+
+    log_weight: float
+    factor: float = 1.0
+    noise: float = 0.0
+
+
+class FreeScale(NamedTuple):
+    """A random factor and random noise of any law, by its components."""
+
+    parts: tuple[Component, ...]
+
+    def components(self) -> tuple[Component, ...]:
+        """The components."""
+        return self.parts
+
+    def __str__(self) -> str:
+        weights = np.exp([part.log_weight for part in self.parts])
+        factor = float(weights @ [part.factor for part in self.parts])
+        noisy = float(weights @ [part.noise > 0 for part in self.parts])
+        return f"variances x {factor:.2g} on average in {len(self.parts)} parts" + (
+            f", more noise for {noisy:.0%}" if noisy else ""
+        )
 
 
 class RandomScale(NamedTuple):
@@ -40,14 +75,14 @@ class RandomScale(NamedTuple):
     factor: float = 1.0
     dof: float | None = None
 
-    def components(self) -> tuple[tuple[float, float], ...]:
-        """Log-weight and factor of every component."""
+    def components(self) -> tuple[Component, ...]:
+        """The components, without further noise."""
         if self.dof is None:
-            return ((0.0, self.factor),)
+            return (Component(0.0, self.factor),)
         found = []
         for weight, law in scale_mixture(GP(White()), self.dof):
             assert isinstance(law.kernel, Scaled)
-            found.append((float(np.log(weight)), self.factor * law.kernel.factor))
+            found.append(Component(float(np.log(weight)), self.factor * law.kernel.factor))
         return tuple(found)
 
     def __str__(self) -> str:
@@ -60,56 +95,73 @@ GAUSSIAN = RandomScale()
 
 
 def mixed(law: GaussianMeasure, scale: RandomScale) -> HeldOut:
-    """Log-densities under a random scale, whose weights follow the context.
+    """Log-densities of `mixed_components` under a random scale without further noise."""
+    return mixed_components([law], scale)
+
+
+def mixed_components(laws: Sequence[GaussianMeasure], scale: RandomScale | FreeScale) -> HeldOut:
+    """Log-densities under a mixture, whose weights follow the context.
 
     Args:
-        law: A Gaussian law on tasks.
-        scale: The scale.
+        laws: A Gaussian law on tasks, with every amount of further noise, in order of the amounts.
+        scale: The components.
 
     Returns:
         Log-densities; -inf where the context has none.
     """
-    weights, laws = _components(law, scale)
-    context = np.stack([held.context for held in laws])
-    joint = context + np.stack([held.targets for held in laws])
+    weights, parts = _parts(laws, scale)
+    held = [law.at(factor) for law, factor in parts]
+    context = np.stack([one.context for one in held])
+    joint = context + np.stack([one.targets for one in held])
     evidence = np.asarray(logsumexp(weights + context, axis=0))
     given = np.where(np.isfinite(evidence), evidence, np.inf)
     return HeldOut(np.asarray(logsumexp(weights + joint, axis=0)) - given, evidence)
 
 
 def mixed_pit(law: GaussianMeasure, scale: RandomScale) -> np.ndarray:
-    """Transforms of the targets (tasks, values) under a random scale.
+    """Transforms of `mixed_components_pit` under a random scale without further noise."""
+    return mixed_components_pit([law], scale)
+
+
+def mixed_components_pit(
+    laws: Sequence[GaussianMeasure], scale: RandomScale | FreeScale
+) -> np.ndarray:
+    """Transforms of the targets (tasks, values) under a mixture.
 
     Args:
-        law: A Gaussian law on tasks.
-        scale: The scale.
+        laws: A Gaussian law on tasks, with every amount of further noise, in order of the amounts.
+        scale: The components.
 
     Returns:
         Values in [0, 1]; NaN for padding.
     """
-    weights, laws = _components(law, scale)
-    context = weights + np.stack([held.context for held in laws])
+    weights, parts = _parts(laws, scale)
+    context = weights + np.stack([law.at(factor).context for law, factor in parts])
     finite = np.where(np.isfinite(context), context, -1e300)
     shares = np.exp(finite - logsumexp(finite, axis=0))
-    pits = [law.pit(factor) for _, factor in scale.components()]
+    pits = [law.pit(factor) for law, factor in parts]
     return np.einsum("kt,ktv->tv", shares, np.stack(pits))
 
 
-def _components(law: GaussianMeasure, scale: RandomScale) -> tuple[np.ndarray, list[HeldOut]]:
-    log_weights, factors = zip(*scale.components(), strict=True)
-    return np.asarray(log_weights)[:, None], [law.at(factor) for factor in factors]
+def _parts(
+    laws: Sequence[GaussianMeasure], scale: RandomScale | FreeScale
+) -> tuple[np.ndarray, list[tuple[GaussianMeasure, float]]]:
+    """Log-weights (components, 1), and the law with its noise and the factor of each."""
+    components = scale.components()
+    parts = [(laws[NOISES.index(one.noise)], one.factor) for one in components]
+    return np.array([one.log_weight for one in components])[:, None], parts
 
 
 class CalibratedLaw(NamedTuple):
     """A Gaussian law with the random scale that suits it, cross-fitted over functions.
 
     Attributes:
-        scale: The scale chosen on all functions.
+        scale: The scale chosen on all functions, of known form or free.
         held_out: Log-densities of every task, under the scale of the other functions.
         pit: Transforms of its targets likewise, shape (tasks, values); NaN for padding.
     """
 
-    scale: RandomScale
+    scale: RandomScale | FreeScale
     held_out: HeldOut
     pit: np.ndarray
 

@@ -194,7 +194,7 @@ class Selection:
                         (float(outer), self.learnt.refit(name, self.gaussians, self.count))
                     )
                     continue
-                for inner, factor in self.gaussians.laws[name].scale.components():
-                    model = self.gaussians.model(name, factor)
-                    members.append((float(outer + inner), model))
+                for part in self.gaussians.laws[name].scale.components():
+                    model = self.gaussians.model(name, part.factor, part.noise)
+                    members.append((float(outer + part.log_weight), model))
         return members

@@ -131,7 +131,7 @@ class EnergyScoreLoss(AbstractLoss):
         times = grid(noising.schedule, calls, self.base.t_min, x.dtype)[::-1]
         one, m = jnp.ones((), x.dtype), noising.mean_at(x)
         u = jnp.zeros_like(m)
-        if noising.flat:  # as `samplers.amortised.start`
+        if noising.flat:  # as `samplers.start.start`
             start_u = score(noising, given.at(one), x, given.with_free(m), mask)
             u = jax.lax.stop_gradient(start_u)
 

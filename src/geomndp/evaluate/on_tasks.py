@@ -112,13 +112,14 @@ def _variables(process: Any, inputs: Any, outputs: Any, codomain: str) -> Variab
 
 
 def _scale(scale: Any, functions: Mapping[str, FunctionRows], tasks: list[TableTask]) -> np.ndarray:
-    """Standard deviation of every output over the training functions."""
+    """Standard deviation of every output over the training functions; one for a constant output."""
     dim = next(iter(functions.values())).y.shape[1]
     if scale is None:
         used = {task.function for task in tasks}
         others = [rows.y for name, rows in functions.items() if name not in used]
         values = np.concatenate(others or [rows.y for rows in functions.values()])
-        scale = np.nanstd(values, axis=0)
+        spread = np.nanstd(values, axis=0)
+        scale = np.where(spread > 0, spread, 1.0)
     scale = np.asarray(scale, dtype=float).reshape(-1)
     _validation.positive(scale=scale)
     if len(scale) not in (1, dim):

@@ -4,10 +4,10 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from geomndp._deprecated import renamed_arguments
-from geomndp.samplers.amortised import start, start_evaluations
 from geomndp.samplers.base import AbstractProgramSampler
 from geomndp.samplers.problem import check_amortised, conditional_dynamics
 from geomndp.samplers.program import Phase, Program
+from geomndp.samplers.start import start, start_evaluations
 from geomndp.solve import AbstractTimeGrid, Adaptive, PowerTimeGrid
 
 

@@ -4,15 +4,13 @@ With no observations this draws from the model itself, whatever its score.
 """
 
 import equinox as eqx
-import jax.numpy as jnp
 
 from geomndp import _validation
 from geomndp._deprecated import renamed_arguments
-from geomndp._types import Outputs
-from geomndp.linalg import AbstractGram
 from geomndp.samplers.base import AbstractProgramSampler
 from geomndp.samplers.problem import Problem, check_amortised, conditional_dynamics
 from geomndp.samplers.program import Phase, Program
+from geomndp.samplers.start import COEFFICIENTS, TERMS, start, start_evaluations
 from geomndp.solve import (
     AbstractDynamics,
     AbstractFixedStepSolver,
@@ -39,6 +37,8 @@ class Amortised(AbstractProgramSampler):
         steps: Reverse steps.
         step: Reverse step.
         time_grid: Where the diffusion times lie.
+        start_terms: Evaluations, 0 to 3, for the covariance that is left at time one
+            (`samplers.start`): without, many points per lengthscale lose variance.
 
     Example:
         >>> posterior.sample(x, key=key, sampler=Amortised(100))  # doctest: +SKIP
@@ -47,11 +47,14 @@ class Amortised(AbstractProgramSampler):
     steps: int = eqx.field(default=50, static=True)
     step: AbstractReverseStep = Multistep()
     time_grid: AbstractTimeGrid = PowerTimeGrid(7.0)
+    start_terms: int = eqx.field(default=TERMS, static=True)
     pads = True
     outputs_apart = True
 
     def __check_init__(self):
         _validation.at_least(1, steps=self.steps)
+        if not 0 <= self.start_terms < len(COEFFICIENTS):
+            raise ValueError(f"expected start_terms from 0 to 3, got {self.start_terms}")
 
     def check(self, problem):
         check_amortised(problem)
@@ -59,7 +62,8 @@ class Amortised(AbstractProgramSampler):
 
     def program(self, problem):
         dynamics = conditional_dynamics(problem)
-        return reverse_pass(problem, dynamics, self.step, self.time_grid, self.steps)
+        settings = self.step, self.time_grid, self.steps
+        return reverse_pass(problem, dynamics, *settings, start_terms=self.start_terms)
 
 
 @renamed_arguments(grid="time_grid")
@@ -87,6 +91,7 @@ def adams(
     floor: float = 1e-5,
     order: int | None = None,
     stochastic_above: float = 0.05,
+    start_terms: int = TERMS,
 ) -> Amortised:
     """Sampler by exponential Adams-Bashforth steps: the default for flat outputs.
 
@@ -100,6 +105,7 @@ def adams(
         order: Order, 1 to 4; by default 4, below 20 steps 3, below 8 steps 2.
         stochastic_above: Noise-to-signal ratio, over the one at time one, above which the steps are
             those of the reverse SDE: 1 for a deterministic sampler.
+        start_terms: As of `Amortised`.
 
     Returns:
         The sampler.
@@ -110,34 +116,7 @@ def adams(
     if order is None:
         order = 4 if steps >= 20 else 3 if steps >= 8 else 2
     step = ExponentialAdams(order, floor, stochastic_above)
-    return Amortised(steps, step, LogSnrTimeGrid(floor))
-
-
-def start(dynamics: AbstractDynamics, root: AbstractGram, z: Outputs) -> Outputs:
-    r"""Draw from about the law at time one, N(m + sigma u(m), K).
-
-    The limiting law lacks the mean $a (E[y_0] - m)$ that is left at time one. Tweedie's formula at
-    y = m restores it, for one evaluation; a flow never forgets the lack.
-    On a manifold the limiting law, which is uniform, is reached far better.
-
-    Args:
-        dynamics: Free points and their score.
-        root: Root of the limiting covariance there.
-        z: White noise (n, p).
-
-    Returns:
-        Values (n, p).
-    """
-    if not dynamics.noising.flat:
-        return dynamics.noising.limit_from_noise(dynamics.x, root.mv(z))
-    m = dynamics.mean()
-    one = jnp.ones((), dtype=m.dtype)
-    return m + dynamics.noising.sigma(one) * dynamics.u(one, m) + root.mv(z)
-
-
-def start_evaluations(dynamics: AbstractDynamics) -> int:
-    """Score evaluations of `start`."""
-    return int(dynamics.noising.flat)
+    return Amortised(steps, step, LogSnrTimeGrid(floor), start_terms)
 
 
 def reverse_pass(
@@ -147,6 +126,7 @@ def reverse_pass(
     time_grid: AbstractTimeGrid,
     steps: int,
     cost: int = 1,
+    start_terms: int = TERMS,
 ) -> Program:
     """Program of reverse steps from time one to t_min.
 
@@ -157,6 +137,7 @@ def reverse_pass(
         time_grid: Where the diffusion times lie.
         steps: Number of steps.
         cost: Score evaluations of one score of the dynamics.
+        start_terms: Terms of the series of the start.
 
     Returns:
         The program, whose result is the values (n, p) of the targets.
@@ -164,9 +145,10 @@ def reverse_pass(
     root = dynamics.gram().root()
     first = len(dynamics.x) - len(problem.x)
     rows = problem.joint_noise() if first else problem.target_noise()
+    first_cost = start_evaluations(dynamics, start_terms)
 
     def init(noise):
-        y = start(dynamics, root, noise[0])
+        y = start(dynamics, root, noise[0], start_terms)
         return ReverseState(y, reverse_step.memory(y))
 
     def step(state, times, noise):
@@ -179,6 +161,6 @@ def reverse_pass(
         phases=(Phase(step, (rows,)),),
         inputs=problem.times(time_grid, steps, reverse_step.num_before),
         finish=lambda state: state.y[first:],
-        evaluations=(start_evaluations(dynamics) + steps * reverse_step.evaluations) * cost,
+        evaluations=(first_cost + steps * reverse_step.evaluations) * cost,
         mask=problem.mask,
     )

@@ -3,10 +3,10 @@
 import equinox as eqx
 
 from geomndp import _validation
-from geomndp.samplers.amortised import start, start_evaluations
 from geomndp.samplers.base import AbstractProgramSampler
 from geomndp.samplers.problem import Problem, check_amortised, conditional_dynamics
 from geomndp.samplers.program import Phase, Program
+from geomndp.samplers.start import start, start_evaluations
 from geomndp.solve import AbstractTimeGrid
 
 
@@ -65,12 +65,12 @@ class FlowMap(AbstractProgramSampler):
             return noising.transition(integrated_time, dynamics.x, y, root.mv(noise[0]))
 
         return Program(
-            init=lambda noise: start(dynamics, root, noise[0]),
+            init=lambda noise: start(dynamics, root, noise[0], terms=0),
             init_noise=(rows,),
             phases=(Phase(step, (rows,) if self.noise else ()),),
             inputs=problem.times(self.time_grid, self.calls),
             finish=lambda y: y,
-            evaluations=start_evaluations(dynamics) + self.calls,
+            evaluations=start_evaluations(dynamics, terms=0) + self.calls,
             mask=problem.mask,
         )
 

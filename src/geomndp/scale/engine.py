@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import itertools
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import nullcontext
 from importlib.util import find_spec
+from types import MethodType
 from typing import Any
 
 import jax
@@ -63,12 +65,8 @@ def run_chunks(
         call.device = getattr(jax.config, "jax_default_device", None)
         yield from _by_threads(call, shared, chunks)
     else:
-        client, own = _client(scheduler)
-        try:
-            yield from _by_client(client, call, shared, chunks)
-        finally:
-            if own:
-                client.close()
+        cluster = scheduler if isinstance(scheduler, _Cluster) else _Cluster(scheduler)
+        yield from _by_client(cluster.client, call, cluster.sent(shared), chunks)
 
 
 def mapper(scheduler: Scheduler = None) -> Callable[[Callable, Iterable[Any]], list[Any]]:
@@ -96,11 +94,16 @@ def as_finished(scheduler: Scheduler = None) -> Callable[[Callable, Iterable[Any
         scheduler: As that of `run_chunks`.
 
     Returns:
-        `map_items(function, items)`, an iterator of the results.
+        `map_items(function, items)`, an iterator of the results. Calls with one function after the
+        other send it to every worker once.
     """
+    clusters: list[_Cluster] = []
 
     def map_items(function: Callable, items: Iterable[Any]) -> Iterator[Any]:
-        return (result for _, result in run_chunks(_apply, function, items, scheduler))
+        if scheduler is not None and scheduler != "threads" and not clusters:
+            clusters.append(_Cluster(scheduler))
+        used = clusters[0] if clusters else scheduler
+        return (result for _, result in run_chunks(_apply, function, items, used))
 
     return map_items
 
@@ -143,11 +146,33 @@ def _by_threads(call: _Call, shared: Any, chunks: Iterable[Any]) -> Iterator[tup
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _by_client(client: Any, call: _Call, shared: Any, chunks: Iterable[Any]):
+class _Cluster:
+    """A client of dask, and the shared object that its workers have."""
+
+    def __init__(self, scheduler: Any):
+        self.client, own = _client(scheduler)
+        self._last: tuple[Any, Any] | None = None
+        if own:
+            weakref.finalize(self, self.client.close)
+
+    def sent(self, shared: Any) -> Any:
+        """The object on the workers, kept there until another one is sent."""
+        if self._last is None or not (
+            shared is self._last[0] or _same_method(shared, self._last[0])
+        ):
+            # A task with its argument inside, not scattered data: it can be made again.
+            self._last = shared, self.client.submit(_identity, shared, pure=False)
+        return self._last[1]
+
+
+def _same_method(a: Any, b: Any) -> bool:
+    """Whether both are one method of one object, which Python makes anew for every call."""
+    return isinstance(a, MethodType) and isinstance(b, MethodType) and a == b
+
+
+def _by_client(client: Any, call: _Call, made: Any, chunks: Iterable[Any]):
     from distributed import as_completed
 
-    # A task with its argument inside, not scattered data: it can be made again.
-    made = client.submit(_identity, shared, pure=False)
     numbered, numbers = enumerate(chunks), {}
     finished = as_completed(with_results=False)
 
@@ -167,7 +192,7 @@ def _by_client(client: Any, call: _Call, shared: Any, chunks: Iterable[Any]):
             send()
             yield number, result
     finally:
-        client.cancel([made, *numbers])
+        client.cancel([*numbers])
 
 
 def _identity(value: Any) -> Any:
