@@ -32,7 +32,13 @@ def split_table(title: str, laws: dict[str, dict[str, dict]]) -> Table:
         ):
             gain, error = metrics["regret"]
             cells = (f"{metrics[key]:.3f}" for key in NUMBERS)
-            row = (law, stations, pair(metrics["log_prob"], 3), pair([0.0 - gain, error], 3), *cells)
+            row = (
+                law,
+                stations,
+                pair(metrics["log_prob"], 3),
+                pair([0.0 - gain, error], 3),
+                *cells,
+            )
             rows.append(row)
     header = ("law", "stations", "nats per point", "gain over the Hodge GP", "RMSE, m/s")
     return Table(title, (*header, "CRPS", "energy score", "90% coverage"), rows)
