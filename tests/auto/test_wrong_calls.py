@@ -103,3 +103,10 @@ def test_functions_that_are_all_the_same_warn(winds):
     same = winds[["p"]].isel(function=[0, 0, 0, 0, 0]).assign_coords(function=np.arange(5))
     with pytest.warns(UserWarning, match="all 5 functions have the same values"):
         build(same, key=0)
+
+
+def test_one_wild_value_warns(days):
+    wild = days.copy(deep=True)
+    wild.temperature[3, 2] = 1e6
+    with pytest.warns(UserWarning, match="one value of 'temperature', 1e.06, is so far"):
+        build(wild, function="day", outputs="temperature", key=0)
