@@ -69,9 +69,9 @@ def to_model_units(
     """
     _check_resolution(raw, mask)
     concrete = _validation.concrete(raw)
-    if model.variables is not None and model.variables.domain == "sphere":
+    if _has_sphere_names(model):
         check_unit_vectors(raw[:, :3])
-    elif _has_sphere_kernel(model):  # whose own check sees no numbers where it is compiled
+    elif has_sphere_kernel(model):  # whose own check sees no numbers where it is compiled
         check_unit_vectors(_in_units(model.normaliser, np.asarray(raw)) if concrete else raw)
     if not concrete:
         x = _in_units(model.normaliser, raw.astype(dtype))
@@ -83,7 +83,16 @@ def to_model_units(
     return rounded
 
 
-def _has_sphere_kernel(tree: Any) -> bool:
+def _has_sphere_names(model: Any) -> bool:
+    return model.variables is not None and model.variables.domain == "sphere"
+
+
+def is_on_sphere(model: Any) -> bool:
+    """Whether the first three inputs of a model are known to be unit vectors."""
+    return _has_sphere_names(model) or has_sphere_kernel(model)
+
+
+def has_sphere_kernel(tree: Any) -> bool:
     """Whether a kernel on the sphere is part of a model, so that x are unit vectors."""
 
     def is_sphere_kernel(part: Any) -> bool:
