@@ -17,7 +17,7 @@ import numpy as np
 
 from geomndp._warnings import ApproximationWarning, OutsideTrainingWarning, warn_at_request
 from geomndp.data import Normaliser, circle
-from geomndp.model.units import has_sphere_kernel, is_on_sphere
+from geomndp.model.units import has_sphere_kernel
 from geomndp.patches import (
     Patches,
     default_patches,
@@ -70,7 +70,9 @@ def chosen_patches(posterior: Any, x: np.ndarray, count: int, patches: Any) -> P
 def _trusted_ranges(model: Any, x: np.ndarray, count: int) -> np.ndarray:
     """Correlation ranges (count,) that a network is trusted with."""
     extents = np.asarray(model.support.extents)[:count]
-    ranges = SPHERE_RANGES if is_on_sphere(model) else EXTENT_RANGES
+    names = model.variables
+    sphere = (names is not None and names.domain == "sphere") or has_sphere_kernel(model)
+    ranges = SPHERE_RANGES if sphere else EXTENT_RANGES
     return np.where(extents > 0, extents, np.ptp(x[:, :count], axis=0)) / ranges
 
 

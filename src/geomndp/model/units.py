@@ -69,7 +69,7 @@ def to_model_units(
     """
     _check_resolution(raw, mask)
     concrete = _validation.concrete(raw)
-    if _has_sphere_names(model):
+    if model.variables is not None and model.variables.domain == "sphere":
         check_unit_vectors(raw[:, :3])
     elif has_sphere_kernel(model):  # whose own check sees no numbers where it is compiled
         check_unit_vectors(_in_units(model.normaliser, np.asarray(raw)) if concrete else raw)
@@ -81,15 +81,6 @@ def to_model_units(
     rounded = x.astype(dtype)
     _check_rounding(_real(x, mask), _real(rounded, mask))
     return rounded
-
-
-def _has_sphere_names(model: Any) -> bool:
-    return model.variables is not None and model.variables.domain == "sphere"
-
-
-def is_on_sphere(model: Any) -> bool:
-    """Whether the first three inputs of a model are known to be unit vectors."""
-    return _has_sphere_names(model) or has_sphere_kernel(model)
 
 
 def has_sphere_kernel(tree: Any) -> bool:
