@@ -29,7 +29,7 @@ from typing import Any
 import _threads  # noqa: F401
 import numpy as np
 import xarray as xr
-from _seam_errors import pair_errors, point_errors, spectrum_errors
+from _seam_errors import pair_errors, point_errors, spectrum_errors, spectrum_nats
 from seams import EXACT
 
 INPUTS, OUTPUTS = ("x", "y"), ("u", "v")
@@ -88,7 +88,11 @@ def compare(field: np.ndarray, chunks: tuple[int, int]) -> dict[str, Any]:
         return found
     errors = point_errors(y, EXACT) | pair_errors(y, EXACT, chunks)
     found |= {name: part.summary() for name, part in errors.items()}
-    return found | {"spectrum": spectrum_errors(field.astype(np.float64), EXACT)}
+    if field.shape[1] != field.shape[2]:
+        return found
+    ratios = spectrum_errors(field.astype(np.float64), EXACT)
+    nats = spectrum_nats(ratios, field.shape[1], EXACT.spacing)
+    return found | {"spectrum": ratios, "nats per point": round(nats, 6)}
 
 
 def mean_squared_steps(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

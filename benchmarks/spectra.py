@@ -11,9 +11,9 @@ all points at once, others are those of `posterior.sample(..., patches=...)`. Wi
 the expectation for the exact process by the same patches, in closed form. `--frame` draws the
 points inside of a frame, so many points wide, of which the values are exact draws, two samples
 each: the mean square of what differs from the exact conditional mean, over its exact expectation,
-for Fourier modes of the patch, the first of which is its average ("both"), and what two samples of one
-frame have of it in common ("common"), the error of the network's conditional mean; 1 and 0 are
-perfect.
+for Fourier modes of the patch, the first of which is its average ("both"), and what two samples of
+one frame have of it in common ("common"), the error of the network's conditional mean; 1 and 0 are
+perfect. "nats per point" is what the ratios cost.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ import jax.random as jr
 import numpy as np
 import scipy.linalg
 from _scheme_spectrum import covariance, scheme_spectrum
-from _seam_errors import spectrum_errors
+from _seam_errors import spectrum_errors, spectrum_nats
 from seams import EXACT, corners, draw, plan_field
 
 import geomndp as gn
@@ -77,7 +77,9 @@ def drawn_spectrum(y: np.ndarray) -> dict[str, Any]:
     """Number of samples (s, n, n, p), variance over the exact one, and ratios by wavelength."""
     variance = float(np.mean(y.astype(np.float64) ** 2) / EXACT.covariance(np.zeros(2)).mean())
     ratios = spectrum_errors(y.astype(np.float64), EXACT)
-    return {"samples": len(y), "variance": round(variance, 4), "spectrum": ratios}
+    nats = spectrum_nats(ratios, y.shape[1], EXACT.spacing)
+    found = {"samples": len(y), "variance": round(variance, 4), "spectrum": ratios}
+    return found | {"nats per point": round(nats, 6)}
 
 
 def framed_errors(model: Any, side: int, options: argparse.Namespace) -> dict[str, Any]:
