@@ -25,10 +25,12 @@ from points import lattice
 import geomndp as gn
 from geomndp import law
 from geomndp.experiments.vector_fields.training import problem_for
+from geomndp.gp import GP
 from geomndp.model.sampling import sampling_problem
 from geomndp.noising import DEFAULT_SCHEDULE, DEFAULT_SCHEDULE_1D
 from geomndp.samplers import AbstractSampler, Amortised, Problem, adams, flow
 from geomndp.samplers.problem import no_observations
+from geomndp.score import GaussianScore
 from geomndp.solve import LogSnrTimeGrid
 
 NAME = "vector-fields/div-free"
@@ -37,10 +39,11 @@ SAMPLERS: dict[str, AbstractSampler] = {
     **{f"Amortised({steps})": Amortised(steps) for steps in (8, 16, 20, 30, 50)},
     **{f"adams({steps})": adams(steps) for steps in (8, 12, 16, 20, 24, 32)},
     **{f"adams({steps}, floor=0.01)": adams(steps, 0.01, 3) for steps in (8, 10, 12)},
+    "adams(24, start_terms=0)": adams(24, start_terms=0),
     **{f"flow({steps})": flow(steps) for steps in (2, 4, 5, 8, 12)},
     **{f"flow({steps}), LogSnrTimeGrid": flow(steps, time_grid=SNR) for steps in (2, 4, 5, 8)},
 }
-MODES = ("Amortised(50)", "adams(12)", "adams(24)")
+MODES = ("Amortised(50)", "adams(12)", "adams(24)", "adams(24, start_terms=0)")
 VARIANCES = (1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 
 
@@ -56,25 +59,27 @@ def compare(posterior, x, exact, sampler) -> tuple[float, float]:
     return float(variance), float(kl / 2 / len(x))
 
 
-def mode_ratio(sampler, schedule, variance: float) -> float:
-    """Variance of a sample over the exact one, at a point of a white process."""
+def mode_ratios(sampler, schedule) -> list[float]:
+    """Variance of a sample over the exact one, at a point of white processes of all `VARIANCES`."""
     noising = gn.noising.OrnsteinUhlenbeck(gn.kernels.White(), schedule)
-    score = gn.score.GaussianScore(gn.gp.GP(gn.kernels.White(variance)))
-    x, t_min = jnp.zeros((1, 1)), gn.Model(noising, score).t_min
-    problem = Problem(noising, score, x, no_observations(1, 1, x.dtype), t_min)
-    _, exact = score.law(noising, jnp.asarray(t_min), x)
-    found = jax.jit(lambda: law.sampler_law(sampler, problem)[1])()
-    return float(found[0, 0] / exact.dense()[0, 0])
+    x, t_min = jnp.zeros((1, 1)), gn.Model(noising, GaussianScore(GP(gn.kernels.White()))).t_min
+
+    def ratio(variance):
+        score = GaussianScore(GP(gn.kernels.White(variance)))
+        problem = Problem(noising, score, x, no_observations(1, 1, x.dtype), t_min)
+        _, exact = score.law(noising, jnp.asarray(t_min), x)
+        return law.sampler_law(sampler, problem)[1][0, 0] / exact.dense()[0, 0]
+
+    return jax.jit(jax.vmap(ratio))(jnp.asarray(VARIANCES)).tolist()
 
 
 def print_modes() -> None:
     """Ratios of variances by mode, for the schedules of shipped models."""
     schedules = {"1D": DEFAULT_SCHEDULE_1D, "fields": DEFAULT_SCHEDULE}
     rows = [
-        [name, label, *(f"{mode_ratio(sampler, schedule, v):.3f}" for v in VARIANCES)]
+        [name, label, *(f"{value:.3f}" for value in mode_ratios(SAMPLERS[name], schedule))]
         for label, schedule in schedules.items()
-        for name, sampler in SAMPLERS.items()
-        if name in MODES
+        for name in MODES
     ]
     print(markdown(["sampler", "schedule", *(f"{v:g}" for v in VARIANCES)], rows))
 
@@ -90,14 +95,14 @@ def main() -> None:
     if options.modes:
         return print_modes()
     gp = problem_for(NAME).gp
-    model = gn.Model(gn.load(NAME).noising, gn.score.GaussianScore(gp))
+    model = gn.Model(gn.load(NAME).noising, GaussianScore(gp))
     points = np.random.default_rng(0).permutation(np.asarray(lattice(options.side), np.float64))
     given, x = points[: options.contexts], jnp.asarray(points[options.contexts :])
     values = gp.sample(jnp.asarray(given), key=jr.key(0))
     laws = [(model.condition(), gp), (model.condition(given, values), gp.condition(given, values))]
     rows = []
     for name, sampler in SAMPLERS.items():
-        row = [name, str(sampler.steps * sampler.step.evaluations)]
+        row = [name, str(sampler.program(laws[0][0].problem(x)).evaluations)]
         for posterior, process in laws:
             mean, covariance = process.mean_and_covariance(x)
             exact = np.ravel(mean), np.asarray(covariance)

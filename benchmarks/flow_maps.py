@@ -202,7 +202,7 @@ COMMANDS = {
 
 
 def main() -> None:
-    """Read the arguments, measure, and write rows as JSON."""
+    """Read the arguments, measure, and write results of the experiment `students` as JSON."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
     of_speed = commands.add_parser("speed")
@@ -220,7 +220,9 @@ def main() -> None:
     rows = speed(args) if args.command == "speed" else COMMANDS[args.command][0](args)
     if args.out is not None:
         with open(args.out, "w", encoding="utf-8") as file:
-            json.dump(vars(args) | {"rows": rows}, file, indent=1)
+            kept = {k: v for k, v in vars(args).items() if k not in ("command", "student", "out")}
+            kept |= {"device": jax.devices()[0].device_kind, "rows": rows}
+            json.dump({args.command: {getattr(args, "name", "regression1d/se"): kept}}, file)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import geomndp as gn
 from geomndp import distillation, kernels, nets, noising, samplers, score
 from geomndp._types import Batch
 from geomndp.data import ContextSampler, regression1d
-from geomndp.distillation.comparison import _row, _with_room
+from geomndp.distillation.comparison import _row
 
 from ..cases import perturbed
 
@@ -42,7 +42,7 @@ def test_student_learns_resumes_and_answers(tmp_path):
     straight, table = gn.distil(teacher, data, directory=tmp_path / "run", **options)
     log = np.genfromtxt(tmp_path / "run" / "log.csv", delimiter=",", names=True)
     assert log["loss"][-1] < log["loss"][0]
-    assert [row["evaluations"] for row in table.rows] == [51, 25, 3]
+    assert [row["evaluations"] for row in table.rows] == [54, 28, 3]
     assert table.rows[0]["ratio"] == 1 and np.isfinite(table.rows[2]["ratio"])
     assert "student, 2 calls" in str(table)
     student = gn.load(tmp_path / "run")
@@ -147,5 +147,5 @@ def test_a_comparison_prepares_no_network_for_its_last_function_alone():
     assert nets.with_capacity(law, x).net.layouts
     mask = np.ones((2, len(x)), np.float32)
     batch = Batch(*map(jnp.asarray, (np.stack([2 * x, x]), mask[..., None], mask, mask)))
-    net = _with_room(law, batch).net
+    net = nets.with_common_capacity(law, batch.x, batch.mask).net
     assert not net.layouts and net.config.max_neighbours >= 60

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.linalg
 import scipy.stats
 from numpy.testing import assert_allclose
 
@@ -15,6 +16,7 @@ from geomndp.kernels import (
     Matern32,
     Modulated,
     SquaredExponential as SE,
+    Turned,
     White,
 )
 
@@ -30,6 +32,10 @@ def swell(x):
     return 1.0 + jnp.concatenate([x[:, :1] ** 2, 0.5 * x[:, 1:] ** 2], axis=1)
 
 
+def lean(x):
+    return 0.4 + x[:, :1]
+
+
 KERNELS = {
     "one": Coregionalised(SE(0.7), B),
     "two": Coregionalised(SE(0.7), B) + Coregionalised(Matern32((0.5, 1.0)), C),
@@ -37,6 +43,8 @@ KERNELS = {
     "white": Coregionalised(SE(0.7), B) + Coregionalised(White(0.1), C),
     "modulated": Modulated(Coregionalised(SE(0.7), B), swell),
     "copies": Modulated(Diagonal(SE(0.7), 2), swell) + Modulated(Diagonal(White(0.1), 2), swell),
+    "turned": Modulated(Turned(Coregionalised(SE(0.7), B), lean), swell),
+    "turned copies": Turned(Diagonal(SE(0.7) + White(0.1), 2), lean),
 }
 
 
@@ -49,6 +57,8 @@ def dense(name, x):
     """Covariance on flattened indices from scalar kernels alone."""
     se, rough = SE(0.7).gram(x).dense(), Matern32((0.5, 1.0)).gram(x).dense()
     eye, s = np.eye(len(x)), np.asarray(swell(x)).reshape(-1)
+    turns = [[[np.cos(a), -np.sin(a)], [np.sin(a), np.cos(a)]] for a in np.asarray(lean(x))[:, 0]]
+    turn = scipy.linalg.block_diag(*turns)
     return {
         "one": np.kron(se, B),
         "two": np.kron(se, B) + np.kron(rough, C),
@@ -56,6 +66,8 @@ def dense(name, x):
         "white": np.kron(se, B) + np.kron(0.1 * eye, C),
         "modulated": s[:, None] * np.kron(se, B) * s,
         "copies": s[:, None] * np.kron(se + 0.1 * eye, np.eye(2)) * s,
+        "turned": s[:, None] * (turn @ np.kron(se, B) @ turn.T) * s,
+        "turned copies": turn @ np.kron(se, np.eye(2)) @ turn.T + 0.1 * np.eye(2 * len(x)),
     }[name]
 
 
@@ -136,6 +148,7 @@ def test_noise_per_output_of_independent_copies(getkey):
     [
         (lambda: Coregionalised(Diagonal(SE(), 2), B), "expected a scalar kernel"),
         (lambda: Coregionalised(SE(), ((1.0, 0.0),)), "expected a square matrix"),
+        (lambda: Turned(SE(), lean), "expected a kernel of two outputs, got 1"),
         (lambda: Coregionalised(SE(), ((1.0, 2.0), (2.0, 1.0))), "expected a symmetric matrix"),
         (lambda: Coregionalised(SE(), ((1.0, 0.2), (0.1, 1.0))), "expected a symmetric matrix"),
         (lambda: GP(Coregionalised(SE(), B), noise=(0.1,)), "expected 2 noise variances, got 1"),

@@ -20,6 +20,7 @@ PARTS = {
     "coregionalised": kernels.Coregionalised(SE, B) + kernels.Coregionalised(kernels.White(), B),
     "periodic inputs": kernels.PeriodicInputs(SE, (0.7,)),
     "modulated": kernels.Modulated(SE, TABLE),
+    "turned": kernels.Turned(kernels.Diagonal(SE, 2), TABLE),
     "shrunk": kernels.ShrunkCovariance.fit(SE, X, np.eye(4), 0.3, 0.1),
 }
 

@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import warnings
 
@@ -9,11 +10,13 @@ import pytest
 import geomndp as gn
 from geomndp.model import TrainingSupport
 from geomndp.play import Session
+from geomndp.play.opening import shipped_student
 from geomndp.play.requests import MAX_OBSERVATIONS, MAX_VALUES
 from geomndp.play.scene import window
-from geomndp.samplers import Amortised
+from geomndp.samplers import Amortised, FlowMap
 
 from ..cases import slow_but
+from ..flow_maps import GaussianFlowMap
 from .models import GP_1D, OBSERVED, SESSIONS, exact, finite, line_model
 
 STEPS = 2
@@ -60,6 +63,22 @@ def test_pictures_are_finite_json(kind):
         assert 0 <= picture["near"]["probability"] <= 1
         assert np.abs(np.array(picture["samples"])[..., 0]).max() <= 90
         assert min(picture["x"])[0] > 0  # after the last fix
+
+
+def test_a_student_answers_by_its_flow_map(sampled_session):
+    student = dataclasses.replace(line_model(), score=GaussianFlowMap(GP_1D))
+    start = {**sampled_session.start, "seed": 5}
+    session = Session(line_model(), start=start, student=student)
+    assert session.samplers[:2] == ("flow-map", "amortised")
+    [sampler] = session.stages(session.read(asked := state(session)))
+    assert sampler == FlowMap()
+    picture = session.answer(asked)
+    posterior = student.condition([-0.5, 0.7], [1.0, -0.4], noise=np.array([0.0, 0.01]))
+    x, size = np.array(picture["x"]), len(picture["samples"])
+    y = posterior.sample(x, key=jr.key(5), num_samples=size, sampler=FlowMap())
+    np.testing.assert_allclose(picture["samples"], y, atol=1e-6)
+    assert picture["sampler"] == "FlowMap" and picture["steps"] == 4
+    assert shipped_student("no/model") is None and shipped_student(__file__) is None
 
 
 def test_first_answer_is_quick_and_the_second_better(sampled_session):

@@ -130,7 +130,7 @@ def test_the_start_has_the_mean_of_time_one(getkey):
 
     def pieces(the_case):
         dynamics = samplers.conditional_dynamics(the_case.problem)
-        return start(dynamics, dynamics.gram().root(), jnp.zeros((8, 1))), the_case.truth()
+        return start(dynamics, dynamics.gram().root(), jnp.zeros((8, 1)), 0), the_case.truth()
 
     found, (mean, covariance) = hurried(pieces, the_case)
     a, sigma = (

@@ -18,7 +18,6 @@ from scipy.special import log_softmax, logsumexp
 from geomndp.auto.gaussian_measure import GaussianMeasure
 from geomndp.auto.held_out import HeldOut
 from geomndp.auto.recalibration import (
-    MIN_GAIN,
     NOISES,
     NUM_PARTS,
     CalibratedLaw,
@@ -37,8 +36,10 @@ FACTOR_SPREAD = 0.6
 """Standard deviation of the factor's logarithm under the prior."""
 PRIOR_STRENGTH = 10.0
 """Pseudo-functions that are spread as the prior says."""
-MIN_WEIGHT = 0.02
-"""Components with less weight are left out."""
+MIN_GAIN = 0.002
+"""Nats per target value that free weights must bring."""
+MAX_PARTS = 7
+"""Components of a mixture: each is a law of its own to condition."""
 
 
 def free_scales(
@@ -85,13 +86,27 @@ def fit_scales(laws: Sequence[GaussianMeasure], tasks: ValidationTasks) -> FreeS
         tasks: The tasks.
 
     Returns:
-        The components that have a weight.
+        The components of most weight, with the weights that suit these alone.
     """
-    grid = [(index, factor) for index in range(len(laws)) for factor in FACTORS]
-    held = [laws[index].at(factor) for index, factor in grid]
+    grid = [(NOISES[index], factor) for index in range(len(laws)) for factor in FACTORS]
+    held = [law.at(factor) for law in laws for factor in FACTORS]
+    prior = _prior(len(laws))
+    weights = _fit_weights(held, prior, tasks)
+    kept = np.sort(np.argsort(-weights)[:MAX_PARTS])
+    logs = np.log(_fit_weights([held[row] for row in kept], prior[kept], tasks))
+    return FreeScale(
+        tuple(
+            Component(float(log), grid[row][1], grid[row][0])
+            for log, row in zip(logs, kept, strict=True)
+        )
+    )
+
+
+def _fit_weights(held: Sequence[HeldOut], prior: np.ndarray, tasks: ValidationTasks) -> np.ndarray:
+    """Weights of laws, shape (laws,), from their log-densities of the tasks and a prior."""
+    prior = prior / prior.sum()
     context = np.maximum(np.stack([one.context for one in held]), -1e10)
     joint = context + np.maximum(np.stack([one.targets for one in held]), -1e10)
-    prior = _prior(len(laws))
     values, count = tasks.num_values(), len(np.unique(tasks.function))
     share = tasks.weights()[1] / (values * count)
     strength = PRIOR_STRENGTH / (count * np.median(values))
@@ -106,17 +121,9 @@ def fit_scales(laws: Sequence[GaussianMeasure], tasks: ValidationTasks) -> FreeS
         slope = slope - weights * slope.sum() + strength * (prior - weights)
         return -value, -slope
 
-    bounds = [(-20.0, 5.0)] * len(grid)
+    bounds = [(-20.0, 5.0)] * len(held)
     found = minimize(loss, np.log(prior), jac=True, method="L-BFGS-B", bounds=bounds)
-    weights = np.exp(log_softmax(found.x))
-    kept = np.flatnonzero(weights >= min(MIN_WEIGHT, weights.max()))
-    logs = np.log(weights[kept] / weights[kept].sum())
-    return FreeScale(
-        tuple(
-            Component(float(log), grid[row][1], NOISES[grid[row][0]])
-            for log, row in zip(logs, kept, strict=True)
-        )
-    )
+    return np.exp(log_softmax(found.x))
 
 
 def _prior(number: int) -> np.ndarray:

@@ -16,7 +16,7 @@ from geomndp.data import AbstractGenerator
 from geomndp.distillation.energy_score import Given, energy_score
 from geomndp.linalg import row_mask, zero_masked
 from geomndp.model import Model
-from geomndp.nets import AbstractGraphNet, with_capacity, with_config
+from geomndp.nets import with_common_capacity
 from geomndp.samplers import (
     AbstractProgramSampler,
     Amortised,
@@ -146,22 +146,12 @@ def _scores(
 ) -> tuple[np.ndarray, int]:
     """Energy score of every function, and evaluations per sample."""
     first = jax.tree.map(lambda v: v[0], batch)
-    model = dataclasses.replace(model, score=_with_room(model.score, batch))
+    masks = [row_mask(mask) for mask in batch.mask]
+    model = dataclasses.replace(model, score=with_common_capacity(model.score, batch.x, masks))
     scores = _draw(sampler, model, batch, num_samples, jr.split(key, len(batch.x)))
     cost = sampler.program(_problem(model, first)).evaluations
     assert isinstance(cost, int)
     return np.asarray(scores, float), cost
-
-
-def _with_room(score: Any, batch: Batch) -> Any:
-    """Capacity of a graph network for all functions, with nothing prepared for the last alone."""
-    for x, mask in zip(batch.x, batch.mask, strict=True):
-        score = with_capacity(score, x, masks=(row_mask(mask),))
-
-    def is_net(node: Any) -> bool:
-        return isinstance(node, AbstractGraphNet)
-
-    return jax.tree.map(lambda v: with_config(v) if is_net(v) else v, score, is_leaf=is_net)
 
 
 @eqx.filter_jit

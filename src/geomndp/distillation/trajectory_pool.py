@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import equinox as eqx
 import jax
 import jax.random as jr
@@ -14,9 +12,9 @@ from geomndp.data import AbstractGenerator, Batching
 from geomndp.data.context_sampling import ContextSampler
 from geomndp.distillation.solved_functions import SolvedFunctions
 from geomndp.distillation.trajectory_loss import TrajectoryLoss
+from geomndp.nets import with_common_capacity
 from geomndp.noising import AbstractNoising
 from geomndp.train.fingerprint import FROM_OTHERS
-from geomndp.train.loop import with_room_for
 
 
 class TrajectoryPool(AbstractGenerator):
@@ -76,8 +74,8 @@ def trajectory_pool(
         The pool, a generator for `loss` alone.
     """
     _validation.at_least(1, num_batches=num_batches)
-    room = dataclasses.replace(loss, teacher=with_room_for(loss.teacher, generator))
-    solved = _solve(room, noising, generator, jr.split(key, num_batches))
+    loss = with_common_capacity(loss, generator.locations)
+    solved = _solve(loss, noising, generator, jr.split(key, num_batches))
     of_source = {"batch_size": solved.x.shape[1], "contexts": generator.contexts}
     return TrajectoryPool(solved=solved, key=key, generator=generator, **of_source)
 

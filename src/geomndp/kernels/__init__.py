@@ -8,6 +8,7 @@ from geomndp.kernels.periodic_inputs import PeriodicInputs
 from geomndp.kernels.regression import KernelRegression
 from geomndp.kernels.shrunk import ShrunkCovariance
 from geomndp.kernels.sphere.spectral import ZonalHeat, ZonalMatern
+from geomndp.kernels.sphere.table import GlobeTable
 from geomndp.kernels.sphere.tangent import SphereCurlFree, SphereDivergenceFree
 from geomndp.kernels.sphere.zonal import AbstractZonal, ZonalExponential
 from geomndp.kernels.stationary import (
@@ -19,6 +20,7 @@ from geomndp.kernels.stationary import (
     SquaredExponential,
 )
 from geomndp.kernels.tensor import Hessian
+from geomndp.kernels.turned import Turned
 from geomndp.kernels.vector import CurlFree, DivergenceFree
 
 __all__ = [
@@ -29,6 +31,7 @@ __all__ = [
     "CurlFree",
     "Diagonal",
     "DivergenceFree",
+    "GlobeTable",
     "Hessian",
     "KernelRegression",
     "Matern12",
@@ -44,6 +47,7 @@ __all__ = [
     "SphereDivergenceFree",
     "SquaredExponential",
     "Sum",
+    "Turned",
     "White",
     "ZonalExponential",
     "ZonalHeat",

@@ -72,7 +72,7 @@ def _encode_network(model: Model, dtype: str | None) -> tuple[dict[str, Any], Ar
     stored = own_dtype if dtype is None else dtype
     document = {
         "t_min": model.t_min,
-        "noising": describe(model.noising),
+        "noising": describe(model.noising, arrays, "noising"),
         "net": describe(learnt.net),
         "parametrisation": describe(learnt.parametrisation),
         "conditional": learnt.conditional,
@@ -112,7 +112,8 @@ def _network_model(document: dict[str, Any], contents: Contents) -> Model:
     t_min = value_of("t_min", document["t_min"], float)
     conditional = value_of("conditional", document["conditional"], bool)
     parametrisation = rebuild("parametrisation", document["parametrisation"], "parametrisation")
-    noising = rebuild("noising", document["noising"], "noising")
+    arrays, contents = read_arrays(document["noising"], contents)
+    noising = rebuild("noising", document["noising"], "noising", tensors=arrays)
     parts = read_parts(document)
     options: dict[str, Any] = {"conditional": conditional}
     if document.get(_BASE) is not None:

@@ -200,6 +200,8 @@ def _noise(
         gram = noising.gram(jnp.zeros((1, input_dim)))
         if not isinstance(gram, DiagonalGram):
             return None  # noise has no time of its own, and is not amortised
+        if gram.variance.ndim > 1:
+            return None  # the limiting variance, and so the ratio, depends on the point
         variances = ratios * float(gram.variance[0])
     else:
         variances = np.log1p(ratios)

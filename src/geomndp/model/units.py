@@ -69,10 +69,11 @@ def to_model_units(
     """
     _check_resolution(raw, mask)
     concrete = _validation.concrete(raw)
-    if model.variables is not None and model.variables.domain == "sphere":
-        check_unit_vectors(raw[:, :3])
-    elif has_sphere_kernel(model):  # whose own check sees no numbers where it is compiled
-        check_unit_vectors(_in_units(model.normaliser, np.asarray(raw)) if concrete else raw)
+    named = model.variables is not None and model.variables.domain == "sphere"
+    if named or has_sphere_kernel(model):  # whose own check sees no numbers where it is compiled
+        rows = _real(np.asarray(raw), mask) if concrete else raw
+        rows = rows[:, :3] if named else _in_units(model.normaliser, rows)
+        check_unit_vectors(rows, padding=not _validation.concrete(mask))
     if not concrete:
         x = _in_units(model.normaliser, raw.astype(dtype))
         return x - np.asarray(centre, dtype)[None] if centre else x
@@ -156,8 +157,8 @@ def _read(posterior: Any, read: Callable, table: Any) -> tuple:
 
 
 def _check_columns(posterior: Any, x: Array) -> None:
-    if len(posterior.observations.x) == 0:  # otherwise x is compared with these
-        check_columns(posterior.model.input_dim, x)
+    observed = posterior.observations.x
+    check_columns(observed.shape[1] if len(observed) else posterior.model.input_dim, x)
 
 
 def target_inputs(posterior: Any, raw: Any, dtype: Any, mask: Any = None) -> Array:

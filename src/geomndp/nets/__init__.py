@@ -8,6 +8,7 @@ from geomndp.nets.bidimensional_attention import (
     BiDimensionalAttentionConfig,
 )
 from geomndp.nets.changed_config import extend_network, with_config, with_parameters_of
+from geomndp.nets.common_capacity import with_common_capacity
 from geomndp.nets.graph_network import (
     AbstractGraphNet,
     GraphNetConfig,
@@ -59,6 +60,7 @@ __all__ = [
     "num_dropped_edges",
     "toward",
     "with_capacity",
+    "with_common_capacity",
     "with_config",
     "with_parameters_of",
 ]

@@ -20,7 +20,8 @@ def open_session(name: str | os.PathLike, start: dict[str, Any] | None = None) -
         start: State that a page begins with: any of `observations`, `samples`, `seed`, ...
 
     Returns:
-        The session, with the exact process of the model's functions where it is known.
+        The session, with the exact process of the model's functions where it is known, and the
+        student of a shipped model where one ships.
 
     Raises:
         ValueError: If there is no such model, it cannot be drawn, or the state does not fit it.
@@ -29,7 +30,7 @@ def open_session(name: str | os.PathLike, start: dict[str, Any] | None = None) -
         `open_session("regression1d/se").answer({"truth": True})["truth"]["mean"]`
     """
     model = load(name)
-    return Session(model, os.fspath(name), exact_process(name, model), start)
+    return Session(model, os.fspath(name), exact_process(name, model), start, shipped_student(name))
 
 
 def exact_process(name: str | os.PathLike, model: AbstractModel) -> AbstractModel | None:
@@ -51,3 +52,20 @@ def exact_process(name: str | os.PathLike, model: AbstractModel) -> AbstractMode
         return None
     variables = model.variables
     return ProcessModel(process).with_variables(variables.input_names, variables.output_names)
+
+
+def shipped_student(name: str | os.PathLike) -> AbstractModel | None:
+    """The student of a shipped model.
+
+    Args:
+        name: Shipped name or path of a model; models of the user have no student that ships.
+
+    Returns:
+        The student, None where none ships.
+    """
+    known, shipped = f"{os.fspath(name)}-student", _model_files.names()
+    # A file or folder of the same name comes first, as in `load`.
+    is_shipped = os.fspath(name) in shipped and _model_files.find(name).is_relative_to(
+        _model_files.folder()
+    )
+    return load(known) if is_shipped and known in shipped else None

@@ -15,12 +15,13 @@ from geomndp.play.conditioning import condition
 from geomndp.play.pictures import exact_picture, picture_of, target_inputs
 from geomndp.play.requests import AUTO, MAX_SAMPLES, Request, read_request
 from geomndp.play.scene import GLOBE, SAMPLES, scene_of
-from geomndp.samplers import AbstractSampler, by_name, sampler_names
+from geomndp.samplers import AbstractSampler, FlowMap, by_name
 
 QUICK_STEPS = {GLOBE: 12}
 DEFAULT_QUICK_STEPS = 5
 """Steps of a first answer, by the scene; a better one follows. With 5 steps tracks zigzag."""
-OFFERED = ("flow-map", "amortised", "flow")
+FLOW_MAP = "flow-map"
+OFFERED = (FLOW_MAP, "amortised", "flow")
 """Samplers that a page offers, where the model takes them, the best for a quick answer first.
 
 Models that were never trained with contexts have moment matching instead.
@@ -36,6 +37,7 @@ class Session:
         truth: The exact process of the model's functions, as a model of the same inputs and
             outputs, drawn beside the answers; None where it is unknown.
         start: State that a page begins with: any of `observations`, `samples`, `seed`, ...
+        student: Student of the model, whose flow map is the default sampler; None without.
 
     Raises:
         ValueError: If the model cannot be drawn, or the state does not fit it.
@@ -50,9 +52,10 @@ class Session:
         name: str = "model",
         truth: AbstractModel | None = None,
         start: dict[str, Any] | None = None,
+        student: AbstractModel | None = None,
     ):
         """See the class."""
-        self.model, self.name, self.truth = model, name, truth
+        self.model, self.name, self.truth, self.student = model, name, truth, student
         self.scene = scene_of(model)
         self.start = {"samples": SAMPLES[self.scene.kind], **(start or {})}
         self.read(self.start)
@@ -114,7 +117,7 @@ class Session:
         if request.sampler != AUTO:
             return [self._sampler(request.sampler, request.steps)]
         best = self._sampler(self.samplers[0], request.steps)
-        if request.steps is not None or self.samplers[0] == "flow-map":
+        if request.steps is not None or self.samplers[0] == FLOW_MAP:
             return [best]
         steps = QUICK_STEPS.get(self.scene.kind, DEFAULT_QUICK_STEPS)
         return [dataclasses.replace(best, steps=steps), best]
@@ -155,7 +158,7 @@ class Session:
     ) -> tuple[np.ndarray, Any]:
         """Targets (n, d) and samples (s, n, p): those of the library's call with the same seed."""
         x = target_inputs(self.scene, request)
-        posterior = condition(self.model, self.scene, request)
+        posterior = condition(self._model(isinstance(sampler, FlowMap)), self.scene, request)
         options: dict[str, Any] = {"key": request.seed, "num_samples": request.num_samples}
         if learnt_posteriors(posterior) and sampler is not None:
             options |= {"sampler": sampler, "progress": progress}
@@ -176,15 +179,24 @@ class Session:
         with collect_outside_training():  # of the exact process, which was not trained
             return exact_picture(condition(self.truth, self.scene, request).marginals(x))
 
+    def _model(self, by_flow_map: bool) -> AbstractModel:
+        """The model that answers: the student, if there is one, by its flow map."""
+        return self.student if by_flow_map and self.student is not None else self.model
+
     def _offered(self) -> tuple[str, ...]:
         """Names of the samplers that the model takes, none where draws are exact."""
-        learnt = learnt_posteriors(condition(self.model, self.scene, self.warm_up()[1]))
-        names = [name for name in OFFERED if name in sampler_names()]
-        taken = [name for name in names if learnt and all(map(_taker(name), learnt))]
-        return tuple(taken or (["moment-matching"] if learnt else []))
+        request, taken = self.warm_up()[1], []
+        for name in OFFERED:
+            model = self._model(name == FLOW_MAP)
+            learnt = learnt_posteriors(condition(model, self.scene, request))
+            if not learnt:
+                return ()
+            if all(map(_taker(name), learnt)):
+                taken.append(name)
+        return tuple(taken or ["moment-matching"])
 
     def _sampler(self, name: str, steps: int | None) -> AbstractSampler:
-        option = "calls" if name == "flow-map" else "steps"
+        option = "calls" if name == FLOW_MAP else "steps"
         return by_name(name, **({} if steps is None else {option: steps}))
 
 

@@ -200,8 +200,14 @@ class PredictData(AbstractParametrisation):
 
 
 class Velocity(AbstractParametrisation):
-    """Predict a xi - sigma (y_0 - m) (v-prediction)."""
+    """Predict a xi - sigma (y_0 - m) (v-prediction).
 
+    Args:
+        relative: Whether the error is relative to the limiting standard deviation, so that points
+            of small variance count as much as others in the loss.
+    """
+
+    relative: bool = eqx.field(default=False, static=True)
     separable = True
 
     def to_u(self, at, y, output):
@@ -212,7 +218,7 @@ class Velocity(AbstractParametrisation):
 
     def error(self, at, y0, perturbed, output):
         target = at.a * perturbed.xi - at.sigma * (y0 - at.mean)
-        return at.scale * output - target
+        return output - target / at.scale if self.relative else at.scale * output - target
 
 
 PARAMETRISATIONS = {

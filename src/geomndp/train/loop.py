@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
@@ -19,14 +18,13 @@ from geomndp._training_log import History, Log, progress
 from geomndp._types import PRNGKeyArray
 from geomndp.data import AbstractGenerator
 from geomndp.data.generators import batch_mesh
-from geomndp.nets import AbstractNet, with_capacity, with_config
+from geomndp.nets import with_common_capacity
 from geomndp.noising import AbstractNoising
 from geomndp.score import NetworkScore
 from geomndp.train.abstract_loss import AbstractLoss
 from geomndp.train.checkpoint import Checkpoints
 from geomndp.train.step import StepInfo, Trainer, TrainState, dispatch_steps, replicate
 
-Tree = TypeVar("Tree")
 STEPS_PER_GENERATOR = 10  # before the next one's: what the device is given at once
 
 
@@ -128,8 +126,8 @@ def init_interleaved(
     by_generator: dict[int, tuple[Trainer, TrainState]] = {}
     for generator in generators:
         if id(generator) not in by_generator:
-            roomy, of_loss = (with_room_for(tree, generator) for tree in (score, loss))
-            arguments = (roomy, noising, generator, of_loss, optimiser)
+            roomier = [with_common_capacity(v, generator.locations) for v in (score, loss)]
+            arguments = (roomier[0], noising, generator, roomier[1], optimiser)
             by_generator[id(generator)] = init(*arguments, **options)
     trainers = tuple(by_generator[id(generator)][0] for generator in generators)
     return trainers, by_generator[id(generators[0])][1]
@@ -146,32 +144,6 @@ def trainer_at(trainers: Sequence[Trainer], step: int) -> Trainer:
         The trainer of step number `step` + 1.
     """
     return trainers[step // STEPS_PER_GENERATOR % len(trainers)]
-
-
-def with_room_for(tree: Tree, generator: AbstractGenerator) -> Tree:
-    """Give networks on graphs the capacity for all neighbours of a generator's locations.
-
-    Args:
-        tree: A score, a loss with a teacher: anything that may hold networks.
-        generator: Source of functions.
-
-    Returns:
-        The same tree where it holds no such network, or the locations are drawn anew.
-    """
-    if generator.locations is None or not any(map(_has_graph, _nodes(tree))):
-        return tree
-    for x in np.asarray(generator.locations):
-        tree = with_capacity(tree, x)
-    # Without what a network has prepared for one set of points alone: there may be several.
-    return jax.tree.map(lambda v: with_config(v) if _has_graph(v) else v, tree, is_leaf=_has_graph)
-
-
-def _has_graph(node: Any) -> bool:
-    return isinstance(node, AbstractNet) and node.has_graph
-
-
-def _nodes(tree: Any) -> list:
-    return jax.tree.leaves(tree, is_leaf=_has_graph)
 
 
 def run(

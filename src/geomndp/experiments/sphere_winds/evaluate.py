@@ -1,4 +1,4 @@
-"""Metrics of a model of winds on validation tasks, paired with the Hodge GP."""
+"""Metrics of a model of winds on tasks of stations, paired with two Gaussian processes."""
 
 from __future__ import annotations
 
@@ -13,20 +13,22 @@ from geomndp import _validation
 from geomndp._types import Batch, Float
 from geomndp.evaluate import log_likelihood, summarise
 from geomndp.experiments.sphere_fields.winds import (
+    WindMetrics,
     WindTask,
     gaussian_metrics,
     task_batch,
     validation_tasks,
     wind_anomalies,
 )
+from geomndp.experiments.sphere_winds.climatology import seasonal_anomalies
 from geomndp.experiments.sphere_winds.experiment import REGIONS
+from geomndp.experiments.sphere_winds.stored import stored_gp
 from geomndp.experiments.sphere_winds.training import hodge_gp
+from geomndp.experiments.sphere_winds.units import SCALE
 from geomndp.likelihood import Flow, Hutchinson
 from geomndp.model import Model
 from geomndp.nets import with_capacity
-from geomndp.samplers import AbstractSampler, Amortised
-
-DEFAULT_SAMPLER = Amortised(50)
+from geomndp.samplers import AbstractSampler
 
 
 def evaluate(
@@ -57,21 +59,23 @@ def evaluate(
         ValueError: For another region, or without data.
     """
     _validation.one_of("region", region, tuple(REGIONS))
-    winds = wind_anomalies(data)
+    stations, zonal, winds = REGIONS[region], wind_anomalies(data), seasonal_anomalies(data)
     tasks: list[WindTask] = validation_tasks(winds)[:num]
-    batch = task_batch(winds, tasks, REGIONS[region])
-    return evaluate_tasks(model, batch, REGIONS[region], probes=probes or 8, **options)
+    reference = gaussian_metrics(hodge_gp(), task_batch(zonal, tasks, stations))
+    batch = task_batch(winds, tasks, stations)
+    return evaluate_tasks(model, batch, stations, reference, probes=probes or 8, **options)
 
 
 def evaluate_tasks(
     model: Model,
     tasks: Batch,
     stations: int,
+    reference: WindMetrics,
     *,
     route: str = "conditional",
     probes: int = 8,
     flow: Flow | None = None,
-    sampler: AbstractSampler = DEFAULT_SAMPLER,
+    sampler: AbstractSampler | None = None,
     samples: int = 64,
     seed: int = 1234,
     batch_size: int = 8,
@@ -82,12 +86,13 @@ def evaluate_tasks(
 
     Args:
         model: Trained model.
-        tasks: Functions whose first `stations` points are the context.
+        tasks: Functions whose first `stations` points are the context, anomalies in m/s.
         stations: Number of them.
+        reference: Metrics of the Hodge GP on the same winds.
         route: Route of the likelihood.
         probes: Random probes of the divergence.
         flow: Probability flow; RK4 on 16 steps by default.
-        sampler: Posterior sampler.
+        sampler: Posterior sampler, by default the model's own.
         samples: Samples of every task, at least two.
         seed: Seed of the samples.
         batch_size: Tasks side by side on a device.
@@ -96,7 +101,8 @@ def evaluate_tasks(
 
     Returns:
         Pairs of mean and standard error over the tasks: `log_prob` in nats per point, `gp` that of
-        the Hodge GP, `regret` their paired difference; and numbers `rmse` and `gp_rmse` in m/s,
+        the Hodge GP, `axial_gp` that of the process that knows latitude and land, `regret` the
+        paired difference to the Hodge GP; and numbers `rmse`, `gp_rmse` and `axial_rmse` in m/s,
         `crps` (mean over components) and `energy_score` (of the vector at a point) in m/s, and
         `coverage` of central 90% intervals.
     """
@@ -109,21 +115,24 @@ def evaluate_tasks(
     options = {"batch_size": batch_size, "directory": directory, "devices": devices}
     options |= {"flow": flow, "route": route, "num_context": stations}
     log_probs = log_likelihood(model, single, key=jr.key(7), **options).per_target()
-    exact, value = gaussian_metrics(hodge_gp(), tasks), np.asarray(log_probs.value)
+    axial, value = axial_metrics(tasks), np.asarray(log_probs.value)
     scores = [
         _sample_scores(model, x, y, stations, sampler, samples, key)
         for x, y, key in zip(single.x, single.y, jr.split(jr.key(seed), len(value)), strict=True)
     ]
     square, crps, energy, covered = np.mean(np.array(scores), axis=0)
-    pairs = {"log_prob": value, "gp": exact.joint, "regret": exact.joint - value}
+    pairs = {"log_prob": value, "gp": reference.joint, "regret": reference.joint - value}
+    pairs |= {"axial_gp": axial.joint}
     return {
         **{key: list(summarise(jnp.asarray(part, jnp.float32))) for key, part in pairs.items()},
         "rmse": math.sqrt(max(square, 0.0)),
-        "gp_rmse": math.sqrt(float(np.mean(exact.square_error))),
+        "gp_rmse": math.sqrt(float(np.mean(reference.square_error))),
+        "axial_rmse": math.sqrt(float(np.mean(axial.square_error))),
         "crps": float(crps),
         "energy_score": float(energy),
         "coverage": float(covered),
-        "gp_coverage": float(np.mean(exact.coverage)),
+        "gp_coverage": float(np.mean(reference.coverage)),
+        "axial_coverage": float(np.mean(axial.coverage)),
         "solver_error": float(np.mean(np.asarray(log_probs.solver_error))),
         "probe_error": float(np.mean(np.asarray(log_probs.probe_error))),
         "num": len(value),
@@ -132,6 +141,23 @@ def evaluate_tasks(
         "probes": probes,
         "seed": seed,
     }
+
+
+def axial_metrics(tasks: Batch) -> WindMetrics:
+    """Metrics of the stored process in m/s.
+
+    Args:
+        tasks: Anomalies from the mean of the season in m/s, the stations as context.
+    """
+    found = gaussian_metrics(stored_gp(), tasks._replace(y=np.asarray(tasks.y) / SCALE))
+    shift, square = 2 * math.log(SCALE), SCALE**2
+    return WindMetrics(
+        found.joint - shift,
+        found.diagonal - shift,
+        found.square_error * square,
+        found.square_anomaly * square,
+        found.coverage,
+    )
 
 
 def _sample_scores(model: Model, x, y, stations: int, sampler, samples: int, key) -> list[float]:

@@ -13,8 +13,12 @@ from geomndp import _validation
 from geomndp._types import PRNGKeyArray
 from geomndp.data import ContextSampler, GlobeGenerator, Normaliser
 from geomndp.experiments.sphere_fields.training import STEERABLE
-from geomndp.experiments.sphere_fields.winds import TRAINING, wind_anomalies
+from geomndp.experiments.sphere_fields.winds import TRAINING
+from geomndp.experiments.sphere_winds.axial_gp import limiting_kernel
+from geomndp.experiments.sphere_winds.climatology import seasonal_anomalies
 from geomndp.experiments.sphere_winds.experiment import MODELS
+from geomndp.experiments.sphere_winds.stored import stored_gp
+from geomndp.experiments.sphere_winds.units import SCALE
 from geomndp.gp import GP
 from geomndp.kernels import (
     Diagonal,
@@ -26,10 +30,9 @@ from geomndp.kernels import (
 from geomndp.model import Model
 from geomndp.nets import SteerableSphere
 from geomndp.noising import DEFAULT_SCHEDULE, OrnsteinUhlenbeck
-from geomndp.score import NetworkScore
+from geomndp.score import NetworkScore, Velocity
 from geomndp.train import DenoisingLoss, adam, default_loss
 
-SCALE = 4.3  # m/s, standard deviation of a component's anomaly in the training times
 POINTS, FEWEST_POINTS = 400, 200  # of a training field: tasks of 200 and 50 stations have 400, 250
 RADIUS, NEIGHBOURS = 0.38, 32  # two lengthscales in radians: 14 of 400 points are nearer
 MOST_STATIONS = 250
@@ -50,16 +53,23 @@ def hodge_gp(scale: float = 1.0) -> GP:
 def make_model(
     name: str, *, key: PRNGKeyArray, compute_dtype: str | None = None, **options
 ) -> Model:
-    """Untrained model in m/s: white limit, beta from 1e-4 to 15; options go to the network."""
+    """Untrained model in m/s, beta from 1e-4 to 15; options go to the network.
+
+    The limit is white, for the residual model with the variance of its Gaussian process at each
+    place, so that the network sees values of unit variance everywhere.
+    """
     _validation.one_of("model", name, MODELS)
     options = STEERABLE | {"radius": RADIUS, "max_neighbours": NEIGHBOURS} | options
     options |= {"axial": True, "compute_dtype": compute_dtype, "dtype": "float32"}
     net_key, base_key = jr.split(key)
-    score = NetworkScore(SteerableSphere(("vector",), **options, key=net_key))
+    score, kernel = NetworkScore(SteerableSphere(("vector",), **options, key=net_key)), None
     if name == MODELS[1]:
-        score = score.with_base(hodge_gp(SCALE), key=base_key)
-    noising = OrnsteinUhlenbeck(Diagonal(White(), 2), DEFAULT_SCHEDULE)
-    return Model(noising, score, normaliser=Normaliser(y_scale=(SCALE, SCALE)))
+        score = NetworkScore(score.net, Velocity(relative=True))
+        score = score.with_base(stored_gp(), key=base_key)
+        kernel = limiting_kernel(stored_gp())
+    noising = OrnsteinUhlenbeck(kernel or Diagonal(White(), 2), DEFAULT_SCHEDULE)
+    model = Model(noising, score, normaliser=Normaliser(y_scale=(SCALE, SCALE)))
+    return model.with_variables(("lat", "lon"), ("u", "v"), domain="sphere")
 
 
 def make_loss() -> DenoisingLoss:
@@ -72,18 +82,20 @@ def make_generator(
 ) -> GlobeGenerator:
     """Winds of the training times, all fields of a batch at the same random points.
 
-    Turned about the axis and mirrored, which changes nothing for a network that knows the axis.
+    For the network alone they are turned about the axis and mirrored, which changes nothing for it
+    but the points; the Gaussian process of the residual model knows where the land is.
     """
     _validation.one_of("model", name, MODELS)
-    winds = wind_anomalies(data)
+    winds, turned = seasonal_anomalies(data), name == MODELS[0]
     fields = winds.wind[winds.between(*TRAINING)] / SCALE
     x, y, log_area = (jnp.asarray(v, jnp.float32) for v in (winds.x, fields, np.log(winds.area)))
     contexts = ContextSampler(few=min(MOST_STATIONS, points - 1), few_share=0.75)
     options: dict[str, Any] = {"num_points": points, "min_points": min(FEWEST_POINTS, points)}
     options |= {"batch_size": batch_size, "common_points": True}
+    options |= {"rotate": turned, "mirror": turned}
     return GlobeGenerator(x=x, y=y, log_area=log_area, contexts=contexts, **options)
 
 
 def make_optimiser(name: str, steps: int) -> optax.GradientTransformation:
-    """Adam."""
-    return adam(steps, peak=2e-3)
+    """Adam; the correction of a process shrinks back to it where the data say nothing."""
+    return adam(steps, peak=2e-3, weight_decay=1e-2 if name == MODELS[1] else 0.0)

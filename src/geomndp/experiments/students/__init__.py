@@ -1,0 +1,1 @@
+"""Students of shipped models, which sample by flow maps in one to a few evaluations."""

@@ -1,0 +1,37 @@
+"""Functions on a grid of latitudes and longitudes."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from geomndp.geometry.geodesy import to_unit
+from geomndp.kernels import GlobeTable
+
+LAT, LON = np.arange(-90.0, 91.0, 30.0), np.arange(-180.0, 180.0, 60.0)
+VALUES = np.cos(np.radians(LAT))[:, None] * np.sin(np.radians(LON)) + np.radians(LAT)[:, None]
+
+
+def at(lat, lon):
+    return GlobeTable(VALUES, 2)(jnp.asarray(to_unit(np.asarray(lat), np.asarray(lon))))
+
+
+def test_values_of_the_grid_and_between():
+    lat, lon = (part.reshape(-1) for part in np.meshgrid(LAT[1:-1], LON, indexing="ij"))
+    assert_allclose(at(lat, lon), np.repeat(VALUES[1:-1].reshape(-1, 1), 2, axis=1), atol=1e-12)
+    assert_allclose(at(lat, lon + 360), at(lat, lon), atol=1e-12)
+    quarter = 0.75 * VALUES[2:4, 1] + 0.25 * VALUES[2:4, 2]
+    expected = (quarter[0] + 2 * quarter[1]) / 3
+    assert_allclose(at([-10.0], [-105.0]), [[expected, expected]], atol=1e-12)
+
+
+def test_it_is_continuous_at_the_date_line_and_at_the_poles():
+    lat = np.linspace(-80, 80, 7)
+    assert_allclose(at(lat, np.full(7, 179.9999999)), at(lat, np.full(7, -180.0)), atol=1e-7)
+    assert_allclose(at(np.full(6, 90.0), LON), np.pi / 2, atol=1e-12)
+    assert_allclose(at(np.full(6, -89.9999999), LON), -np.pi / 2, atol=1e-7)
+
+
+def test_one_row_is_refused():
+    with pytest.raises(ValueError, match="expected at least two rows of a table"):
+        GlobeTable(np.ones((1, 4)))
