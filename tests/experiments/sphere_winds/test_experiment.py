@@ -111,4 +111,8 @@ def test_refusals_and_report(folder, monkeypatch):
     monkeypatch.delenv("GEOMNDP_DATA", raising=False)
     with pytest.raises(ValueError, match="GEOMNDP_DATA"):
         make_generator(MODELS[0], 2)
-    assert len(report({})[0].rows) == 2
+    row = {"log_prob": [-5.0, 0.1], "regret": [-0.4, 0.02], "rmse": 4.5, "crps": 1.8}
+    row |= {"energy_score": 2.5, "coverage": 0.9}
+    tables = report({"test": {"a law": {"200": row, "50": row}}})
+    assert [len(table.rows) for table in tables] == [2] and "0.400" in tables[0].rows[0][3]
+    assert report({}) == []
