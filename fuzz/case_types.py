@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from fuzz import calls, command_line, model_files, pictures, readers, tables
+from fuzz import calls, command_line, model_files, other_models, pictures, readers, tables
 from fuzz.engine import MakeCase
 
 
@@ -21,6 +21,10 @@ CASE_TYPES = {
     "sample": CaseType(calls.sample, 3, 0.3),
     "prior": CaseType(calls.prior, 3, 0.4),
     "log_prob": CaseType(calls.log_prob, 2, 0.35),
+    "neural": CaseType(other_models.neural, 5, 0.3),
+    "globe": CaseType(other_models.globe, 5, 0.4),
+    "patches": CaseType(other_models.patches, 3, 0.1),
+    "many": CaseType(other_models.many, 3, 0.2),
     "parts": CaseType(calls.parts, 8, 1.0),
     "table": CaseType(tables.table, 8, 0.3),
     "functions": CaseType(tables.functions, 12, 0.3),

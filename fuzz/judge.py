@@ -11,7 +11,9 @@ import numpy as np
 
 DONE, REFUSED = "done", "refused"
 LONGEST = 600  # characters of a sentence
-SENTENCE = re.compile(r"expected |argument should be a str|the (sampled values|log-density) became")
+SENTENCE = re.compile(
+    r"(task \w+: )?expected |argument should be a str|the (sampled values|log-density) became"
+)
 
 
 class Finding(Exception):

@@ -138,6 +138,16 @@ def test_points_far_sparser_than_in_training_are_told(relative):
     assert not ask(np.arange(7) * 1.5)
 
 
+def test_sparse_targets_of_a_neural_process_are_nothing_unusual():
+    """Given the context they do not see each other."""
+    model = gn.load("neural-processes-gnp2020/se-convcnp")
+    assert model.support.max_spacing < 0.05
+    posterior = model.condition(column(-1.0, 0.3), column(0.5, -0.2))
+    assert not said(warn_about_targets, posterior, jnp.linspace(-2.0, 2.0, 9)[:, None])
+    (message,) = said(warn_about_targets, posterior, jnp.linspace(-9.0, 9.0, 9)[:, None])
+    assert "points over a range" in message
+
+
 def test_densities_are_compared_where_the_mask_is_one(relative):
     x, y = column(1.0, 2.0, 3.0), column(0.0, 1.0, 1e6)
     assert said(relative.log_prob, x, y)

@@ -188,7 +188,7 @@ def test_one_location_near_the_origin_is_no_radian():
 def test_arrays_for_a_kernel_on_the_sphere_are_unit_vectors_without_names_too():
     """The kernel's own check sees no numbers where the law is compiled."""
     model = gn.ProcessModel(gn.gp.GP(POTENTIAL, noise=0.01))
-    for wrong in (np.ones((2, 3)), 2 * np.eye(3)):
+    for wrong in (np.ones((2, 3)), 2 * np.eye(3), np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])):
         with pytest.raises(ValueError, match="expected unit vectors as inputs on the sphere, got"):
             model.condition(wrong, np.ones(len(wrong)))
         with pytest.raises(ValueError, match="expected unit vectors as inputs on the sphere, got"):

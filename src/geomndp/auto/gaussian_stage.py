@@ -45,7 +45,8 @@ class GaussianStage:
     Attributes:
         splits: The splits that there was time for.
         tasks: Their tasks.
-        laws: Every candidate with its random scale.
+        known: Every candidate with a random scale of known form.
+        laws: The same; of the best ones with free weights where these are better.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class GaussianStage:
         self.data = GaussianData(plan, splits[0].train, seed)
         self._all: GaussianData | None = None
         self.folds: list[dict[str, GaussianCandidate]] = []
+        self.known: dict[str, CalibratedLaw] = {}
         self.laws: dict[str, CalibratedLaw] = {}
         self._plain: dict[str, HeldOut] = {}
         self._laws: dict[str, GaussianMeasure] = {}
@@ -117,7 +119,7 @@ class GaussianStage:
         # That of a shrunk covariance was chosen on its own functions, in folds.
         shrunk = name.startswith("shrunk covariance")
         start = RandomScale(1.0, self.folds[0][name].fit.dof if shrunk else None)
-        self.laws[name] = calibrate(law, self.tasks, start)
+        self.laws[name] = self.known[name] = calibrate(law, self.tasks, start)
 
     def _measured(self, name: str, noise: float = 0.0) -> GaussianMeasure:
         """A candidate on all tasks, each under the fit that did not see its function."""
@@ -134,7 +136,7 @@ class GaussianStage:
         laws = [self._laws[name]]
         if all(fold[name].noisy for fold in self.folds):
             laws += [self._measured(name, noise) for noise in NOISES[1:]]
-        self.laws[name] = free_scales(laws, self.tasks, self.laws[name])
+        self.laws[name] = free_scales(laws, self.tasks, self.known[name])
 
     @property
     def held_out(self) -> dict[str, HeldOut]:

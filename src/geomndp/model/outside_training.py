@@ -80,7 +80,8 @@ def warn_about_targets(
         typical = spacing(both, periods_of(model.normaliser))
         reasons += _extent_and_number(model, units, both)
         reasons += _closeness(model.support, typical)
-        reasons += _sparsity(model.support, typical, len(both))
+        if model.network is not None:  # which sees targets together: neural processes do not
+            reasons += _sparsity(model.support, typical, len(both))
     _warn(reasons)
 
 

@@ -69,10 +69,11 @@ def to_model_units(
     """
     _check_resolution(raw, mask)
     concrete = _validation.concrete(raw)
-    if model.variables is not None and model.variables.domain == "sphere":
-        check_unit_vectors(raw[:, :3])
-    elif _has_sphere_kernel(model):  # whose own check sees no numbers where it is compiled
-        check_unit_vectors(_in_units(model.normaliser, np.asarray(raw)) if concrete else raw)
+    named = model.variables is not None and model.variables.domain == "sphere"
+    if named or _has_sphere_kernel(model):  # whose own check sees no numbers where it is compiled
+        rows = _real(np.asarray(raw), mask) if concrete else raw
+        rows = rows[:, :3] if named else _in_units(model.normaliser, rows)
+        check_unit_vectors(rows, padding=not _validation.concrete(mask))
     if not concrete:
         x = _in_units(model.normaliser, raw.astype(dtype))
         return x - np.asarray(centre, dtype)[None] if centre else x

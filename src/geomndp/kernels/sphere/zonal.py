@@ -107,17 +107,18 @@ def check_point(x: Any) -> None:
         )
 
 
-def check_unit_vectors(x: Any) -> None:
+def check_unit_vectors(x: Any, *, padding: bool = True) -> None:
     """Raise ValueError where a row is neither a unit vector nor padding of zeros.
 
     Args:
         x: Inputs, shape (n, 3).
+        padding: Whether rows of zeros may stand for no point.
     """
     check_point(x)
     if not _validation.concrete(x):
         return
     length = np.linalg.norm(np.asarray(x, dtype=float), axis=-1)
-    wrong = np.flatnonzero((np.abs(length - 1) > OFF_SPHERE) & (length != 0))
+    wrong = np.flatnonzero((np.abs(length - 1) > OFF_SPHERE) & ~(padding & (length == 0)))
     if wrong.size:
         got = f"length {length[wrong[0]]:g} in row {wrong[0]}"
         raise ValueError(f"expected unit vectors as inputs on the sphere, got {got}")
