@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from geomndp import _table_files, _validation
+from geomndp.geometry.geodesy import to_latlon
 from geomndp.play.requests import Request, read_request
 from geomndp.play.scene import EARTH, GLOBE, Scene
 from geomndp.play.session import Session
@@ -115,7 +116,8 @@ def read_table(scene: Scene, table: Any) -> list[dict[str, Any]]:
     gone = np.ma.getmaskarray(y)
     values = np.asarray(np.ma.getdata(y), np.float64)
     columns = scene.variables.from_values(values)
-    x = scene.variables.from_inputs(np.asarray(x, np.float64))
+    x = np.asarray(x, np.float64)
+    x = np.stack(to_latlon(x), axis=-1) if scene.kind == EARTH else x
     if scene.kind == GLOBE:
         gone = np.broadcast_to(gone.any(axis=1, keepdims=True), columns.shape)
     rows = [

@@ -157,12 +157,6 @@ class Variables(eqx.Module):
         vectors = np.asarray(to_unit(columns[..., 0], columns[..., 1]))
         return np.concatenate([vectors, columns[..., 2:]], axis=-1)
 
-    def from_inputs(self, x: np.ndarray) -> np.ndarray:
-        """Columns of a table from the inputs of a model; longitudes in [-180, 180)."""
-        if self.domain == "real":
-            return x
-        return np.concatenate([np.stack(to_latlon(x[..., :3]), axis=-1), x[..., 3:]], axis=-1)
-
     def to_values(self, columns: np.ndarray) -> np.ndarray:
         """Values (..., p) of a model from the columns of a table."""
         if self.codomain == "real":
