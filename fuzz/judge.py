@@ -12,7 +12,8 @@ import numpy as np
 DONE, REFUSED = "done", "refused"
 LONGEST = 600  # characters of a sentence
 SENTENCE = re.compile(
-    r"(task \w+: )?expected |argument should be a str|the (sampled values|log-density) became"
+    r"(task \w+: )?expected |argument should be a str|"
+    r"the (sampled values|log-densit.*|marginals) became"
 )
 
 

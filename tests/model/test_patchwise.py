@@ -183,3 +183,10 @@ def test_patches_much_narrower_than_what_a_network_saw_are_warned_of():
         patchwise.read_layout(network.condition(), x, Patches(4, 3))
     patchwise.read_layout(network.condition(), x, Patches(12, 6))
     patchwise.read_layout(network.condition(), x, "auto")
+
+
+@pytest.mark.parametrize("columns", [2, 3])
+def test_targets_of_other_columns_than_the_context_are_refused(columns):
+    posterior = model().condition(*OBSERVED)
+    with pytest.raises(ValueError, match=f"expected x of 1 columns, got {columns}"):
+        posterior.sample(np.zeros((4, columns)), key=0, num_samples=1, patches=SCHEME)

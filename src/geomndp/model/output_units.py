@@ -142,6 +142,14 @@ def in_units(change: Callable, array: Array) -> Array:
     return put(change(np.asarray(array)))
 
 
+def not_nan(what: str, result: Any) -> Any:
+    """A result that holds no NaN; one that does is an error. Infinite may be a log-weight."""
+    for leaf in jax.tree.leaves(result):
+        if _validation.concrete(leaf) and np.any(np.isnan(np.asarray(leaf))):
+            raise FloatingPointError(f"the {what} became NaN: values may be too large or too small")
+    return result
+
+
 def output_names(model: Any) -> tuple[str, ...]:
     """Names of a model's outputs, none where it has none."""
     return () if model.variables is None else model.variables.output_names

@@ -25,7 +25,7 @@ from geomndp.model.data_marginals import in_data_units
 from geomndp.model.inputs import Seed, check_like
 from geomndp.model.likelihood_routes import finite_log_prob
 from geomndp.model.named_predictive import AbstractNamedPosterior, Key
-from geomndp.model.output_units import in_units, output_dtype, result_dtype
+from geomndp.model.output_units import in_units, not_nan, output_dtype, result_dtype
 from geomndp.model.outside_training import warn_about_targets
 from geomndp.model.patch_density import patchwise_log_prob
 from geomndp.model.patchwise import refuse_scheduler, sample_values
@@ -114,6 +114,7 @@ class ProcessPosterior(AbstractNamedPosterior):
         with jax.enable_x64(not single):
             args = _in_float32(args) if single else args
             y = call(draw, self.model.process, *args, key, int(num_samples))
+            y = not_nan("sampled values", y)
             return in_units(self._units().inverse_y, y).astype(dtype)
 
     def log_prob_info(  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -161,7 +162,7 @@ class ProcessPosterior(AbstractNamedPosterior):
             raw = jnp.asarray(y).reshape(len(x), -1)
             x, y, _, _ = read_targets(self, x, y, None)
             self._check(x, y)
-            nats = self._call(row_densities, x, y, as_key(key))
+            nats = not_nan("log-densities", self._call(row_densities, x, y, as_key(key)))
             return (nats + jax.vmap(self._row_jacobian)(raw)).astype(dtype)
 
     def _row_jacobian(self, y: Array) -> Array:
@@ -203,7 +204,7 @@ class ProcessPosterior(AbstractNamedPosterior):
         dtype = output_dtype(self.model.normaliser, result_dtype(x), (self, x, key))
         with jax.enable_x64(True):
             base = self._call(marginals, self._targets(x), as_key(key), num_samples)
-            return in_data_units(base, self._units(), dtype)
+            return in_data_units(not_nan("marginals", base), self._units(), dtype)
 
     def _units(self) -> Normaliser:
         return Normaliser() if self.model.normaliser is None else self.model.normaliser

@@ -157,8 +157,8 @@ def _read(posterior: Any, read: Callable, table: Any) -> tuple:
 
 
 def _check_columns(posterior: Any, x: Array) -> None:
-    if len(posterior.observations.x) == 0:  # otherwise x is compared with these
-        check_columns(posterior.model.input_dim, x)
+    observed = posterior.observations.x
+    check_columns(observed.shape[1] if len(observed) else posterior.model.input_dim, x)
 
 
 def target_inputs(posterior: Any, raw: Any, dtype: Any, mask: Any = None) -> Array:

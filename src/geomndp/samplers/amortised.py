@@ -53,8 +53,9 @@ class Amortised(AbstractProgramSampler):
 
     def __check_init__(self):
         _validation.at_least(1, steps=self.steps)
-        if not 0 <= self.start_terms < len(COEFFICIENTS):
-            raise ValueError(f"expected start_terms from 0 to 3, got {self.start_terms}")
+        _validation.at_least(0, start_terms=self.start_terms)
+        if self.start_terms >= len(COEFFICIENTS):
+            raise ValueError(f"expected start_terms <= 3, got {self.start_terms}")
 
     def check(self, problem):
         check_amortised(problem)

@@ -61,3 +61,17 @@ def test_points_that_lack_some_outputs_and_noise_are_refused_in_words():
         )
     with pytest.raises(ValueError, match="which learns it, got variances"):
         model.condition(x, y, noise=0.1).log_prob(x, y)
+
+
+@pytest.mark.parametrize("ask", ["mean_and_std", "sample", "marginal_log_prob"])
+def test_what_overflows_is_an_error(ask):
+    """Values near the largest of float32 become NaN in the network."""
+    model = gn.ProcessModel(with_random_parameters(network("grid")))
+    posterior = model.condition([[0.0], [0.3]], [[3e38], [1.0]])
+    calls = {
+        "mean_and_std": lambda: posterior.mean_and_std([[0.1]]),
+        "sample": lambda: posterior.sample([[0.1]], key=0, num_samples=2),
+        "marginal_log_prob": lambda: posterior.marginal_log_prob(np.array([[0.1]]), [[0.0]]),
+    }
+    with pytest.raises(FloatingPointError, match="became NaN"):
+        calls[ask]()
