@@ -4,6 +4,9 @@ Tests run with options that compile fast and fuse little. What users run is fuse
 computed anew for each of its uses, and rounded differently each time.
 """
 
+import functools
+
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -97,19 +100,46 @@ def check_quotients_of_zero() -> None:
     assert_allclose(noisier.weight, 0.0, atol=1e-12)
 
 
+def awake(make, **options):
+    """A network with random parameters: untrained its output is zero, whatever is compiled."""
+    rng = np.random.default_rng(0)
+    shapes = eqx.filter_eval_shape(make, key=jr.key(0), **options)
+    return jax.tree.map(lambda leaf: jnp.asarray(0.3 * rng.normal(size=leaf.shape)), shapes)
+
+
 def check_compiled_networks() -> None:
-    """In float32, at as many points as a user has: what is fused and what is not agree."""
-    x = {"plane": jr.uniform(jr.key(3), (600, 2), jnp.float32, -10, 10)}
-    x["sphere"] = jnp.asarray(fibonacci(600), jnp.float32)
-    options = {"channels": 8, "width": 16, "num_layers": 2, "angular_pooling": True}
-    nets = {
-        "plane": Steerable2(num_pooling_widths=2, key=jr.key(4), dtype="float32", **options),
-        "sphere": SteerableSphere(num_pooling_widths=2, key=jr.key(4), dtype="float32", **options),
-    }
-    y, t = jr.normal(jr.key(5), (600, 2), jnp.float32), jnp.full(600, 0.2, jnp.float32)
+    """In float32, at as many points as a user has, against float64: all that is compiled.
+
+    A plain call, and what samplers and likelihoods compile: several samples at prepared points,
+    some of which are padding, with derivatives.
+    """
+    x = {"plane": jr.uniform(jr.key(3), (600, 2), minval=-10.0, maxval=10.0)}
+    x["sphere"] = jnp.asarray(fibonacci(600))
+    options = {"channels": 8, "width": 16, "num_layers": 1, "angular_pooling": True}
+    options |= {"num_pooling_widths": 2, "dtype": "float64"}
+    nets = {"plane": awake(Steerable2, **options)}
+    nets["sphere"] = awake(SteerableSphere, axial=True, **options)
+    t, mask = jnp.full(600, 0.2), (jnp.arange(600) < 550).astype(float)
+    values, tangents = jr.normal(jr.key(5), (2, 2, 600, 2))
+
+    def everything(net, x, t, mask, values, tangents):
+        prepared = net.prepare(x, mask)
+
+        def with_derivative(y, tangent):
+            call = functools.partial(net.call_prepared, prepared, t, x)
+            return jax.jvp(lambda y: call(y, mask), (y,), (tangent,))
+
+        return net(t, x, values[0]), *jax.vmap(with_derivative)(values, tangents)
+
     for surface, net in nets.items():
-        fused = jax.jit(lambda x, net=net: net(t, x, y))(x[surface])
-        assert_allclose(fused, net(t, x[surface], y), rtol=2e-4, atol=2e-4)
+        args = (net, x[surface], t, mask, values, tangents)
+        single = jax.tree.map(lambda leaf: leaf.astype("float32"), args)
+        for found, expected in zip(
+            jax.jit(everything)(*single), jax.jit(everything)(*args), strict=True
+        ):
+            scale = float(jnp.max(jnp.abs(expected)))
+            assert scale > 0.01
+            assert_allclose(found / scale, expected / scale, atol=2e-4)
 
 
 if __name__ == "__main__":

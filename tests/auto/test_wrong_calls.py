@@ -91,3 +91,22 @@ def test_wrong_calls_are_refused_in_words(case, days, storms, winds):
     with pytest.raises(ValueError, match=message) as error:
         call(days, storms, winds)
     assert str(error.value).startswith("expected") and "\n" not in str(error.value)
+
+
+def test_data_without_anything_random_warns(days):
+    one = days.assign(temperature=days.temperature.where(days.temperature.isnull(), 3.0))
+    with pytest.warns(UserWarning, match="'temperature' is 3 at every point: nothing is random"):
+        build(one, function="day", outputs="temperature", key=0)
+
+
+def test_functions_that_are_all_the_same_warn(winds):
+    same = winds[["p"]].isel(function=[0, 0, 0, 0, 0]).assign_coords(function=np.arange(5))
+    with pytest.warns(UserWarning, match="all 5 functions have the same values"):
+        build(same, key=0)
+
+
+def test_one_wild_value_warns(days):
+    wild = days.copy(deep=True)
+    wild.temperature[3, 2] = 1e6
+    with pytest.warns(UserWarning, match="one value of 'temperature', 1e.06, is so far"):
+        build(wild, function="day", outputs="temperature", key=0)

@@ -9,6 +9,8 @@ from geomndp.auto.network_candidates import NetworkTiming
 
 GAUSSIAN_SHARE = 0.35
 """Share of the time for the Gaussian candidates."""
+SHORT_SHARE, SHORT_SECONDS = 0.5, 60.0
+"""Their share of a short time, and how long they may take by it: no network is trained in less."""
 REFIT_SHARE = 0.35
 """Share of the time of networks that is kept for the refit on all functions."""
 VALIDATION_SHARE = 0.2
@@ -23,6 +25,11 @@ MIN_STEPS = 150
 FOLD_STEPS = 600
 """With this many steps per fold, a network is trained on one more fold."""
 MAX_STEPS = 20_000
+
+
+def gaussian_seconds(total: float) -> float:
+    """Seconds for the Gaussian candidates of so many in all."""
+    return max(GAUSSIAN_SHARE * total, min(SHORT_SHARE * total, SHORT_SECONDS))
 
 
 class NetworkSchedule(NamedTuple):

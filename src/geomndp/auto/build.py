@@ -25,6 +25,7 @@ from geomndp.auto.defaults import (
     network,
     noising_and_score,
 )
+from geomndp.auto.degenerate import warn_of_values
 from geomndp.auto.neural_process_plan import process_plan
 from geomndp.auto.plan import TrainingPlan
 from geomndp.auto.sphere_inputs import (
@@ -125,6 +126,7 @@ def build(
     reading |= {"domain": "sphere" if globe else "real"}
     reading |= {"covariates": covariates, "noise": noise, "numbers": tuple(periodic or ())}
     functions, labels = _functions_and_groups(dataset, groups, reading)
+    warn_of_values(functions)
     rigid = field_type_of(functions, symmetry, representations)
     if globe and rigid is not None:
         check_components(rigid, outputs)

@@ -17,6 +17,10 @@ from geomndp.auto.mixture_weights import (
 from geomndp.auto.report import CandidateResult
 from geomndp.auto.validation import ValidationTasks
 
+TIE_ERRORS = 2.0
+"""Paired standard errors within which a simple law wins: few functions decide, and they also chose
+the step at which a network was stopped."""
+
 
 class Choice(NamedTuple):
     """What was chosen, and by which tasks.
@@ -49,8 +53,8 @@ def choose(
         tasks: All tasks.
 
     Returns:
-        The choice: the best mixture, or the best simple one where it is at most one paired
-        standard error behind.
+        The choice: the best mixture, or the best simple one where it is at most two paired
+        standard errors behind.
     """
     best_simple = best_mixture(simple, tasks)
     if not learnt:
@@ -63,7 +67,7 @@ def choose(
     if not set(best.names) & set(learnt):
         return Choice(reference, common, rows, False)
     gain, error = paired_difference(best.per_value, reference.per_value, common)
-    if gain <= error:
+    if gain <= TIE_ERRORS * error:
         return Choice(reference, common, rows, gain > 0)
     return Choice(best, common, rows, False)
 

@@ -38,6 +38,11 @@ PRIOR_STRENGTH = 10.0
 """Pseudo-functions that are spread as the prior says."""
 MIN_GAIN = 0.002
 """Nats per target value that free weights must bring."""
+MAX_COVERAGE_ERROR = 0.05
+"""Error of the coverage of 90% intervals that few held-out functions do not tell from none."""
+MAX_LOST_COVERAGE = 0.01
+"""What the worst kind of tasks may lose in coverage: a likelihood that is won on the short scales
+of dense points, by a factor that the long scales do not share, is not worth wrong intervals."""
 MAX_PARTS = 7
 """Components of a mixture: each is a law of its own to condition."""
 
@@ -54,8 +59,8 @@ def free_scales(
         known: The law with the random scale that was chosen before.
 
     Returns:
-        The law with free weights if these, fitted to other functions, bring more to held-out ones;
-        else `known`.
+        The law with free weights if these, fitted to other functions, bring more to held-out ones
+        and their intervals cover no worse; else `known`.
     """
     function = np.unique(tasks.function, return_inverse=True)[1].reshape(-1)
     part = function % NUM_PARTS
@@ -75,7 +80,21 @@ def free_scales(
     )
     if not own > former + MIN_GAIN:
         return known
+    allowed = _worst_coverage(known.pit, tasks) + MAX_LOST_COVERAGE
+    if _worst_coverage(pit, tasks) > max(allowed, MAX_COVERAGE_ERROR):
+        return known
     return CalibratedLaw(fit_scales(laws, tasks), held, pit)
+
+
+def _worst_coverage(pit: np.ndarray, tasks: ValidationTasks) -> float:
+    """Largest error of the coverage of 90% intervals among the kinds of tasks."""
+    errors = []
+    for kind in np.unique(tasks.kind):
+        values = pit[tasks.kind == kind]
+        values = values[np.isfinite(values)]
+        if len(values):
+            errors.append(abs(float(np.mean(np.abs(values - 0.5) < 0.45)) - 0.9))
+    return max(errors, default=0.0)
 
 
 def fit_scales(laws: Sequence[GaussianMeasure], tasks: ValidationTasks) -> FreeScale:

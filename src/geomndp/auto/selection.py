@@ -12,7 +12,7 @@ from typing import Any
 import jax.random as jr
 import numpy as np
 
-from geomndp.auto.budget import GAUSSIAN_SHARE
+from geomndp.auto.budget import gaussian_seconds
 from geomndp.auto.choice import Choice, choose
 from geomndp.auto.clock import FitClock
 from geomndp.auto.gaussian_stage import GaussianStage
@@ -160,7 +160,7 @@ class Selection:
 
     def fit_simple(self) -> None:
         """Fit and measure the simple candidates."""
-        end = GAUSSIAN_SHARE * self.clock.total
+        end = gaussian_seconds(self.clock.total)
         with self.clock.part("simple models"):
             self.gaussians.run(self.run, lambda: end - self.clock.elapsed())
         self.splits, self.tasks = self.gaussians.splits, self.gaussians.tasks

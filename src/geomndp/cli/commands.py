@@ -22,7 +22,7 @@ class Demo:
     seed: int = 0
     """Seed of all random numbers."""
     num_samples: int = 64
-    """Samples of every posterior; of the field, which costs most, a quarter."""
+    """Samples of every posterior; of the fields, which cost most, a quarter."""
 
 
 @dataclass(frozen=True)

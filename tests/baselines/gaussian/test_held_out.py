@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose
 
 from geomndp.baselines.gaussian.functions import Curve
 from geomndp.baselines.gaussian.held_out import (
+    choose_dof,
     held_out_nats,
     log_density,
     moments,
@@ -66,3 +67,15 @@ def test_nats_are_those_of_the_conditioned_process():
 def test_heavy_tails_are_found_and_normal_ones_left():
     assert process_dof(PROCESS, functions(4.0), seed=0) in (3.5, 5.0, 8.0)
     assert process_dof(PROCESS, functions(None), seed=0) in (None, 60.0)
+
+
+def test_a_law_without_variance_ends_no_fit():
+    """Constant functions: what rounding leaves of their covariance has no density, or some."""
+    x, values = np.linspace(0, 1, 12)[:, None], np.zeros((12, 1))
+    nothing = (np.zeros(12), np.zeros((12, 12)))
+    found = held_out_nats(x, values, nothing, rng=np.random.default_rng(0))
+    assert np.isfinite(list(found.values())).all()
+    broken = (np.zeros(12), np.full((12, 12), np.nan))
+    found = held_out_nats(x, values, broken, rng=np.random.default_rng(0))
+    assert set(found.values()) == {-np.inf}
+    assert choose_dof({dof: np.full(3, nats) for dof, nats in found.items()}) is None

@@ -7,8 +7,8 @@ import jax.random as jr
 import pytest
 
 from geomndp.cli import main
-from geomndp.data import field_problem, regression1d
-from geomndp.experiments.demo import function_1d as line, track, vector_field as field
+from geomndp.data import field_problem, regression1d, sphere_problem
+from geomndp.experiments.demo import function_1d as line, globe, track, vector_field as field
 from geomndp.experiments.demo.report import write_page
 from geomndp.experiments.demo.training import _evaluation_steps, learn
 from geomndp.geometry import Sphere
@@ -31,6 +31,8 @@ def small_model(name):
     """Exact processes in the place of the shipped models, and an untrained one of tracks."""
     if name == line.MODEL:
         return exact(GP1D, White(1.0))
+    if name == globe.MODEL:
+        return exact(sphere_problem("div-free").gp, Diagonal(White(1.02), 2))
     if name == field.MODEL:
         return exact(FIELD, Diagonal(White(1.02), 2))
     net = SphericalAttention(width=8, num_layers=1, num_heads=2, dtype="float32", key=jr.key(0))
@@ -40,13 +42,14 @@ def small_model(name):
 
 @pytest.fixture
 def sections(tmp_path, monkeypatch):
-    for module in (line, field, track):
+    for module in (line, field, globe, track):
         monkeypatch.setattr(module, "load", small_model)
     options = {"key": jr.key(0), "num_samples": 32}
     return [
         line.show_line(tmp_path, **options, steps=20),
         field.show_field(tmp_path, **options, steps=20, radius=2.2),
         track.show_track(tmp_path, **options, steps=3),
+        globe.show_globe(tmp_path, **options, steps=24, points=40),
     ]
 
 
@@ -56,7 +59,7 @@ def value(number):
 
 def test_page_and_numbers_of_exact_models(sections, tmp_path):
     page = write_page(tmp_path / "demo.html", "Title", sections, "footer").read_text("utf-8")
-    assert page.count("<img") == 3 and "http" not in page
+    assert page.count("<img") == 4 and "http" not in page
     for part in sections:
         image = part.figure.read_bytes()
         assert image.startswith(b"\x89PNG") and base64.b64encode(image).decode() in page
@@ -68,6 +71,8 @@ def test_page_and_numbers_of_exact_models(sections, tmp_path):
     for number in (divergence, curl):
         assert value(number.value) == pytest.approx(value(number.reference), rel=0.15)
     assert value(curl.value) > 3 * value(divergence.value) and value(mean.value) < 3 / 32**0.5
+    mean, spread = sections[3].numbers
+    assert value(mean.value) < 3 / 32**0.5 and abs(value(spread.value) - 1) < 0.1
 
 
 @pytest.mark.parametrize("steps", [1, 2, 7, 20, 500])
@@ -91,7 +96,7 @@ def test_demo_as_a_command(tmp_path, capsys):
     shown = capsys.readouterr()
     assert str(tmp_path / "demo.html") in shown.out.replace("\n", "")
     assert "a vector field" in shown.err
-    names = {"line.png", "field.png", "track.png", "learning.png", "demo.html"}
+    names = {"line.png", "field.png", "globe.png", "track.png", "learning.png", "demo.html"}
     assert {path.name for path in tmp_path.iterdir()} == names
     distance = float(re.search(r"(\d\.\d+) ± \d\.\d+ nats", shown.out)[1])
     assert distance < 0.01

@@ -7,7 +7,7 @@ import jax.random as jr
 import numpy as np
 import pytest
 import xarray as xr
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from geomndp.data import Batch
 from geomndp.experiments.registry import find
@@ -25,8 +25,9 @@ from geomndp.experiments.sphere_winds.stored import stored_gp
 from geomndp.experiments.sphere_winds.training import make_generator, make_model
 from geomndp.experiments.sphere_winds.units import SCALE
 from geomndp.geometry import Exact
+from geomndp.geometry.geodesy import to_unit
 from geomndp.likelihood import Flow
-from geomndp.model import Model
+from geomndp.model import Model, load
 from geomndp.samplers import Amortised
 from geomndp.score import GaussianScore
 
@@ -56,10 +57,19 @@ def test_training_fields_are_in_units_of_the_model(folder, getkey):
     assert find(MODELS[0]).name == "sphere-winds"
 
 
-def test_models_know_the_axis():
+def test_models_know_the_axis(tmp_path):
     plain, residual = (make_model(name, key=jr.key(0), **TINY) for name in MODELS)
     assert plain.score.net.config.axial and residual.score.base is not None
     assert plain.normaliser.y_scale == (SCALE, SCALE)
+    residual.save(tmp_path / "model")  # with the tables of its base and of its limit
+    x = jnp.asarray(to_unit(np.array([60.0, -30.0]), np.array([20.0, -179.5])), "float32")
+    back, y = load(tmp_path / "model"), jnp.ones((2, 2), jnp.float32)
+    assert_array_equal(back.noising.gram(x).diagonal(), residual.noising.gram(x).diagonal())
+    for found, expected in zip(
+        *(m.score.net_inputs(m.noising, jnp.float32(0.3), x, y)[:3] for m in (back, residual)),
+        strict=True,
+    ):
+        assert_allclose(found, expected, atol=1e-6)
     with pytest.raises(ValueError, match="model"):
         make_model("sphere-winds/era5", key=jr.key(0))
 
@@ -111,4 +121,8 @@ def test_refusals_and_report(folder, monkeypatch):
     monkeypatch.delenv("GEOMNDP_DATA", raising=False)
     with pytest.raises(ValueError, match="GEOMNDP_DATA"):
         make_generator(MODELS[0], 2)
-    assert len(report({})[0].rows) == 2
+    row = {"log_prob": [-5.0, 0.1], "regret": [-0.4, 0.02], "rmse": 4.5, "crps": 1.8}
+    row |= {"energy_score": 2.5, "coverage": 0.9}
+    tables = report({"test": {"a law": {"200": row, "50": row}}})
+    assert [len(table.rows) for table in tables] == [2] and "0.400" in tables[0].rows[0][3]
+    assert report({}) == []

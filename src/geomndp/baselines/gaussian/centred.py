@@ -102,7 +102,8 @@ def _first(functions: list[Curve], settings: FitSettings) -> Hyperparameters:
     span = np.array(
         [max(float(np.ptp(points[:, list(g)], axis=0).max()), 1e-9) for g in settings.groups]
     )
-    offsets = np.stack([np.nan_to_num(np.nanmean(curve.y, axis=0)) for curve in functions])
+    counts = [np.maximum(np.isfinite(curve.y).sum(axis=0), 1) for curve in functions]  # 0: missing
+    offsets = np.stack([np.nansum(c.y, axis=0) / n for c, n in zip(functions, counts, strict=True)])
     within = np.concatenate(
         [np.nan_to_num(c.y - o) for c, o in zip(functions, offsets, strict=True)]
     )

@@ -23,6 +23,8 @@ MAX_FUNCTIONS = 64
 """Held-out functions by which the degrees of freedom of a process are chosen."""
 DEGREES = (None, 60.0, 30.0, 15.0, 8.0, 5.0, 3.5)
 """Degrees of freedom that are tried; None is a Gaussian law."""
+RIDGES = (1e-10, 1e-8, 1e-6)
+"""Relative ridges of covariances, tried in turn."""
 Law = tuple[np.ndarray, np.ndarray]
 """Mean and covariance of values."""
 
@@ -41,7 +43,8 @@ def held_out_nats(x: np.ndarray, values: np.ndarray, law: Law, *, rng: np.random
         rng: Generator of the parts.
 
     Returns:
-        The average over random contexts of 3 and 10 points and, for one input, the forecast.
+        The average over random contexts of 3 and 10 points and, for one input, the forecast; -inf
+        where the covariance is none.
     """
     dim = values.shape[1]
     seen = np.flatnonzero(np.isfinite(values).any(axis=1))
@@ -64,6 +67,8 @@ def choose_dof(nats: dict[float | None, np.ndarray]) -> float | None:
         The degrees of freedom; None, for a Gaussian law, if the gain is less than its standard
         error over functions.
     """
+    if not all(np.isfinite(values).all() for values in nats.values()):
+        return None
     best = max(nats, key=lambda dof: nats[dof].mean())
     gain = nats[best] - nats[None]
     error = np.std(gain, ddof=1) / np.sqrt(len(gain)) if len(gain) > 1 else np.inf
@@ -112,9 +117,9 @@ def _nats(order, counts, held, law: Law, dim: int) -> dict[float | None, list[fl
     index = index[real]
     mean, covariance = law
     matrix = covariance[np.ix_(index, index)]
-    factor = np.linalg.cholesky(
-        matrix + 1e-10 * np.trace(matrix) / len(matrix) * np.eye(len(matrix))
-    )
+    factor = _root(matrix)
+    if factor is None:  # constant values leave nothing but rounding
+        return {dof: [-np.inf] * len(starts) for dof in DEGREES}
     white = solve_triangular(factor, held[index] - mean[index], lower=True)
     squares = np.concatenate([[0.0], np.cumsum(white**2)])
     logs = np.concatenate([[0.0], np.cumsum(np.log(np.diag(factor)))])
@@ -124,6 +129,19 @@ def _nats(order, counts, held, law: Law, dim: int) -> dict[float | None, list[fl
         total = log_density(squares, logs, number, dof)
         result[dof] = [float((total[-1] - total[c]) / max(len(index) - c, 1)) for c in starts]
     return result
+
+
+def _root(matrix: np.ndarray) -> np.ndarray | None:
+    """Cholesky factor of a covariance with a ridge, larger where rounding needs it."""
+    if not np.isfinite(matrix).all():
+        return None
+    unit = max(float(np.trace(matrix)) / len(matrix), np.finfo(float).tiny ** 0.5)
+    for ridge in RIDGES:
+        try:
+            return np.linalg.cholesky(matrix + ridge * unit * np.eye(len(matrix)))
+        except np.linalg.LinAlgError:
+            continue
+    return None
 
 
 def log_density(square, logdet, number, dof: float | None):

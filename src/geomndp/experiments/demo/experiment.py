@@ -13,12 +13,13 @@ import jax.random as jr
 
 from geomndp import _atomic_io, _validation
 from geomndp.experiments.demo.function_1d import show_line
+from geomndp.experiments.demo.globe import show_globe
 from geomndp.experiments.demo.report import Section, write_page
 from geomndp.experiments.demo.track import show_track
 from geomndp.experiments.demo.training import show_learning
 from geomndp.experiments.demo.vector_field import show_field
 
-SAMPLER_STEPS = {"line": 30, "field": 30, "track": 50}
+SAMPLER_STEPS = {"line": 30, "field": 30, "globe": 24, "track": 50}
 
 
 class DemoResult(NamedTuple):
@@ -44,7 +45,7 @@ def run_demo(
         folder: Folder of `demo.html` and its figures.
         seed: Seed of all random numbers.
         steps: Training steps of a small model; none without.
-        num_samples: Samples of every posterior; of the field, which costs most, a quarter.
+        num_samples: Samples of every posterior; of the fields, which cost most, a quarter.
         sampler_steps: Steps of every sampler, by default `SAMPLER_STEPS`.
         log: Callback for progress messages.
 
@@ -68,6 +69,9 @@ def run_demo(
     log("a vector field")
     fewer = max(num_samples // 4, 2)
     sections += [show_field(folder, key=field_key, num_samples=fewer, steps=taken["field"])]
+    log("a field over the globe")
+    globe_key = jr.fold_in(field_key, 1)
+    sections += [show_globe(folder, key=globe_key, num_samples=fewer, steps=taken["globe"])]
     log("a cyclone track forecast")
     sections += [show_track(folder, key=track_key, num_samples=num_samples, steps=taken["track"])]
     if steps:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
@@ -12,8 +11,8 @@ import numpy as np
 from geomndp._types import PRNGKeyArray
 from geomndp.data import FieldProblem, field_problem
 from geomndp.evaluate.physics import difference_operators
+from geomndp.experiments.demo.exact_field import law_of, mean_error, truth
 from geomndp.experiments.demo.report import Number, Section
-from geomndp.gp import GP
 from geomndp.model import load
 from geomndp.plot import arrow_scale, save_figure, vector_field
 from geomndp.samplers import Amortised
@@ -33,37 +32,21 @@ def show_field(
     known, rest = order[:CONTEXTS], order[CONTEXTS:]
     grid = problem.grid.astype("float32")
     xc, x = jnp.asarray(grid[known]), jnp.asarray(grid[rest])
-    yc, *moments = (np.asarray(part) for part in _truth(problem.gp, xc, x, data_key))
+    yc, *moments = (np.asarray(part) for part in truth(problem.gp, xc, x, data_key))
     model, sampler = load(MODEL), Amortised(steps)
     options = {"key": draw_key, "num_samples": num_samples, "sampler": sampler}
     samples = model.condition(xc, yc).sample(x, **options)
     fields = np.zeros((num_samples, len(grid), 2))
     fields[:, known], fields[:, rest] = yc[None], np.asarray(samples)
-    law = _law(len(grid), known, rest, yc, *moments)
+    law = law_of(len(grid), known, rest, yc, *moments)
     return Section(
         "A vector field",
         f"One of {num_samples} samples of the model {MODEL} given the {CONTEXTS} vectors drawn in "
         "red, their mean with a disc of one standard deviation at the tip of each arrow, and the "
         "mean of the exact process. The model knows E(2): it turns and moves with its data.",
         _figure(folder / "field.png", grid, fields, (grid[known], yc), law[0]),
-        [*_physics(problem, fields, *law), _error(fields[:, rest], law, rest)],
+        [*_physics(problem, fields, *law), mean_error(fields[:, rest], law, rest)],
     )
-
-
-@eqx.filter_jit
-def _truth(gp: GP, xc, x, key: PRNGKeyArray):
-    """Vectors to be observed, and mean and covariance of the others given them."""
-    yc = gp.sample(xc, key=key)
-    return yc, *gp.condition(xc, yc).mean_and_covariance(x)
-
-
-def _law(n: int, known, rest, y, target_mean, matrix) -> tuple[np.ndarray, np.ndarray]:
-    """Exact mean (n, 2) and covariance (2n, 2n) of all values; what is observed does not vary."""
-    mean, covariance = np.zeros((n, 2)), np.zeros((n, 2, n, 2))
-    mean[known], mean[rest] = y, target_mean
-    blocks = np.asarray(matrix, float).reshape(len(rest), 2, len(rest), 2)
-    covariance[np.ix_(rest, range(2), rest, range(2))] = blocks
-    return mean, covariance.reshape(2 * n, -1)
 
 
 def _physics(problem: FieldProblem, fields, mean, covariance) -> list[Number]:
@@ -78,14 +61,6 @@ def _physics(problem: FieldProblem, fields, mean, covariance) -> list[Number]:
             exact += f", {noise:.3f} for its noise alone"
         numbers.append(Number(f"{name} of the samples (rms)", f"{value:.3f}", exact))
     return numbers
-
-
-def _error(samples, law, rest) -> Number:
-    mean, covariance = law
-    spread = np.sqrt(np.diag(covariance).reshape(-1, 2)[rest])
-    off = np.sqrt(np.mean(((samples.mean(axis=0) - mean[rest]) / spread) ** 2))
-    expected = f"{len(samples) ** -0.5:.2f} sd for exact samples"
-    return Number("mean of the samples off by", f"{off:.2f} sd", expected)
 
 
 def _figure(path: Path, grid, fields, context, exact) -> Path:

@@ -39,7 +39,8 @@ def summary_table(sets: dict[str, dict]) -> Table:
         gains = entry["gains"].get(best, {})
         score = gains.get("crps", gains.get("energy_km", {})).get("all")
         ours = entry["models"][OURS]
-        cells = (pair(gains.get("joint", {}).get("all"), 3), pair(score, 4))
+        gain = pair(gains.get("joint", {}).get("all"), 3)
+        cells = (gain, pair(entry.get("gain_before"), 3), pair(score, 4))
         published = published_joint(entry)
         rows.append(
             (
@@ -59,6 +60,7 @@ def summary_table(sets: dict[str, dict]) -> Table:
     header += (
         "best simple model, joint nats",
         "gain in joint nats",
+        "gain in the run before",
         "difference in CRPS (negative is better)",
         "90% coverage",
     )

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -29,6 +30,7 @@ from geomndp.kernels import (
     Modulated,
     SphereCurlFree,
     SphereDivergenceFree,
+    Sum,
     Turned,
     White,
     ZonalExponential,
@@ -91,20 +93,39 @@ def axial_gp(parameters: AxialParameters, columns: Any) -> GP:
         columns: Result of `features`, shape (f, r, c).
     """
     lat = jnp.radians(jnp.arange(-90.0, 91.0, STEP, dtype=columns.dtype))
-    table = (parameters.angle * jnp.tanh(lat / SHARPNESS))[:, None]
-    scales = [
-        GlobeTable(jnp.exp(0.5 * jnp.tensordot(weights, columns, 1)), 2)
-        for weights in parameters.weights
-    ]
+    angle = (parameters.angle * jnp.tanh(lat / SHARPNESS))[:, None]
+    *scales, noise_scale = (
+        jnp.exp(0.5 * jnp.tensordot(weights, columns, 1)) for weights in parameters.weights
+    )
     *variances, noise = jnp.exp(parameters.log_variance)
-    kernel = Modulated(Diagonal(White(noise[0]), 2), scales[-1])
-    for length, (rotation, gradient), scale in zip(
-        jnp.exp(parameters.log_length), variances, scales[:-1], strict=True
-    ):
-        potential = ZonalExponential(length)
-        fields = SphereDivergenceFree(potential, rotation) + SphereCurlFree(potential, gradient)
-        kernel = kernel + Modulated(Turned(fields, GlobeTable(table)), scale)
+    values = [noise[0], noise_scale]
+    for length, pair, scale in zip(jnp.exp(parameters.log_length), variances, scales, strict=True):
+        values += [length, pair[0], length, pair[1], angle, scale]
+    return eqx.tree_at(_numbers, _template(len(scales)), values)
+
+
+def _template(num_parts: int) -> GP:
+    """The process with ones in the place of all numbers, which a fit traces."""
+    ones = np.ones((2, 1))
+    kernel = Modulated(Diagonal(White(), 2), GlobeTable(ones, 2))
+    for _ in range(num_parts):
+        fields = SphereDivergenceFree(ZonalExponential()) + SphereCurlFree(ZonalExponential())
+        kernel = kernel + Modulated(Turned(fields, GlobeTable(ones)), GlobeTable(ones, 2))
     return GP(kernel, noise=NOISE)
+
+
+def _numbers(gp: GP) -> list[Any]:
+    """What `axial_gp` puts into its template, in its order."""
+    kernel: Any = gp.kernel
+    parts: list[Any] = []
+    while isinstance(kernel, Sum):
+        kernel, parts = kernel.first, [kernel.second, *parts]
+    numbers = [kernel.kernel.kernel.variance, kernel.scale.values]
+    for part in parts:
+        for field in (part.kernel.kernel.first, part.kernel.kernel.second):
+            numbers += [field.potential.lengthscale, field.variance]
+        numbers += [part.kernel.angle.values, part.scale.values]
+    return numbers
 
 
 def as_constants(gp: GP) -> GP:
@@ -125,7 +146,8 @@ def limiting_kernel(gp: GP) -> Modulated:
     lat, lon = np.arange(-90.0, 91.0, STEP), np.arange(-180.0, 180.0, STEP)
     lats, lons = (part.reshape(-1) for part in np.meshgrid(lat, lon, indexing="ij"))
     with jax.enable_x64(True):
-        variance = gp.kernel.diagonal(jnp.asarray(to_unit(lats, lons)))[:, 0] + NOISE
+        diagonal = jax.jit(lambda x: gp.kernel.diagonal(x))
+        variance = diagonal(jnp.asarray(to_unit(lats, lons)))[:, 0] + NOISE
     table = np.sqrt(np.asarray(variance, np.float32)).reshape(len(lat), len(lon))
     return Modulated(Diagonal(White(), 2), GlobeTable(table, 2))
 

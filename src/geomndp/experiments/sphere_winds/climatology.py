@@ -24,7 +24,7 @@ from geomndp.geometry.geodesy import to_latlon
 
 MONTHLY_FILE = "fnoc_wind_monthly_2p5deg.nc"
 SMALLEST_STD = 0.05
-"""m/s: monthly means over land are constant in some places."""
+"""m/s: monthly means over land are constant here and there."""
 
 
 class Climatology(NamedTuple):

@@ -6,7 +6,7 @@ from geomndp.experiments.base import Experiment
 from geomndp.experiments.metric_columns import likelihood_columns
 
 MODELS = ("sphere-winds/gfs", "sphere-winds/gfs-residual")
-"""The network alone, and one that corrects the score of a Gaussian process."""
+"""The network alone, and one that corrects the score of a Gaussian process (`axial_gp`)."""
 REGIONS = {"stations-200": 200, "stations-50": 50}
 """Tests -> number of stations that are observed."""
 
@@ -19,7 +19,7 @@ EXPERIMENT = Experiment.in_folder_of(
         "nats per point given stations (validation times), and what is lost to a Hodge GP",
         {"stations-200": "200 stations", "stations-50": "50 stations"},
     ),
-    steps=30_000,
+    steps=2_100,
     batch_size=16,
     regions=tuple(REGIONS),
     data_options={"data": None},

@@ -36,6 +36,8 @@ from geomndp.train import DenoisingLoss, adam, default_loss
 POINTS, FEWEST_POINTS = 400, 200  # of a training field: tasks of 200 and 50 stations have 400, 250
 RADIUS, NEIGHBOURS = 0.38, 32  # two lengthscales in radians: 14 of 400 points are nearer
 MOST_STATIONS = 250
+CORRECTION = {"channels": 16, "num_layers": 3}
+"""The network of the residual model: a small one, since there are 101 correlated fields."""
 
 
 def hodge_gp(scale: float = 1.0) -> GP:
@@ -59,11 +61,13 @@ def make_model(
     place, so that the network sees values of unit variance everywhere.
     """
     _validation.one_of("model", name, MODELS)
+    residual = name == MODELS[1]
+    options = (CORRECTION if residual else {}) | options
     options = STEERABLE | {"radius": RADIUS, "max_neighbours": NEIGHBOURS} | options
     options |= {"axial": True, "compute_dtype": compute_dtype, "dtype": "float32"}
     net_key, base_key = jr.split(key)
     score, kernel = NetworkScore(SteerableSphere(("vector",), **options, key=net_key)), None
-    if name == MODELS[1]:
+    if residual:
         score = NetworkScore(score.net, Velocity(relative=True))
         score = score.with_base(stored_gp(), key=base_key)
         kernel = limiting_kernel(stored_gp())
@@ -98,4 +102,6 @@ def make_generator(
 
 def make_optimiser(name: str, steps: int) -> optax.GradientTransformation:
     """Adam; the correction of a process shrinks back to it where the data say nothing."""
-    return adam(steps, peak=2e-3, weight_decay=1e-2 if name == MODELS[1] else 0.0)
+    if name == MODELS[1]:
+        return adam(steps, peak=1e-3, weight_decay=1e-2)
+    return adam(steps, peak=2e-3)

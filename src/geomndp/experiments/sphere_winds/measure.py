@@ -1,0 +1,130 @@
+"""What is measured of laws of winds on validation and on test times, into one file of results.
+
+python -m geomndp.experiments.sphere_winds.measure --out results.json --split validation
+
+The Gaussian processes without a model; with `--model` a trained one. The test times count once, at
+the end, when all choices are made: `--split test`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+
+from geomndp._types import Batch
+from geomndp.data.winds import WindFields
+from geomndp.evaluate import summarise
+from geomndp.experiments import results
+from geomndp.experiments.sphere_fields.winds import (
+    WindMetrics,
+    WindTask,
+    gaussian_metrics,
+    held_back_tasks,
+    task_batch,
+    validation_tasks,
+    wind_anomalies,
+)
+from geomndp.experiments.sphere_winds.climatology import seasonal_anomalies
+from geomndp.experiments.sphere_winds.evaluate import axial_metrics, evaluate_tasks, sample_scores
+from geomndp.experiments.sphere_winds.experiment import REGIONS
+from geomndp.experiments.sphere_winds.stored import stored_gp
+from geomndp.experiments.sphere_winds.training import hodge_gp
+from geomndp.experiments.sphere_winds.units import SCALE
+from geomndp.gp import GP
+from geomndp.model import load
+
+SPLITS = ("validation", "test")
+SAMPLES = 256
+
+
+def tasks_of(split: str, winds: WindFields, data: str | None) -> list[WindTask]:
+    """Tasks of the validation or of the test times."""
+    return held_back_tasks(data) if split == "test" else validation_tasks(winds)
+
+
+def gaussian_row(gp: GP, tasks: Batch, found: WindMetrics, reference: WindMetrics, unit: float):
+    """Metrics of a Gaussian process: those of `evaluate_tasks`, CRPS and energy by samples.
+
+    Args:
+        gp: The process, of values in the unit.
+        tasks: Tasks in m/s.
+        found: Its metrics in m/s.
+        reference: Those of the Hodge GP.
+        unit: Unit of the process's values in m/s.
+    """
+    number = int(np.asarray(tasks.context)[0].sum())
+
+    @jax.jit
+    def draw(x, y, key):
+        posterior = gp.condition(x[:number], y[:number])
+        return posterior.sample(x[number:], key=key, num_samples=SAMPLES)
+
+    scores = []
+    for x, y, key in zip(tasks.x, tasks.y, jr.split(jr.key(0), len(tasks.x)), strict=True):
+        with jax.enable_x64(True):
+            drawn = unit * np.asarray(draw(jnp.asarray(x), jnp.asarray(y) / unit, key))
+        scores.append(sample_scores(drawn, np.asarray(y[number:])))
+    _, crps, energy, _ = np.mean(np.array(scores), axis=0)
+    pairs = {"log_prob": found.joint, "regret": reference.joint - found.joint}
+    pairs |= {"diagonal": found.diagonal}
+    return {
+        **{key: list(summarise(jnp.asarray(part, jnp.float32))) for key, part in pairs.items()},
+        "rmse": math.sqrt(float(np.mean(found.square_error))),
+        "climatology": math.sqrt(float(np.mean(found.square_anomaly))),
+        "crps": float(crps),
+        "energy_score": float(energy),
+        "coverage": float(np.mean(found.coverage)),
+        "num": len(scores),
+    }
+
+
+def gaussian_rows(split: str, stations: int, data: str | None = None) -> dict[str, dict]:
+    """Rows of the Hodge GP and of the process that knows latitude and land.
+
+    Args:
+        split: "validation" or "test".
+        stations: Number of stations.
+        data: Folder of the weather fields; by default `weather` in $GEOMNDP_DATA.
+    """
+    zonal, winds = wind_anomalies(data), seasonal_anomalies(data)
+    tasks = tasks_of(split, zonal, data)
+    plain, seasonal = (task_batch(part, tasks, stations) for part in (zonal, winds))
+    reference, found = gaussian_metrics(hodge_gp(), plain), axial_metrics(seasonal)
+    return {
+        "Hodge GP": gaussian_row(hodge_gp(), plain, reference, reference, 1.0),
+        "axial GP": gaussian_row(stored_gp(), seasonal, found, reference, SCALE),
+    }
+
+
+def model_row(name: str, split: str, stations: int, data: str | None = None) -> dict:
+    """Row of a trained model, by its name or path."""
+    zonal, winds = wind_anomalies(data), seasonal_anomalies(data)
+    tasks = tasks_of(split, zonal, data)
+    reference = gaussian_metrics(hodge_gp(), task_batch(zonal, tasks, stations))
+    return evaluate_tasks(load(name), task_batch(winds, tasks, stations), stations, reference)
+
+
+def main() -> None:
+    """Measure, and keep every row as it comes."""
+    parser = argparse.ArgumentParser(description="Measure laws of winds.")
+    parser.add_argument("--out", required=True)
+    parser.add_argument("--split", choices=SPLITS, default=SPLITS[0])
+    parser.add_argument("--model", help="name or path of a trained model")
+    parser.add_argument("--data", help="folder of the weather fields")
+    options = parser.parse_args()
+    for stations in REGIONS.values():
+        if options.model:
+            rows = {options.model: model_row(options.model, options.split, stations, options.data)}
+        else:
+            rows = gaussian_rows(options.split, stations, options.data)
+        for law, row in rows.items():
+            results.update(options.out, (options.split, law, str(stations)), row)
+
+
+if __name__ == "__main__":
+    main()
