@@ -73,10 +73,10 @@ def scheme_spectrum(layout: Layout, exact: ExactField, least: float) -> dict[str
             continue
         rows = np.stack([axis.reshape(-1) for axis in np.indices((n, n))], axis=1)
         phase = 2 * np.pi / n * rows @ np.argwhere(inside).T
-        waves = np.concatenate([np.cos(phase), np.sin(phase)], axis=1)
+        modes = np.concatenate([np.cos(phase), np.sin(phase)], axis=1)
         dim = exact.covariance(np.zeros(2)).shape[-1]
-        weights = np.zeros((n * n, dim, waves.shape[1]))
-        weights[:, 0] = waves
+        weights = np.zeros((n * n, dim, modes.shape[1]))
+        weights[:, 0] = modes
         total = variance_of_sums(layout, exact, weights).sum()
         found[name] = round(float(total / expected[inside].sum()), 4)
     return found

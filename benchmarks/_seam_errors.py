@@ -143,3 +143,20 @@ def spectrum_errors(y: np.ndarray, exact: ExactField) -> dict[str, tuple[float, 
         error = np.sqrt(2 * squares / len(y)) / total
         found[name] = round(float(mean[inside].sum() / total), 3), round(float(error), 3)
     return found
+
+
+def spectrum_nats(found: dict[str, tuple[float, float]], n: int, spacing: float) -> float:
+    r"""What a stationary law with these ratios r costs, $\frac12 (r - 1 - \log r)$ per coefficient.
+
+    Args:
+        found: Result of `spectrum_errors` of n x n points; other wavelengths count as exact.
+        n: Points along a side.
+        spacing: Distance of neighbours.
+
+    Returns:
+        Nats per point, KL(law || exact law), where the field has one degree of freedom per
+        coefficient, as a divergence-free one has, and little noise.
+    """
+    counts = {name: inside.sum() for name, inside in bands(n, spacing).items()}
+    parts = [0.5 * (r - 1 - np.log(r)) * counts[name] for name, (r, _) in found.items()]
+    return float(np.sum(parts) / n**2)

@@ -202,7 +202,7 @@ COMMANDS = {
 
 
 def main() -> None:
-    """Read the arguments, measure, and write results of the experiment `students` as JSON."""
+    """Read the arguments, measure, and write results of the experiment `flow-maps` as JSON."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
     of_speed = commands.add_parser("speed")

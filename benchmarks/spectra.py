@@ -1,4 +1,4 @@
-"""Long waves of fields that a network draws: in one pass, by patches, and given a frame.
+"""Long wavelengths of fields that a network draws: in one pass, by patches, and given a frame.
 
     python benchmarks/spectra.py --size 124 --schemes auto
     python benchmarks/spectra.py --size 30 45 --schemes one-pass --samples 256
@@ -11,9 +11,9 @@ all points at once, others are those of `posterior.sample(..., patches=...)`. Wi
 the expectation for the exact process by the same patches, in closed form. `--frame` draws the
 points inside of a frame, so many points wide, of which the values are exact draws, two samples
 each: the mean square of what differs from the exact conditional mean, over its exact expectation,
-for waves on the patch, the first of which is its average ("both"), and what two samples of one
-frame have of it in common ("common"), the error of the network's conditional mean; 1 and 0 are
-perfect.
+for Fourier modes of the patch, the first of which is its average ("both"), and what two samples of
+one frame have of it in common ("common"), the error of the network's conditional mean; 1 and 0 are
+perfect. "nats per point" is what the ratios cost.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ import jax.random as jr
 import numpy as np
 import scipy.linalg
 from _scheme_spectrum import covariance, scheme_spectrum
-from _seam_errors import spectrum_errors
+from _seam_errors import spectrum_errors, spectrum_nats
 from seams import EXACT, corners, draw, plan_field
 
 import geomndp as gn
 from geomndp.model.patch_scheme import chosen_patches
 
 ONE_PASS = "one-pass"
-WAVES = ((0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (0, 2), (3, 0), (0, 3), (4, 0), (0, 4))
+MODES = ((0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (0, 2), (3, 0), (0, 3), (4, 0), (0, 4))
 
 
 def lattice(side: int) -> np.ndarray:
@@ -77,11 +77,13 @@ def drawn_spectrum(y: np.ndarray) -> dict[str, Any]:
     """Number of samples (s, n, n, p), variance over the exact one, and ratios by wavelength."""
     variance = float(np.mean(y.astype(np.float64) ** 2) / EXACT.covariance(np.zeros(2)).mean())
     ratios = spectrum_errors(y.astype(np.float64), EXACT)
-    return {"samples": len(y), "variance": round(variance, 4), "spectrum": ratios}
+    nats = spectrum_nats(ratios, y.shape[1], EXACT.spacing)
+    found = {"samples": len(y), "variance": round(variance, 4), "spectrum": ratios}
+    return found | {"nats per point": round(nats, 6)}
 
 
 def framed_errors(model: Any, side: int, options: argparse.Namespace) -> dict[str, Any]:
-    """Errors of waves on a patch given exact values in a frame around it, by wave."""
+    """Errors of modes on a patch given exact values in a frame around it, by mode."""
     whole = side + 2 * options.frame
     x = lattice(whole)
     index = np.indices((whole, whole)).reshape(2, -1) - options.frame
@@ -97,13 +99,13 @@ def framed_errors(model: Any, side: int, options: argparse.Namespace) -> dict[st
     many = model.condition_many(tasks).sample(key=options.seed, num_samples=2, progress=False)
     drawn = np.stack([np.asarray(y, np.float64) for _, y in many])
     left = drawn.reshape(len(tasks), 2, -1) - means[:, None]
-    return wave_errors(left, factor[known:, known:], index[:, own].T, side)
+    return mode_errors(left, factor[known:, known:], index[:, own].T, side)
 
 
-def wave_errors(
+def mode_errors(
     left: np.ndarray, factor: np.ndarray, index: np.ndarray, side: int
 ) -> dict[str, Any]:
-    """Mean squares of waves of the first output of residuals (s, 2, n p), over the expected ones.
+    """Mean squares of modes of the first output of residuals (s, 2, n p), over the expected ones.
 
     Args:
         left: Residuals of two samples.
@@ -112,9 +114,9 @@ def wave_errors(
         side: Points of a patch along one axis.
     """
     found: dict[str, Any] = {"samples": 2 * len(left)}
-    for wave in WAVES:
-        phase = 2 * np.pi / side * index @ np.asarray(wave)
-        parts = np.stack([np.cos(phase), np.sin(phase)][: 1 + any(wave)], axis=1)
+    for mode in MODES:
+        phase = 2 * np.pi / side * index @ np.asarray(mode)
+        parts = np.stack([np.cos(phase), np.sin(phase)][: 1 + any(mode)], axis=1)
         weights = np.zeros((len(phase), 2, parts.shape[1]))
         weights[:, 0] = parts
         weights = weights.reshape(-1, parts.shape[1])
@@ -124,7 +126,7 @@ def wave_errors(
         common = np.sum(sums[:, 0] * sums[:, 1], axis=1) / expected
         errors = [(np.mean(v), np.std(v) / np.sqrt(len(v))) for v in (both, common)]
         names = zip(("both", "common"), errors, strict=True)
-        found[str(wave)] = {name: [round(float(v), 3) for v in pair] for name, pair in names}
+        found[str(mode)] = {name: [round(float(v), 3) for v in pair] for name, pair in names}
     return found
 
 

@@ -9,7 +9,15 @@ import pytest
 
 from geomndp.play import Server, Session
 
-from ..play.models import GP_1D, exact, globe_session, line_model, line_session, plane_session
+from ..play.models import (
+    GP_1D,
+    earth_session,
+    exact,
+    globe_session,
+    line_model,
+    line_session,
+    plane_session,
+)
 
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 SECONDS = 30
@@ -66,6 +74,7 @@ SESSIONS = {
     "sampled": line_session,
     "plane": lambda: plane_session(steps=2),
     "globe": lambda: globe_session(steps=2),
+    "earth": earth_session,
 }
 
 

@@ -1,6 +1,7 @@
 """The plane and the globe in a real browser."""
 
 import json
+import re
 
 import pytest
 
@@ -57,6 +58,20 @@ def test_the_globe_turns(play):
     page.locate("svg.picture").focus()
     page.page.keyboard.press("ArrowLeft")
     assert rotation(page) != turned
+
+
+def test_a_field_over_the_earth_is_observed_on_the_globe(play):
+    page = play("earth").click(0.5, 0.5)
+    assert page.locate(".handle").count() == 1 and page.locate(".cell").count() > 2
+    label = page.locate(".handle").get_attribute("aria-label")
+    latitude = float(re.search(r"lat ([-\d.]+)", label)[1])
+    assert abs(latitude - 20) < 1 and "u 0" in label  # where the globe begins
+    page.drag(page.centre(".tip"), page.point(0.5, 0.4))
+    assert "u 0" not in page.locate(".handle").get_attribute("aria-label")
+    assert "u " in page.readout
+    before = rotation(page)
+    page.drag(page.point(0.4, 0.6), page.point(0.5, 0.6))
+    assert rotation(page) != before and page.locate(".handle").count() == 1
 
 
 def test_fixes_are_placed_one_after_another_and_tracks_fan_out(play):

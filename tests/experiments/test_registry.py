@@ -94,7 +94,7 @@ def test_every_command_knows_a_new_experiment(toy, tmp_path, capsys):
     assert json.loads((tmp_path / "tables" / "toy-measured.json").read_text()) == {}  # none shipped
     assert toy.results.read_bytes() == before
     assert main(["list"]) == 0
-    assert "sphere-winds, students, toy\n" in capsys.readouterr().out
+    assert "sphere-winds, flow-maps, toy\n" in capsys.readouterr().out
 
 
 def test_options_that_an_experiment_does_not_have_are_refused(toy, capsys):

@@ -101,7 +101,24 @@ def test_a_score_is_given_the_drawn_values_of_its_own_sample():
     options = {"key": 3, "patches": SCHEME, "sampler": Amortised(2)}
     both = np.asarray(posterior.sample(X, num_samples=2, **options))
     assert both.shape == (2, 16, 1) and np.isfinite(both).all()
-    np.testing.assert_array_equal(posterior.sample(X, num_samples=1, **options), both[:1])
+    alone = posterior.sample(X, num_samples=1, **options)  # a program of fewer rows
+    np.testing.assert_allclose(alone, both[:1], rtol=0, atol=1e-12)
+
+
+def test_a_score_on_the_sphere_is_drawn_by_patches():
+    """Unit vectors all along, and schemes that follow from the sphere: its own kernel's."""
+    kernel = gn.kernels.ZonalExponential(0.3)
+    noising = gn.noising.OrnsteinUhlenbeck(
+        gn.kernels.White(1.0), gn.noising.LinearSchedule(1e-4, 15.0)
+    )
+    globe = gn.Model(noising, gn.score.GaussianScore(gn.gp.GP(kernel, noise=NOISE)))
+    x = np.random.default_rng(0).normal(size=(40, 3))
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    for posterior in (globe.condition(), globe.condition(x[:3], np.ones(3))):
+        options = {"patches": Patches(0.9, 0.6), "sampler": Amortised(2), "key": 0}
+        assert np.isfinite(posterior.sample(x[3:], num_samples=2, **options)).all()
+        _, layout = patchwise.read_layout(posterior, x, "auto")
+        np.testing.assert_allclose(layout.scheme.halo, 0.3 * np.sqrt(2 * np.log(10)), rtol=0.02)
 
 
 def test_units_and_names_of_tables():

@@ -57,6 +57,29 @@ def test_nothing_is_lost_where_patches_see_everything_and_follow_one_another():
     assert abs(result.total) < 1e-9
 
 
+@pytest.mark.parametrize("kind", ["points", "grid"])
+def test_patches_of_periodic_inputs_see_each_other_across_the_end(kind):
+    """Three inputs, of which the first has a period; so has the kernel, of a circle's chords."""
+    period, radius = (4.0, 0.0, 0.0), 4 / (2 * np.pi)
+    axes = (0.4 * np.arange(10), 0.5 * np.arange(3), 0.5 * np.arange(3))
+    scheme, found = Patches(1.2, 0.7), []
+    for periods in (period, ()):
+        if kind == "grid":
+            layout = plan(grid(axes, periods=periods), scheme)
+        else:
+            x = np.random.default_rng(3).uniform(0, (4, 1, 1), (90, 3))
+            layout = plan_points(x, scheme, periods=periods)
+        kernel = gn.kernels.PeriodicInputs(gn.kernels.Matern32(1.0), (4.0, None, None))
+        found.append(scheme_kl(kernel, layout, NOISE).total)
+        x = np.concatenate([layout.inputs(patch) for patch in layout.patches])
+        angle = x[:, 0] / radius
+        embedded = np.column_stack([radius * np.cos(angle), radius * np.sin(angle), x[:, 1:]])
+        assert layout.levels[0].locations.positions(x).shape[1] == (4 if periods else 3)
+        if periods:
+            np.testing.assert_allclose(layout.levels[0].locations.positions(x), embedded, atol=1e-9)
+    assert 0 < 2 * found[0] < found[1]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("points", "halo", "expected"),

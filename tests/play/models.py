@@ -9,6 +9,7 @@ from geomndp.play import Session
 from geomndp.score.base import AbstractScore
 
 GP_1D = gn.gp.GP(gn.kernels.SquaredExponential(0.5), noise=0.01)
+WINDS = gn.gp.GP(gn.kernels.SphereCurlFree(gn.kernels.ZonalExponential(0.5)), noise=0.01)
 GP_2D = gn.gp.GP(gn.kernels.DivergenceFree(1.0), noise=0.01)
 
 
@@ -83,11 +84,17 @@ def globe_session(**start) -> Session:
     return Session(globe_model(), "globe", None, {"samples": 4, "targets": 5, **start})
 
 
+def earth_session(**start) -> Session:
+    model = gn.ProcessModel(WINDS).with_variables(("lat", "lon"), ("u", "v"), domain="sphere")
+    return Session(model, "earth", model, {"samples": 4, "targets": 4, **start})
+
+
 SESSIONS = {"line": line_session, "plane": plane_session, "globe": globe_session}
 OBSERVED = {
     "line": [{"x": [-0.5], "y": [1.0], "std": 0.0}, {"x": [0.7], "y": [-0.4], "std": 0.1}],
     "plane": [{"x": [0.5, -0.5], "y": [1.0, 0.5], "std": 0.0}],
     "globe": [{"x": [0.0], "y": [15.0, -50.0], "std": 20.0}],
+    "earth": [{"x": [10.0, 20.0], "y": [1.0, 0.5], "std": 0.1}],
 }
 
 

@@ -11,7 +11,7 @@ from geomndp.play.protocol import MAX_MESSAGE, Page, read_message, sentence
 from geomndp.play.scene import scene_of
 from geomndp.play.worker import Ask, Superseded, Worker
 
-from .models import OBSERVED, SESSIONS, globe_model, line_model
+from .models import OBSERVED, SESSIONS, earth_session, globe_model, line_model
 
 
 class Messages:
@@ -163,10 +163,10 @@ def test_a_page_that_is_gone_is_forgotten():
     assert all(request == 1 for request, _ in session.answered)
 
 
-@pytest.mark.parametrize("kind", ["line", "plane", "globe"])
+@pytest.mark.parametrize("kind", ["line", "plane", "globe", "earth"])
 @pytest.mark.parametrize("ending", ["csv", "nc"])
 def test_observations_come_back_from_a_file(kind, ending):
-    session = SESSIONS[kind]()
+    session = earth_session() if kind == "earth" else SESSIONS[kind]()
     request = session.read({"observations": OBSERVED[kind]})
     file = export(session, request, "observations", ending)
     rows = import_observations(session.scene, file.name, file.content)

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 import geomndp as gn
+from geomndp.geometry.geodesy import to_unit
 from geomndp.model import TrainingSupport
 from geomndp.play import Session
+from geomndp.play.exchange import export
 from geomndp.play.opening import shipped_student
 from geomndp.play.requests import MAX_OBSERVATIONS, MAX_VALUES
 from geomndp.play.scene import window
@@ -17,7 +19,7 @@ from geomndp.samplers import Amortised, FlowMap
 
 from ..cases import slow_but
 from ..flow_maps import GaussianFlowMap
-from .models import GP_1D, OBSERVED, SESSIONS, exact, finite, line_model
+from .models import GP_1D, OBSERVED, SESSIONS, WINDS, earth_session, exact, finite, line_model
 
 STEPS = 2
 
@@ -178,6 +180,29 @@ def test_latitudes_are_bounded():
         session.read({"observations": [{"x": [0.0], "y": [91.0, 0.0]}]})
 
 
+def test_fields_over_the_earth_are_the_librarys_answer():
+    session = earth_session()
+    picture = session.answer(asked := state(session, truth=True, seed=3))
+    x, where = np.array(picture["x"]), np.array(OBSERVED["earth"][0]["x"])
+    assert x.shape == (16, 2) and len(np.unique(np.asarray(to_unit(*x.T)).round(6), axis=0)) == 16
+    targets, given = (jnp.asarray(to_unit(v[..., 0], v[..., 1])) for v in (x, where[None]))
+    law = WINDS.condition(given, jnp.array([[1.0, 0.5]]), jnp.array([0.01]))
+    mean, std = law.mean_and_std(targets)
+    np.testing.assert_allclose(picture["truth"]["mean"], mean, atol=1e-5)
+    np.testing.assert_allclose(picture["truth"]["std"], std, atol=1e-5)
+    posterior = session.model.condition(given, np.array([[1.0, 0.5]]), noise=np.array([0.01]))
+    y = posterior.sample(targets, key=jr.key(3), num_samples=4)
+    np.testing.assert_allclose(picture["samples"], y, atol=1e-5)
+    about = session.describe()
+    assert about["land"] and about["kind"] == "earth" and about["outputs_apart"]
+    points = json.loads(export(session, session.read(asked), "observations", "geojson").content)
+    assert points["features"][0]["geometry"] == {"type": "Point", "coordinates": [20.0, 10.0]}
+    with pytest.raises(ValueError, match="lat of observation 1 to be a number from -90 to 90"):
+        session.read({"observations": [{"x": [91.0, 0.0], "y": [0.0, 0.0]}]})
+    with pytest.raises(ValueError, match="range of lon"):
+        session.read({"view": [[-80, 80], [-200, 0]]})
+
+
 def test_first_answers_of_tracks_take_more_steps():
     """With five steps tracks zigzag."""
     for kind, steps in (("line", 5), ("globe", 12)):
@@ -192,10 +217,6 @@ def test_models_that_cannot_be_drawn_are_refused():
     space = gn.gp.GP(gn.kernels.SquaredExponential(1.0))
     with pytest.raises(ValueError, match="one or two inputs"):
         Session(gn.ProcessModel(space).with_variables(("x", "y", "z"), "t"))
-    winds = gn.gp.GP(gn.kernels.SphereCurlFree(gn.kernels.ZonalExponential(0.5)))
-    with pytest.raises(ValueError, match="fields over the Earth"):
-        names = ("lat", "lon"), ("u", "v")
-        Session(gn.ProcessModel(winds).with_variables(*names, domain="sphere"))
     with pytest.raises(ValueError, match="samples"):
         Session(exact(GP_1D, line_model()), start={"samples": 0})
 

@@ -20,8 +20,8 @@ BARS = {
     "langevin-510": (samplers.Langevin(17, 29), 510, 0.008),
     "kinetic-260": (samplers.KineticLangevin(), 260, 0.003),
     "kinetic-510": (samplers.KineticLangevin(30, 16), 510, 0.0006),
-    "moment-matching-260": (samplers.MomentMatching(33), 260, 0.012),
-    "moment-matching-510": (samplers.MomentMatching(68), 510, 0.001),
+    "moment-matching-280": (samplers.MomentMatching(36), 280, 0.012),
+    "moment-matching-530": (samplers.MomentMatching(71), 530, 0.001),
     "amortised-103": (samplers.Amortised(99), 103, 0.0003),
     "amortised-53": (samplers.Amortised(49), 53, 0.003),
     "euler-maruyama-153": (samplers.Amortised(149, solve.EulerMaruyama()), 153, 0.0062),
@@ -40,7 +40,7 @@ def tasks():
     return [case(n=50, key=key, width=2.0) for key in jr.split(jr.key(0), 3)]
 
 
-FEW = ("langevin-260", "moment-matching-260", "amortised-53", "flow-44")
+FEW = ("langevin-260", "moment-matching-280", "amortised-53", "flow-44")
 
 
 @pytest.mark.parametrize("name", slow_but(FEW, BARS))

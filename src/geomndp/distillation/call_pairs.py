@@ -31,7 +31,7 @@ class CallPairs(eqx.Module):
         ValueError: If a share is not in [0, 1], or there is no number of calls.
     """
 
-    calls: tuple[int, ...] = eqx.field(default=(1, 2, 4, 4, 4, 8), static=True)
+    calls: tuple[int, ...] = eqx.field(default=(1, 1, 2, 4, 4, 4, 8), static=True)
     call_share: float = eqx.field(default=0.75, static=True)
     upward_share: float = eqx.field(default=0.1, static=True)
     time_grid: AbstractTimeGrid | None = None

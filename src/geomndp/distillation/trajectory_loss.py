@@ -63,7 +63,7 @@ class TrajectoryLoss(AbstractLoss):
     teacher: AbstractScore
     t_min: float = eqx.field(default=5e-4, static=True)
     pairs: CallPairs = CallPairs()
-    num_pairs: int = eqx.field(default=8, static=True)
+    num_pairs: int = eqx.field(default=4, static=True)
     solver_steps: int | None = eqx.field(default=None, static=True)
     floor: float | None = eqx.field(default=None, static=True)
     smoothing: float = eqx.field(default=0.1, static=True)

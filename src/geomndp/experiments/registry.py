@@ -27,7 +27,7 @@ EXPERIMENTS: dict[str, str] = {
     "own-data": "geomndp.experiments.own_data.experiment",
     "sphere-fields": "geomndp.experiments.sphere_fields.experiment",
     "sphere-winds": "geomndp.experiments.sphere_winds.experiment",
-    "students": "geomndp.experiments.students.experiment",
+    "flow-maps": "geomndp.experiments.flow_maps.experiment",
 }
 """Name -> module whose `EXPERIMENT` it is."""
 

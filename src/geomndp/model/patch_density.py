@@ -15,7 +15,7 @@ from geomndp._validation import as_key
 from geomndp.model.inputs import as_rows, names_of
 from geomndp.model.output_units import result_dtype
 from geomndp.model.patch_laws import AbstractPosteriorLaw
-from geomndp.model.patchwise import is_exact, patch_law, read_layout, refuse_traced
+from geomndp.model.patchwise import end_rows, is_exact, patch_law, read_layout, refuse_traced
 from geomndp.model.units import read_raw_rows
 from geomndp.patches.context import context_of
 from geomndp.predictive import LogProb
@@ -52,8 +52,7 @@ def patchwise_log_prob(
     refuse_traced((y, key))
     raw, layout = read_layout(posterior, x, patches)
     values = _values(posterior, x, y, len(raw))
-    corners = np.stack([raw.min(axis=0), raw.max(axis=0)])
-    law = patch_law(posterior, corners, jr.key(0), 1, {})
+    law = patch_law(posterior, end_rows(raw), jr.key(0), 1, {})
     if not isinstance(law, AbstractPosteriorLaw):
         raise ValueError("expected one law for a density by patches, got a mixture")
     key, parts = as_key(key), []

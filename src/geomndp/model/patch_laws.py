@@ -37,17 +37,17 @@ class AbstractPosteriorLaw(AbstractPatchLaw):
 
     Args:
         posterior: The posterior, with `model`, `observations` and `centre`.
-        corners: Lowest and highest inputs of the whole field, shape (2, d).
+        ends: Inputs of the field that have its lowest and highest coordinates, shape (e, d).
     """
 
-    def __init__(self, posterior: Any, corners: np.ndarray) -> None:
+    def __init__(self, posterior: Any, ends: np.ndarray) -> None:
         observed = posterior.observations
         self.posterior = posterior
         self.units = posterior.model.normaliser or Normaliser()
         self.dtype = observed.x.dtype
         self.centre = posterior.centre
         if len(observed.x) == 0:
-            observed = no_observations(corners.shape[1], observed.y.shape[1], self.dtype)
+            observed = no_observations(ends.shape[1], observed.y.shape[1], self.dtype)
         mask = None if observed.mask is None else np.asarray(observed.mask)
         there = np.ones(len(observed.x)) if mask is None else mask.reshape(len(mask), -1).max(1)
         self._real = np.flatnonzero(there > 0)
@@ -98,18 +98,18 @@ class ScoreLaw(AbstractPosteriorLaw):
     def __init__(
         self,
         posterior: Any,
-        corners: np.ndarray,
+        ends: np.ndarray,
         sampler: AbstractSampler | None = None,
         max_memory: int | None = None,
     ) -> None:
-        super().__init__(posterior, corners)
+        super().__init__(posterior, ends)
         if len(posterior.observations.x) == 0:  # which would have chosen it
-            self.centre = common_centre(posterior.model, corners)
+            self.centre = common_centre(posterior.model, ends)
         self.settings = Settings(max_memory, False)
         rows = np.arange(len(self.observed))
-        known = self._posterior(self.given(rows, corners[:1], self._any_value()))
+        known = self._posterior(self.given(rows, ends[:1], self._any_value()))
         self.sampler = known.default_sampler() if sampler is None else sampler
-        problem = known.problem(self.targets(corners))
+        problem = known.problem(self.targets(ends))
         if problem.observed_apart:
             require_outputs_apart(self.sampler)
         self.sampler.check(problem)

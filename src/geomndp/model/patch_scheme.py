@@ -2,6 +2,7 @@
 
 From its kernel where that is known. A network knows no correlations beyond the extent of the
 functions that it was trained on, so that a patch with its halos is nine tenths as wide;
+all of the sphere is known to it where that was their extent;
 where it was not recorded, the correlation range is that of prior samples. A user's scheme that is
 much narrower is taken, with a warning.
 """
@@ -16,12 +17,22 @@ import numpy as np
 
 from geomndp._warnings import ApproximationWarning, OutsideTrainingWarning, warn_at_request
 from geomndp.data import Normaliser, circle
-from geomndp.patches import Patches, default_patches, from_text, kernel_range, sample_range
+from geomndp.model.units import has_sphere_kernel
+from geomndp.patches import (
+    Patches,
+    default_patches,
+    from_text,
+    kernel_range,
+    sample_range,
+    sphere_range,
+)
 from geomndp.patches.correlation import HALO, WIDTH
 
 AUTO = "auto"
 EXTENT_RANGES = 6.0
 """Extent of the training functions over the correlation range that a network is trusted with."""
+SPHERE_RANGES = 2.0
+"""The same where the inputs are unit vectors, and a training function covers the sphere."""
 NUM_POINTS, NUM_SAMPLES, STEPS, SEED = 96, 96, 12, 0
 """Of the prior samples that a correlation range is estimated from."""
 NARROW = np.asarray([1.25, 0.5])
@@ -59,7 +70,10 @@ def chosen_patches(posterior: Any, x: np.ndarray, count: int, patches: Any) -> P
 def _trusted_ranges(model: Any, x: np.ndarray, count: int) -> np.ndarray:
     """Correlation ranges (count,) that a network is trusted with."""
     extents = np.asarray(model.support.extents)[:count]
-    return np.where(extents > 0, extents, np.ptp(x[:, :count], axis=0)) / EXTENT_RANGES
+    names = model.variables
+    sphere = (names is not None and names.domain == "sphere") or has_sphere_kernel(model)
+    ranges = SPHERE_RANGES if sphere else EXTENT_RANGES
+    return np.where(extents > 0, extents, np.ptp(x[:, :count], axis=0)) / ranges
 
 
 def _warn_if_narrow(model: Any, x: np.ndarray, count: int, patches: Patches) -> None:
@@ -92,6 +106,8 @@ def correlation_ranges(model: Any, x: np.ndarray, count: int) -> np.ndarray:
     units: Normaliser = model.normaliser or Normaliser()
     scale = np.broadcast_to(np.asarray(units.x_scale), (x.shape[1],))[:count]
     kernel = _known_kernel(model)
+    if kernel is not None and has_sphere_kernel(kernel) and x.shape[1] == 3:
+        return np.full(count, sphere_range(kernel))
     if kernel is not None and not any(units.x_period):
         corners = np.asarray(units.forward_x(np.stack([x.min(axis=0), x.max(axis=0)])))
         return scale * kernel_range(kernel, *corners)[:count]

@@ -106,8 +106,7 @@ def field_on(
     if is_exact(posterior) and (given := [k for k, v in options.items() if v is not None]):
         raise ValueError(f"expected no {given[0]} for the law of a process, got one")
     raw, layout = located
-    corners = np.stack([raw.min(axis=0), raw.max(axis=0)])
-    law = patch_law(posterior, corners, key, num_samples, options)
+    law = patch_law(posterior, end_rows(raw), key, num_samples, options)
     if isinstance(law, ScoreLaw):
         for patch in (layout.patches[0], layout.patches[-1]):
             near = law.observed[observed_rows(layout, patch, law.observed)]
@@ -116,25 +115,30 @@ def field_on(
     return PatchwiseField(law, layout, values, key, int(num_samples))
 
 
+def end_rows(x: np.ndarray) -> np.ndarray:
+    """Rows of inputs (n, d) with the lowest or the highest value of a column, at most 2 d."""
+    return x[np.unique([*x.argmin(axis=0), *x.argmax(axis=0)])]
+
+
 def patch_law(
-    posterior: Any, corners: np.ndarray, key: PRNGKeyArray, num_samples: int, options: dict
+    posterior: Any, ends: np.ndarray, key: PRNGKeyArray, num_samples: int, options: dict
 ) -> AbstractPatchLaw:
-    """The law that patches of a posterior are drawn from."""
+    """The law that patches of a posterior are drawn from; `ends` are `end_rows` of the field."""
     if is_exact(posterior):
         with jax.enable_x64(True):
-            return ExactLaw(posterior, corners)
+            return ExactLaw(posterior, ends)
     if hasattr(posterior, "log_weights"):  # of a mixture
         choice_key = jr.fold_in(key, np.uint32(2**32 - 1))  # no patch has this number
         choice = jr.categorical(choice_key, posterior.log_weights, shape=(num_samples,))
         chosen = np.asarray(choice)
         members = tuple(
-            patch_law(part, corners, key, num_samples, options) for part in posterior.posteriors
+            patch_law(part, ends, key, num_samples, options) for part in posterior.posteriors
         )
         return MembersLaw(members, chosen)
     if not hasattr(posterior, "problem"):
         kind = type(posterior).__name__
         raise ValueError(f"expected a law that can be drawn by patches, got {kind}")
-    return ScoreLaw(posterior, corners, **options)
+    return ScoreLaw(posterior, ends, **options)
 
 
 def is_exact(posterior: Any) -> bool:

@@ -70,7 +70,7 @@ def to_model_units(
     _check_resolution(raw, mask)
     concrete = _validation.concrete(raw)
     named = model.variables is not None and model.variables.domain == "sphere"
-    if named or _has_sphere_kernel(model):  # whose own check sees no numbers where it is compiled
+    if named or has_sphere_kernel(model):  # whose own check sees no numbers where it is compiled
         rows = _real(np.asarray(raw), mask) if concrete else raw
         rows = rows[:, :3] if named else _in_units(model.normaliser, rows)
         check_unit_vectors(rows, padding=not _validation.concrete(mask))
@@ -84,7 +84,7 @@ def to_model_units(
     return rounded
 
 
-def _has_sphere_kernel(tree: Any) -> bool:
+def has_sphere_kernel(tree: Any) -> bool:
     """Whether a kernel on the sphere is part of a model, so that x are unit vectors."""
 
     def is_sphere_kernel(part: Any) -> bool:

@@ -1,6 +1,6 @@
 """Large fields: coherent samples of any size, drawn patch by patch."""
 
-from geomndp.patches.correlation import default_patches, kernel_range, sample_range
+from geomndp.patches.correlation import default_patches, kernel_range, sample_range, sphere_range
 from geomndp.patches.field import AbstractPatchLaw, PatchwiseField, run
 from geomndp.patches.kl import SchemeKL, scheme_kl
 from geomndp.patches.layout import Layout, Patch
@@ -29,4 +29,5 @@ __all__ = [
     "sample_range",
     "scattered",
     "scheme_kl",
+    "sphere_range",
 ]

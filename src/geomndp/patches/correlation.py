@@ -46,6 +46,26 @@ def kernel_range(kernel: AbstractKernel, low: np.ndarray, high: np.ndarray) -> n
     return np.asarray(found)
 
 
+def sphere_range(kernel: AbstractKernel) -> float:
+    """Correlation range of a kernel on the sphere, an isotropic one.
+
+    Args:
+        kernel: Covariance of the function at unit vectors, shape (3,).
+
+    Returns:
+        Largest chord at which any two outputs have a correlation of at least 0.1, eastwards or
+        northwards of a point of the equator: at most 2.
+    """
+    angles = np.pi * np.geomspace(1e-3, 1, NUM_LAGS, endpoint=False)  # no frame at the antipode
+    zero, found = np.zeros_like(angles), []
+    with jax.enable_x64(True):
+        correlation = jax.jit(jax.vmap(_correlation(kernel), in_axes=(None, 0)))
+        for parts in ((np.sin(angles), zero), (zero, np.sin(angles))):
+            points = np.stack([np.cos(angles), *parts], axis=1)
+            found.append(np.asarray(correlation(jnp.asarray([1.0, 0.0, 0.0]), jnp.asarray(points))))
+    return _last(2 * np.sin(angles / 2), np.max(found, axis=0))
+
+
 def _correlation(kernel: AbstractKernel) -> Callable:
     """Largest correlation of any two outputs at two points."""
 

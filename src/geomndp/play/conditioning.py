@@ -43,7 +43,8 @@ def condition(model: AbstractModel, scene: Scene, request: Request, *, pad: bool
     present = ~np.isnan(request.y)
     y = scene.variables.to_values(np.where(present, request.y, 0.0))
     mask = None if present.all() else present.astype(np.float64)
-    posterior = model.condition(request.x, y, noise=square(request.std), mask=mask)
+    x = scene.variables.to_inputs(request.x)
+    posterior = model.condition(x, y, noise=square(request.std), mask=mask)
     return padded(posterior) if pad else posterior
 
 

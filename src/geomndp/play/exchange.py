@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from geomndp import _table_files, _validation
+from geomndp.geometry.geodesy import to_latlon
 from geomndp.play.requests import Request, read_request
-from geomndp.play.scene import GLOBE, Scene
+from geomndp.play.scene import EARTH, GLOBE, Scene
 from geomndp.play.session import Session
 from geomndp.tables import read_observations, write_samples
 from geomndp.tables.geojson import check_points
@@ -115,11 +116,13 @@ def read_table(scene: Scene, table: Any) -> list[dict[str, Any]]:
     gone = np.ma.getmaskarray(y)
     values = np.asarray(np.ma.getdata(y), np.float64)
     columns = scene.variables.from_values(values)
+    x = np.asarray(x, np.float64)
+    x = np.stack(to_latlon(x), axis=-1) if scene.kind == EARTH else x
     if scene.kind == GLOBE:
         gone = np.broadcast_to(gone.any(axis=1, keepdims=True), columns.shape)
     rows = [
         {
-            "x": np.asarray(x, np.float64)[i].tolist(),
+            "x": x[i].tolist(),
             "y": [None if g else v for v, g in zip(row.tolist(), gone[i].tolist(), strict=True)],
             "std": float(std[i]),
         }
@@ -143,7 +146,9 @@ def _as_dataset(scene: Scene, request: Request) -> Any:
     }
     stated = {"km"} if scene.kind == GLOBE else {output.units for output in variables.outputs}
     units = {"units": stated.pop()} if len(stated) == 1 and stated != {""} else {}
-    return xr.Dataset({**parts, STD: (ROW, request.std, units)})
+    dataset = xr.Dataset({**parts, STD: (ROW, request.std, units)})
+    # Latitudes and longitudes of tracks are values, those of fields are where values are.
+    return dataset.set_coords(variables.input_names) if scene.kind == EARTH else dataset
 
 
 def _samples(session: Session, request: Request) -> Any:

@@ -19,6 +19,8 @@ MODULES = (
     "line.js",
     "streams.js",
     "plane.js",
+    "earth.js",
+    "field.js",
     "globe.js",
     "controls.js",
     "playground.js",

@@ -51,7 +51,9 @@ def exact_process(name: str | os.PathLike, model: AbstractModel) -> AbstractMode
     if process is None:
         return None
     variables = model.variables
-    return ProcessModel(process).with_variables(variables.input_names, variables.output_names)
+    return ProcessModel(process).with_variables(
+        variables.input_names, variables.output_names, domain=variables.domain
+    )
 
 
 def shipped_student(name: str | os.PathLike) -> AbstractModel | None:

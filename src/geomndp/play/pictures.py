@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from geomndp.play.requests import Location, Request
-from geomndp.play.scene import GLOBE, PLANE, Scene
+from geomndp.play.scene import GLOBE, GRIDS, Scene
 from geomndp.summaries import closest_approach, probability, track_mean, track_spread
 
 LEVELS = (0.05, 0.95)
@@ -17,7 +17,7 @@ LEVELS = (0.05, 0.95)
 def target_inputs(scene: Scene, request: Request) -> np.ndarray:
     """Inputs (n, d) at which a picture shows functions.
 
-    Along the view of a line, on a grid of the plane (the first input runs fastest), and from the
+    Along the view of a line, on a grid of two inputs (the first input runs fastest), and from the
     last fix of a track to the end of its view; over the whole view where it ends before.
 
     Args:
@@ -28,7 +28,7 @@ def target_inputs(scene: Scene, request: Request) -> np.ndarray:
         The targets.
     """
     n = request.targets
-    if scene.kind == PLANE:
+    if scene.kind in GRIDS:
         first, second = (np.linspace(*limits, n) for limits in request.view)
         return np.stack([axis.ravel() for axis in np.meshgrid(first, second)], axis=1)
     low, high = request.view[0]

@@ -9,7 +9,7 @@ import numpy as np
 
 from geomndp import _validation
 from geomndp._training_log import Range
-from geomndp.play.scene import GLOBE, PLANE, SAMPLES, TARGETS, Scene
+from geomndp.play.scene import EARTH, GLOBE, GRIDS, LATLON, SAMPLES, TARGETS, Scene
 
 AUTO = "auto"
 """Sampler that answers quickly first, and better after."""
@@ -92,7 +92,7 @@ def read_request(scene: Scene, state: Any) -> Request:
     default, fewest, most = TARGETS[scene.kind]
     targets = _whole(state, "targets", default, fewest, most)
     num_samples = _whole(state, "samples", SAMPLES[scene.kind], 2, MAX_SAMPLES)
-    values = num_samples * len(scene.outputs) * targets ** (2 if scene.kind == PLANE else 1)
+    values = num_samples * len(scene.outputs) * targets ** (2 if scene.kind in GRIDS else 1)
     if values > MAX_VALUES:
         raise ValueError(f"expected at most {MAX_VALUES} values of all samples, got {values}")
     steps = None if state.get("steps") is None else _whole(state, "steps", 1, 1, MAX_STEPS)
@@ -146,7 +146,11 @@ def _observation(scene: Scene, i: int, row: Any) -> tuple[list[float], list[floa
         if not isinstance(row[part], list) or len(row[part]) != len(listed):
             raise ValueError(f"expected {len(listed)} numbers as {part} of observation {i + 1}")
     bounds = scene.outputs if scene.kind == GLOBE else ((-MAX_NUMBER, MAX_NUMBER),) * len(names[1])
-    x = [_number(f"{n} of observation {i + 1}", v) for n, v in zip(names[0], row["x"], strict=True)]
+    limited = LATLON if scene.kind == EARTH else ((-MAX_NUMBER, MAX_NUMBER),) * len(names[0])
+    x = [
+        _number(f"{name} of observation {i + 1}", value, *limits)
+        for name, value, limits in zip(names[0], row["x"], limited, strict=True)
+    ]
     y = [
         np.nan if value is None else _number(f"{name} of observation {i + 1}", value, *limits)
         for name, value, limits in zip(names[1], row["y"], bounds, strict=True)
@@ -164,10 +168,11 @@ def _view(scene: Scene, ranges: Any) -> tuple[Range, ...]:
     if not isinstance(ranges, list) or len(ranges) != len(scene.inputs):
         raise ValueError(f"expected {len(scene.inputs)} ranges of the view, got others")
     view = []
-    for name, pair in zip(scene.variables.input_names, ranges, strict=True):
+    bounds = LATLON if scene.kind == EARTH else ((-MAX_NUMBER, MAX_NUMBER),) * len(ranges)
+    for name, pair, limits in zip(scene.variables.input_names, ranges, bounds, strict=True):
         if not isinstance(pair, list) or len(pair) != 2:
             raise ValueError(f"expected the range of {name} as two numbers, got others")
-        low, high = (_number(f"the range of {name}", value) for value in pair)
+        low, high = (_number(f"the range of {name}", value, *limits) for value in pair)
         if not high - low > MIN_WIDTH * max(abs(low), abs(high)):
             raise ValueError(f"expected {name} from low to high, got {low:g} to {high:g}")
         view.append((low, high))

@@ -1,4 +1,4 @@
-"""How the playground draws a model: as a line, in the plane or on the globe."""
+"""How the playground draws a model: as a line, in the plane, as tracks or fields on the globe."""
 
 from __future__ import annotations
 
@@ -9,12 +9,17 @@ from geomndp._training_log import Range, TrainingSupport
 from geomndp.model.base import AbstractModel
 from geomndp.tables import Variables
 
-LINE, PLANE, GLOBE = "line", "plane", "globe"
+LINE, PLANE, GLOBE, EARTH = "line", "plane", "globe", "earth"
+GRIDS = (PLANE, EARTH)
+"""Pictures whose targets are a grid of two inputs."""
+LATLON: tuple[Range, ...] = ((-90.0, 90.0), (-180.0, 180.0))
+EARTH_VIEW: tuple[Range, ...] = ((-82.5, 82.5), (-168.75, 168.75))
+"""Latitudes and longitudes of the targets first: 16 by 16 without two in one place."""
 NOTHING_KNOWN: Range = (-3.0, 3.0)
 """Range of inputs and outputs where a model has no record of its training."""
-TARGETS = {LINE: (50, 2, 400), PLANE: (16, 2, 40), GLOBE: (24, 1, 120)}
-"""Targets by default, fewest and most: along the line, per side of the plane, times of a track."""
-SAMPLES = {LINE: 64, PLANE: 4, GLOBE: 16}
+TARGETS = {LINE: (50, 2, 400), PLANE: (16, 2, 40), GLOBE: (24, 1, 120), EARTH: (16, 2, 40)}
+"""Targets by default, fewest and most: along the line, per side of a grid, times of a track."""
+SAMPLES = {LINE: 64, PLANE: 4, GLOBE: 16, EARTH: 4}
 """Samples by default."""
 
 
@@ -22,9 +27,10 @@ class Scene(NamedTuple):
     """What a picture of a model shows.
 
     Attributes:
-        kind: "line" (one input), "plane" (two), or "globe" (tracks on the sphere over one input).
+        kind: "line" (one input), "plane" (two), "globe" (tracks on the sphere over one input), or
+            "earth" (fields by latitude and longitude).
         variables: Names and units of inputs and outputs.
-        vector: Whether the two outputs in the plane are one vector.
+        vector: Whether the two outputs of a field are one vector.
         outputs_apart: Whether an observation may lack some of the outputs.
         inputs: Range of every input that is shown first.
         outputs: Range of every output, in the columns of a table.
@@ -71,39 +77,37 @@ def scene_of(model: AbstractModel) -> Scene:
         )
     if variables.num_covariates:
         raise ValueError("expected a model without covariates in the playground, got one with them")
-    if variables.domain == "sphere":
-        raise ValueError(
-            "expected functions of real inputs in the playground, got fields over the Earth; "
-            "gn.plot.field_map and gn.plot.globe draw these"
-        )
     sphere, dim, p = variables.codomain == "sphere", len(variables.inputs), len(variables.outputs)
     kind = {(1, False): LINE, (2, False): PLANE, (1, True): GLOBE}.get((dim, sphere))
+    if variables.domain == "sphere":
+        kind = EARTH if kind == PLANE else None
     if kind is None:
         where = "locations on the sphere" if sphere else "real values"
         raise ValueError(
-            "expected functions of one or two inputs, or tracks on the sphere over one input, "
-            f"got {where} over {dim} inputs"
+            "expected functions of one or two inputs, fields over the Earth, or tracks on the "
+            f"sphere over one input, got {where} over {dim} inputs"
         )
     apart = p == 1 or model.num_groups == p
-    vector = kind == PLANE and p == 2 and model.num_groups == 1
+    vector = kind in GRIDS and p == 2 and model.num_groups == 1
     if not (apart or vector or sphere):
         raise ValueError(f"expected outputs that may be observed apart, got {p} that may not")
-    return Scene(kind, variables, vector, apart, *_ranges(model, dim, p, sphere))
+    return Scene(kind, variables, vector, apart, *_ranges(model, kind, dim, p))
 
 
 def _ranges(
-    model: AbstractModel, dim: int, p: int, sphere: bool
+    model: AbstractModel, kind: str, dim: int, p: int
 ) -> tuple[tuple[Range, ...], tuple[Range, ...]]:
     """Ranges of inputs that are shown first, and of outputs in training."""
     support = model.support
-    globe = ((-90.0, 90.0), (-180.0, 180.0))
     if support is None:
-        return (NOTHING_KNOWN,) * dim, globe if sphere else (NOTHING_KNOWN,) * p
-    inputs = window(support) if (dim, sphere) == (2, False) else support.inputs
+        inputs = EARTH_VIEW if kind == EARTH else (NOTHING_KNOWN,) * dim
+        return inputs, LATLON if kind == GLOBE else (NOTHING_KNOWN,) * p
+    inputs = window(support) if kind == PLANE else support.inputs
+    inputs = EARTH_VIEW if kind == EARTH else inputs
     inputs = tuple((float(low), float(high)) for low, high in inputs)
     outputs = tuple((float(low), float(high)) for low, high in support.outputs)
     widened = tuple((low, high) if low < high else (low - 1, high + 1) for low, high in inputs)
-    return widened, globe if sphere else outputs
+    return widened, LATLON if kind == GLOBE else outputs
 
 
 def window(support: TrainingSupport) -> tuple[Range, ...]:

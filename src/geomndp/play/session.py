@@ -14,7 +14,7 @@ from geomndp.model.model import learnt_posteriors
 from geomndp.play.conditioning import condition
 from geomndp.play.pictures import exact_picture, picture_of, target_inputs
 from geomndp.play.requests import AUTO, MAX_SAMPLES, Request, read_request
-from geomndp.play.scene import GLOBE, SAMPLES, scene_of
+from geomndp.play.scene import EARTH, GLOBE, SAMPLES, scene_of
 from geomndp.samplers import AbstractSampler, FlowMap, by_name
 
 QUICK_STEPS = {GLOBE: 12}
@@ -78,7 +78,7 @@ class Session:
             "truth": self.truth is not None,
         }
         about |= {"max_samples": MAX_SAMPLES, "start": self.start}
-        if self.scene.kind == GLOBE:
+        if self.scene.kind in (GLOBE, EARTH):
             from geomndp.plot.land import topology
 
             about["land"] = topology()
@@ -162,7 +162,7 @@ class Session:
         options: dict[str, Any] = {"key": request.seed, "num_samples": request.num_samples}
         if learnt_posteriors(posterior) and sampler is not None:
             options |= {"sampler": sampler, "progress": progress}
-        return x, posterior.sample(x, **options)
+        return x, posterior.sample(self.scene.variables.to_inputs(x), **options)
 
     def warm_up(self) -> list[Request]:
         """Requests whose programs most others share: nothing observed, something, with noise."""
@@ -177,6 +177,7 @@ class Session:
         if self.truth is None:
             return None
         with collect_outside_training():  # of the exact process, which was not trained
+            x = self.scene.variables.to_inputs(x)
             return exact_picture(condition(self.truth, self.scene, request).marginals(x))
 
     def _model(self, by_flow_map: bool) -> AbstractModel:

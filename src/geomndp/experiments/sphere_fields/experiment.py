@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from geomndp.experiments.base import Experiment
+from geomndp.experiments.base import Deferred, Experiment
 from geomndp.experiments.metric_columns import likelihood_columns
 
 FIELDS = ("curl-free", "div-free", "hodge", "scalar")
@@ -47,6 +47,7 @@ EXPERIMENT = Experiment.in_folder_of(
     name="sphere-fields",
     title="Fields on the sphere",
     models=tuple(MODELS),
+    exact=Deferred("geomndp.experiments.sphere_fields.training", "exact_process"),
     columns=likelihood_columns(
         "nats per point given 25 others, and regret to the exact GP", {"interpolation": "nats"}
     ),

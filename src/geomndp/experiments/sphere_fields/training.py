@@ -22,6 +22,7 @@ from geomndp.data import (
 from geomndp.data.fields import LENGTHSCALE
 from geomndp.experiments.sphere_fields.experiment import MODELS
 from geomndp.experiments.vector_fields import training as vector_fields
+from geomndp.gp import GP
 from geomndp.kernels import Diagonal, White
 from geomndp.model import Model
 from geomndp.nets import (
@@ -89,6 +90,15 @@ def problem_for(name: str) -> FieldProblem:
 def radius_for(name: str) -> float:
     """Radius of the neighbours of a model, in radians."""
     return RADIUS * MODELS[name].lengthscale
+
+
+def exact_process(name: str) -> GP:
+    """The Gaussian process that the fields of a model follow.
+
+    Args:
+        name: One of `MODELS`.
+    """
+    return problem_for(name).gp
 
 
 def make_model(

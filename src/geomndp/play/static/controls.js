@@ -47,7 +47,7 @@ function settingsPart(app, updates) {
   const { hello } = app;
   const fields = [
     of("Samples", "samples", { step: 1, min: 2, max: hello.max_samples }),
-    of(hello.kind === "plane" ? "Points per side" : "Points", "targets", { step: 1, min: hello.targets[1], max: hello.targets[2] }),
+    of(["plane", "earth"].includes(hello.kind) ? "Points per side" : "Points", "targets", { step: 1, min: hello.targets[1], max: hello.targets[2] }),
     of("Seed", "seed", { step: 1, min: 0 }),
   ];
   if (hello.samplers.length) {
@@ -64,7 +64,7 @@ function settingsPart(app, updates) {
     const names = hello.outputs.map((output) => output.name);
     fields.push(choice("Output", names, () => names[app.output], (name) => app.setOutput(names.indexOf(name)), updates));
   }
-  if (hello.kind === "plane") {
+  if (["plane", "earth"].includes(hello.kind)) {
     fields.push(choice("Show", ["mean", "sample 1", "sample 2", ...(hello.truth ? ["exact mean"] : [])], () => app.shown, (shown) => app.show(shown), updates));
   }
   if (hello.truth) {

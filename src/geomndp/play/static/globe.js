@@ -1,29 +1,15 @@
 // Tracks on the globe: it turns, fixes are placed and dragged, tracks fan out.
-import { assign, fill, follow, pointerIn, s } from "./dom.js";
+import { assign, fill, follow, s } from "./dom.js";
+import { earthBase } from "./earth.js";
 import { handleKeys, handleWheel, removeByDoubleClick, sayObservation } from "./observations.js";
 import { withObservation } from "./state.js";
 import { d3 } from "./vendor/d3.js";
 
 const SIX_HOURS = { days: 0.25, hours: 6, minutes: 360, seconds: 21600 };
-const CLICK_PIXELS = 4;
 
 /** The picture of a globe; returns its `draw`. */
 export function globeScene(app, root) {
-  const projection = d3.geoOrthographic().clipAngle(90).precision(0.3);
-  const path = d3.geoPath(projection);
-  const land = d3.feature(app.hello.land, app.hello.land.objects.land);
-  const layers = {};
-  for (const name of ["globe", "tracks", "mean", "near", "handles"]) layers[name] = root.appendChild(s("g", { class: name }));
-  const [sea, lines, coast] = ["sea", "graticule", "land"].map((name) => layers.globe.appendChild(s("path", { class: name })));
-  const meanPath = layers.mean.appendChild(s("path", { class: "mean-line" }));
-  const nearPath = layers.near.appendChild(s("path", { class: "near-circle" }));
   app.rotation ??= firstRotation(app);
-
-  const visible = ([lat, lon]) => d3.geoDistance([lon, lat], projection.invert([app.size[0] / 2, app.size[1] / 2])) < Math.PI / 2 - 1e-3;
-  const placeAt = (event) => {
-    const where = projection.invert(pointerIn(root, event));
-    return where && where.every(Number.isFinite) ? [where[1], where[0]] : null;
-  };
   const add = (where) => {
     const times = app.state.observations.map((row) => row.x[0]);
     const time = times.length ? Math.max(...times) + fixStep(app.hello) : app.state.view[0][0];
@@ -31,6 +17,14 @@ export function globeScene(app, root) {
     app.select(index);
     app.change(withObservation(app.state, index, { x: [time], y: where, std: 0 }));
   };
+  const clicked = (where, event) => {
+    if (event.shiftKey || app.placing === "location") {
+      app.change({ ...app.state, near: { lat: where[0], lon: where[1], km: app.state.near?.km ?? 150 } });
+    } else add(where);
+  };
+  const { projection, path, layers, visible, placeAt, draw } = earthBase(app, root, ["tracks", "mean", "near", "handles"], clicked);
+  const meanPath = layers.mean.appendChild(s("path", { class: "mean-line" }));
+  const nearPath = layers.near.appendChild(s("path", { class: "near-circle" }));
   const drag = (event, index) => {
     event.preventDefault();
     app.select(index);
@@ -43,46 +37,7 @@ export function globeScene(app, root) {
       () => app.change(app.state),
     );
   };
-  root.addEventListener("pointerdown", (event) => {
-    if (event.button) return;
-    app.pressed = null;
-    const [x, y] = pointerIn(root, event);
-    const start = [...app.rotation];
-    const inSphere = Math.hypot(x - app.size[0] / 2, y - app.size[1] / 2) < projection.scale();
-    const where = inSphere ? placeAt(event) : null;
-    let farthest = 0;
-    follow(
-      root, event,
-      (next) => {
-        const [dx, dy] = [next.clientX - event.clientX, next.clientY - event.clientY];
-        farthest = Math.max(farthest, Math.hypot(dx, dy));
-        if (farthest < CLICK_PIXELS) return;
-        const turn = 60 / projection.scale();
-        app.rotation = [start[0] + turn * dx, Math.max(-90, Math.min(90, start[1] - turn * dy))];
-        app.redraw();
-      },
-      (next) => {
-        if (farthest >= CLICK_PIXELS || !where) return;
-        if (next.shiftKey || app.placing === "location") {
-          app.change({ ...app.state, near: { lat: where[0], lon: where[1], km: app.state.near?.km ?? 150 } });
-        } else add(where);
-      },
-    );
-  });
   removeByDoubleClick(app, root);
-  root.addEventListener("wheel", (event) => {
-    event.preventDefault();
-    app.zoom = Math.max(0.8, Math.min(12, (app.zoom ?? 1) * (event.deltaY < 0 ? 1.1 : 1 / 1.1)));
-    app.redraw();
-  }, { passive: false });
-  root.addEventListener("keydown", (event) => {
-    const turns = { ArrowLeft: [10, 0], ArrowRight: [-10, 0], ArrowUp: [0, -10], ArrowDown: [0, 10] };
-    if (event.target !== root || !turns[event.key]) return;
-    event.preventDefault();
-    const [dx, dy] = turns[event.key];
-    app.rotation = [app.rotation[0] + dx, Math.max(-90, Math.min(90, app.rotation[1] + dy))];
-    app.redraw();
-  });
 
   const moved = (row, dx, dy) => {
     const lon = row.y[1] + 0.5 * dx;
@@ -120,12 +75,7 @@ export function globeScene(app, root) {
   };
 
   return () => {
-    const radius = 0.47 * Math.min(...app.size) * (app.zoom ?? 1);
-    projection.scale(radius).translate([app.size[0] / 2, app.size[1] / 2]).rotate(app.rotation);
-    sea.setAttribute("d", path({ type: "Sphere" }) ?? "");
-    lines.setAttribute("d", path(d3.geoGraticule10()) ?? "");
-    coast.setAttribute("d", path(land) ?? "");
-    root.dataset.rotation = app.rotation.map((value) => value.toFixed(2)).join(",");
+    draw();
     if (app.picture) {
       fill(layers.tracks, app.picture.samples, () => s("path", { class: "sample-line" }), (each, track) => each.setAttribute("d", path(lineOf(withLast(track))) ?? ""));
       meanPath.setAttribute("d", path(lineOf(withLast(app.picture.mean))) ?? "");

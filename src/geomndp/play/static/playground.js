@@ -2,16 +2,18 @@
 import { Client, connectWidget } from "./client.js";
 import { controls } from "./controls.js";
 import { assign, h, s, say } from "./dom.js";
+import { fieldScene } from "./field.js";
 import { globeScene } from "./globe.js";
 import { lineScene } from "./line.js";
 import { planeScene } from "./plane.js";
 import { decodeState, firstState, History } from "./state.js";
 
-const SCENES = { line: lineScene, plane: planeScene, globe: globeScene };
+const SCENES = { line: lineScene, plane: planeScene, globe: globeScene, earth: fieldScene };
 const MAX_FILE = 1_400_000; // in base64, within the limit of a message
 const WORDS = {
   line: "Click to place an observation, drag it, turn the wheel over it for its error, double-click to remove it.",
   plane: "Press to place an observation, drag its arrow; turn the wheel over it for its error, double-click to remove it.",
+  earth: "Click to place an observation, drag the end of its arrow; drag the globe to turn it, turn the wheel over an observation for its error, double-click to remove it.",
   globe: "Click to place the next fix, drag it; drag the globe to turn it, turn the wheel to come closer; Shift-click for a location to pass.",
 };
 

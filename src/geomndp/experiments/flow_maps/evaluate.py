@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from geomndp.experiments import registry
-from geomndp.experiments.students.experiment import MODELS
+from geomndp.experiments.flow_maps.experiment import MODELS
 
 
 def evaluate(model: Any, name: str, *, region: str, data: Any = None, **options: Any) -> dict:

@@ -9,7 +9,23 @@ from geomndp.experiments.table import Table, pair
 
 def report(results: dict) -> list[Table]:
     """Every table for which there are results."""
-    return [table for table in _tables(results) if table.rows]
+    return [table for table in (overview(results), *_tables(results)) if table.rows]
+
+
+def overview(results: dict) -> Table:
+    """Median KL of every student whose teacher's functions have an exact law."""
+    columns = {
+        "one call": "student, 1 calls",
+        "four calls": "student, 4 calls",
+        "four calls, `noise=1`": "student, 4 calls, noise 1",
+        "teacher, 24 steps": "teacher, adams(24)",
+    }
+    rows = []
+    for model, measured in results.get("kl", {}).items():
+        found = {row["sampler"]: row["median"] for row in measured["rows"]}
+        rows.append((f"{model}-student", *(f"{found[name]:.3f}" for name in columns.values())))
+    title = "KL of students to exact posteriors in nats"
+    return Table(title, ("model", *columns), rows)
 
 
 def _tables(results: dict) -> Iterator[Table]:

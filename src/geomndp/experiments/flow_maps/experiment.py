@@ -20,10 +20,10 @@ MODELS = {f"{teacher}-student": teacher for teacher in TEACHERS}
 
 EXPERIMENT = Experiment.in_folder_of(
     __name__,
-    name="students",
-    title="Students",
+    name="flow-maps",
+    title="Flow maps",
     models=tuple(MODELS),
-    exact=Deferred("geomndp.experiments.students.training", "exact_process"),
+    exact=Deferred("geomndp.experiments.flow_maps.training", "exact_process"),
     batch_size=256,
     data_options={"data": None},
 )
