@@ -42,7 +42,7 @@ def warn_of_values(functions: Functions) -> None:
                 UserWarning,
             )
     whole = len(y) > 1 and bool(np.all(known == known[:1]))
-    same_inputs = whole and np.array_equal(*np.broadcast_arrays(functions.x, functions.x[:1]))
+    same_inputs = whole and bool(np.all(functions.x == functions.x[:1]))
     if same_inputs:
         filled = np.where(known, y, 0.0)
         if np.ptp(filled, axis=0).max() <= ROUNDING * np.abs(filled).max():

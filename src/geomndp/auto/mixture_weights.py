@@ -57,7 +57,7 @@ def mixture_per_value(
     context = np.stack([member.context for member in members])
     joint = context + np.stack([member.targets for member in members])
     weights = log_weights[:, None]
-    evidence = logsumexp(weights + context, axis=0)
+    evidence = np.asarray(logsumexp(weights + context, axis=0))
     given = np.where(np.isfinite(evidence), evidence, np.inf)
     return (logsumexp(weights + joint, axis=0) - given) / tasks.num_values()
 

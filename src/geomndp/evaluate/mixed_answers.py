@@ -60,7 +60,7 @@ def densities(log_weights: np.ndarray, answers: list[Answers], real: np.ndarray)
         `joint`, `joint_error` and `marginal`, not yet divided, each of shape (tasks,).
     """
     joint, error = _stack(answers, "joint"), _stack(answers, "joint_error")
-    total = logsumexp(log_weights + joint, axis=0)
+    total = np.asarray(logsumexp(log_weights + joint, axis=0))
     with np.errstate(invalid="ignore"):
         shares = np.nan_to_num(np.exp(log_weights + joint - total))
     # A weight counts where the targets speak for another member than the context did.
@@ -69,7 +69,7 @@ def densities(log_weights: np.ndarray, answers: list[Answers], real: np.ndarray)
     squares = np.where(shares > 0, shares * error, 0.0) ** 2
     squares += np.where(shifts != 0, shifts * of_context, 0.0) ** 2
     single = log_weights[:, :, None, None] + _stack(answers, "marginal")
-    single = logsumexp(single, axis=0)
+    single = np.asarray(logsumexp(single, axis=0))
     marginal = np.sum(np.where(real > 0, single, 0.0), axis=(1, 2))
     return {"joint": total, "joint_error": np.sqrt(squares.sum(axis=0)), "marginal": marginal}
 
