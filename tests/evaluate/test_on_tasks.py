@@ -124,8 +124,11 @@ def test_the_scale_is_that_of_functions_without_tasks(table):
     assert_allclose(found.values["crps"], given.values["crps"], rtol=1e-12)
 
 
-def test_an_output_that_is_constant_elsewhere_is_scored_in_its_own_units(table):
-    constant = table.assign(level=np.where(table.function == "f0", table.level, 3.0))
+@pytest.mark.parametrize("value", [0.0, 3.0, 0.1])
+def test_an_output_that_is_constant_elsewhere_is_scored_in_its_own_units(table, value):
+    """Also where the mean of the constant is rounded, so that it has a deviation."""
+    constant = table.assign(level=np.where(table.function == "f0", table.level, value)).iloc[:-1]
+    assert (constant[constant.function != "f0"].level.to_numpy().std() > 0) == (value == 0.1)
     found = on_tasks(GP, constant, TASKS[:1], **NAMES)
     given = on_tasks(GP, constant, TASKS[:1], **NAMES, scale=1.0)
     assert_allclose(found.values["crps"], given.values["crps"], rtol=1e-12)

@@ -1,5 +1,7 @@
 """Fields drawn by patches: against the exact law of the scheme, for processes and exact scores."""
 
+import dataclasses
+
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
@@ -119,6 +121,19 @@ def test_a_score_on_the_sphere_is_drawn_by_patches():
         assert np.isfinite(posterior.sample(x[3:], num_samples=2, **options)).all()
         _, layout = patchwise.read_layout(posterior, x, "auto")
         np.testing.assert_allclose(layout.scheme.halo, 0.3 * np.sqrt(2 * np.log(10)), rtol=0.02)
+
+
+def test_a_network_on_the_sphere_is_trusted_with_what_it_saw_of_it():
+    """All of it, or a region: then no further than in a plane."""
+    globe = gn.load("sphere-fields/div-free")
+    x = np.eye(3)
+    scheme = patchwise.read_layout(globe.condition(), x, "auto")[1].scheme
+    np.testing.assert_allclose(scheme.halo, 1.0, rtol=0.01)
+    seen = (0.3, 0.3, 0.24)
+    support = dataclasses.replace(globe.support, extents=seen)
+    region = dataclasses.replace(globe, support=support)
+    scheme = patchwise.read_layout(region.condition(), x, "auto")[1].scheme
+    np.testing.assert_allclose(scheme.halo, np.asarray(seen) / 6)
 
 
 def test_units_and_names_of_tables():

@@ -29,7 +29,7 @@ class Choice(NamedTuple):
         law: The chosen candidate or mixture.
         tasks: Tasks that all candidates have in common.
         rows: Their indices among all tasks.
-        tie: Whether a simple law was chosen though another was better, within one standard error.
+        tie: Whether a simple law was chosen though another was better, within two standard errors.
     """
 
     law: WeightedCandidates

@@ -17,6 +17,9 @@ from geomndp.evaluate.task_runs import measure_tasks
 from geomndp.predictive import AbstractProcess
 from geomndp.tables import Variables, name_variables
 
+ROUNDING = 1e-12
+"""Standard deviation of an output, relative to its largest value, that counts as none."""
+
 
 def on_tasks(
     process: AbstractProcess,
@@ -112,14 +115,18 @@ def _variables(process: Any, inputs: Any, outputs: Any, codomain: str) -> Variab
 
 
 def _scale(scale: Any, functions: Mapping[str, FunctionRows], tasks: list[TableTask]) -> np.ndarray:
-    """Standard deviation of every output over the training functions; one for a constant output."""
+    """Standard deviation of every output over the training functions; one for a constant output.
+
+    That of a constant is not zero but what rounding leaves of it.
+    """
     dim = next(iter(functions.values())).y.shape[1]
     if scale is None:
         used = {task.function for task in tasks}
         others = [rows.y for name, rows in functions.items() if name not in used]
         values = np.concatenate(others or [rows.y for rows in functions.values()])
         spread = np.nanstd(values, axis=0)
-        scale = np.where(spread > 0, spread, 1.0)
+        constant = spread <= ROUNDING * np.nanmax(np.abs(values), axis=0)
+        scale = np.where(constant, 1.0, spread)
     scale = np.asarray(scale, dtype=float).reshape(-1)
     _validation.positive(scale=scale)
     if len(scale) not in (1, dim):

@@ -145,7 +145,7 @@ class TaskMeasurement(AbstractMeasurement):
 
 
 def task_flow(probes: int | None) -> Flow:
-    """The flow of a network's density: few steps, and the terminal law that samples start from.
+    """The flow of a network's density: few steps, about the mean that is left at time one.
 
     Args:
         probes: Random probes of the divergence; None for an exact one.

@@ -69,8 +69,7 @@ class Flow(eqx.Module):
         time_grid: Where the diffusion times lie, by default `PowerTimeGrid(4.0)`.
         divergence: Exact, or estimated by random probes.
         terminal: Law at time 1: "prior", the limiting law; "tweedie", that law about the mean that
-            is left at time 1, from which samples are drawn; or "exact", the true noised law, which
-            exact scores alone know.
+            is left at time 1; or "exact", the true noised law, which exact scores alone know.
 
     Example:
         >>> model.log_prob_info(x, y, flow=Flow(steps=32))  # doctest: +SKIP

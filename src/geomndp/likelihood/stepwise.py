@@ -143,7 +143,8 @@ def tweedie_log_density(dynamics: AbstractDynamics) -> TerminalLogDensity:
     r"""Log-density of the limiting law about the mean that is left at time one.
 
     $N(m + \sigma u(m), K)$: Tweedie's formula at y = m gives the mean $m + a (E[y_0] - m)$ of the
-    noised law. It is the law from which `Amortised` draws; on a manifold it is the limiting law.
+    noised law. Its covariance is the limiting one: samples start from it with `start_terms=0` only.
+    On a manifold it is the limiting law.
 
     Args:
         dynamics: Free points.

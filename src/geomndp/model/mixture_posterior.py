@@ -137,8 +137,8 @@ class MixturePosterior(AbstractNamedPosterior):
             key: Random key of the probes of learnt members; None for exact divergences.
             mask: 1 for rows that count, 0 for others, shape (n,).
             **options: Of learnt members: `flow`, `route`, `max_memory` and `progress`. Any flow
-                ends in the law that samples start from (`terminal="tweedie"`), as that of the
-                weights does.
+                ends in the limiting law about the mean that is left at time one
+                (`terminal="tweedie"`), as that of the weights does.
 
         Returns:
             Nats, in the data's units, with the errors of the members and of their weights.

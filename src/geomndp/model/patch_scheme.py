@@ -33,6 +33,8 @@ EXTENT_RANGES = 6.0
 """Extent of the training functions over the correlation range that a network is trusted with."""
 SPHERE_RANGES = 2.0
 """The same where the inputs are unit vectors, and a training function covers the sphere."""
+COVERED = 1.5
+"""Extent, along all three coordinates of unit vectors, of functions that cover the sphere."""
 NUM_POINTS, NUM_SAMPLES, STEPS, SEED = 96, 96, 12, 0
 """Of the prior samples that a correlation range is estimated from."""
 NARROW = np.asarray([1.25, 0.5])
@@ -72,7 +74,7 @@ def _trusted_ranges(model: Any, x: np.ndarray, count: int) -> np.ndarray:
     extents = np.asarray(model.support.extents)[:count]
     names = model.variables
     sphere = (names is not None and names.domain == "sphere") or has_sphere_kernel(model)
-    ranges = SPHERE_RANGES if sphere else EXTENT_RANGES
+    ranges = SPHERE_RANGES if sphere and extents[:3].min() > COVERED else EXTENT_RANGES
     return np.where(extents > 0, extents, np.ptp(x[:, :count], axis=0)) / ranges
 
 
