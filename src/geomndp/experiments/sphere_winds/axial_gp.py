@@ -153,7 +153,7 @@ def limiting_kernel(gp: GP) -> Modulated:
 
 
 def fit_axial_gp(
-    functions: Batch, columns: Float[np.ndarray, "f r c"], *, max_iterations: int = 40
+    functions: Batch, columns: Float[np.ndarray, "f r c"], *, max_iterations: int = 45
 ) -> AxialParameters:
     """Maximise the likelihood of fields of values of about unit variance.
 

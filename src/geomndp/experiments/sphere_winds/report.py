@@ -31,7 +31,7 @@ def split_table(title: str, laws: dict[str, dict[str, dict]]) -> Table:
             (law, part[stations]) for law, part in laws.items() if stations in part
         ):
             gain, error = metrics["regret"]
-            cells = (f"{metrics[key]:.3f}" for key in NUMBERS)
+            cells = (f"{metrics[key]:.3f}" if key in metrics else "" for key in NUMBERS)
             row = (
                 law,
                 stations,
