@@ -72,6 +72,9 @@ def test_list_shows_sizes_and_training(capsys):
     assert records[name]["parameters"] == sum(leaf.size for leaf in leaves)
     assert records[name]["bytes"] == file.stat().st_size
     assert records[name]["network"] == type(net).__name__
+    name = "sphere-winds/gfs-residual"  # its file has tables of two processes, too
+    leaves = jax.tree.leaves(eqx.filter(geomndp.load(name).score.net, eqx.is_inexact_array))
+    assert records[name]["parameters"] == sum(leaf.size for leaf in leaves)
     assert main(["list", "--training"]) == 0
     shown = capsys.readouterr().out
     assert all(name in shown for name in records)

@@ -12,6 +12,7 @@ from geomndp import data, distillation, geometry, nets, noising, score
 from geomndp._types import Batch
 from geomndp.data import Batching, synthetic
 from geomndp.distillation.trajectory import teacher_trajectory
+from geomndp.train.fingerprint import differences, fingerprint
 
 from ..cases import perturbed, quick
 from ..flow_maps import GaussianFlowMap, SolvedFlowMap
@@ -108,6 +109,15 @@ def test_pool_serves_the_same_functions_with_new_pairs(getkey):
     assert none < 1e-6 < 1e-3 < wrong
     np.testing.assert_allclose(wrong, anew, rtol=1e-9)
     assert any(np.array_equal(drawn.x, x) for x in pool.solved.x)
+
+
+def test_a_run_knows_how_many_batches_it_draws_from(getkey):
+    """Another number of them is another run, which does not resume the first."""
+    sizes = {"max_points": 3, "contexts": data.ContextSampler(), "dtype": "float64"}
+    generator = data.ProcessGenerator(synthetic.Gaussian(DATA), 2, **sizes)
+    loss, key = distillation.TrajectoryLoss(EXACT, solver_steps=1), jr.key(3)
+    few, more = (distillation.trajectory_pool(loss, FLAT, generator, n, key=key) for n in (1, 2))
+    assert differences(fingerprint(few), fingerprint(more))
 
 
 @pytest.mark.slow

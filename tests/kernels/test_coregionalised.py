@@ -45,6 +45,7 @@ KERNELS = {
     "copies": Modulated(Diagonal(SE(0.7), 2), swell) + Modulated(Diagonal(White(0.1), 2), swell),
     "turned": Modulated(Turned(Coregionalised(SE(0.7), B), lean), swell),
     "turned copies": Turned(Diagonal(SE(0.7) + White(0.1), 2), lean),
+    "turned noise": Turned(Modulated(Diagonal(White(0.1), 2), swell), lean) + Diagonal(SE(0.7), 2),
 }
 
 
@@ -67,6 +68,7 @@ def dense(name, x):
         "modulated": s[:, None] * np.kron(se, B) * s,
         "copies": s[:, None] * np.kron(se + 0.1 * eye, np.eye(2)) * s,
         "turned": s[:, None] * (turn @ np.kron(se, B) @ turn.T) * s,
+        "turned noise": np.kron(se, np.eye(2)) + turn @ np.diag(0.1 * s**2) @ turn.T,
         "turned copies": turn @ np.kron(se, np.eye(2)) @ turn.T + 0.1 * np.eye(2 * len(x)),
     }[name]
 
@@ -79,6 +81,13 @@ def test_gram_is_the_dense_formula(name, getkey):
     assert_allclose(gram, expected, rtol=1e-12, atol=1e-14)
     assert_allclose(diagonal.reshape(-1), np.diag(expected), rtol=1e-12)
     assert np.linalg.eigvalsh(expected).min() > -1e-10
+
+
+def test_turned_noise_is_diagonal_where_its_variances_are_equal(getkey):
+    x, noise = inputs(N, key=getkey()), Diagonal(White(0.1), 2)
+    turned = Turned(noise, lean)
+    assert turned.white and not Turned(Modulated(noise, swell), lean).white
+    assert_allclose(turned.gram(x).dense(), 0.1 * np.eye(2 * N), rtol=1e-12)
 
 
 def test_pairs_of_rows(kernel, getkey):

@@ -35,3 +35,9 @@ def test_it_is_continuous_at_the_date_line_and_at_the_poles():
 def test_one_row_is_refused():
     with pytest.raises(ValueError, match="expected at least two rows of a table"):
         GlobeTable(np.ones((1, 4)))
+
+
+@pytest.mark.parametrize("x", [[[50.0, 10.0]], [[0.0, 0.0, 3.0]]])
+def test_locations_that_are_no_unit_vectors_are_refused(x):
+    with pytest.raises(ValueError, match="expected unit vectors"):
+        GlobeTable(VALUES)(jnp.asarray(x))

@@ -180,6 +180,14 @@ def test_latitudes_are_bounded():
         session.read({"observations": [{"x": [0.0], "y": [91.0, 0.0]}]})
 
 
+def test_outputs_are_shown_in_their_units_without_a_record_of_training():
+    names = ("lat", "lon"), ("u", "v")
+    units = gn.data.Normaliser(y_shift=(1.0, 0.0), y_scale=(4.0, 2.0))
+    model = gn.ProcessModel(WINDS, units).with_variables(*names, domain="sphere")
+    assert model.support is None
+    assert Session(model).scene.outputs == ((-11.0, 13.0), (-6.0, 6.0))
+
+
 def test_fields_over_the_earth_are_the_librarys_answer():
     session = earth_session()
     picture = session.answer(asked := state(session, truth=True, seed=3))

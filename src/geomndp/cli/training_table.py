@@ -20,6 +20,8 @@ HEADER = (
     "batch",
     "training",
 )
+TABLES = ("base.", "noising.")
+"""Beginnings of names of arrays that are no parameters of a network: tables of its processes."""
 
 
 def training_records() -> dict[str, dict[str, Any]]:
@@ -45,12 +47,13 @@ def _record(name: str) -> dict[str, Any]:
     network, notes = document.get("net") or document.get("process") or {}, document["metadata"]
     tag = network.get("kind", "")
     alias = f"the same model as {notes['trained_as']}" if "trained_as" in notes else None
-    tensors = read_contents(file).tensors.values()
+    tensors = read_contents(file).tensors
+    learnt = [tensor for key, tensor in tensors.items() if not key.startswith(TABLES)]
     return {
         "network": getattr(_model_files.class_of(tag), "__name__", tag),
         "num_layers": network.get("num_layers"),
         "width": network.get("width"),
-        "parameters": sum(math.prod(tensor.shape) for tensor in tensors),
+        "parameters": sum(math.prod(tensor.shape) for tensor in learnt),
         "bytes": file.stat().st_size,
         "steps": notes.get("steps"),
         "batch_size": notes.get("batch_size"),

@@ -25,6 +25,7 @@ class TrajectoryPool(AbstractGenerator):
 
     Attributes:
         solved: Solved batches, stacked along the first axis of every leaf.
+        num_batches: Number of solved batches.
         key: Random key of functions and noise.
         generator: Source of the functions.
         batch_size: Rows per batch.
@@ -32,6 +33,7 @@ class TrajectoryPool(AbstractGenerator):
     """
 
     solved: SolvedFunctions = eqx.field(metadata={FROM_OTHERS: True})
+    num_batches: int = eqx.field(static=True)
     key: PRNGKeyArray
     generator: AbstractGenerator
     batch_size: int = eqx.field(static=True)
@@ -77,7 +79,8 @@ def trajectory_pool(
     loss = with_common_capacity(loss, generator.locations)
     solved = _solve(loss, noising, generator, jr.split(key, num_batches))
     of_source = {"batch_size": solved.x.shape[1], "contexts": generator.contexts}
-    return TrajectoryPool(solved=solved, key=key, generator=generator, **of_source)
+    of_source |= {"num_batches": num_batches, "key": key, "generator": generator}
+    return TrajectoryPool(solved=solved, **of_source)
 
 
 def solved_batch(

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from geomndp import _model_files
 from geomndp._types import Array, Float
 from geomndp.kernels.base import AbstractKernel, AbstractWrappedKernel, Mean, mean_values
-from geomndp.linalg import per_output
+from geomndp.linalg import MatrixGram, per_output
 
 
 @_model_files.tagged("kernel/turned")
@@ -35,6 +35,11 @@ class Turned(AbstractWrappedKernel):
     def shared(self) -> bool:
         return False
 
+    @property
+    def white(self) -> bool:
+        """Of independent rows of equal variances nothing turns; others have a full block each."""
+        return self.kernel.white and self.kernel.shared
+
     def _turns(self, x: Float[Array, "n d"]) -> Float[Array, "n 2 2"]:
         angle = mean_values(self.angle, x, 1)[:, 0]
         cos, sin = jnp.cos(angle), jnp.sin(angle)
@@ -43,9 +48,7 @@ class Turned(AbstractWrappedKernel):
     def __call__(self, x1, x2):
         return self.cross(x1[None], x2[None])
 
-    def cross(self, x1, x2):
-        matrix = self.kernel.cross(x1, x2)
-        matrix = per_output(matrix, 2) if self.kernel.shared else matrix
+    def _turned(self, matrix: Float[Array, "a b"], x1, x2) -> Float[Array, "a b"]:
         blocks = matrix.reshape(len(x1), 2, len(x2), 2)
         # Sums instead of matrix products, which JAX may round to float32's less.
         first = jnp.sum(self._turns(x1)[:, :, :, None, None] * blocks[:, None], axis=2)
@@ -53,10 +56,16 @@ class Turned(AbstractWrappedKernel):
         turned = jnp.sum(second * first[:, :, :, None, :], axis=4)
         return turned.reshape(matrix.shape)
 
+    def cross(self, x1, x2):
+        matrix = self.kernel.cross(x1, x2)
+        return self._turned(per_output(matrix, 2) if self.kernel.shared else matrix, x1, x2)
+
     def gram(self, x, mask=None):
-        if self.kernel.white:  # of independent rows of equal variances nothing turns
-            return self.kernel.gram(x, mask)
-        return AbstractKernel.gram(self, x, mask)
+        gram = self.kernel.gram(x)
+        if self.white:
+            return gram.masked(mask)
+        turned = self._turned(gram.dense(), x, x)  # `cross` has no white parts
+        return MatrixGram(turned, 2, False).masked(mask)
 
     def diagonal(self, x):
         return jax.vmap(lambda row: self.gram(row[None]).diagonal()[0])(x)

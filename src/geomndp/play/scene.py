@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from geomndp._training_log import Range, TrainingSupport
 from geomndp.model.base import AbstractModel
 from geomndp.tables import Variables
@@ -101,13 +103,23 @@ def _ranges(
     support = model.support
     if support is None:
         inputs = EARTH_VIEW if kind == EARTH else (NOTHING_KNOWN,) * dim
-        return inputs, LATLON if kind == GLOBE else (NOTHING_KNOWN,) * p
+        return inputs, LATLON if kind == GLOBE else _in_units(model, p)
     inputs = window(support) if kind == PLANE else support.inputs
     inputs = EARTH_VIEW if kind == EARTH else inputs
     inputs = tuple((float(low), float(high)) for low, high in inputs)
     outputs = tuple((float(low), float(high)) for low, high in support.outputs)
     widened = tuple((low, high) if low < high else (low - 1, high + 1) for low, high in inputs)
     return widened, LATLON if kind == GLOBE else outputs
+
+
+def _in_units(model: AbstractModel, p: int) -> tuple[Range, ...]:
+    """`NOTHING_KNOWN` of p outputs, in units of the data where the model has these."""
+    units = getattr(model, "normaliser", None)
+    if units is None or units.transform:
+        return (NOTHING_KNOWN,) * p
+    shift, scale = (np.broadcast_to(part, p) for part in (units.y_shift, units.y_scale))
+    low, high = (shift + scale * value for value in NOTHING_KNOWN)
+    return tuple(zip(low.tolist(), high.tolist(), strict=True))
 
 
 def window(support: TrainingSupport) -> tuple[Range, ...]:

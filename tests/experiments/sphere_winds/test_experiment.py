@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 from numpy.testing import assert_allclose, assert_array_equal
 
-from geomndp.data import Batch
+from geomndp.data import Batch, Normaliser, fibonacci
 from geomndp.experiments.registry import find
 from geomndp.experiments.sphere_fields.winds import FILE
 from geomndp.experiments.sphere_winds.climatology import MONTHLY_FILE
@@ -20,14 +20,18 @@ from geomndp.experiments.sphere_winds.evaluate import (
     sample_scores,
 )
 from geomndp.experiments.sphere_winds.experiment import MODELS
+from geomndp.experiments.sphere_winds.measure import denoiser_mean
 from geomndp.experiments.sphere_winds.report import report
 from geomndp.experiments.sphere_winds.stored import stored_gp
 from geomndp.experiments.sphere_winds.training import make_generator, make_model
 from geomndp.experiments.sphere_winds.units import SCALE
 from geomndp.geometry import Exact
 from geomndp.geometry.geodesy import to_unit
+from geomndp.gp import GP
+from geomndp.kernels import Diagonal, SphereDivergenceFree, White, ZonalExponential
 from geomndp.likelihood import Flow
 from geomndp.model import Model, load
+from geomndp.noising import DEFAULT_SCHEDULE, OrnsteinUhlenbeck
 from geomndp.samplers import Amortised
 from geomndp.score import GaussianScore
 
@@ -85,6 +89,19 @@ def test_scores_do_not_depend_on_the_number_of_samples(samples):
     assert_allclose(covered, 0.9, atol=0.005)
 
 
+def test_mean_of_the_denoiser_at_time_one_is_that_of_the_exact_posterior(getkey):
+    process = GP(SphereDivergenceFree(ZonalExponential(0.5)), noise=0.1)
+    noising = OrnsteinUhlenbeck(Diagonal(White(), 2), DEFAULT_SCHEDULE)
+    units = Normaliser(y_scale=(SCALE, SCALE))
+    model = Model(noising, GaussianScore(process), normaliser=units)
+    x = fibonacci(16)
+    y = process.sample(jnp.asarray(x), key=getkey())[:8]
+    exact = process.condition(jnp.asarray(x[:8]), y).mean(jnp.asarray(x[8:]))
+    found = denoiser_mean(model, jnp.asarray(x), SCALE * y, key=getkey())
+    assert_allclose(found, SCALE * np.asarray(exact), atol=0.1 * SCALE)
+    assert np.std(exact) > 0.2
+
+
 @pytest.mark.slow
 def test_an_untrained_residual_is_its_process(getkey):
     """Conditional likelihoods in m/s, of the base's score and of the process itself."""
@@ -125,4 +142,6 @@ def test_refusals_and_report(folder, monkeypatch):
     row |= {"energy_score": 2.5, "coverage": 0.9}
     tables = report({"test": {"a law": {"200": row, "50": row}}})
     assert [len(table.rows) for table in tables] == [2] and "0.400" in tables[0].rows[0][3]
+    few = {key: row[key] for key in ("log_prob", "regret", "rmse")}  # without samples
+    assert report({"test": {"a law": {"50": few}}})[0].rows[0][4:] == ("4.500", "", "", "")
     assert report({}) == []

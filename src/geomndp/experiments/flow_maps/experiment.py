@@ -1,4 +1,4 @@
-"""The students that ship, each of a shipped model, and where its parts are. No JAX.
+"""The students of shipped models, and where their parts are; that of tracks does not ship. No JAX.
 
 `regression1d/se-student` is the student of `regression1d/se`. `geomndp distil` makes one; data,
 evaluation and exact process are those of the teacher.

@@ -1,1 +1,1 @@
-"""Winds over the Earth, from stations: a model that knows the axis, trained on one year."""
+"""Winds over the Earth, from stations: models that know the axis, of 101 fields of 2018."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from geomndp import _model_files, _validation
 from geomndp._types import Array, Float, Inputs, Outputs
+from geomndp.kernels.sphere.zonal import check_unit_vectors
 
 
 @_model_files.tagged("mean/globe-table")
@@ -40,7 +41,8 @@ class GlobeTable(eqx.Module):
             )
 
     def __call__(self, x: Inputs) -> Outputs:
-        """Values (n, dim) at unit vectors x (n, 3)."""
+        """Values (n, dim) at unit vectors x (n, 3); rows of zeros are padding."""
+        check_unit_vectors(x)
         table = jnp.asarray(self.values, dtype=x.dtype)
         rows, columns = table.shape
         lat = jnp.arctan2(x[:, 2], jnp.hypot(x[:, 0], x[:, 1]))
