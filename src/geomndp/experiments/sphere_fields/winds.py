@@ -60,7 +60,7 @@ def validation_tasks(winds: WindFields, *, every: int = 2, seed: int = SEED) -> 
 
     Args:
         winds: All fields.
-        every: Every so manieth time has a task.
+        every: Stride between the times that have a task.
         seed: Seed of the points.
     """
     _validation.at_least(1, every=every)
@@ -111,7 +111,7 @@ def training_batch(winds: WindFields, points: int, *, every: int = 1, seed: int 
     Args:
         winds: All fields.
         points: Points of each field.
-        every: Every so manieth training time is used.
+        every: Stride between the training times that are used.
         seed: Seed of the points.
 
     Returns:

@@ -28,7 +28,7 @@ from geomndp.gp import GP
 
 STORED = Path(__file__).parent / "axial_gp.npz"
 FIT_POINTS, FIT_EVERY = 150, 2
-"""Random points of a field, and every so manieth training time, of the fit."""
+"""Random points of a field, and the stride between its training times, of the fit."""
 
 
 @functools.cache
