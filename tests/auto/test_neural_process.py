@@ -140,7 +140,7 @@ def test_tracks_on_the_sphere_are_refused():
 
 
 def test_outputs_missing_apart_are_refused():
-    data = table().assign(wind=1.0)
+    data = table().assign(wind=lambda rows: np.sin(np.arange(len(rows))))
     data.loc[3, "wind"] = np.nan
     options = {"function": "day", "inputs": "hour", "method": "te-tnp"}
     with pytest.raises(ValueError, match="expected drop_missing=True for te-tnp"):
