@@ -38,7 +38,7 @@ def functions(batch_size=16):
 
 def test_student_learns_resumes_and_answers(tmp_path):
     teacher, data = small_teacher(), functions()
-    options = {"steps": 20, "key": 0, "quiet": True, "calls": (2,), "num_tasks": 4}
+    options = {"steps": 60, "key": 0, "quiet": True, "calls": (2,), "num_tasks": 4}
     straight, table = gn.distil(teacher, data, directory=tmp_path / "run", **options)
     log = np.genfromtxt(tmp_path / "run" / "log.csv", delimiter=",", names=True)
     assert log["loss"][-1] < log["loss"][0]

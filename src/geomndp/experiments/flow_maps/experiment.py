@@ -24,6 +24,7 @@ EXPERIMENT = Experiment.in_folder_of(
     title="Flow maps",
     models=tuple(MODELS),
     exact=Deferred("geomndp.experiments.flow_maps.training", "exact_process"),
+    steps=20_000,
     batch_size=256,
     data_options={"data": None},
 )
