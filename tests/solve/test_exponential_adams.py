@@ -54,7 +54,8 @@ def test_flow_converges_at_its_order(order):
     schedule, variance = SCHEDULES["1d"], 0.3
 
     def factor(steps):
-        sampler = Amortised(steps, ExponentialAdams(order, 1e-3, 1.0), LogSnrTimeGrid(1e-3))
+        options = {"step": ExponentialAdams(order, 1e-3, 1.0), "start_terms": 0}
+        sampler = Amortised(steps, time_grid=LogSnrTimeGrid(1e-3), **options)
         return np.sqrt(law.sampler_law(sampler, single_point(variance, schedule))[1][0, 0])
 
     decay = np.exp(-np.asarray([schedule.integral(T_MIN), schedule.integral(1.0)]))
