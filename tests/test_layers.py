@@ -41,6 +41,7 @@ LAYERS = (
     ("noising",),
     ("data",),
     ("tables",),
+    ("_csv_files",),
     ("_table_files",),
     ("nets",),
     ("score",),

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
 import warnings
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from geomndp import _arrays, _atomic_io, _time_zones
+from geomndp import _arrays, _atomic_io
+from geomndp._csv_files import read_csv
 from geomndp._guarded import find_fault
 
 STORE = ".zarr"
-UNITS = re.compile(r"(.*\S)\s*\[(.*)\]")
-"""A header that states units: time [hours]."""
 READ_SECONDS, READ_SPEED = 10, 20_000_000  # seconds for any file, and bytes per further second
 
 
@@ -32,39 +30,6 @@ def read_table(path: str) -> Any:
     except Exception as error:
         text = " ".join(str(error).split()) or type(error).__name__
         raise ValueError(f"expected a table in {path}, got a damaged one: {text[:120]}") from error
-
-
-def _read_csv(path: str) -> Any:
-    """Read columns; ISO 8601 becomes datetimes, units in the header are kept apart."""
-    import pandas as pd
-
-    frame = pd.read_csv(path, comment="#", skipinitialspace=True, low_memory=False)
-    if len(frame.columns) == 1 and ";" in frame.columns[0]:
-        raise ValueError("columns parted by semicolons, not commas")
-    stated = {name: UNITS.fullmatch(name) for name in frame.columns}
-    frame = frame.rename(columns={name: match[1] for name, match in stated.items() if match})
-    units = {match[1]: match[2] for match in stated.values() if match}
-    if not len(frame):
-        frame = frame.astype(float)
-    zoned = {}
-    for column, dtype in enumerate(frame.dtypes):
-        if not pd.api.types.is_numeric_dtype(dtype):
-            texts = frame.iloc[:, column]
-            frame.isetitem(column, _as_datetimes(texts))
-            if frame.dtypes.iloc[column].kind == "M":
-                zoned[frame.columns[column]] = _time_zones.all_zoned(texts.dropna())
-    frame.attrs |= {"units": units, _time_zones.NOTE: zoned}
-    return frame
-
-
-def _as_datetimes(column: Any) -> Any:
-    """Datetimes in UTC without a zone, or the column as it is."""
-    import pandas as pd
-
-    try:
-        return pd.to_datetime(column, format="ISO8601", utc=True).dt.tz_localize(None)
-    except (ValueError, TypeError, OverflowError):
-        return column
 
 
 def _read_parquet(path: str) -> Any:
@@ -167,7 +132,7 @@ def _write_geojson(path: Path, dataset: Any, inputs: tuple[str, ...]) -> None:
     path.write_text(json.dumps(collection), encoding="utf-8")
 
 
-READERS = {".csv": _read_csv, ".parquet": _read_parquet, ".nc": _read_netcdf}
+READERS = {".csv": read_csv, ".parquet": _read_parquet, ".nc": _read_netcdf}
 NEEDED = {
     ".parquet": ("pyarrow", "parquet"),
     ".nc": ("h5netcdf", "data"),

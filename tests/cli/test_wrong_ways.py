@@ -21,6 +21,9 @@ WRONG_FILES = {
     "empty.csv": "",
     "header.csv": "time,temperature\n",
     "nan.csv": "time,temperature\n0,14\n3,\n",
+    "unobserved.csv": "time,temperature\n0,\n3,\n",
+    "twice.csv": "time,temperature,temperature\n0,14,57.2\n",
+    "decimal-commas.csv": "time,temperature\n0,14,5\n3,15,5\n",
     "text.csv": "time,temperature\n0,14\n3,warm\n",
     "other.csv": "hour,temperature\n0,14\n",
     "semicolons.csv": "time;temperature\n0;14,5\n",
@@ -47,6 +50,18 @@ WRONG = {
     "text for numbers": (CONDITION.format("text.csv"), "numbers in 'temperature', got text"),
     "a wrong column": (CONDITION.format("other.csv"), "a column 'time', got 'hour', 'temperature'"),
     "semicolons": (CONDITION.format("semicolons.csv"), "parted by semicolons, not commas"),
+    "nothing observed": (
+        CONDITION.format("unobserved.csv"),
+        "expected an observed value of 'temperature' in unobserved.csv, got none",
+    ),
+    "two columns of one name": (
+        CONDITION.format("twice.csv"),
+        "a column 'temperature', got 'time', 'temperature (column 2)', 'temperature (column 3)'",
+    ),
+    "decimal commas": (
+        CONDITION.format("decimal-commas.csv"),
+        "2 names in the header and more values in a row: decimal commas",
+    ),
     "too many cells": (CONDITION.format("ragged.csv"), "got a damaged one"),
     "other units": (CONDITION.format("kelvin.csv"), "in 'degc', got 'kelvin'; convert it first"),
     "mixed units": (CONDITION.format("mixed.csv"), "expected numbers in 'time', got text"),

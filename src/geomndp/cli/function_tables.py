@@ -8,7 +8,8 @@ from geomndp import _atomic_io, _validation
 from geomndp._table_files import is_file, is_frame, read_table
 from geomndp.cli.commands import Evaluate, Train
 from geomndp.cli.distil_args import Distil
-from geomndp.cli.input_tables import check_columns, model_names
+from geomndp.cli.input_tables import model_names
+from geomndp.cli.needed_columns import check_columns
 
 FUNCTION = "function"
 OF_EXPERIMENTS = ("data", "split", "functions")

@@ -10,6 +10,7 @@ import numpy as np
 
 from geomndp import _model_files, _time_zones, _validation
 from geomndp._table_files import check_output, is_file, is_frame, is_store, read_table
+from geomndp.cli.needed_columns import check_columns, check_observed
 from geomndp.cli.predict_args import Condition, Predict, check_interval
 from geomndp.cli.task_tables import check_zones, read_tasks, zoned_inputs
 from geomndp.cli.usage_errors import UsageError
@@ -53,6 +54,8 @@ def read_tables(command: Predict) -> Tables:
     if conditioned:
         table = rename(table, renamed)
         check_columns(table, (*names.inputs, *names.outputs))
+        if command.observations is not None:
+            check_observed(table, names.outputs, command.observations)
     targets = read_targets(command.targets, names, renamed, table)
     check_output(command.out)
     return Tables(table, targets)
@@ -89,17 +92,6 @@ def model_names(model: str) -> Names:
     except (KeyError, TypeError) as error:
         raise ValueError(f"expected names of inputs and outputs in {model}, got none") from error
     return Names(tuple(names[0]), tuple(names[1]))
-
-
-def check_columns(table: Any, names: tuple[str, ...]) -> None:
-    """Refuse a table that lacks a column, or a level of its index."""
-    if is_frame(table):
-        names_present, what = [*table.columns, *table.index.names], "column"
-    else:
-        names_present, what = list(table.variables), "variable or coordinate"
-    if missing := [name for name in names if name not in names_present]:
-        listed = ", ".join(repr(name) for name in names_present if name is not None) or "none"
-        raise ValueError(f"expected a {what} {missing[0]!r}, got {listed}")
 
 
 def read_targets(

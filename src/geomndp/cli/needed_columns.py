@@ -1,0 +1,28 @@
+"""Columns that a command needs: that they are there, and that something is observed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from geomndp._table_files import is_frame
+
+
+def check_columns(table: Any, names: tuple[str, ...]) -> None:
+    """Refuse a table that lacks a column, or a level of its index."""
+    if is_frame(table):
+        names_present, what = [*table.columns, *table.index.names], "column"
+    else:
+        names_present, what = list(table.variables), "variable or coordinate"
+    if missing := [name for name in names if name not in names_present]:
+        listed = ", ".join(repr(name) for name in names_present if name is not None) or "none"
+        raise ValueError(f"expected a {what} {missing[0]!r}, got {listed}")
+
+
+def check_observed(table: Any, outputs: tuple[str, ...], path: str) -> None:
+    """Refuse observations all of which are missing: a column that was not written, or misread."""
+    if all(bool(table[name].isnull().all()) for name in outputs):
+        listed = ", ".join(map(repr, outputs))
+        raise ValueError(
+            f"expected an observed value of {listed} in {path}, got none; geomndp sample needs no "
+            "observations"
+        )
