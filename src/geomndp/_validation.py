@@ -21,6 +21,14 @@ def positive(**values) -> None:
             raise ValueError(f"expected {name} > 0, got {brief(value)}")
 
 
+def one_positive(**values) -> None:
+    """Raise ValueError unless every value is one number, traced or not, positive and finite."""
+    for name, value in values.items():
+        if np.ndim(value) != 0:
+            raise ValueError(f"expected one {name}, got {np.size(value)}: {brief(value)}")
+    positive(**values)
+
+
 def not_negative(**values) -> None:
     """Raise ValueError unless all values are finite and not negative."""
     for name, value in values.items():

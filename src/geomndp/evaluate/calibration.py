@@ -13,6 +13,7 @@ from geomndp._types import Array, Batch, Float, PRNGKeyArray
 from geomndp.evaluate.ensemble import crps, pit
 from geomndp.evaluate.resumable import AbstractMeasurement, RunOptions
 from geomndp.evaluate.tasks import TaskLayout, arrange
+from geomndp.evaluate.value_metrics import draw
 from geomndp.predictive import AbstractProcess
 
 
@@ -55,8 +56,8 @@ class CalibrationOf(AbstractMeasurement):
         def one(item):
             task, (sample_key, rank_key) = self.layout.split(item[0]), jr.split(item[1])
             law = process.condition(task.context_x, task.context_y, mask=task.context_mask)
-            draw = {"key": sample_key, "num_samples": self.num_samples, **self.options}
-            samples = law.sample(task.x, **draw)
+            request = {"key": sample_key, "num_samples": self.num_samples, **self.options}
+            samples = draw(law, task.x, task.mask, **request)
             ranks, scores = pit(samples, task.y, key=rank_key), crps(samples, task.y)
             if task.mask is not None:
                 real = task.mask[:, None] > 0
@@ -102,8 +103,8 @@ def calibration(
 def interval_coverage(pit: Array, level: float) -> Array:
     """1 where a target lies in the central interval of probability `level`, by its PIT.
 
-    The rank is randomised, so that the right law covers `level` exactly, whatever the number of
-    samples.
+    The rank is randomised, so that the right law covers `level` exactly, up to the level
+    1 - 2 / (s + 1) of s samples; beyond it about, as `pit` extrapolates tails.
 
     Args:
         pit: Probability integral transforms, any shape.

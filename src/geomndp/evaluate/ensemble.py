@@ -24,9 +24,10 @@ def _check(samples, y) -> None:
 def pit(samples: Array, y: Array, *, key: PRNGKeyArray) -> Array:
     """Probability integral transform of every value: its randomised rank among the samples.
 
-    Uniform on [0, 1] where the samples follow the law of y (Gneiting et al. 2007). A rank's
-    fraction is random between samples; beyond all of them it is that of a normal tail of their
-    spread, so that far values rank as far (`Conformal` widens intervals by these).
+    Uniform on [0, 1] where the samples follow the law of y (Gneiting et al. 2007), but for the
+    first and the last 1 / (s + 1) of it. A rank's fraction is random between samples; beyond all
+    of them it is that of a normal tail of their spread, so that far values rank as far (`Conformal`
+    widens intervals by these): the shares of the two ends are right, the law within them is not.
 
     Args:
         samples: Samples, shape (s, ...), at least two.

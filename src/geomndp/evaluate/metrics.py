@@ -13,6 +13,7 @@ from geomndp._types import Batch, PRNGKeyArray
 from geomndp.evaluate.geodesic import PathMetrics, path_metrics
 from geomndp.evaluate.resumable import AbstractMeasurement, RunOptions
 from geomndp.evaluate.tasks import TaskLayout, arrange
+from geomndp.evaluate.value_metrics import draw
 from geomndp.geometry import AbstractManifold
 from geomndp.predictive import AbstractProcess
 
@@ -40,8 +41,8 @@ class MetricsOf(AbstractMeasurement):
         def one(item):
             task, sample_key, rank_key = self.layout.split(item[0]), *item[1:]
             law = process.condition(task.context_x, task.context_y, mask=task.context_mask)
-            draw = {"key": sample_key, "num_samples": self.num_samples, **self.options}
-            samples = law.sample(task.x, **draw)
+            request = {"key": sample_key, "num_samples": self.num_samples, **self.options}
+            samples = draw(law, task.x, task.mask, **request)
             per_target = path_metrics(self.manifold, samples, task.y, key=rank_key)
             if task.mask is not None:
                 real = task.mask > 0

@@ -102,7 +102,7 @@ class Scaled(AbstractWrappedKernel):
     kernel: AbstractKernel
 
     def __check_init__(self):
-        _validation.positive(factor=self.factor)
+        _validation.one_positive(factor=self.factor)
 
     def __call__(self, x1, x2):
         return self.factor * self.kernel(x1, x2)

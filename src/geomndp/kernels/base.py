@@ -139,7 +139,7 @@ class White(AbstractKernel):
     shared = True
 
     def __check_init__(self):
-        _validation.positive(variance=self.variance)
+        _validation.one_positive(variance=self.variance)
 
     @property
     def dim(self) -> int:

@@ -22,7 +22,8 @@ class AbstractStationary(AbstractKernel):
     shared = True
 
     def __check_init__(self):
-        _validation.positive(lengthscale=self.lengthscale, variance=self.variance)
+        _validation.positive(lengthscale=self.lengthscale)
+        _validation.one_positive(variance=self.variance)
         if isinstance(self.lengthscale, tuple) and not self.lengthscale:
             raise ValueError("expected a lengthscale, or one per dimension, got none")
 
@@ -124,7 +125,7 @@ class Bias(AbstractKernel):
     shared = True
 
     def __check_init__(self):
-        _validation.positive(variance=self.variance)
+        _validation.one_positive(variance=self.variance)
 
     @property
     def dim(self) -> int:
@@ -150,7 +151,7 @@ class Periodic(AbstractKernel):
     shared = True
 
     def __check_init__(self):
-        _validation.positive(
+        _validation.one_positive(
             lengthscale=self.lengthscale, period=self.period, variance=self.variance
         )
 

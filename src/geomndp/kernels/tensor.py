@@ -30,7 +30,7 @@ class Hessian(AbstractKernel):
     shared = False
 
     def __check_init__(self):
-        _validation.positive(lengthscale=self.lengthscale, variance=self.variance)
+        _validation.one_positive(lengthscale=self.lengthscale, variance=self.variance)
         _validation.one_of("space", self.space, (2, 3))
 
     @property

@@ -18,7 +18,7 @@ class _AbstractFieldKernel(AbstractKernel):
     shared = False
 
     def __check_init__(self):
-        _validation.positive(lengthscale=self.lengthscale, variance=self.variance)
+        _validation.one_positive(lengthscale=self.lengthscale, variance=self.variance)
         _validation.at_least(2, dim=self.dim)
 
     def _parts(self, x1, x2):

@@ -32,7 +32,7 @@ class AbstractSpectralZonal(AbstractZonal):
     num_terms: eqx.AbstractVar[int]
 
     def __check_init__(self):
-        _validation.positive(lengthscale=self.lengthscale, variance=self.variance)
+        _validation.one_positive(lengthscale=self.lengthscale, variance=self.variance)
         _validation.at_least(2, num_terms=self.num_terms)
         self._check_terms(0)
 
@@ -123,7 +123,7 @@ class ZonalMatern(AbstractSpectralZonal):
     num_terms: int = eqx.field(default=128, static=True)
 
     def __check_init__(self):
-        _validation.positive(nu=self.nu)
+        _validation.one_positive(nu=self.nu)
 
     def log_spectrum(self, eigenvalue):
         xp = np if isinstance(eigenvalue, np.ndarray) else jnp

@@ -28,7 +28,7 @@ class AbstractTangent(AbstractSphereKernel):
     shared = False
 
     def __check_init__(self):
-        _validation.positive(variance=self.variance)
+        _validation.one_positive(variance=self.variance)
         self.potential.check_gradient()
 
     @property

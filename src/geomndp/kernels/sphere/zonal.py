@@ -85,7 +85,7 @@ class ZonalExponential(AbstractZonal):
     variance: float = 1.0
 
     def __check_init__(self):
-        _validation.positive(lengthscale=self.lengthscale, variance=self.variance)
+        _validation.one_positive(lengthscale=self.lengthscale, variance=self.variance)
 
     def derivatives(self, x1, x2, order):
         rate = self.slope(x1.dtype)
