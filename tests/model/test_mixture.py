@@ -11,11 +11,11 @@ import pytest
 from numpy.testing import assert_allclose
 
 from geomndp import MixtureProcess, load
-from geomndp._warnings import ApproximationWarning
 from geomndp.data import Batch, LogTransform, Normaliser
 from geomndp.evaluate import log_likelihood
 from geomndp.likelihood import Flow
 from geomndp.marginals import MixtureMarginals
+from geomndp.score import GaussianScore
 
 from .helper import change
 
@@ -111,8 +111,21 @@ def test_learnt_members_bring_their_errors(members, exact, function):
     assert not law.exact_marginals
     noisy = MixtureProcess((learnt, members[0])).condition(xc, YC[:, None], noise=0.5)
     assert_allclose(noisy.weights, [0.5, 0.5], atol=0.02)
-    with pytest.warns(ApproximationWarning, match="mean variance"):
-        MixtureProcess((learnt,)).condition(xc, YC[:, None], noise=np.asarray([0.1, 0.5, 0.5]))
+    several = MixtureProcess((learnt, members[0])).condition(
+        xc, YC[:, None], noise=np.asarray([0.02, 0.5, 2.0])
+    )
+    assert_allclose(several.weights, [0.5, 0.5], atol=0.02)
+    assert 0 < several.evidence.solver_error[0] < 0.05
+
+
+def test_several_noise_levels_need_a_score_of_several_times(exact):
+    class Joint(GaussianScore):
+        conditional = False
+
+    joint = dataclasses.replace(exact, score=Joint(exact.score.gp))
+    law = joint.condition(XC[:, None], YC[:, None], noise=np.asarray([0.02, 0.5, 2.0]))
+    with pytest.raises(ValueError, match="for observations of several noise variances, got one"):
+        law.log_evidence()
 
 
 def test_many_observed_values_take_probes(exact, members):

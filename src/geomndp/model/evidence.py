@@ -1,30 +1,27 @@
 r"""Log-density of a model's own observations: how much the data speak for it.
 
-Values with one noise variance are the process at a diffusion time of its own: with a white limiting
-law, $a y + (1 - a) m$ has the law of the noised process at the time t with
-$\sigma_t^2 / a_t^2$ equal to the variance (relative to that of the limiting law), and the flow
-starts there.
+Noisy values are the process at diffusion times of their own: with a white limiting law,
+$a y + (1 - a) m$ has the law of the noised process at the time t with $\sigma_t^2 / a_t^2$ equal to
+the variance (relative to that of the limiting law), and the flow starts there.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
-import numpy as np
 
 from geomndp import _validation
-from geomndp._types import Outputs
-from geomndp._warnings import ApproximationWarning
+from geomndp._types import Outputs, PerPoint, Scalar
 from geomndp.data import Normaliser
 from geomndp.likelihood import AnyFlow
-from geomndp.linalg import of_one_rank
+from geomndp.linalg import columns, zero_masked
 from geomndp.model._jit import Settings
 from geomndp.model.likelihood_routes import chosen_flow, chosen_route, solve_log_prob
 from geomndp.model.output_units import in_units
+from geomndp.model.several_levels import log_prob_at_levels, where_real
 from geomndp.predictive import LogProb, exact_log_prob
 from geomndp.samplers import Observations
 
@@ -34,7 +31,7 @@ else:
     Posterior = eqx.Module
 
 SPREAD = 1.01
-"""Ratio of the largest to the smallest variance up to which all are taken as one."""
+"""Ratio of the largest to the smallest noise level up to which all are taken as the smallest."""
 
 
 def log_evidence(posterior: Posterior, key: Any, flow: AnyFlow | None = None) -> LogProb:
@@ -55,29 +52,37 @@ def log_evidence(posterior: Posterior, key: Any, flow: AnyFlow | None = None) ->
     model, given = posterior.model, posterior.observations
     if len(given.x) == 0:
         return exact_log_prob(jnp.zeros((), given.y.dtype))
-    y, time, log_scale = (
-        _at_noise_level(model, given) if given.noisy else (given.y, model.t_min, 0.0)
-    )
+    noised = _noised(model, given) if given.noisy else None
+    y, time = (given.y, model.t_min) if noised is None else (noised.y, noised.time)
     prior = dataclasses.replace(
         posterior,
         model=dataclasses.replace(model, t_min=time),
         observations=Observations(given.x[:0], given.y[:0], given.noise[:0], False),
     )
-    problem = prior.problem(given.x, given.mask)
-    route, flow = chosen_route(problem, None), chosen_flow(flow, key)
-    settings = Settings(None, progress=False)
-    result = solve_log_prob(flow, problem, y, key, route, settings)
+    problem, flow = prior.problem(given.x, given.mask), chosen_flow(flow, key)
+    if noised is not None and noised.several:
+        result = log_prob_at_levels(flow, problem, y, noised.levels, key)
+    else:
+        route, settings = chosen_route(problem, None), Settings(None, progress=False)
+        result = solve_log_prob(flow, problem, y, key, route, settings)
     units = Normaliser() if model.normaliser is None else model.normaliser
-    values = in_units(units.inverse_y, given.y)
-    mask = jnp.ones(len(given.x), given.y.dtype) if given.mask is None else given.mask
-    jacobian = units.log_jacobian(values, given.mask) + log_scale * jnp.sum(mask) * (
-        given.y.shape[1] if mask.ndim == 1 else given.y.shape[1] // mask.shape[1]
-    )
-    return result._replace(value=result.value + jacobian)
+    jacobian = units.log_jacobian(in_units(units.inverse_y, given.y), given.mask)
+    scale = 0.0 if noised is None else noised.log_scale
+    return result._replace(value=result.value + jacobian + scale)
 
 
-def _at_noise_level(model: Any, given: Observations) -> tuple[Outputs, float, float]:
-    """Noisy values as values of the noised process, its time, and the log of their scale."""
+class _Noised(NamedTuple):
+    """Noisy values as values of the noised process."""
+
+    y: Outputs
+    time: float
+    levels: PerPoint
+    several: bool
+    log_scale: Scalar
+
+
+def _noised(model: Any, given: Observations) -> _Noised:
+    """Values at the integrated times of their noise, and the logarithm of what they shrank by."""
     noising = model.noising
     if not _validation.concrete(given.noise):
         raise ValueError(
@@ -85,25 +90,15 @@ def _at_noise_level(model: Any, given: Observations) -> tuple[Outputs, float, fl
         )
     if not noising.flat or not noising.kernel.white:
         raise ValueError("expected a white limiting law for the density of noisy observations")
-    counted = _counted_noise(given)
-    if counted.max() > SPREAD * counted.min():
-        warnings.warn(
-            "weights of a mixture take observation noise as its mean variance",
-            ApproximationWarning,
-            stacklevel=2,
-        )
-    variances = jnp.full((len(given.x),), counted.mean(), given.y.dtype)
-    integrated = noising.integrated_time_of_noise(given.x, variances)
-    time = float(noising.schedule.inverse(integrated)[0])
-    time = min(max(time, model.t_min), 1.0 - 1e-6)
-    a = noising.alpha(jnp.asarray(time, given.y.dtype))
-    mean = noising.mean_at(given.x)
-    return mean + a * (given.y - mean), time, float(jnp.log(a))
-
-
-def _counted_noise(given: Observations) -> np.ndarray:
-    """Variances of the values that count."""
-    if given.mask is None:
-        return np.asarray(given.noise)
-    noise, mask = of_one_rank(given.noise, given.mask)
-    return np.asarray(noise)[np.asarray(mask) > 0]
+    ends = jnp.asarray([model.t_min, 1.0 - 1e-6], given.y.dtype)
+    levels = noising.integrated_time_of_noise(given.x, given.noise)
+    levels = jnp.clip(levels, *noising.schedule.integral(ends))
+    real = where_real(levels, given.mask)
+    least, largest = jnp.min(real), jnp.max(jnp.where(jnp.isfinite(real), real, 0.0))
+    several = bool(largest > SPREAD * least)
+    levels = levels if several else jnp.full_like(levels, least)
+    log_a = columns(noising.log_mean_coefficient(levels), noising.dim)
+    mean, scales = noising.mean_at(given.x), jnp.broadcast_to(log_a, given.y.shape)
+    y, log_scale = mean + jnp.exp(log_a) * (given.y - mean), zero_masked(scales, given.mask)
+    time = float(noising.schedule.inverse(least))
+    return _Noised(y, time, levels, several, jnp.sum(log_scale))
