@@ -46,6 +46,16 @@ def test_the_table_and_the_json_hold_everything():
     assert content["candidates"][1]["by_kind"] == {"few": -0.6, "many": -0.38}
 
 
+def test_one_function_has_no_standard_error():
+    report = _report((("corrected", 1.0),))
+    rows = (CandidateResult("GP", -0.49, float("inf"), {"few": -0.6}),)
+    errors = {"few": float("inf"), "all": 0.03}
+    one = dataclasses.replace(report, candidates=rows, coverage_error=errors, num_held_out=1)
+    text = one.details()
+    assert "inf" not in text and "nan" not in text
+    assert "few 0.88, many 0.90, all 0.89 +- 0.03" in text and "1 held-out function, seed" in text
+
+
 def test_long_notes_stand_on_lines_of_their_own():
     report = _report((("corrected", 1.0),))
     long = CandidateResult("GP", -0.4, 0.0, {"few": -0.4}, "a sum of two kernels, " * 12)

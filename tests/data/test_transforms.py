@@ -125,6 +125,25 @@ def test_candidates_are_those_that_the_values_allow():
     assert names(np.ones(5)) == ["identity"]
 
 
+@pytest.mark.parametrize("share", [0.001, 0.3, 0.7])
+def test_many_zeros_do_not_make_a_transform_steep(share):
+    """Zeros are ties: the density there must not be that of a slope without bound."""
+    rng = np.random.default_rng(0)
+    rain = np.where(rng.random(4000) < share, 0.0, np.exp(rng.normal(size=4000)))[None, :, None]
+    ones = np.ones((1, 4000))
+    found = fit_transforms(Batch(rain, rain, ones, ones))
+    for name in ("log", "box-cox"):
+        (transform,) = found[name]
+        typical = np.median(rain[rain > 0])
+        steeper = transform.log_derivative(0.0) - transform.log_derivative(typical)
+        assert steeper < np.log(1 + 4 / share**2)
+    cloud = rain / rain.max()
+    (logit,) = fit_transforms(Batch(cloud, cloud, ones, ones))["logit"]
+    assert logit.lower < 0 and logit.upper > 1
+    zeros = np.mean(cloud == 0)
+    assert -logit.lower >= 0.499 * np.quantile(cloud[cloud > 0], zeros)
+
+
 def test_candidates_of_outputs_that_are_never_seen_together():
     """Every value that is there counts, and no other."""
     y = np.exp(np.random.default_rng(0).normal(size=(2, 200, 2)))

@@ -23,6 +23,9 @@ from geomndp.model.base import AbstractModel
 if TYPE_CHECKING:
     from geomndp.auto.selection import Selection
 
+FEW_HELD_OUT = 5
+"""Fewer held-out functions than this are said to be few."""
+
 
 class HeldOutTransforms(NamedTuple):
     """Probability integral transforms of held-out values under the chosen law.
@@ -129,6 +132,10 @@ def _conformal(selection: Selection, transforms: HeldOutTransforms) -> Conformal
 def _remarks(selection: Selection, choice: Choice) -> tuple[str, ...]:
     """Sentences of a report beside its numbers."""
     remarks, laws = [], selection.gaussians.laws
+    count = len(np.unique(choice.tasks.function))
+    if count < FEW_HELD_OUT:
+        noun = "one held-out function" if count == 1 else f"{count} held-out functions"
+        remarks.append(f"all this rests on {noun}: take the numbers for hints, not for a verdict")
     if not selection.learnt.networks:
         remarks.append("no network was compared: none could be trained in the time that was left")
     if choice.tie:

@@ -89,16 +89,17 @@ class SelectionReport:
         lines = ["candidate".ljust(width) + "nats per target value, held out"]
         for result in self.candidates:
             values = [f"{kind} {result.by_kind[kind]:.3f}" for kind in kinds]
-            error = f" (difference +- {result.standard_error:.3f})"
+            error = _with_error(" (difference", result.standard_error, 3, ")")
             lines.append(f"{result.name.ljust(width)}{result.nats:.3f}{error}  {', '.join(values)}")
             lines += textwrap.wrap(result.note, WIDTH, initial_indent="  ", subsequent_indent="  ")
         covered = ", ".join(
-            f"{kind} {value:.2f} +- {self.coverage_error.get(kind, float('nan')):.2f}"
+            f"{kind} {value:.2f}" + _with_error("", self.coverage_error.get(kind, np.inf), 2)
             for kind, value in self.coverage.items()
         )
         lines += [f"coverage of 90% intervals: {covered}", f"PIT histogram: {_row(self.pit)}"]
         spent = ", ".join(f"{part} {seconds:.0f}" for part, seconds in self.seconds.items())
-        lines += [f"{self.num_held_out} held-out functions, seed {self.seed}; seconds: {spent}"]
+        count = f"{self.num_held_out} held-out function" + "s" * (self.num_held_out != 1)
+        lines += [f"{count}, seed {self.seed}; seconds: {spent}"]
         return "\n".join([*lines, *self.notes])
 
     def as_json(self) -> dict[str, Any]:
@@ -113,6 +114,11 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_finite(part) for part in value]
     return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def _with_error(before: str, error: float, digits: int, after: str = "") -> str:
+    """A standard error between some words; nothing of one function, which has none."""
+    return f"{before} +- {error:.{digits}f}{after}" if np.isfinite(error) else ""
 
 
 def _row(values: tuple[float, ...]) -> str:

@@ -59,7 +59,7 @@ def _candidates(y: np.ndarray) -> dict[str, AbstractTransform]:
     if low < 0:
         return {"shifted log": LogTransform(high - 2 * low)} if _skewness(y) > MIN_SKEWNESS else {}
     found: dict[str, AbstractTransform] = {}
-    shift = 0.0 if low > 0 else float(y[y > 0].min()) / 2
+    shift = _gap(y)
     if high + shift >= MIN_RATIO * (low + shift):
         found["log"] = LogTransform(shift)
         exponent = max(EXPONENTS, key=lambda value: _log_likelihood(y + shift, value))
@@ -67,8 +67,20 @@ def _candidates(y: np.ndarray) -> dict[str, AbstractTransform]:
     for bound in BOUNDS:
         if bound / 2 < high <= bound:
             margin = 0.0 if low > 0 and high < bound else 0.01 * bound
-            found["logit"] = Logit(-margin, bound + margin)
+            below, above = max(margin, _gap(y)), max(margin, _gap(bound - y))
+            found["logit"] = Logit(-below, bound + above)
     return found
+
+
+def _gap(distance: np.ndarray) -> float:
+    """Distance from an end at which values begin: zero where none is at the end itself.
+
+    A transform is steep near its end, so that many equal values there have a high density for no
+    merit of the law. The more of them there are, the farther away is the end: at half the distance
+    that has as large a share of the other values below it.
+    """
+    share = float(np.mean(distance == 0))
+    return float(np.quantile(distance[distance > 0], share)) / 2 if share > 0 else 0.0
 
 
 def _skewness(y: np.ndarray) -> float:
