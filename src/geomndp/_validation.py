@@ -76,7 +76,8 @@ def one_of(name: str, value, allowed) -> None:
 def at_least(minimum: int, **values) -> None:
     """Raise ValueError unless all values are whole numbers of at least `minimum`."""
     for name, value in values.items():
-        if not isinstance(value, (int, np.integer)) or value < minimum:
+        whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+        if not whole or value < minimum:
             raise ValueError(f"expected {name} to be a whole number >= {minimum}, got {value!r}")
 
 

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+import geomndp as gn
 from geomndp import Model
 from geomndp._validation import as_key
 from geomndp.data import Normaliser
 from geomndp.likelihood import Flow
-from geomndp.model import log_prob
+from geomndp.model import log_prob, sample_options
 from geomndp.model.inputs import check_request
 from geomndp.samplers import Amortised, Langevin, MomentMatching, RePaint
 from geomndp.score import GaussianScore
@@ -184,6 +185,7 @@ BAD = {
         "without noise for RePaint",
     ),
     "count": (lambda m, x, y: m.sample(x, key=jr.key(0), num_samples=0), "num_samples"),
+    "count is a bool": (lambda m, x, y: m.sample(x, key=0, num_samples=True), "num_samples"),
     "route": (lambda m, x, y: m.condition(x, y).log_prob(x, y, route="both"), "'conditional'"),
     "columns": (
         lambda m, x, y: m.condition(x, y).sample(jnp.ones((3, 2)), key=jr.key(0)),
@@ -203,6 +205,17 @@ def test_bad_input_is_refused_in_words(case, exact, function):
     call, message = BAD[case]
     with pytest.raises(ValueError, match=message):
         call(exact, *function)
+
+
+@pytest.mark.parametrize("many", [10**12, 2**31])
+def test_samples_that_no_memory_holds_are_refused_at_once(many, exact, gp, function, monkeypatch):
+    """Drawing them would take days, and end when the memory does."""
+    monkeypatch.setattr(sample_options, "free_bytes", lambda: 2**30)
+    process = gn.ProcessModel(gp)
+    for law in (exact, process, gn.MixtureProcess((exact, process))):
+        for posterior in (law, law.condition(*function)):
+            with pytest.raises(MemoryError, match=r"fewer samples than .* GiB \(free: 1 GiB\)"):
+                posterior.sample(function[0], key=0, num_samples=many)
 
 
 def test_no_targets_are_no_samples_and_a_density_of_one(exact, function):
