@@ -47,12 +47,14 @@ def is_finite(value) -> bool:
 
 
 def as_array(name: str, value) -> np.ndarray:
-    """NumPy array of a value; floats longer than JAX has become float64."""
+    """NumPy array of a value, in the machine's byte order; floats longer than JAX's are float64."""
     try:
         array = np.asarray(value)
     except ValueError:
         raise ValueError(f"expected rows of one length for {name}, got {brief(value)}") from None
-    return array.astype(float) if array.dtype == np.longdouble else array
+    if array.dtype == np.longdouble:
+        return array.astype(float)
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
 def is_number(value) -> bool:

@@ -232,6 +232,19 @@ def test_numbers_of_other_precisions(exact, function):
         assert exact.condition(x, odd).observations.y.dtype == x.dtype
 
 
+def test_numbers_in_another_byte_order(exact, function):
+    """Those of old NetCDF files, which JAX itself does not take."""
+    x, y = (np.asarray(value, "f8") for value in function)
+    noise, mask = np.linspace(0.1, 0.2, len(x)), np.ones(len(x))
+    answers = [
+        exact.condition(*map(order, (x, y)), noise=order(noise), mask=order(mask)).log_prob(
+            order(x[:2] + 0.1), order(y[:2]), mask=order(mask[:2])
+        )
+        for order in (lambda v: v.astype(">f8"), lambda v: v.astype("<f8"))
+    ]
+    assert answers[0] == answers[1]
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

@@ -143,8 +143,8 @@ class ProcessPosterior(AbstractNamedPosterior):
             x, y, mask, jacobian = read_targets(self, x, y, mask)
             self._check(x, y, mask)
             result = self._call(density, x, y, mask, as_key(key))
-            result = finite_log_prob(result._replace(value=result.value + jacobian))
-            return rounded(result, dtype)
+            result = result._replace(value=result.value + jacobian)
+            return finite_log_prob(rounded(result, dtype))
 
     def marginal_log_prob(self, x: Any, y: Any, *, key: Key = None) -> Array:
         """Log-density of every row by itself given the observations, of a neural process.
