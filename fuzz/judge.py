@@ -25,7 +25,7 @@ def judge_call(call: Callable[[], Any]) -> str:
     """Run a call of the library: finite numbers, or a refusal in one sentence."""
     try:
         result = call()
-    except (ValueError, TypeError, FloatingPointError, OSError) as error:
+    except (ValueError, TypeError, FloatingPointError, MemoryError, OSError) as error:
         text = str(error)
         if not SENTENCE.match(text) or len(text) > LONGEST or "\n" in text:
             raise Finding(f"{type(error).__name__} without a sentence: {text[:300]}") from error

@@ -82,6 +82,13 @@ def test_shipped_aliases_have_no_weights_of_their_own():
         )
 
 
+def test_every_shipped_model_says_what_it_was_trained_on():
+    """Without that, requests far outside of its training would be answered in silence."""
+    for name in _model_files.names():
+        support = _model_files.read_document(_model_files.find(name)).get("support")
+        assert support and support["points"] > 1, name
+
+
 def test_documents_are_read_without_jax():
     code = (
         "import sys\n"

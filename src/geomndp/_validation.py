@@ -55,12 +55,14 @@ def is_finite(value) -> bool:
 
 
 def as_array(name: str, value) -> np.ndarray:
-    """NumPy array of a value; floats longer than JAX has become float64."""
+    """NumPy array of a value, in the machine's byte order; floats longer than JAX's are float64."""
     try:
         array = np.asarray(value)
     except ValueError:
         raise ValueError(f"expected rows of one length for {name}, got {brief(value)}") from None
-    return array.astype(float) if array.dtype == np.longdouble else array
+    if array.dtype == np.longdouble:
+        return array.astype(float)
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
 def is_number(value) -> bool:
@@ -84,7 +86,8 @@ def one_of(name: str, value, allowed) -> None:
 def at_least(minimum: int, **values) -> None:
     """Raise ValueError unless all values are whole numbers of at least `minimum`."""
     for name, value in values.items():
-        if not isinstance(value, (int, np.integer)) or value < minimum:
+        whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+        if not whole or value < minimum:
             raise ValueError(f"expected {name} to be a whole number >= {minimum}, got {value!r}")
 
 

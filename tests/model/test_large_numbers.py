@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 from numpy.testing import assert_allclose
 
-from geomndp import Model, build
+from geomndp import MixtureProcess, Model, ProcessModel, build
 from geomndp.data import Normaliser
 from geomndp.gp import GP
 from geomndp.kernels import SquaredExponential, White
@@ -50,6 +50,14 @@ def test_observations_and_places(kind):
     assert_allclose(seen.x, scaled(HOURS, START, 0.25), rtol=1e-6, atol=1e-6)
     assert_allclose(seen.y, scaled(PASCALS, 1e7, 0.5), rtol=1e-6, atol=1e-6)
     assert_allclose(read_target_inputs(posterior, locations), seen.x, rtol=0)
+
+
+def test_a_density_beyond_single_precision_is_an_error():
+    """It was found in double precision, and must not become minus infinity in silence."""
+    process = ProcessModel(GP(SquaredExponential(1.0), noise=0.01))
+    for law in (process, MixtureProcess((process, process))):
+        with pytest.raises(FloatingPointError, match="the log-density became -inf"):
+            law.log_prob(np.zeros((1, 1)), np.full((1, 1), 1e20))
 
 
 def test_functions_of_a_recipe():

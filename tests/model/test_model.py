@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+import geomndp as gn
 from geomndp import Model
 from geomndp._validation import as_key
 from geomndp.data import Normaliser
 from geomndp.likelihood import Flow
-from geomndp.model import log_prob
+from geomndp.model import log_prob, sample_options
 from geomndp.model.inputs import check_request
 from geomndp.samplers import Amortised, Langevin, MomentMatching, RePaint
 from geomndp.score import GaussianScore
@@ -184,6 +185,7 @@ BAD = {
         "without noise for RePaint",
     ),
     "count": (lambda m, x, y: m.sample(x, key=jr.key(0), num_samples=0), "num_samples"),
+    "count is a bool": (lambda m, x, y: m.sample(x, key=0, num_samples=True), "num_samples"),
     "route": (lambda m, x, y: m.condition(x, y).log_prob(x, y, route="both"), "'conditional'"),
     "columns": (
         lambda m, x, y: m.condition(x, y).sample(jnp.ones((3, 2)), key=jr.key(0)),
@@ -205,6 +207,17 @@ def test_bad_input_is_refused_in_words(case, exact, function):
         call(exact, *function)
 
 
+@pytest.mark.parametrize("many", [10**12, 2**31])
+def test_samples_that_no_memory_holds_are_refused_at_once(many, exact, gp, function, monkeypatch):
+    """Drawing them would take days, and end when the memory does."""
+    monkeypatch.setattr(sample_options, "free_bytes", lambda: 2**30)
+    process = gn.ProcessModel(gp)
+    for law in (exact, process, gn.MixtureProcess((exact, process))):
+        for posterior in (law, law.condition(*function)):
+            with pytest.raises(MemoryError, match=r"fewer samples than .* GiB \(free: 1 GiB\)"):
+                posterior.sample(function[0], key=0, num_samples=many)
+
+
 def test_no_targets_are_no_samples_and_a_density_of_one(exact, function):
     """Nothing is asked for, and nothing comes back."""
     posterior, nothing = exact.condition(*function), jnp.zeros((0, 1))
@@ -217,6 +230,19 @@ def test_numbers_of_other_precisions(exact, function):
     x, y = map(np.asarray, function)
     for odd in (y.astype(np.longdouble), y.astype(np.float16), jnp.asarray(y, jnp.bfloat16)):
         assert exact.condition(x, odd).observations.y.dtype == x.dtype
+
+
+def test_numbers_in_another_byte_order(exact, function):
+    """Those of old NetCDF files, which JAX itself does not take."""
+    x, y = (np.asarray(value, "f8") for value in function)
+    noise, mask = np.linspace(0.1, 0.2, len(x)), np.ones(len(x))
+    answers = [
+        exact.condition(*map(order, (x, y)), noise=order(noise), mask=order(mask)).log_prob(
+            order(x[:2] + 0.1), order(y[:2]), mask=order(mask[:2])
+        )
+        for order in (lambda v: v.astype(">f8"), lambda v: v.astype("<f8"))
+    ]
+    assert answers[0] == answers[1]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 import geomndp as gn
 from geomndp import OutsideTrainingWarning
-from geomndp.data import Batch, ContextSampler, Normaliser, ResampledGenerator
+from geomndp.data import Batch, ContextSampler, GlobeGenerator, Normaliser, ResampledGenerator
 from geomndp.geometry import Sphere
 from geomndp.model import TrainingSupport, with_support
 from geomndp.model.outside_training import warn_about_targets
@@ -200,6 +200,16 @@ def test_the_record_is_what_the_functions_show(relative):
     assert support.max_spacing is not None and support.max_spacing >= support.spacing
     np.testing.assert_allclose(support.noise, (1e-3 * 2 * 9, 0.5 * 2 * 9), rtol=2e-3)
     assert (support.points, support.contexts) == (4, 3)
+
+
+def test_fields_of_the_globe_are_a_finite_set(relative):
+    """Of which a batch shows few: the record has the largest of 200 values all the same."""
+    x = jnp.eye(3)
+    y = jnp.zeros((200, 3, 1)).at[177, 1].set(40.0)
+    generator = GlobeGenerator(x, y, jnp.zeros(3), 2, 2, None, rotate=False, mirror=False)
+    support = with_support(relative, generator, batches=1).support
+    assert support is not None
+    np.testing.assert_allclose(support.outputs, [(0.0, 40.0)], rtol=2e-3)
 
 
 def test_noise_is_recorded_as_zero_where_training_came_close(relative):

@@ -153,7 +153,7 @@ class ChartPosterior(AbstractNamedPosterior):
         result = self.flat.log_prob_info(inputs, q, key=key, mask=mask, **options)
         with jax.enable_x64(True):
             value = result.value.astype(area.dtype) + area
-            return rounded(finite_log_prob(result._replace(value=value)), dtype)
+            return finite_log_prob(rounded(result._replace(value=value), dtype))
 
     def _log_prob_prior(self, x, y, mask, key: Key, options: dict) -> LogProb:
         """Density of the earliest point, then of all others given it; zero where none counts."""

@@ -204,7 +204,7 @@ def finite_log_prob(result: LogProb) -> LogProb:
     """The result; a NaN or infinity is an error."""
     if _validation.concrete(result.value) and not bool(jnp.isfinite(result.value)):
         raise FloatingPointError(
-            f"the log-density became {float(result.value)} along the flow from t_min to 1; "
-            "the values may lie far outside what the model knows, or the steps may be too few"
+            f"the log-density became {float(result.value)}: the values may lie far outside what "
+            "the model knows, or the steps of the flow may be too few"
         )
     return result

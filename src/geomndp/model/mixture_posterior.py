@@ -24,6 +24,7 @@ from geomndp.model.inputs import Seed
 from geomndp.model.likelihood_routes import chosen_flow, finite_log_prob
 from geomndp.model.named_predictive import AbstractNamedPosterior, Key
 from geomndp.model.posterior import Posterior
+from geomndp.model.sample_options import check_num_samples
 from geomndp.predictive import MOMENT_SAMPLES, LogProb
 from geomndp.tables import Variables
 
@@ -113,7 +114,7 @@ class MixturePosterior(AbstractNamedPosterior):
 
     def sample_values(self, x: Any, *, key: Seed, num_samples: int = 16, **options: Any) -> Array:
         """Draws as arrays, at the locations of a table too; arguments as those of `sample`."""
-        _validation.at_least(1, num_samples=num_samples)
+        check_num_samples(num_samples)
         if (patches := options.pop("patches", None)) is not None:
             return patchwise.sample_values(self, x, key, num_samples, patches, **options)
         choice_key, *keys = jr.split(as_key(key), 1 + len(self.posteriors))

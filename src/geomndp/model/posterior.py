@@ -107,7 +107,8 @@ class Posterior(AbstractNamedPredictive):
         """Draws as arrays, at the locations of a table too; arguments as those of `sample`."""
         if (patches := request.pop("patches", None)) is not None:
             return patchwise.sample_values(self, x, patches=patches, **request)
-        patchwise.refuse_scheduler(request.pop("scheduler", None))
+        if (scheduler := request.pop("scheduler", None)) is not None:
+            patchwise.refuse_scheduler(scheduler)
         return sampling.finite_samples(self.sample_info(x, **request))
 
     def sample_info(

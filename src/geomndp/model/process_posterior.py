@@ -13,7 +13,6 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 
-from geomndp import _validation
 from geomndp._progress import Progress
 from geomndp._types import Array, Inputs, Mask, Outputs
 from geomndp._validation import as_key
@@ -39,6 +38,7 @@ from geomndp.model.process_calls import (
     marginals,
     row_densities,
 )
+from geomndp.model.sample_options import check_num_samples
 from geomndp.model.summary import describe_posterior
 from geomndp.model.units import read_target_inputs, read_targets
 from geomndp.predictive import MOMENT_SAMPLES, LogProb
@@ -96,13 +96,13 @@ class ProcessPosterior(AbstractNamedPosterior):
             request = {"key": key, "num_samples": num_samples, "mask": mask, "progress": progress}
             return sample_values(self, x, patches=patches, scheduler=scheduler, **request)
         refuse_scheduler(scheduler)
-        _validation.at_least(1, num_samples=num_samples)
         dtype, key = result_dtype(x), as_key(key)
         dtype = output_dtype(self.model.normaliser, dtype, (self, x, key))
         # JAX cannot draw float64 inside a program that it traces in its 32-bit mode.
         single = dtype == jnp.float32 and traced((self, x, key))
         with jax.enable_x64(True):
             args = self.request(x)
+            check_num_samples(num_samples, len(args[1]), self.model.process.dim)
             if not len(args[1]):
                 return jnp.zeros((int(num_samples), 0, self.model.manifold.ambient_dim), dtype)
         if single and isinstance(self.model.process, AbstractGP):
@@ -143,8 +143,8 @@ class ProcessPosterior(AbstractNamedPosterior):
             x, y, mask, jacobian = read_targets(self, x, y, mask)
             self._check(x, y, mask)
             result = self._call(density, x, y, mask, as_key(key))
-            result = finite_log_prob(result._replace(value=result.value + jacobian))
-            return rounded(result, dtype)
+            result = result._replace(value=result.value + jacobian)
+            return finite_log_prob(rounded(result, dtype))
 
     def marginal_log_prob(self, x: Any, y: Any, *, key: Key = None) -> Array:
         """Log-density of every row by itself given the observations, of a neural process.

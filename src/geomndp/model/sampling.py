@@ -25,6 +25,7 @@ from geomndp._types import Array
 from geomndp.model._jit import Bound, Settings, if_last, program, traced
 from geomndp.model.inputs import check_request, wanted_values
 from geomndp.model.outside_training import warn_about_targets
+from geomndp.model.sample_options import check_num_samples
 from geomndp.model.units import read_target_inputs
 from geomndp.samplers import (
     AbstractProgramSampler,
@@ -68,6 +69,7 @@ def sampling_problem(
     chosen: AbstractSampler = posterior.default_sampler() if sampler is None else sampler
     check_request(num_samples, chosen, key)
     x, model = read_target_inputs(posterior, x), posterior.model
+    check_num_samples(num_samples, len(x), model.noising.dim)
     mask = wanted_values(mask, (len(x), model.noising.dim), model.score.num_groups)
     problem = posterior.problem(x, mask)
     if problem.observed_apart:

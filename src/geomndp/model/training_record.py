@@ -18,6 +18,7 @@ from geomndp._types import Array, Batch, PRNGKeyArray
 from geomndp.data import (
     AbstractGenerator,
     FixedInputsGenerator,
+    GlobeGenerator,
     Normaliser,
     ResampledGenerator,
     circle,
@@ -135,7 +136,7 @@ def _whole_set(generator: AbstractGenerator) -> list[Batch]:
     """All functions of a generator that has finitely many."""
     if isinstance(generator, ResampledGenerator):
         return [generator.functions]
-    if isinstance(generator, (SequenceGenerator, FixedInputsGenerator)):
+    if isinstance(generator, (SequenceGenerator, FixedInputsGenerator, GlobeGenerator)):
         x = jnp.broadcast_to(generator.x, (*generator.y.shape[:2], generator.x.shape[-1]))
         ones = jnp.ones(generator.y.shape[:2], generator.y.dtype)
         return [Batch(x, generator.y, ones, jnp.zeros_like(ones))]
