@@ -101,7 +101,7 @@ def finish(options: argparse.Namespace, field, report) -> list:
     from geomndp.patches import run
 
     if not options.memory:
-        result = finish_field(field, options.out, report)
+        result = finish_field(field, options.out, report, options.scheduler)
         return [result[name] for name in result]
     run(field, report)
     values = field.values.field(field.layout).reshape(1, options.size, options.size, -1)
@@ -197,6 +197,7 @@ def main() -> None:
     parser.add_argument("--out", default=None)
     parser.add_argument("--kill-after", type=int, nargs="*", default=[], help="patches, ascending")
     parser.add_argument("--against", default=None, help="another store, to compare with at the end")
+    parser.add_argument("--scheduler", help="address of a dask cluster whose workers draw")
     parser.add_argument("--progress", action="store_true")
     parser.add_argument("--memory", action="store_true", help="no store, needs no Zarr")
     parser.add_argument("--quick", action="store_true", help="40 x 40 points, 20 stations, 2 steps")
@@ -210,7 +211,9 @@ def main() -> None:
     if options.kill_after:
         passed = ["--model", options.model, "--size", str(options.size), "--patches"]
         passed += [options.patches, "--out", options.out, "--stations", str(options.stations)]
-        passed += [] if options.sampler is None else ["--sampler", options.sampler]
+        for name in ("sampler", "scheduler"):
+            value = getattr(options, name)
+            passed += [] if value is None else [f"--{name}", value]
         passed += ["--progress"] * options.progress
         kill_and_resume(options, passed)
     else:

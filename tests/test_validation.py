@@ -33,6 +33,8 @@ BAD_ROWS = X.at[jnp.arange(1, 11)].set(NAN)
             lambda: _validation.one_of("kind", "c", ("a", "b")),
             "expected kind to be one of 'a', 'b', got 'c'",
         ),
+        (lambda: _validation.share(a=1.5), "expected 0 <= a <= 1, got 1.5"),
+        (lambda: _validation.share(a="1"), "expected 0 <= a <= 1, got '1'"),
         (lambda: _validation.at_least(2, n=1), "expected n to be a whole number >= 2, got 1"),
         (lambda: _validation.at_least(2, n=2.5), r"expected n to be a whole number >= 2, got 2\.5"),
         (lambda: _validation.at_least(2, n="3"), "expected n to be a whole number >= 2, got '3'"),

@@ -39,8 +39,8 @@ def not_negative(**values) -> None:
 def share(**values) -> None:
     """Raise ValueError unless every value lies between 0 and 1."""
     for name, value in values.items():
-        if not 0 <= value <= 1:
-            raise ValueError(f"expected 0 <= {name} <= 1, got {value}")
+        if not (is_number(value) and 0 <= value <= 1):
+            raise ValueError(f"expected 0 <= {name} <= 1, got {brief(value)}")
 
 
 def is_finite(value) -> bool:

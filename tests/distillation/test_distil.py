@@ -112,6 +112,8 @@ def test_refusals():
     teacher, data = small_teacher(), functions()
     with pytest.raises(ValueError, match="expected functions to learn from"):
         gn.distil(teacher, None, steps=1, key=0)
+    with pytest.raises(ValueError, match=r"expected a generator of functions, or several .* \[\]"):
+        gn.distil(teacher, [], steps=1, key=0)
     with pytest.raises(ValueError, match="steps to be a whole number >= 1"):
         gn.distil(teacher, data, steps=0, key=0)
     exact = dataclasses.replace(teacher, score=score.GaussianScore(gn.gp.GP(kernels.White())))

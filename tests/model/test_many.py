@@ -176,6 +176,8 @@ def test_errors_name_the_task(process, tasks):
             next(process.condition_many(tasks).sample(**options))
     with pytest.raises(ValueError, match="scheduler None, 'threads'"):
         next(process.condition_many(tasks).sample(key=0, scheduler="slurm"))
+    with pytest.raises(ValueError, match=r"^task 0: expected no sampler for the law of a"):
+        next(process.condition_many(tasks).sample(key=0, sampler=Amortised(2)))
 
 
 def test_laws_without_batches_are_asked_one_after_the_other(process, tasks):

@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 
 import geomndp as gn
-from geomndp._warnings import ApproximationWarning
+from geomndp._warnings import ApproximationWarning, OutsideTrainingWarning
 from geomndp.model import patchwise
 from geomndp.patches import Patches
 from geomndp.samplers import Amortised
@@ -169,6 +169,26 @@ def test_a_mixture_is_drawn_member_by_member():
     assert set(signs[:, 0]) == {-1.0, 1.0}
 
 
+def test_one_scheme_suits_all_members_of_a_mixture():
+    """The longest correlations count in any order, but no network sees more than it knows."""
+    short, long = (
+        gn.ProcessModel(gn.gp.GP(gn.kernels.SquaredExponential(v), noise=NOISE)) for v in (0.2, 2.0)
+    )
+    halos = [
+        patchwise.read_layout(law.condition(), X, "auto")[1].scheme.halo
+        for law in (long, gn.MixtureProcess((long, short)), gn.MixtureProcess((short, long)))
+    ]
+    assert halos[0] == halos[1] == halos[2]
+    network = gn.load("regression1d/se")
+    law = gn.MixtureProcess((gn.ProcessModel(long.process).with_variables("x", "y"), network))
+    with pytest.warns(ApproximationWarning, match="narrow for a correlation range"):
+        located = patchwise.read_layout(law.condition(), X, "auto")
+    np.testing.assert_allclose(located[1].scheme.halo, np.asarray(network.support.extents) / 6)
+    with pytest.warns(OutsideTrainingWarning, match="times as close to each other"):
+        options = {"key": 0, "num_samples": 2, "values": gn.patches.MemoryValues()}
+        patchwise.patchwise_field(law.condition(), X / 1e4, patches="auto", **options)
+
+
 @pytest.mark.parametrize(
     ("options", "match"),
     [
@@ -178,12 +198,18 @@ def test_a_mixture_is_drawn_member_by_member():
         ({"patches": SCHEME, "num_samples": 0}, "num_samples"),
         ({"patches": Patches((1, 2), 1)}, "expected one length, or one per input"),
         ({"patches": SCHEME, "scheduler": "tcp://host:8786"}, "expected a store"),
+        ({"patches": SCHEME, "scheduler": "thread"}, "expected scheduler None"),
         ({"scheduler": "threads"}, "expected patches"),
     ],
 )
 def test_what_is_not_supported_is_refused(options, match):
     with pytest.raises(ValueError, match=match):
         PROCESS.condition(*OBSERVED).sample(X, key=0, **options)
+
+
+def test_what_is_no_sampler_is_refused():
+    with pytest.raises(ValueError, match="expected a sampler such as"):
+        model().condition().sample(X, key=0, patches=SCHEME, sampler="flow-map")
 
 
 @pytest.mark.parametrize("x", [np.zeros((0, 1)), np.asarray([[np.nan]]), np.zeros((3, 4))])
@@ -211,7 +237,7 @@ def test_patches_much_narrower_than_the_correlation_range_are_warned_of():
 def test_patches_much_narrower_than_what_a_network_saw_are_warned_of():
     network = gn.load("vector-fields/div-free")
     x = np.random.default_rng(0).uniform(0, 40, (200, 2))
-    with pytest.warns(ApproximationWarning, match='network is trusted with of .*; "auto" takes'):
+    with pytest.warns(ApproximationWarning, match="network is trusted with of .* would do"):
         patchwise.read_layout(network.condition(), x, Patches(4, 3))
     patchwise.read_layout(network.condition(), x, Patches(12, 6))
     patchwise.read_layout(network.condition(), x, "auto")

@@ -39,6 +39,7 @@ WRONG = {
     "amortised:steps=1.5": "expected a whole number for steps, got '1.5'",
     "langevin:step_scale=much": "expected a number for step_scale, got 'much'",
     "amortised:steps": "expected OPTION=VALUE after amortised:, got 'steps'",
+    "amortised:steps=3,steps=4": "expected steps once after amortised:, got it twice",
     "amortised:steps=0": "steps to be a whole number >= 1, got 0",
 }
 

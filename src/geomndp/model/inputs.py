@@ -198,9 +198,9 @@ def check_like(x: Array, known: Array) -> None:
 
 
 def check_request(num_samples: Any, sampler: Any, key: Any) -> None:
-    """Refuse what is no number of samples, no sampler or no key."""
+    """Refuse what is no number of samples, no sampler (None for the default) or no key."""
     _validation.at_least(1, num_samples=num_samples)
-    if not isinstance(sampler, AbstractSampler):
+    if sampler is not None and not isinstance(sampler, AbstractSampler):
         raise ValueError(f"expected a sampler such as Amortised(50), got {sampler!r}")
     if key is None:
         raise ValueError("expected a key such as jax.random.key(0), got none")

@@ -48,6 +48,8 @@ def batchable_draw(
     if isinstance(posterior, Posterior):
         return _learnt(posterior, x, key, num_samples, sampler)
     if isinstance(posterior, ProcessPosterior):
+        if sampler is not None:
+            raise ValueError("expected no sampler for the law of a process, got one")
         return _process(posterior, x)
     return None
 

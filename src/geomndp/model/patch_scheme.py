@@ -4,7 +4,7 @@ From its kernel where that is known. A network knows no correlations beyond the 
 functions that it was trained on, so that a patch with its halos is nine tenths as wide;
 all of the sphere is known to it where that was their extent;
 where it was not recorded, the correlation range is that of prior samples. A user's scheme that is
-much narrower is taken, with a warning.
+much narrower is taken, with a warning. One scheme serves all members of a mixture.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def chosen_patches(posterior: Any, x: np.ndarray, count: int, patches: Any) -> P
     """The scheme that was asked for, or the default one for a law.
 
     Args:
-        posterior: The law of a model or process.
+        posterior: The law of a model, a process or a mixture.
         x: All targets in the data's units, shape (n, d).
         count: How many of the inputs, the first ones, say where a point is.
         patches: A scheme, "auto", or a scheme as text.
@@ -56,17 +56,28 @@ def chosen_patches(posterior: Any, x: np.ndarray, count: int, patches: Any) -> P
     Raises:
         ValueError: If it is none of these.
     """
-    if isinstance(patches, str):
-        patches = from_text(patches)
-    if isinstance(patches, Patches):
-        _warn_if_narrow(posterior.model, x, count, patches)
-        return patches
-    if patches != AUTO:
+    models = [each.model for each in getattr(posterior, "posteriors", (posterior,))]
+    given = from_text(patches) if isinstance(patches, str) else patches
+    if not isinstance(given, Patches) and given != AUTO:
         raise ValueError(f'expected patches as "auto" or Patches(width, halo), got {patches!r}')
-    model = posterior.model
-    if not model.learnt or model.support is None:
-        return default_patches(correlation_ranges(model, x, count))
-    return default_patches(_trusted_ranges(model, x, count), model.support.points)
+    chosen = given if isinstance(given, Patches) else _default(models, x, count)
+    for model in models if given is chosen or len(models) > 1 else ():
+        _warn_if_narrow(model, x, count, chosen)
+    return chosen
+
+
+def _default(models: list[Any], x: np.ndarray, count: int) -> Patches:
+    """The scheme for a law, or for all members of a mixture.
+
+    It is as wide as the longest correlations of any of them ask for, but no wider than all networks
+    among them are trusted with.
+    """
+    trained = [model for model in models if model.learnt and model.support is not None]
+    if not trained:
+        ranges = [correlation_ranges(model, x, count) for model in models]
+        return default_patches(np.max(ranges, axis=0))
+    ranges = [_trusted_ranges(model, x, count) for model in trained]
+    return default_patches(np.min(ranges, axis=0), min(model.support.points for model in trained))
 
 
 def _trusted_ranges(model: Any, x: np.ndarray, count: int) -> np.ndarray:
@@ -98,7 +109,7 @@ def _warn_if_narrow(model: Any, x: np.ndarray, count: int, patches: Patches) -> 
     warn_at_request(
         f"patches of width {width[worst]:.3g} with a halo of {halo[worst]:.3g} are narrow for a "
         f"{known} of {ranges[worst]:.3g}, so that the law of the field is poor; "
-        f'"auto" takes {WIDTH * ranges[worst]:.3g} and {HALO * ranges[worst]:.3g}',
+        f"{WIDTH * ranges[worst]:.3g} and {HALO * ranges[worst]:.3g} would do",
         ApproximationWarning,
     )
 

@@ -13,6 +13,7 @@ from geomndp import _validation
 from geomndp._arrays import keep_float64, put
 from geomndp._types import Array, PRNGKeyArray
 from geomndp._validation import as_key
+from geomndp.model.inputs import check_request
 from geomndp.model.output_units import output_dtype, result_dtype
 from geomndp.model.outside_training import warn_about_targets
 from geomndp.model.patch_laws import ExactLaw, MembersLaw, ScoreLaw
@@ -23,7 +24,7 @@ from geomndp.patches.context import observed_rows
 from geomndp.patches.field import AbstractPatchLaw
 from geomndp.patches.locations import Coordinate, check_axis
 from geomndp.patches.planning import plan_points
-from geomndp.scale import Scheduler, as_finished
+from geomndp.scale import Scheduler, as_finished, check_scheduler
 from geomndp.tables.xarray_adapter import is_data_array, is_dataset, spanned_shape
 
 MAX_INPUTS = 3
@@ -34,6 +35,7 @@ def sample_values(
 ) -> Array:
     """Draws (s, n, p) at all of x, patch by patch; arguments as those of `Posterior.sample`."""
     progress, scheduler = options.pop("progress", True), options.pop("scheduler", None)
+    check_scheduler(scheduler)
     if scheduler is not None and scheduler != "threads":
         raise ValueError("expected a store (out=...) for patches of other processes, got memory")
     field = patchwise_field(posterior, x, key, num_samples, patches, MemoryValues(), **options)
@@ -98,21 +100,25 @@ def field_on(
     **options: Any,
 ) -> PatchwiseField:
     """A field on a layout of `read_layout`; arguments as those of `patchwise_field`."""
-    _validation.at_least(1, num_samples=num_samples)
-    if (key := as_key(key)) is None:
-        raise ValueError("expected a key such as jax.random.key(0), got none")
+    check_request(num_samples, options.get("sampler"), key := as_key(key))
     if options.pop("mask", None) is not None:
         raise ValueError("expected no mask beside patches, got one: leave masked rows out of x")
     if is_exact(posterior) and (given := [k for k, v in options.items() if v is not None]):
         raise ValueError(f"expected no {given[0]} for the law of a process, got one")
     raw, layout = located
     law = patch_law(posterior, end_rows(raw), key, num_samples, options)
-    if isinstance(law, ScoreLaw):
-        for patch in (layout.patches[0], layout.patches[-1]):
-            near = law.observed[observed_rows(layout, patch, law.observed)]
-            seen = law.targets(np.concatenate([near, layout.kept(patch).x]))
-            warn_about_targets(posterior, law.targets(layout.inputs(patch)), others=seen)
+    for member in getattr(law, "members", (law,)):
+        if isinstance(member, ScoreLaw):
+            _warn_about_patches(member, layout)
     return PatchwiseField(law, layout, values, key, int(num_samples))
+
+
+def _warn_about_patches(law: ScoreLaw, layout: Layout) -> None:
+    """Warn where the first or the last patch leaves what training saw."""
+    for patch in (layout.patches[0], layout.patches[-1]):
+        near = law.observed[observed_rows(layout, patch, law.observed)]
+        seen = law.targets(np.concatenate([near, layout.kept(patch).x]))
+        warn_about_targets(law.posterior, law.targets(layout.inputs(patch)), others=seen)
 
 
 def end_rows(x: np.ndarray) -> np.ndarray:
@@ -158,7 +164,7 @@ def refuse_traced(values: Any) -> None:
 def read_layout(posterior: Any, x: Any, patches: Any) -> tuple[np.ndarray, Layout]:
     """Inputs (n, d) of all targets in the data's units, and their patches."""
     refuse_traced((posterior, x))
-    posterior = getattr(posterior, "posteriors", (posterior,))[0]
+    law, posterior = posterior, getattr(posterior, "posteriors", (posterior,))[0]
     with jax.enable_x64(True) if is_exact(posterior) else nullcontext():
         raw = np.asarray(read_raw_inputs(posterior, x)[0], np.float64)
     if not len(raw):
@@ -167,13 +173,12 @@ def read_layout(posterior: Any, x: Any, patches: Any) -> tuple[np.ndarray, Layou
     count = raw.shape[1] - (0 if variables is None else variables.num_covariates)
     if count > MAX_INPUTS:
         raise ValueError(f"expected at most {MAX_INPUTS} inputs for patches, got {count}")
-    patches = chosen_patches(posterior, raw, count, patches)
+    patches = chosen_patches(law, raw, count, patches)
     periods = () if units is None or not any(units.x_period) else units.x_period[:count]
     sizes = _grid_sizes(posterior, x)
     if len(sizes) == 1 and not _sorted(raw[:, :count]):
         return raw, plan_points(raw, patches, count, periods)
-    everywhere = tuple(range(len(sizes)))
-    columns = tuple(Coordinate(everywhere, column.reshape(sizes)) for column in raw.T)
+    columns = tuple(Coordinate((*range(len(sizes)),), v.reshape(sizes)) for v in raw.T)
     return raw, plan(Locations(sizes, columns, count, None, periods), patches)
 
 

@@ -122,7 +122,9 @@ def from_text(text: str, **options: Any) -> AbstractSampler:
         option, equals, value = item.partition("=")
         if not equals:
             raise ValueError(f"expected OPTION=VALUE after {name}:, got {item!r}")
-        stated[option.strip()] = value.strip()
+        if (option := option.strip()) in stated:
+            raise ValueError(f"expected {option} once after {name}:, got it twice")
+        stated[option] = value.strip()
     return by_name(name.strip(), **(stated | options))
 
 

@@ -173,5 +173,12 @@ def as_generators(
 
     Returns:
         All of them.
+
+    Raises:
+        ValueError: If it is none, or something else.
     """
-    return (generator,) if isinstance(generator, AbstractGenerator) else tuple(generator)
+    generators = tuple(generator) if isinstance(generator, Sequence) else (generator,)
+    if not generators or not all(isinstance(one, AbstractGenerator) for one in generators):
+        got = _validation.brief(generator)
+        raise ValueError(f"expected a generator of functions, or several of them, got {got}")
+    return generators
