@@ -6,7 +6,12 @@ import pytest
 from numpy.testing import assert_allclose
 
 from geomndp.data import covariance, fibonacci, sphere_problem
-from geomndp.evaluate.sphere_physics import sphere_physics, surface_derivatives
+from geomndp.evaluate.sphere_physics import (
+    exact_posterior,
+    posterior_physics,
+    sphere_physics,
+    surface_derivatives,
+)
 from geomndp.geometry.geodesy import to_unit
 
 from ..cases import quick
@@ -57,3 +62,34 @@ def test_samples_of_the_exact_process():
     assert found["divergence"]["exact"] < 0.3 * found["curl"]["exact"]
     with pytest.raises(ValueError, match="samples"):
         sphere_physics(problem, np.zeros((2, 80, 1)), lengthscale=0.6)
+
+
+def test_posterior_samples_of_the_exact_process():
+    problem = sphere_problem("div-free", 0.6, points=60)
+    tasks = problem.tasks(3, seed=0)
+    matrix, random = covariance(problem.gp, problem.grid), np.random.default_rng(0)
+    fields = []
+    for y, context in zip(np.asarray(tasks.y, float), np.asarray(tasks.context), strict=True):
+        mean, left = exact_posterior(matrix, y.reshape(-1), np.repeat(context > 0, 2))
+        draws = random.multivariate_normal(mean, left, size=200, method="eigh")
+        fields.append(draws.reshape(200, 60, 2))
+        assert_allclose(fields[-1][0][context > 0], y[context > 0], atol=1e-6)
+    found = posterior_physics(problem, tasks, np.stack(fields), lengthscale=0.6)
+    assert found["num"] == 600 and found["tasks"] == 3
+    for name in ("divergence", "curl"):
+        rms, error = found[name]["rms"]
+        assert abs(rms - found[name]["exact"]) < 5 * error < 0.1 * rms
+    turned = np.stack(fields)[..., ::-1] * np.array([-1.0, 1.0])  # curl-free where it was div-free
+    wrong = posterior_physics(problem, tasks, turned, lengthscale=0.6)["divergence"]
+    assert wrong["rms"][0] > 3 * wrong["exact"]
+
+
+def test_the_exact_posterior_is_that_of_the_process():
+    problem, known = sphere_problem("curl-free", 0.6, points=20), np.arange(20) < 5
+    y = np.random.default_rng(0).normal(size=(20, 2))
+    matrix = covariance(problem.gp, problem.grid)
+    mean, left = exact_posterior(matrix, y.reshape(-1), np.repeat(known, 2))
+    law = problem.gp.condition(jnp.asarray(problem.grid[:5]), jnp.asarray(y[:5]))
+    expected_mean, expected_std = law.mean_and_std(jnp.asarray(problem.grid[5:]))
+    assert_allclose(mean.reshape(20, 2)[5:], expected_mean, atol=1e-6)
+    assert_allclose(np.sqrt(np.diag(left)).reshape(20, 2)[5:], expected_std, atol=1e-6)

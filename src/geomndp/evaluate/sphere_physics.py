@@ -7,7 +7,8 @@ m is differentiated by the derivatives of H's kernel,
 $\mathrm{div}\, m(x) = \mathrm{div}_x H(x, X) (H(X, X) + \sigma^2)^{-1} y,$
 
 a linear map L of the values y, and likewise the curl (the vertical component). The mean square of
-L y of the exact process is $\mathrm{tr}(L C L^T)$, C its covariance, with no sampling error.
+L y of the exact process is $\mathrm{tr}(L C L^T)$, C its covariance, with no sampling error. Given
+a context the mean $\mu$ and the covariance are those of the posterior, and $|L \mu|^2$ is added.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from geomndp import _validation
-from geomndp._types import Array, Float
+from geomndp._types import Array, Batch, Bool, Float
 from geomndp.data import FieldProblem, covariance, fibonacci, sphere_problem
 from geomndp.evaluate.physics import energy, root_mean_square
 from geomndp.geometry.geodesy import east_and_north
@@ -53,6 +54,62 @@ def sphere_physics(
         exact = energy(operator, matrix) ** 0.5
         metrics[name] = {"rms": root_mean_square(squares), "exact": exact}
     return metrics
+
+
+def posterior_physics(
+    problem: FieldProblem,
+    tasks: Batch,
+    samples: Float[np.ndarray, "k s n p"],
+    *,
+    lengthscale: float,
+) -> dict:
+    """The same of posterior samples, beside the exact posterior given the same contexts.
+
+    Args:
+        problem: The problem, whose points and exact process are those of the tasks.
+        tasks: Fields with their context, k of them, all points in the order of the problem's.
+        samples: Samples of whole fields by task, observed values in place, shape (k, s, n, 2).
+        lengthscale: That of the smoothing process, in radians.
+
+    Returns:
+        As of `sphere_physics`, `exact` for the same contexts, and the number of `tasks`; standard
+        errors are those of the differences to the expectation given the context.
+
+    Raises:
+        ValueError: If the shapes do not fit, or there are fewer than two samples in all.
+    """
+    k, s = samples.shape[:2]
+    _validation.shape("samples", samples, (len(tasks.y), s, len(problem.grid), 2))
+    _validation.at_least(2, samples=k * s)
+    matrix = covariance(problem.gp, problem.grid)
+    y, fields = (np.asarray(v, float).reshape(k, -1, len(matrix)) for v in (tasks.y, samples))
+    known = np.repeat(np.asarray(tasks.context) > 0, 2, axis=1)
+    laws = [exact_posterior(matrix, value[0], row) for value, row in zip(y, known, strict=True)]
+    metrics: dict = {"num": k * s, "tasks": k}
+    for name, operator in derivative_operators(problem.grid, lengthscale).items():
+        expected = np.array([energy(operator, c) + np.mean((operator @ m) ** 2) for m, c in laws])
+        squares = np.mean((fields @ operator.T) ** 2, axis=2)
+        error = np.std(squares - expected[:, None], ddof=1) / np.sqrt(k * s)
+        root = float(np.sqrt(squares.mean()))
+        metrics[name] = {"rms": [root, float(error / (2 * root))]}
+        metrics[name]["exact"] = float(np.sqrt(expected.mean()))
+    return metrics
+
+
+def exact_posterior(
+    matrix: Float[np.ndarray, "m m"], y: Float[np.ndarray, " m"], known: Bool[np.ndarray, " m"]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Mean (m,) and covariance (m, m) of all values given the known ones, which have no variance.
+
+    Args:
+        matrix: Covariance of the values, noise included.
+        y: Values, of which the known ones count.
+        known: Whether each value is known.
+    """
+    solved = np.linalg.solve(matrix[np.ix_(known, known)], matrix[known])
+    mean, left = solved.T @ y[known], matrix - matrix[:, known] @ solved
+    mean[known], left[known], left[:, known] = y[known], 0.0, 0.0
+    return mean, left
 
 
 def derivative_operators(

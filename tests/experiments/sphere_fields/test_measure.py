@@ -36,7 +36,8 @@ def test_measurements_of_a_run(few_points, tmp_path, monkeypatch):
     found = results.read(tmp_path / "run" / "results.json")["scores"][NAME]
     metrics = found["third"]["conditional"]  # as `results.ship` takes them
     assert metrics["num"] == 2 and metrics["points"] == 13 and metrics["probes"] == 2
-    assert results.read(out)["physics"][NAME]["num"] == 2
+    physics = results.read(out)["physics"][NAME]
+    assert physics["prior"]["num"] == 2 and physics["posterior"]["num"] == measure.TASKS
     monkeypatch.setattr(measure, "evaluate_region", None)  # nothing is measured again
     measure.main()
     path = figures.field_figure({NAME: model}, tmp_path / "field.png", steps=2)

@@ -45,6 +45,8 @@ def report(results: dict[str, Any]) -> list[Table]:
             for metric, title in METRICS.items():
                 rows = metric_rows(results, suite, region, metric)
                 tables.append(Table(f"{suite}, {region}: {title}", ("", *SETS[suite]), rows))
+    for suite, sets in results.get("paired", {}).items():
+        tables.append(paired_table(suite, sets))
     tables.append(cost_table(results.get("cost", {})))
     return [table for table in tables if table.rows]
 
@@ -99,6 +101,28 @@ def _cell(results: dict[str, Any], place: tuple[str, str, str, str], metric: str
     if value is None:
         return ""
     return log_likelihood(*value) if metric in ("joint", "marginal") else pair(value)
+
+
+def paired_table(suite: str, sets: dict[str, Any]) -> Table:
+    """Diffusion models and rolled-out neural processes on the same functions (`paired`).
+
+    Args:
+        suite: A key of `SETS`.
+        sets: Set -> region -> what `paired.paired_set` gives.
+    """
+    labels = [label for label, row in method_rows(suite).items() if row.autoregressive]
+    rows = []
+    for dataset in SETS[suite]:
+        for region, found in sets.get(dataset, {}).items():
+            measured = [found["rows"].get(label, {}) for label in labels]
+            first = (f"{dataset}, {region}", f"{found['num']:,}", str(found["probes"]))
+            nats = [found.get("exact"), found["diffusion"], *(row.get("joint") for row in measured)]
+            gains = [found.get("regret"), *(row.get("behind") for row in measured)]
+            rows.append((*first, *(pair(value, 3) for value in nats), *(pair(v) for v in gains)))
+    ours = DIFFUSION[suite][0]
+    header = ("set", "functions", "probes", EXACT, ours, *labels, f"regret of {ours}")
+    header += tuple(f"{label} behind {ours}" for label in labels)
+    return Table(f"{suite}: joint nats per target on the same functions, paired", header, rows)
 
 
 def cost_table(costs: dict[str, Any]) -> Table:

@@ -55,12 +55,13 @@ def regrets() -> Table:
 
 
 def physics(part: dict[str, dict]) -> Table:
-    """Divergence and curl of prior samples beside the exact process."""
+    """Divergence and curl of prior and posterior samples beside the exact process."""
     rows = []
-    for name, metrics in part.items():
-        for operator in ("divergence", "curl"):
-            found = metrics[operator]
-            cells = (pair(found["rms"], 4), f"{found['exact']:.4f}", str(metrics["num"]))
-            rows.append((name, operator, *cells))
-    header = ("model", "of the samples", "root mean square", "exact process", "samples")
+    for name, laws in part.items():
+        for law, metrics in laws.items():
+            for operator in ("divergence", "curl"):
+                found = metrics[operator]
+                cells = (pair(found["rms"], 3), f"{found['exact']:.3f}", str(metrics["num"]))
+                rows.append((name, law, operator, *cells))
+    header = ("model", "law", "of the samples", "root mean square", "exact process", "samples")
     return Table("Divergence and curl of smoothed samples", header, rows)
