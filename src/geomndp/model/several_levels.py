@@ -4,8 +4,8 @@ The integrated times of the points are
 
 $$B_i(\tau)^2 = b_i^2 + (B(\tau)^2 - b^2) \frac{B(1)^2 - b_i^2}{B(1)^2 - b^2},$$
 
-b the smallest of their own $b_i$: smooth in $\tau$, all B(1) at time one, and soon after $b_i$ about
-B. With white limiting noise every point is noised by itself, so that its values follow
+b the smallest of their own $b_i$: smooth in $\tau$, all B(1) at time one, and soon after $b_i$
+about B. With white limiting noise every point is noised by itself, so that its values follow
 $\frac12 (m - y_i - u_i / \sigma_i)\, dB_i$.
 """
 

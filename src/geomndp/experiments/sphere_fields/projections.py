@@ -79,7 +79,9 @@ CHARTS = {
     "E(2), longitude and latitude": Chart(equirectangular, unchanged, DivergenceFree),
     "E(2), stereographic": Chart(stereographic, turned_by_meridian, DivergenceFree),
     "east and north as scalars in R^3": Chart(
-        lambda x: x, unchanged, lambda scale, variance: Diagonal(ZonalExponential(scale, variance), 2)
+        lambda x: x,
+        unchanged,
+        lambda scale, variance: Diagonal(ZonalExponential(scale, variance), 2),
     ),
 }
 
