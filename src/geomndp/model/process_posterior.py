@@ -102,7 +102,7 @@ class ProcessPosterior(AbstractNamedPosterior):
         single = dtype == jnp.float32 and traced((self, x, key))
         with jax.enable_x64(True):
             args = self.request(x)
-            check_num_samples(num_samples, len(args[1]), self.model.process.dim)
+            check_num_samples(num_samples, len(args[1]), self.model.manifold.ambient_dim)
             if not len(args[1]):
                 return jnp.zeros((int(num_samples), 0, self.model.manifold.ambient_dim), dtype)
         if single and isinstance(self.model.process, AbstractGP):

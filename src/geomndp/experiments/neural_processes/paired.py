@@ -114,7 +114,8 @@ def rolled_out(
     found = find_model(NAMES[spec_for(SUITE, dataset, ROWS_1D[label].method)], data)
     if found is None:
         return None
-    process: Any = Autoregressive(in_model_units(found[0]))
+    trained: Any = in_model_units(found[0])
+    process: Any = Autoregressive(trained)
     process = with_room(process, padded_tasks(problem, len(tasks.y), REGION))
     kept = None if directory is None else directory / label
     options = {"batch_size": 8, "block_size": 32, "directory": kept}

@@ -97,8 +97,8 @@ def chart_covariance(
         parameters: Lengthscale, variance and noise.
     """
     with jax.enable_x64(True):  # arrays, so that one program serves all
-        scale, variance, noise = (jnp.asarray(value, jnp.float64) for value in parameters)
-        gp = GP(chart.kernel(scale, variance), noise=noise)
+        arrays: Any = [jnp.asarray(value, jnp.float64) for value in parameters]
+        gp = GP(chart.kernel(*arrays[:2]), noise=arrays[2])
     matrix = covariance(gp, chart.inputs(x))
     if len(matrix) == len(x):  # independent copies
         matrix = np.kron(matrix, np.eye(2))
@@ -126,12 +126,14 @@ def best_parameters(
     truth = covariance(problem.gp, problem.grid)
 
     def loss(log_parameters: np.ndarray) -> float:
-        parameters = tuple(np.exp(log_parameters))
-        return -expected_log_density(truth, chart_covariance(chart, problem.grid, parameters))
+        scale, variance, noise = np.exp(log_parameters)
+        law = chart_covariance(chart, problem.grid, (scale, variance, noise))
+        return -expected_log_density(truth, law)
 
     options = {"maxiter": iterations, "xatol": 1e-3, "fatol": 1e-2}
     found = minimize(loss, np.log(START), method="Nelder-Mead", options=options)
-    return tuple(float(value) for value in np.exp(found.x))
+    scale, variance, noise = np.exp(found.x)
+    return float(scale), float(variance), float(noise)
 
 
 def zones(x: Float[np.ndarray, "n 3"]) -> dict[str, np.ndarray]:
