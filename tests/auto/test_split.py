@@ -111,7 +111,7 @@ def test_splits_that_hold_out_no_tasks_are_left_out():
     sizes = [1] * 8 + [6, 6]
     names = np.repeat([f"curve {i}" for i in range(10)], sizes)
     x = np.concatenate([np.arange(float(size)) for size in sizes])
-    table = pd.DataFrame({"curve": names, "x": x, "y": np.sin(x)})
+    table = pd.DataFrame({"curve": names, "x": x, "y": np.sin(x + np.arange(x.size))})
     plan = build(table, function="curve", inputs="x", **TINY)
     selection = Selection(plan, 1.0, 0, None, lambda line: None)
     assert 1 <= len(selection.splits) <= 2

@@ -22,7 +22,7 @@ import jax.numpy as jnp
 
 from geomndp import _validation
 from geomndp._deprecated import renamed_arguments
-from geomndp._types import Array, Float, Outputs, PRNGKeyArray
+from geomndp._types import Array, Float, Outputs, PRNGKeyArray, ScalarLike
 from geomndp.geometry import AbstractDivergence, Exact
 from geomndp.geometry.divergence import Directions
 from geomndp.likelihood.stepwise import (
@@ -89,7 +89,7 @@ class Flow(eqx.Module):
         self,
         dynamics: AbstractDynamics,
         y: Outputs,
-        t_min: float,
+        t_min: ScalarLike,
         *,
         key: PRNGKeyArray | None = None,
     ) -> LogProb:
@@ -113,7 +113,7 @@ class Flow(eqx.Module):
         return self.summary(self.solve(dynamics, y, t_min, directions))
 
     def solve(
-        self, dynamics: AbstractDynamics, y: Outputs, t_min: float, directions: Directions
+        self, dynamics: AbstractDynamics, y: Outputs, t_min: ScalarLike, directions: Directions
     ) -> Solution:
         """Solve the flow twice, the second time more coarsely.
 
@@ -146,7 +146,7 @@ class Flow(eqx.Module):
         return Solution(law(fine[0]), fine[1], law(coarse[0]), coarse[1], first + second)
 
     def stepwise(
-        self, dynamics: AbstractDynamics, y: Outputs, t_min: float, directions: Directions
+        self, dynamics: AbstractDynamics, y: Outputs, t_min: ScalarLike, directions: Directions
     ) -> SteppedSolve | None:
         """Make both solves one loop of steps, which can be split.
 
@@ -170,7 +170,9 @@ class Flow(eqx.Module):
         """Number of steps of both solves together, of a fixed-step solver."""
         return self.steps + self._coarser()[1]
 
-    def _times(self, dynamics: AbstractDynamics, steps: int, t_min: float) -> Float[Array, " m"]:
+    def _times(
+        self, dynamics: AbstractDynamics, steps: int, t_min: ScalarLike
+    ) -> Float[Array, " m"]:
         if _validation.concrete(t_min) and not 0 < t_min < 1:
             raise ValueError(f"expected 0 < t_min < 1, got {t_min}")
         return self.time_grid(dynamics.noising.schedule, steps, t_min, dynamics.x.dtype)

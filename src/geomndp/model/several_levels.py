@@ -110,5 +110,5 @@ def where_real(levels: PerPoint, mask: Mask | None) -> PerPoint:
 def _solve(flow: Flow, problem: Problem, y, levels, least, key) -> LogProb:
     parts = problem.noising, problem.score, problem.x, problem.mask
     dynamics = SeveralLevels(*parts, levels, least)
-    t_min: Any = problem.noising.schedule.inverse(least)
+    t_min = problem.noising.schedule.inverse(least)
     return flow.log_prob(dynamics, y, t_min, key=key)

@@ -126,10 +126,10 @@ def init_interleaved(
     by_generator: dict[int, tuple[Trainer, TrainState]] = {}
     for generator in generators:
         if id(generator) not in by_generator:
-            roomy: tuple[Any, Any] = score, loss
+            parts: tuple[Any, Any] = score, loss
             if (locations := generator.locations) is not None:
-                roomy = tuple(with_common_capacity(part, locations) for part in roomy)
-            arguments = (roomy[0], noising, generator, roomy[1], optimiser)
+                parts = tuple(with_common_capacity(part, locations) for part in parts)
+            arguments = (parts[0], noising, generator, parts[1], optimiser)
             by_generator[id(generator)] = init(*arguments, **options)
     trainers = tuple(by_generator[id(generator)][0] for generator in generators)
     return trainers, by_generator[id(generators[0])][1]

@@ -85,7 +85,7 @@ def measure_physics(
 def posterior_fields(
     model: Model, tasks: Batch, num: int, sampler: AbstractSampler
 ) -> Float[np.ndarray, "k s n p"]:
-    """Samples of the targets of every task in their places, observed values in theirs.
+    """Samples of the targets of every task, with the observed values at the context points.
 
     Args:
         model: Trained model.

@@ -2,7 +2,7 @@ r"""What fields in a map projection lose to the sphere, without training, in clo
 
     python -m geomndp.experiments.sphere_fields.projections --out results.json
 
-Fields of the exact process p on the sphere are scored by the best process q of the same kind on a
+Fields of the exact process p on the sphere are given to the best process q of the same kind on a
 map, whose lengthscale, variance and noise maximise the expected log-density of whole fields. Of
 values A the expectation over p is $-\frac12 [\log\det(2 \pi Q_A) + \mathrm{tr}(Q_A^{-1} P_A)]$, and
 that of targets given a context the difference of two.
