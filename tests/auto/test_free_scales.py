@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from geomndp.auto.free_scales import fit_scales, free_scales
-from geomndp.auto.gaussian_candidates import noisier, scaled
+from geomndp.auto.gaussian_candidate import noisier, scaled
 from geomndp.auto.gaussian_measure import measure
 from geomndp.auto.recalibration import (
     NOISES,

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import norm
 
-from geomndp.auto.gaussian_candidates import scaled
+from geomndp.auto.gaussian_candidate import scaled
 from geomndp.auto.gaussian_measure import GaussianMeasure, measure
 from geomndp.auto.held_out import held_out_in_units
 from geomndp.auto.validation import validation_tasks

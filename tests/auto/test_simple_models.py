@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 
@@ -13,7 +14,7 @@ from geomndp.baselines import CANDIDATES
 from geomndp.data import sphere_problem
 from geomndp.geometry.geodesy import to_latlon
 from geomndp.gp import GP
-from geomndp.kernels import SquaredExponential
+from geomndp.kernels import DivergenceFree, SquaredExponential
 
 from .helper import TINY
 
@@ -59,6 +60,31 @@ def test_simple_models_of_gaussian_data(monkeypatch, tmp_path):
     assert nats(load(tmp_path / "gp")) == pytest.approx(nats(models["GP"]), rel=1e-6)
     with pytest.raises(ValueError, match="minutes"):
         simple_models(plan, minutes=0)
+
+
+def test_vector_fields_have_a_process_that_turns_with_them(monkeypatch, tmp_path):
+    monkeypatch.setattr(gaussian_candidates, "CANDIDATES", CANDIDATES[:1])
+    monkeypatch.setattr(gaussian_candidates, "POTENTIALS", ("squared-exponential",))
+    process = GP(DivergenceFree(30.0, 4.0), noise=0.1)
+    x = 100.0 * jr.uniform(jr.key(1), (40, 16, 2))
+    draw = jax.jit(jax.vmap(lambda x, key: process.sample(x, key=key)))
+    y = np.asarray(draw(x, jr.split(jr.key(2), len(x))))
+    columns = {"function": np.repeat(np.arange(30), 16)}
+    rows = np.concatenate([np.asarray(x[:30]).reshape(-1, 2), y[:30].reshape(-1, 2)], axis=1)
+    table = pd.DataFrame(columns | dict(zip(("a", "b", "u", "v"), rows.T, strict=True)))
+    names = {"function": "function", "inputs": ["a", "b"], "outputs": ["u", "v"]}
+    small = {"width": 4, "num_layers": 1}
+    models = simple_models(build(table, symmetry="E(2)", **names, **small), minutes=0.1)
+    models["Helmholtz GP"].save(tmp_path / "field")
+
+    def nats(process):
+        pairs = zip(x[30:], jnp.asarray(y[30:]), strict=True)
+        given = [(process.condition(x[::2], y[::2]), x[1::2], y[1::2]) for x, y in pairs]
+        return np.mean([float(law.log_prob(x, y)) / 16 for law, x, y in given])
+
+    exact, found = nats(process), nats(load(tmp_path / "field"))
+    assert exact - 0.1 < found
+    assert nats(models["GP"]) < found - 0.02
 
 
 @pytest.mark.slow

@@ -8,7 +8,14 @@ import pytest
 from numpy.testing import assert_allclose
 
 from geomndp.gp import GP
-from geomndp.kernels import CurlFree, Diagonal, DivergenceFree, SquaredExponential, White
+from geomndp.kernels import (
+    CurlFree,
+    Diagonal,
+    DivergenceFree,
+    Matern52,
+    SquaredExponential,
+    White,
+)
 
 from ..cases import N, inputs, normal, rotation
 
@@ -17,6 +24,7 @@ FIELDS = {
     "curl-free-3": CurlFree(1.2, 1.5, dim=3),
     "divergence-free-2": DivergenceFree(1.2, 1.5),
     "divergence-free-3": DivergenceFree(1.2, 1.5, dim=3),
+    "rough-3": CurlFree(1.2, 1.5, 3, "matern-72") + DivergenceFree(0.9, 0.4, 3, "matern-52"),
     "nugget": CurlFree(1.2) + 0.05 * Diagonal(White(), 2),
     "sum": 0.3 * DivergenceFree(1.2) + Diagonal(SquaredExponential(0.7), 2),
 }
@@ -81,13 +89,30 @@ def test_divergence_of_a_posterior_mean_vanishes(d, getkey):
     assert np.abs(jacobian - jacobian.transpose(0, 2, 1)).max() > 1e-3
 
 
+def matern_72(lengthscale, variance):
+    def covariance(a, b):
+        s = 7**0.5 * jnp.sqrt(jnp.sum((a - b) ** 2)) / lengthscale
+        return variance * (1 + s + 0.4 * s**2 + s**3 / 15) * jnp.exp(-s) * jnp.ones((1, 1))
+
+    return covariance
+
+
+POTENTIALS = {
+    "squared-exponential": (SquaredExponential, 1.0),
+    "matern-72": (matern_72, 7 / 5),  # -phi'' at zero: the variance of a gradient
+    "matern-52": (Matern52, 5 / 3),
+}
+
+
+@pytest.mark.parametrize("name", POTENTIALS)
 @pytest.mark.parametrize("d", [2, 3])
-def test_kernels_are_derivatives_of_a_potential(d, getkey):
+def test_kernels_are_derivatives_of_a_potential(d, name, getkey):
     x1, x2 = inputs(2, d, key=getkey())
-    scale = 1.2
-    potential = SquaredExponential(scale, 1.5)
+    make, curvature = POTENTIALS[name]
+    scale, options = 1.2, {"dim": d, "potential": name}
+    potential = make(scale, 1.5 / curvature)
     # d/dx1 d/dx2 k0 = -hessian in the difference
     mixed = jax.jit(jax.jacfwd(jax.grad(lambda a, b: potential(a, b)[0, 0], 0), 1))(x1, x2)
-    assert_allclose(CurlFree(scale, 1.5, dim=d)(x1, x2), scale**2 * mixed, atol=1e-12)
+    assert_allclose(CurlFree(scale, 1.5, **options)(x1, x2), scale**2 * mixed, atol=1e-12)
     expected = scale**2 * (np.trace(mixed) * np.eye(d) - mixed)
-    assert_allclose(DivergenceFree(scale, 1.5, dim=d)(x1, x2), expected, atol=1e-12)
+    assert_allclose(DivergenceFree(scale, 1.5, **options)(x1, x2), expected, atol=1e-12)

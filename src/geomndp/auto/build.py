@@ -182,7 +182,9 @@ def _diffusion_plan(
     if functions.noise is not None:
         line = "needs steps=...: noisy values cannot compare models of the clean functions"
     words += (("fit", line),)
-    return TrainingPlan(model, data, loss, peak, words, functions, labels, ordered, not options)
+    vectors = rigid is not None and rigid.representations == ("vector",)
+    plan = TrainingPlan(model, data, loss, peak, words, functions, labels, ordered, not options)
+    return dataclasses.replace(plan, vectors=vectors)
 
 
 def untrained_model(

@@ -1,116 +1,33 @@
-"""Simple Gaussian candidates: climatology, pooled processes, shrunk covariances, the sphere's."""
+"""Simple Gaussian candidates: climatology, pooled and invariant processes, shrunk covariances."""
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 
 from geomndp._types import Batch
 from geomndp.auto.clock import Left
-from geomndp.auto.gaussian_measure import GaussianMeasure, measure
+from geomndp.auto.gaussian_candidate import GaussianCandidate
 from geomndp.auto.plan import TrainingPlan
 from geomndp.auto.units import functions_in_units, with_transform
-from geomndp.auto.validation import ValidationTasks
 from geomndp.baselines import (
     CANDIDATES,
     Candidate,
     GaussianFit,
     fit_climatology,
     fit_gp,
+    fit_helmholtz_gp,
     fit_shrunk_gaussian,
     fit_sphere_gp,
     refit,
 )
 from geomndp.data import Normaliser, fit_transforms
-from geomndp.gp import GP
-from geomndp.kernels import Scaled, ShrunkCovariance
+from geomndp.kernels.vector import POTENTIALS
 from geomndp.model import TrainingSupport
 from geomndp.model.training_record import functions_support
 
-IDENTITY, ON_SPHERE = "identity", "GP on the sphere"
+IDENTITY, ON_SPHERE, HELMHOLTZ = "identity", "GP on the sphere", "Helmholtz GP"
 Forms = dict[str, tuple[Candidate, ...]]
 """Forms of pooled processes to try, by the name of the outputs' transform."""
-
-
-class GaussianCandidate(NamedTuple):
-    """A fitted simple model in the units of a normaliser.
-
-    Attributes:
-        fit: The fit.
-        units: Units of its values.
-    """
-
-    fit: GaussianFit
-    units: Normaliser
-
-    def law(self, factor: float = 1.0, noise: float = 0.0) -> GP:
-        """The law in the model's units.
-
-        Args:
-            factor: Factor of all variances.
-            noise: Further noise before that, in units of the variance of its own.
-
-        Returns:
-            The process.
-        """
-        assert self.fit.process is not None
-        return scaled(noisier(self.fit.process, noise), factor)
-
-    @property
-    def noisy(self) -> bool:
-        """Whether it has noise to multiply."""
-        return self.fit.process is not None and bool(np.any(_own_noise(self.fit.process) > 0))
-
-    def measure(self, tasks: ValidationTasks, noise: float = 0.0) -> GaussianMeasure:
-        """What it says of tasks in the data's units, with further noise if wanted."""
-        return measure(self.law(noise=noise), self.units, tasks)
-
-
-def scaled(process: GP, factor: float) -> GP:
-    """The process with all its covariances multiplied by a factor.
-
-    Args:
-        process: A Gaussian process.
-        factor: The factor, positive.
-
-    Returns:
-        The process.
-    """
-    if factor == 1.0:
-        return process
-    noise = factor * np.atleast_1d(np.asarray(process.noise, np.float64))
-    return _with_noise(GP(Scaled(factor, process.kernel), process.mean), noise)
-
-
-def noisier(process: GP, noise: float) -> GP:
-    """The process with further noise of its outputs.
-
-    Args:
-        process: A Gaussian process.
-        noise: Variance of the further noise, in units of that of its own; of a shrunk covariance,
-            whose sample part holds noise as well, of that of the process it is shrunk towards.
-
-    Returns:
-        The process.
-    """
-    if noise == 0.0:
-        return process
-    own = np.atleast_1d(np.asarray(process.noise, np.float64))
-    return _with_noise(process, own + noise * _own_noise(process))
-
-
-def _own_noise(process: GP) -> np.ndarray:
-    """Variances of the noise of values, one or one per output."""
-    kernel = process.kernel
-    noise = kernel.noise if isinstance(kernel, ShrunkCovariance) else process.noise
-    return np.atleast_1d(np.asarray(noise, np.float64))
-
-
-def _with_noise(process: GP, noise: np.ndarray) -> GP:
-    variances: list[float] = noise.tolist()
-    constant = variances[0] if len(variances) == 1 else tuple(variances)
-    return GP(process.kernel, process.mean, constant)
 
 
 class GaussianData:
@@ -143,6 +60,8 @@ class GaussianData:
         # Unit vectors alone, and scalars or (east, north) components.
         self.on_sphere = plan.functions.variables.domain == "sphere" and d == 3
         self.on_sphere &= plan.functions.y.shape[2] <= 2
+        self.vectors = plan.vectors and not self.on_sphere and d == plan.functions.y.shape[2]
+        self._potentials: tuple[str, ...] = tuple(POTENTIALS)
         periods = units.model_periods
         self.period = tuple(length or None for length in periods) if any(periods) else None
         self.groups = tuple((i,) for i in range(d)) if len(units.x_scale) > 1 else None
@@ -188,6 +107,15 @@ class GaussianData:
         if self.on_sphere:
             fit = fit_sphere_gp(self.functions[IDENTITY], train=rows, validation=validation)
             found[ON_SPHERE] = GaussianCandidate(fit, self.units[IDENTITY])
+        if self.vectors:
+            fit = fit_helmholtz_gp(
+                self.functions[IDENTITY],
+                train=rows,
+                validation=validation,
+                potentials=self._potentials,
+            )
+            self._potentials = (fit.state,)  # that of the first split
+            found[HELMHOLTZ] = GaussianCandidate(fit, self.units[IDENTITY])
         return found
 
     def shrunk(
@@ -219,6 +147,9 @@ class GaussianData:
             return GaussianCandidate(fit_climatology(functions, period=self.period), units)
         if kind == ON_SPHERE:
             return GaussianCandidate(fit_sphere_gp(functions), units)
+        if kind == HELMHOLTZ:
+            potential = fits[name].fit.state
+            return GaussianCandidate(fit_helmholtz_gp(functions, potentials=(potential,)), units)
         pooled = refit(fits[name.replace(kind, "GP", 1)].fit, functions)
         if kind != "GP":
             shrunk = self.shrunk(functions, pooled)

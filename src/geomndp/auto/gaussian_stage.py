@@ -9,10 +9,10 @@ import numpy as np
 
 from geomndp.auto.clock import Left
 from geomndp.auto.free_scales import free_scales
+from geomndp.auto.gaussian_candidate import GaussianCandidate
 from geomndp.auto.gaussian_candidates import (
     IDENTITY,
     Forms,
-    GaussianCandidate,
     GaussianData,
     all_forms,
 )

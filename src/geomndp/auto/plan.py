@@ -38,6 +38,8 @@ class TrainingPlan:
         groups: One label per function: functions of one label are held out together.
         ordered: Whether the functions follow each other in time: the last ones are held out.
         resizable: Whether a fit may make the network smaller where time is short.
+        vectors: Whether the outputs are the components of one vector along the inputs, which turns
+            with them.
         maps: Of a plan for tracks in local maps: the tracks and how they come into maps.
     """
 
@@ -50,6 +52,7 @@ class TrainingPlan:
     groups: tuple[str, ...] | None = None
     ordered: bool = False
     resizable: bool = True
+    vectors: bool = False
     maps: Any = None
 
     peak = renamed_attribute("peak_learning_rate")

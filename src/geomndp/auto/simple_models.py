@@ -29,8 +29,9 @@ def simple_models(
 
     Returns:
         "climatology" (every point by itself), "GP" (the pooled process) and, where functions share
-        their inputs, "shrunk covariance", as models in the data's units; over the Earth "GP on the
-        sphere" beside them; of tracks on the sphere processes in local maps.
+        their inputs, "shrunk covariance", as models in the data's units; of vector fields
+        "Helmholtz GP", over the Earth "GP on the sphere" beside them; of tracks on the sphere
+        processes in local maps.
 
     Raises:
         ValueError: If the plan has no functions, or `minutes` is not positive.

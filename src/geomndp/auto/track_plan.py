@@ -12,7 +12,8 @@ import numpy as np
 from geomndp._types import Batch
 from geomndp.auto.build import untrained_model
 from geomndp.auto.defaults import PEAKS
-from geomndp.auto.gaussian_candidates import IDENTITY, GaussianCandidate, GaussianData
+from geomndp.auto.gaussian_candidate import GaussianCandidate
+from geomndp.auto.gaussian_candidates import IDENTITY, GaussianData
 from geomndp.auto.plan import TrainingPlan
 from geomndp.auto.run_plan import RunPlan
 from geomndp.auto.split import ValidationSplit

@@ -2,6 +2,7 @@
 
 from geomndp._deprecated import deprecated_names
 from geomndp.baselines.gaussian.climatology import fit_climatology
+from geomndp.baselines.gaussian.helmholtz import fit_helmholtz_gp
 from geomndp.baselines.gaussian.pooled import CANDIDATES, fit_gp, refit
 from geomndp.baselines.gaussian.result import Candidate, GaussianFit
 from geomndp.baselines.gaussian.scale_mixture import scale_mixture
@@ -36,6 +37,7 @@ __all__ = [
     "TrackPredictive",
     "fit_climatology",
     "fit_gp",
+    "fit_helmholtz_gp",
     "fit_shrunk_gaussian",
     "fit_sphere_gp",
     "refit",

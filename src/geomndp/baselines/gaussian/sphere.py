@@ -10,15 +10,17 @@ from __future__ import annotations
 import time
 from typing import Any
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-from scipy import optimize
 
 from geomndp import _validation
 from geomndp._types import Batch
-from geomndp.baselines.gaussian.functions import Curve, curves
+from geomndp.baselines.gaussian.field_search import (
+    FieldForm,
+    field_nats,
+    field_subset,
+    maximise_likelihood,
+)
+from geomndp.baselines.gaussian.functions import Curve
 from geomndp.baselines.gaussian.result import GaussianFit
 from geomndp.gp import GP, Constant
 from geomndp.kernels import SphereCurlFree, SphereDivergenceFree, ZonalExponential
@@ -74,19 +76,25 @@ def fit_sphere_gp(
     held = [] if validation is None else [int(row) for row in validation]
     if train is None:
         train = sorted(set(range(len(functions.x))) - set(held))
-    random = np.random.default_rng(seed)
-    fitted = _subset(functions, train, max_points, max_functions, random)
+    fitted = _subset(functions, train, max_points, max_functions, seed)
     values = np.concatenate([curve.y for curve in fitted])
     shift = float(values.mean()) if dim == 1 else 0.0
     unit = float(np.sqrt(np.mean((values - shift) ** 2))) or 1.0
-    theta, nats = _maximise(fitted, shift, unit, max_iterations)
-    process = sphere_process(theta, shift, unit)
-    size = sum(curve.y.size for curve in fitted)
-    nats -= len(theta) / size
+    variances = FIRST_VARIANCES[dim]
+    found = maximise_likelihood(
+        FieldForm(sphere_process, _parameters),
+        [Curve(curve.x, (curve.y - shift) / unit) for curve in fitted],
+        [[*[length] * dim, *variances] for length in FIRST_LENGTHS],
+        [LENGTHSCALES] * dim + [VARIANCES] * len(variances),
+        iterations=max_iterations,
+    )
+    process = sphere_process(found.theta, shift, unit)
+    nats = found.nats - np.log(unit) - len(found.theta) / values.size
     if held:
-        nats = _nats(process, _subset(functions, held, max_points, max_functions, random))
+        # Other points than those of a seed that fits too.
+        nats = field_nats(process, _subset(functions, held, max_points, max_functions, seed + 1))
     name = "zonal GP" if dim == 1 else "Hodge GP"
-    return GaussianFit(process, name, nats, seconds=time.monotonic() - began)
+    return GaussianFit(process, name, float(nats), seconds=time.monotonic() - began)
 
 
 def sphere_process(theta, shift: float = 0.0, unit: float = 1.0) -> GP:
@@ -121,72 +129,9 @@ def _parameters(process: GP) -> list[Any]:
     return [*lengths, *(part.variance for part in parts), process.noise]
 
 
-def _subset(functions: Batch, rows, max_points, max_functions, random) -> list[Curve]:
-    fields = []
-    rows = np.asarray(list(rows))
-    keep = np.unique(np.linspace(0, len(rows) - 1, min(len(rows), max_functions)).round())
-    for curve in curves(functions, rows[keep.astype(int)]):
-        real = np.flatnonzero(np.isfinite(curve.y).all(axis=1))
-        index = random.permutation(real)[:max_points]
-        check_unit_vectors(curve.x[index])
-        if len(index):
-            fields.append(Curve(curve.x[index], curve.y[index]))
-    if not fields:
-        raise ValueError("expected fields with complete values, got none")
+def _subset(functions: Batch, *settings) -> list[Curve]:
+    """Fields of `field_subset` whose inputs are unit vectors."""
+    fields = field_subset(functions, *settings)
+    for curve in fields:
+        check_unit_vectors(curve.x)
     return fields
-
-
-def _padded(fields: list[Curve]) -> list[tuple[np.ndarray, ...]]:
-    """Inputs, values and masks of one size, so that one program serves all."""
-    n = max(len(curve.x) for curve in fields)
-    padded = []
-    for x, y in fields:
-        rest = ((0, n - len(x)), (0, 0))
-        mask = (np.arange(n) < len(x)).astype(float)
-        padded.append((np.pad(x, rest), np.pad(y, rest), mask))
-    return padded
-
-
-@jax.jit
-@jax.value_and_grad
-def _value_and_slope(theta, x, y, mask):
-    """Log-density of one field of values in their unit, and its gradient."""
-    process = sphere_process(np.zeros(len(theta)))
-    return eqx.tree_at(_parameters, process, list(jnp.exp(theta))).log_prob(x, y, mask)
-
-
-def _maximise(fields: list[Curve], shift, unit, iterations) -> tuple[np.ndarray, float]:
-    """Parameters of the largest likelihood, and nats per value in the units of the values."""
-    scaled = _padded([Curve(curve.x, (curve.y - shift) / unit) for curve in fields])
-    size = sum(curve.y.size for curve in fields)
-
-    def loss(theta):
-        with jax.enable_x64(True):
-            parts = [_value_and_slope(jnp.asarray(theta), *field) for field in scaled]
-            value = -sum(float(part[0]) for part in parts) / size
-            slope = -np.sum([np.asarray(part[1]) for part in parts], axis=0) / size
-        if not (np.isfinite(value) and np.isfinite(slope).all()):
-            return 1e3, np.zeros_like(slope)
-        return value, slope
-
-    lengths = fields[0].y.shape[1]
-    variances = FIRST_VARIANCES[lengths]
-    starts = [np.log([*[length] * lengths, *variances]) for length in FIRST_LENGTHS]
-    first = min(starts, key=lambda theta: loss(theta)[0])
-    bounds = [LENGTHSCALES] * lengths + [VARIANCES] * len(variances)
-    found = optimize.minimize(
-        loss,
-        first,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=np.log(bounds),
-        options={"maxiter": iterations, "ftol": 1e-9},
-    )
-    return np.asarray(found.x), -float(found.fun) - float(np.log(unit))
-
-
-def _nats(process: GP, fields: list[Curve]) -> float:
-    with jax.enable_x64(True):
-        call = jax.jit(process.log_prob)
-        total = sum(float(call(*map(jnp.asarray, field))) for field in _padded(fields))
-    return total / sum(curve.y.size for curve in fields)
