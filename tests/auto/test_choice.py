@@ -40,6 +40,20 @@ def test_a_simple_law_keeps_the_weights_of_all_tasks():
     assert len(choice.law.per_value) == len(rows) and not choice.tie
 
 
+def test_the_best_stop_of_a_network_that_has_learnt_nothing_seldom_wins():
+    """Nine functions, twenty stops: the best gain is above two standard errors in every second."""
+    rng, count, wins, large = np.random.default_rng(1), 9, 0, 0
+    rows, tasks = np.arange(count), _tasks().take(np.arange(count))
+    simple = {"simple": HeldOut(np.zeros(count), np.zeros(count))}
+    for _ in range(40):
+        stops = rng.normal(0.0, 0.1, (20, count))
+        best = stops[np.argmax(stops.mean(axis=1))]
+        learnt = {"network": HeldOut(best, np.zeros(count))}
+        wins += "network" in choose(simple, learnt, rows, tasks).law.names
+        large += best.mean() > 2 * best.std(ddof=1) / count**0.5
+    assert wins <= 6 < 12 < large
+
+
 def test_the_right_law_wins_and_a_copy_is_a_tie():
     simple, tasks, rows = _candidates((0.0, 0.5)), _tasks(), np.arange(COUNT)
     right = _candidates((0.0, 3.0))

@@ -10,6 +10,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from geomndp import build
+from geomndp.auto import early_stopping
 from geomndp.auto.cosine_adam import cosine_adam, restarted, with_length
 from geomndp.auto.early_stopping import CHUNK, train_validated
 from geomndp.auto.network_candidates import NetworkCandidate, on_rows
@@ -91,6 +92,14 @@ def test_other_functions_and_lengths_compile_nothing(candidate):
 def test_training_stops_when_validation_does_not_improve(candidate):
     run = _run(candidate, np.arange(20), steps=8 * CHUNK, patience=2)
     assert [point.step for point in run.points] == [CHUNK, 2 * CHUNK, 3 * CHUNK, 4 * CHUNK]
+
+
+def test_early_stops_halve_the_first_interval(monkeypatch, candidate):
+    monkeypatch.setattr(early_stopping, "FIRST_STOP", 2 * CHUNK)
+    trainer, state = candidate.start(np.arange(4), steps=1000, key=jr.key(0))
+    options = {"steps": 24 * CHUNK, "every": 8 * CHUNK, "validate": lambda s: np.ones(1)}
+    run = train_validated(trainer, state, mean=np.mean, early=3, **options)
+    assert [point.step for point in run.points] == [CHUNK * n for n in (2, 4, 8, 16, 24)]
 
 
 def test_a_kill_changes_nothing(candidate, tmp_path):

@@ -31,6 +31,8 @@ def test_every_function_is_either_fitted_or_held_out(count, ordered):
 def test_the_last_functions_in_time_are_held_out():
     ((train, held_out),) = split_functions(100, seed=0, ordered=True)
     assert train.max() < held_out.min() == 80
+    few = split_functions(30, seed=0, ordered=True)
+    assert [held_out.min() for _, held_out in few] == [24, 18, 12, 6, 0]  # the last one first
 
 
 @pytest.mark.parametrize("count", [30, 90])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from geomndp.auto.early_stopping import CHUNK
+from geomndp.auto.early_stopping import CHUNK, EARLY_STOPS
 from geomndp.auto.network_candidates import NetworkTiming
 
 GAUSSIAN_SHARE = 0.35
@@ -16,8 +16,8 @@ REFIT_SHARE = 0.35
 VALIDATION_SHARE = 0.2
 NUM_POINTS = 12
 """Validations of one training; half as many where they take long."""
-OTHER_VALIDATIONS = 4
-"""Those before and after it: of targets, and of contexts."""
+OTHER_VALIDATIONS = 4 + EARLY_STOPS
+"""Those before and after it, of targets and of contexts, and the early ones."""
 MIN_FUNCTIONS = 8
 """Held-out functions that validate at least: fewer tell no difference."""
 MIN_STEPS = 150

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import stdtrit
 
 from geomndp.auto.held_out import HeldOut
 from geomndp.auto.mixture_weights import (
@@ -17,9 +18,9 @@ from geomndp.auto.mixture_weights import (
 from geomndp.auto.report import CandidateResult
 from geomndp.auto.validation import ValidationTasks
 
-TIE_ERRORS = 2.0
-"""Paired standard errors within which a simple law wins: few functions decide, and they also chose
-the step at which a network was stopped."""
+CHANCE = 0.05 / 20
+"""Chance at which a gain counts: about twenty stops, networks and mixtures were compared on the
+same functions, and the best of them is tested (Bonferroni)."""
 
 
 class Choice(NamedTuple):
@@ -29,7 +30,7 @@ class Choice(NamedTuple):
         law: The chosen candidate or mixture.
         tasks: Tasks that all candidates have in common.
         rows: Their indices among all tasks.
-        tie: Whether a simple law was chosen though another was better, within two standard errors.
+        tie: Whether a simple law was chosen though another was better, by what chance explains.
     """
 
     law: WeightedCandidates
@@ -53,8 +54,8 @@ def choose(
         tasks: All tasks.
 
     Returns:
-        The choice: the best mixture, or the best simple one where it is at most two paired
-        standard errors behind.
+        The choice: the best mixture, or the best simple one where chance explains the gain, by
+        Student's test of the paired differences of functions.
     """
     best_simple = best_mixture(simple, tasks)
     if not learnt:
@@ -67,9 +68,21 @@ def choose(
     if not set(best.names) & set(learnt):
         return Choice(reference, common, rows, False)
     gain, error = paired_difference(best.per_value, reference.per_value, common)
-    if gain <= TIE_ERRORS * error:
+    if gain <= errors_of_chance(len(np.unique(common.function))) * error:
         return Choice(reference, common, rows, gain > 0)
     return Choice(best, common, rows, False)
+
+
+def errors_of_chance(num_functions: int) -> float:
+    """Paired standard errors that a gain must exceed: 2.8 for many functions, 3.8 for nine.
+
+    Args:
+        num_functions: Functions that are compared.
+
+    Returns:
+        Quantile of Student's t; infinite for one function.
+    """
+    return float(stdtrit(num_functions - 1, 1 - CHANCE)) if num_functions > 1 else np.inf
 
 
 def results(

@@ -16,6 +16,11 @@ from geomndp.train.step import Trainer, TrainState, train_steps
 
 CHUNK = 10
 """Steps per call of the compiled program; all numbers of steps are multiples of it."""
+EARLY_STOPS = 3
+"""Stops before the first regular one, each at half the steps of the next: few functions are
+learnt by heart early."""
+FIRST_STOP = 100
+"""Fewer steps than this are no stop."""
 
 
 class ValidationPoint(NamedTuple):
@@ -76,6 +81,7 @@ def train_validated(
     *,
     steps: int,
     every: int,
+    early: int = 0,
     validate: Callable[[Any], np.ndarray],
     mean: Callable[[np.ndarray], float],
     patience: int | None = None,
@@ -94,6 +100,7 @@ def train_validated(
         state: Initial state; its buffers are donated.
         steps: Number of steps, a multiple of `CHUNK`.
         every: Steps between validations, a multiple of `CHUNK`.
+        early: Validations before the first of these, each at half the steps of the next.
         validate: Nats per target value of every task, from a score.
         mean: Mean of these, by which points are compared.
         patience: Stop after so many points in a row without a better one.
@@ -114,7 +121,7 @@ def train_validated(
         state = checkpoints.restore(state) or state
         points = _read(folder, int(state.step))
     while int(state.step) < steps and not _exhausted(points, mean, patience):
-        target = min(steps, int(state.step) + every)
+        target = min(steps, _next_stop(int(state.step), every, early))
         state, whole = _advance(trainer, state, target, deadline)
         if not whole:
             break
@@ -128,6 +135,13 @@ def train_validated(
     if checkpoints is not None:
         checkpoints.close()
     return ValidatedRun(state, tuple(points))
+
+
+def _next_stop(step: int, every: int, early: int) -> int:
+    """The first validation after a step."""
+    halves = (every // 2**number // CHUNK * CHUNK for number in range(early, 0, -1))
+    stops = [stop for stop in halves if stop >= FIRST_STOP and stop > step]
+    return stops[0] if stops else (step // every + 1) * every
 
 
 def _advance(

@@ -13,7 +13,13 @@ import numpy as np
 from geomndp._types import PRNGKeyArray
 from geomndp.auto.budget import NetworkSchedule
 from geomndp.auto.cosine_adam import restarted
-from geomndp.auto.early_stopping import CHUNK, Deadline, ValidatedRun, train_validated
+from geomndp.auto.early_stopping import (
+    CHUNK,
+    EARLY_STOPS,
+    Deadline,
+    ValidatedRun,
+    train_validated,
+)
 from geomndp.auto.held_out import HeldOut
 from geomndp.auto.network_candidates import NetworkCandidate, NetworkValidation
 from geomndp.auto.split import ValidationSplit
@@ -121,6 +127,7 @@ def train_network(
             state,
             steps=steps,
             every=schedule.every,
+            early=EARLY_STOPS,
             validate=validation,
             mean=validation.mean,
             patience=PATIENCE if fold == 0 else None,

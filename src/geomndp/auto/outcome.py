@@ -139,7 +139,9 @@ def _remarks(selection: Selection, choice: Choice) -> tuple[str, ...]:
     if not selection.learnt.networks:
         remarks.append("no network was compared: none could be trained in the time that was left")
     if choice.tie:
-        remarks.append("a learnt law was better by less than two standard errors: a tie")
+        remarks.append(
+            "a learnt law was better by what chance explains, so many were compared: a tie"
+        )
     simple = [laws[name] for name in choice.law.names if name in laws]
     if any(law.scale != GAUSSIAN for law in simple):
         remarks.append(

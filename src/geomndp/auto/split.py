@@ -35,7 +35,7 @@ def split_functions(
     """Hold out a fifth of the functions; of few functions, each fifth in turn.
 
     Functions of a group stay together. Functions in the order of time are held out in one piece:
-    the last ones, or, in cross-validation, one stretch after the other.
+    the last ones, or, in cross-validation, one stretch after the other, the last one first.
 
     Args:
         count: Number of functions.
@@ -61,7 +61,7 @@ def split_functions(
     fold = (position * pieces) // num_groups
     if count >= FEW_FUNCTIONS:
         return (_split(fold[labels] == pieces - 1),)
-    return tuple(_split(fold[labels] == number) for number in range(pieces))
+    return tuple(_split(fold[labels] == number) for number in reversed(range(pieces)))
 
 
 def _split(held_out: np.ndarray) -> ValidationSplit:
