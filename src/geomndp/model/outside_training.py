@@ -1,7 +1,8 @@
 """One sentence where a request leaves what training saw.
 
 Margins are wide: half the trained range for values, a tenth for inputs whose position matters,
-twice the extent, four times as close or as far apart, eight times as many points, twice the noise.
+twice the extent, four times as close or as far apart, half more points (of twice as many samples of
+a network with attention have a tenth less spread, of seven times as many a third), twice the noise.
 Within them nothing is said.
 """
 
@@ -29,7 +30,7 @@ from geomndp.samplers import Observations
 OUTPUT_MARGIN, INPUT_MARGIN = 0.5, 0.1  # of the range, to each side
 # Factors beyond the record at which a warning begins.
 EXTENT_FACTOR, CLOSER_FACTOR, SPARSER_FACTOR = 2.0, 4.0, 4.0
-NUM_POINTS_FACTOR, NOISE_FACTOR = 8.0, 2.0
+NUM_POINTS_FACTOR, NOISE_FACTOR = 1.5, 2.0
 FEW_POINTS = 8  # of which the typical distance says nothing
 DEVIATIONS = 5.0  # of an observation's own noise, by which its value may be farther out
 

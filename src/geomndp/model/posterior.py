@@ -11,7 +11,7 @@ from geomndp._types import Array, Inputs, Mask, Scalar
 from geomndp._validation import as_key
 from geomndp.likelihood import AnyFlow
 from geomndp.marginals import AbstractMarginals, SampleMarginals
-from geomndp.model import likelihood_routes, patch_store, patchwise, sampling
+from geomndp.model import dense_targets, likelihood_routes, patch_store, patchwise, sampling
 from geomndp.model._jit import Settings
 from geomndp.model.evidence import log_evidence
 from geomndp.model.inputs import Seed, check_like, names_of
@@ -109,7 +109,8 @@ class Posterior(AbstractNamedPredictive):
             return patchwise.sample_values(self, x, patches=patches, **request)
         if (scheduler := request.pop("scheduler", None)) is not None:
             patchwise.refuse_scheduler(scheduler)
-        return sampling.finite_samples(self.sample_info(x, **request))
+        rounds = dense_targets.sample_in_rounds(self, x, **request)
+        return sampling.finite_samples(self.sample_info(x, **request)) if rounds is None else rounds
 
     def sample_info(
         self,
