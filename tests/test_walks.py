@@ -9,7 +9,7 @@ import pytest
 
 TOOL = Path(__file__).parents[1] / "tools" / "walks.py"
 MOST = {
-    "CSV to NetCDF": 61,
+    "CSV to NetCDF": 64,
     "one training step": 28,
     "conditional likelihood of a track": 41,
 }

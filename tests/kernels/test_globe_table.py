@@ -6,7 +6,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from geomndp.geometry.geodesy import to_unit
-from geomndp.kernels import GlobeTable
+from geomndp.kernels import Diagonal, GlobeTable, Modulated, White
+from geomndp.noising import LinearSchedule, OrnsteinUhlenbeck
 
 LAT, LON = np.arange(-90.0, 91.0, 30.0), np.arange(-180.0, 180.0, 60.0)
 VALUES = np.cos(np.radians(LAT))[:, None] * np.sin(np.radians(LON)) + np.radians(LAT)[:, None]
@@ -41,3 +42,15 @@ def test_one_row_is_refused():
 def test_locations_that_are_no_unit_vectors_are_refused(x):
     with pytest.raises(ValueError, match="expected unit vectors"):
         GlobeTable(VALUES)(jnp.asarray(x))
+
+
+def test_white_noise_of_one_factor_per_point_has_one_diffusion_time_per_point():
+    """A network whose outputs are observed together takes noisy observations then."""
+    x = jnp.asarray(to_unit(np.array([10.0, -40.0]), np.array([20.0, 150.0])))
+    table = GlobeTable(2 + VALUES**2, 2)
+    kernel = Modulated(Diagonal(White(), 2), table)
+    noising = OrnsteinUhlenbeck(kernel, LinearSchedule(1e-4, 15.0))
+    std = table(x)
+    assert_allclose(kernel.gram(x).diagonal(), std**2, rtol=1e-12)
+    times = noising.integrated_time_of_noise(x, jnp.asarray([0.5, 2.0]))
+    assert_allclose(times, np.log1p(np.array([0.5, 2.0]) / np.asarray(std)[:, 0] ** 2), rtol=1e-12)

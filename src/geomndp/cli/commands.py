@@ -136,7 +136,8 @@ class Train:
     net: str = "{}"
     """Options of the network as JSON, such as '{"num_heads": 8}'."""
     data: str | None = None
-    """Archive of tracks, a file or folder, for cyclones; by default $GEOMNDP_IBTRACS."""
+    """For cyclones the archive of tracks, a file or folder, by default $GEOMNDP_IBTRACS; for winds
+    the folder of weather fields, by default $GEOMNDP_DATA/weather."""
     split: int | None = None
     """Which split into storms to train on and to test on, for cyclones; 0 by default."""
     functions: int | None = None
@@ -194,7 +195,8 @@ class Evaluate:
     seed: int = 1234
     """Seed of the test functions."""
     data: str | None = None
-    """Archive of tracks, a file or folder, for cyclones; by default $GEOMNDP_IBTRACS."""
+    """For cyclones the archive of tracks, a file or folder, by default $GEOMNDP_IBTRACS; for winds
+    the folder of weather fields, by default $GEOMNDP_DATA/weather."""
     out: str | None = None
     """Folder that keeps finished blocks: re-running the command resumes there."""
     json: bool = False
@@ -210,7 +212,7 @@ class Reproduce:
 
     table: Annotated[Positional[str], arg(metavar="TABLE")]
     """Table: "regression1d", "vector-fields", "cyclones", "neural-processes", "own-data",
-    "sphere-fields" or "sphere-winds"."""
+    "sphere-fields", "sphere-winds" or "flow-maps"."""
     out: str = "out"
     """Folder for table and figures."""
     num: int = 0
@@ -227,5 +229,6 @@ class Reproduce:
     """Draw the figures too."""
     data: str | None = None
     """Archive of tracks, a file or folder, for the maps of "cyclones", by default
-    $GEOMNDP_IBTRACS. For "own-data" the folder of the sets, by default $GEOMNDP_DATA/functions. For
+    $GEOMNDP_IBTRACS. For "own-data" the folder of the sets, by default $GEOMNDP_DATA/functions; for
+    "sphere-winds" that of the weather fields, by default $GEOMNDP_DATA/weather. For
     "neural-processes" the folder of trained models, by name; by default those that ship."""

@@ -42,7 +42,8 @@ class Distil:
     experiment: str | None = None
     """Experiment whose training functions are used, if the model is not named like one."""
     data: str | None = None
-    """Archive of tracks, a file or folder, for cyclones; $GEOMNDP_IBTRACS without."""
+    """For cyclones the archive of tracks, a file or folder, by default $GEOMNDP_IBTRACS; for winds
+    the folder of weather fields, by default $GEOMNDP_DATA/weather."""
     num_tasks: int = 16
     """Functions of the table at the end, at most one batch; 0 for no table."""
     checkpoint_every: int = 2000

@@ -40,9 +40,9 @@ class Predict:
     """Datetime from which times count, such as 2024-08-30T06:00, where the model learnt elapsed
     time: a storm's first moment. By default the earliest observation, or target without any."""
     sampler: str | None = None
-    """Sampler, as NAME or NAME:OPTION=VALUE,...: amortised (default), flow, adaptive-flow,
-    flow-map (of distilled models), langevin, kinetic-langevin, moment-matching, repaint,
-    replacement or twisted-smc."""
+    """Sampler, as NAME or NAME:OPTION=VALUE,...: adams (default for real outputs), amortised
+    (default on the sphere), flow, adaptive-flow, flow-map (of distilled models), langevin,
+    kinetic-langevin, moment-matching, repaint, replacement or twisted-smc."""
     steps: int | None = None
     """Steps of the sampler; its own number by default."""
     patches: str | None = None

@@ -41,7 +41,10 @@ class Modulated(AbstractWrappedKernel):
         return s1.reshape(-1, 1) * matrix * s2.reshape(1, -1)
 
     def gram(self, x, mask=None):
-        return self.kernel.gram(x).scale(self._scale(x)).masked(mask)
+        scale = self._scale(x)
+        # One factor per point keeps one variance per point, and so one diffusion time of noise.
+        scale = scale[:, 0] if getattr(self.scale, "same_outputs", False) else scale
+        return self.kernel.gram(x).scale(scale).masked(mask)
 
     def diagonal(self, x):
         return jax.vmap(lambda row: self.kernel.gram(row[None]).diagonal()[0])(x) * (

@@ -37,7 +37,7 @@ else:
 SAME_UNITS = Normaliser()
 BATCHES = 4
 DESIGN_BATCHES = 64  # of a generator with many sets of locations, one of which a batch shows
-MAX_FUNCTIONS = 64  # functions whose distances are measured
+MAX_FUNCTIONS = 64  # functions whose distances are measured, points whose limiting variance
 FAR = 64.0  # times their distance: ends of a range that four digits hardly tell apart
 NEAR_ZERO = 1e-6  # a noise ratio that no network tells from zero
 
@@ -75,7 +75,7 @@ def with_support(
     contexts = max(int(_any_output(np.minimum(b.context, b.mask)).sum(1).max()) for b in drawn)
     noise = None
     if conditional and noising is not None:
-        noise = _noise(noising, normaliser, loss, len(support.inputs))
+        noise = _noise(noising, normaliser, loss, _real(drawn, "x")[:MAX_FUNCTIONS])
     support = dataclasses.replace(support, contexts=contexts, noise=noise)
     return dataclasses.replace(model, support=support)
 
@@ -189,7 +189,7 @@ def _brief(value, *, down: bool = False) -> float:
 
 
 def _noise(
-    noising: AbstractNoising, normaliser: Normaliser, loss: DenoisingLoss | None, input_dim: int
+    noising: AbstractNoising, normaliser: Normaliser, loss: DenoisingLoss | None, x: np.ndarray
 ) -> Range | None:
     r"""Variances of the context's noise: ratios $\sigma^2 / a^2 = e^B - 1$ to those of K."""
     times = (DenoisingLoss() if loss is None else loss).context_noise_levels
@@ -198,12 +198,13 @@ def _noise(
     low = 0.0 if times.clean_share > 0 and times.low <= NEAR_ZERO else times.low
     ratios = np.asarray([low, float(times.highest(noising.schedule))])
     if isinstance(noising, OrnsteinUhlenbeck):
-        gram = noising.gram(jnp.zeros((1, input_dim)))
+        gram = noising.gram(jnp.asarray(x))
         if not isinstance(gram, DiagonalGram):
             return None  # noise has no time of its own, and is not amortised
-        if gram.variance.ndim > 1:
+        least, largest = float(jnp.min(gram.variance)), float(jnp.max(gram.variance))
+        if largest > least * (1 + NEAR_ZERO):
             return None  # the limiting variance, and so the ratio, depends on the point
-        variances = ratios * float(gram.variance[0])
+        variances = ratios * least
     else:
         variances = np.log1p(ratios)
     low, high = variances * normaliser.y_scale[0] ** 2

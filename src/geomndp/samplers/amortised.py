@@ -27,7 +27,7 @@ from geomndp.solve import (
 
 @renamed_arguments(rule="step", grid="time_grid")
 class Amortised(AbstractProgramSampler):
-    """Reverse SDE, or probability flow, of the conditional law: the default sampler.
+    """Reverse SDE, or probability flow, of the conditional law: the default on manifolds.
 
     Needs a score trained with contexts, which gives the conditional score directly; exact for any
     data as the steps grow. Few steps of the SDE lose variance: 30 a twentieth of a smooth field's,

@@ -32,6 +32,7 @@ class GlobeTable(eqx.Module):
 
     values: Float[Array | np.ndarray, "r c"]
     dim: int = eqx.field(default=1, static=True)
+    same_outputs = True
 
     def __check_init__(self):
         _validation.at_least(1, dim=self.dim)
