@@ -163,5 +163,8 @@ def test_wrong_places():
         summaries.distance_to(y, 91.0, 0.0)
     with pytest.raises(ValueError, match="expected a track of 3 points"):
         summaries.track_energy_score(y, centre[:2])
+    for score in (summaries.track_energy_score, summaries.track_mean_error):
+        with pytest.raises(ValueError, match="truth on Sphere"):
+            score(y, 2.0 * centre)
     with pytest.raises(ValueError, match=r"expected time of shape \(3,\)"):
         summaries.closest_approach(y, 0.0, 0.0, time=np.arange(2.0))
