@@ -70,7 +70,7 @@ TESTS = {  # module: the tests that should kill its mutants
     "samplers/guidance.py": f"samplers/test_guidance.py {STEPS}",
     "samplers/conditional_langevin.py": f"samplers/test_derivations.py {STEPS}",
     "samplers/langevin.py": STEPS,
-    "samplers/repaint.py": STEPS,
+    "samplers/repaint.py": f"samplers/test_evaluations.py {STEPS}",
     "samplers/start.py": "samplers/test_start.py",
     "samplers/twisted_smc.py": "samplers/test_twisted_smc.py",
     "summaries/moments.py": "summaries",
