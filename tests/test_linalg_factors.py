@@ -83,6 +83,24 @@ def test_float64_within_programs_of_32_bits():
     assert_allclose(slopes, expected, rtol=1e-5, atol=1e-5)
 
 
+def test_batches_within_programs_of_32_bits_have_the_precision_of_float64():
+    """Of matrices that are singular in float32."""
+    nearly = np.ones((3, 4, 4)) + 1e-9 * np.eye(4)
+    values = RNG.normal(size=(2, 4)).astype(np.float32)
+    with jax.enable_x64(False):
+
+        @jax.jit
+        def solved(ones, values):
+            with jax.enable_x64(True):
+                factor = cholesky(ones.astype(jnp.float64) + 1e-9 * jnp.eye(4))
+                return solve_lower(factor, values.astype(jnp.float64)).astype(jnp.float32)
+
+        many = jax.vmap(jax.vmap(solved, in_axes=(None, 0)), in_axes=(0, None))
+        found = jax.jit(many)(jnp.ones((3, 4, 4), jnp.float32), jnp.asarray(values))
+    expected = [[np.linalg.solve(np.linalg.cholesky(m), v) for v in values] for m in nearly]
+    assert_allclose(found, expected, rtol=1e-4)
+
+
 @pytest.mark.parametrize("what", ["factors", "solves"])
 def test_batches_beside_each_other_do_not_wait_for_each_other(what):
     threads = {"NPROC": "2", "OPENBLAS_NUM_THREADS": "1", "XLA_FLAGS": ""}

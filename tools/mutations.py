@@ -81,6 +81,8 @@ def _nodes(tree: ast.AST) -> Iterator[ast.expr | ast.stmt]:
                 continue
             if isinstance(child, (ast.Import, ast.ImportFrom, ast.Assert)):
                 continue
+            if isinstance(child, ast.keyword) and child.arg == "static":  # how, not what
+                continue
             if isinstance(child, (ast.expr, ast.stmt)):
                 yield child
             yield from _nodes(child)

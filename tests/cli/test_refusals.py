@@ -79,6 +79,10 @@ def test_seeds_that_jax_would_cut_are_refused(line, seed, run):
         "sample regression1d/se --targets nothing.nc",
         "sample regression1d/se --targets 0:1:0.1 --out a.xlsx",
         "evaluate regression1d/nope",
+        "evaluate regression1d/se mast.csv --function station --against nope",
+        "train regression1d/se --start nope",
+        "train regression1d/se --out mast.csv/run",
+        "distil regression1d/se --out mast.csv/run",
         "evaluate cyclones/ibtracs --data nothing",
         "reproduce regression1d --results nothing.json",
     ],
@@ -150,13 +154,16 @@ def test_results_of_another_layout(run, here):
     assert code == 1 and "expected results of regression1d in odd.json" in error
 
 
-def test_tables_say_first_that_they_are_stored(run):
-    code, out, _ = run("reproduce vector-fields --no-figures")
+@pytest.mark.parametrize(
+    ("table", "options"),
+    [("vector-fields", "--num 64"), ("own-data", "--num 64 [--data FOLDER]")],
+)
+def test_tables_say_first_that_they_are_stored(table, options, run):
+    code, out, _ = run(f"reproduce {table} --no-figures")
     assert code == 0
     first = out.splitlines()[0]
-    assert (
-        first.startswith("Stored results") and "geomndp reproduce vector-fields --num 64" in first
-    )
+    assert first.startswith("Stored results")
+    assert first.endswith(f"to measure anew: geomndp reproduce {table} {options}")
 
 
 def test_requests_outside_of_training_are_answered_with_a_warning(run, here):

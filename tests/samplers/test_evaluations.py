@@ -58,6 +58,13 @@ def test_adaptive_evaluations_are_reported_per_sample():
     assert costs[0].shape == (4,) and bool(jnp.all(costs[0] < costs[1]))
 
 
+def test_replacement_makes_every_step_once():
+    """RePaint as often as it resamples."""
+    problem = case(n=3, key=jr.key(0)).problem
+    assert samplers.Replacement(6).program(problem).evaluations == 6
+    assert samplers.RePaint(6, 3).program(problem).evaluations == 18
+
+
 @pytest.mark.parametrize("m", [2, 20, 64, 80, 85])
 def test_twisted_smc_makes_a_product_per_context_coordinate(m):
     """At any number of coordinates, also where the padded context has more than are allowed."""

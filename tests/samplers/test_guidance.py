@@ -61,6 +61,20 @@ def test_twist_is_the_predictive_density(getkey):
     assert_allclose(found, expected, rtol=1e-5)
 
 
+def test_padding_leaves_the_twist(getkey):
+    problem = smooth_problem("nugget", 0.1, key=getkey())
+    y, t = jr.normal(getkey(), (6, 1)), jnp.asarray(0.3)
+    padding = jnp.zeros((2, 1))
+    both = jnp.concatenate([y[:3], padding, y[3:], padding])
+
+    def compare(problem, wide):
+        pairs = ((problem, y), (wide, both))
+        return [guided_dynamics(one).guidance_terms(t, v).log_twist for one, v in pairs]
+
+    found, expected = hurried(compare, problem, samplers.pad_problem(problem, 5, 5))
+    assert_allclose(found, expected, rtol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("limit", "noise"),
     [

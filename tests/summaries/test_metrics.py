@@ -73,3 +73,11 @@ def test_errors_of_scores_are_those_of_repetition():
     draws, y = rng.normal(size=(60, 3000)), np.full(3000, 0.7)
     value, error = summaries.crps(draws, y)
     assert_allclose(np.sqrt(np.mean(error**2)), np.std(value), rtol=0.06)
+
+
+def test_the_jackknife_of_a_mean_is_its_standard_error():
+    """Exact for what is linear in the samples, with as many groups as there are samples."""
+    draws = RNG.normal(size=(12, 4))
+    value, error = metrics._jackknife(lambda v, y: v.mean(axis=0) - y, draws, 3.0)
+    assert_allclose(value, draws.mean(axis=0) - 3.0)
+    assert_allclose(error, draws.std(axis=0, ddof=1) / 12**0.5)

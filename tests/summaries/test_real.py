@@ -68,6 +68,7 @@ def test_mean_deviation_and_quantiles_are_those_of_the_process(posterior):
     truth = mean + deviation * norm.ppf(levels)[:, None]
     within(one(found), truth)
     within(one(summaries.quantiles(samples, 0.9)), truth[2])
+    assert_allclose(summaries.quantiles(samples).value["quantile"], (0.05, 0.5, 0.95))
 
 
 def test_probability_of_events(posterior):

@@ -64,6 +64,21 @@ def test_errors_are_those_of_repetition():
     assert_allclose(np.sqrt(np.mean(error**2)), np.std(spread), rtol=0.1)
 
 
+def test_error_of_the_mean_is_that_of_its_formula():
+    """Two samples at the mean and two on either side of it, a radian away, both ways.
+
+    The Hessian of half the squared distance is 1 for a sample at the mean and along the way to
+    one, and a cot(a) across it.
+    """
+    east, north, centre = np.array([0.0, 1.0, 0.0]), np.array([0.0, 0.0, 1.0]), np.eye(3)[0]
+    ends = [np.cos(1.0) * centre + np.sin(1.0) * v for v in (east, -east, north, -north)]
+    mean, km = summaries.track_mean(np.stack([centre, centre, *ends])[:, None])
+    assert_allclose(mean, centre[None], atol=1e-9)
+    hessian = (2 + 2 + 2 / np.tan(1.0)) / 6
+    expected = np.sqrt(2 * (2 / 5) / hessian**2 / 6)
+    assert_allclose(km, expected * EARTH_RADIUS_KM, rtol=1e-6)
+
+
 def test_closest_approach():
     """Tracks that run east along parallels pass a place on their meridian at a known distance."""
     lon = np.arange(-3.0, 4.0)
@@ -163,5 +178,8 @@ def test_wrong_places():
         summaries.distance_to(y, 91.0, 0.0)
     with pytest.raises(ValueError, match="expected a track of 3 points"):
         summaries.track_energy_score(y, centre[:2])
+    for score in (summaries.track_energy_score, summaries.track_mean_error):
+        with pytest.raises(ValueError, match="truth on Sphere"):
+            score(y, 2.0 * centre)
     with pytest.raises(ValueError, match=r"expected time of shape \(3,\)"):
         summaries.closest_approach(y, 0.0, 0.0, time=np.arange(2.0))

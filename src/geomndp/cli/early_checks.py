@@ -30,10 +30,11 @@ def check_play(command: Play) -> Any:
 
 
 def check_train(command: Train) -> Any:
-    """Check numbers, and the archive of an experiment or the table, which is returned."""
+    """Check numbers, files, and the archive of an experiment or the table, which is returned."""
     counts = {"steps": command.steps, "batch_size": command.batch_size}
     counts |= {"checkpoint_every": command.checkpoint_every, "functions": command.functions}
     _validation.at_least(1, **{name: value for name, value in counts.items() if value is not None})
+    _check_run(command)
     if is_file(command.name):
         return read_training_table(command)
     _refuse(command, ON_TABLES[Train], "an experiment")
@@ -52,8 +53,7 @@ def check_distil(command: Distil) -> Any:
     _validation.positive(peak_rate=command.peak_rate)
     _validation.not_negative(energy_weight=command.energy_weight)
     document = _model_files.document(_model_files.find(command.name))
-    if command.start is not None:
-        _model_files.find(command.start)
+    _check_run(command)
     if command.training_table:
         return read_student_table(command, document)
     _refuse(command, ("function",), "training functions of an experiment")
@@ -69,11 +69,20 @@ def check_evaluate(command: Evaluate) -> Any:
     _validation.at_least(1, **{name: value for name, value in counts.items() if value is not None})
     _validation.one_of("route", command.route, ("conditional", "joint"))
     document = _model_files.document(_model_files.find(command.name))
+    for other in command.against:
+        _model_files.find(other)
     if command.test_table:
         return read_test_table(command, document)
     _refuse(command, ON_TABLES[Evaluate], "test functions of an experiment")
     _check_there("data", command.data)
     return None
+
+
+def _check_run(command: Train | Distil) -> None:
+    """Check that there is the model to start from, and that the folder can be written."""
+    if command.start is not None:
+        _model_files.find(command.start)
+    _atomic_io.check_writable(Path(command.out) / "log.csv")
 
 
 def _refuse(command: Any, options: tuple[str, ...], what: str) -> None:

@@ -27,12 +27,12 @@ def reproduce(command: Reproduce) -> None:
         anew = f"geomndp reproduce {entry.name} --num 64 --data FOLDER"
         raise ValueError(f"expected stored results of {entry.name}, got none; to measure: {anew}")
     console = console_of_tables()
-    console.print(source(command), soft_wrap=True, highlight=False)
+    console.print(source(entry, command), soft_wrap=True, highlight=False)
     for table in tables:
         console.print(f"\n{table.title}", style="bold", soft_wrap=True, highlight=False)
         console.print(rich_table(table))
     text = "\n".join(f"## {table.title}\n\n{table.markdown()}" for table in tables)
-    document = f"# {entry.title}\n\n{source(command)}\n\n{text}"
+    document = f"# {entry.title}\n\n{source(entry, command)}\n\n{text}"
     console.print(f"tables: {_atomic_io.write(path, document)}")
     if command.num:
         _measure(entry, command, folder / f"{entry.name}-measured.json", console)
@@ -84,12 +84,13 @@ def _draw(
         console.print(f"no figures: {missing}")
 
 
-def source(command: Reproduce) -> str:
+def source(entry: Experiment, command: Reproduce) -> str:
     """Where the numbers come from, and how to measure them anew."""
     stored = "measured when the models shipped" if command.results is None else command.results
     if command.num:
         return f"Stored results ({stored}), then those measured now on {command.num} test functions"
-    anew = f"geomndp reproduce {command.table} --num 64"
+    data = " [--data FOLDER]" if "data" in entry.data_options else ""
+    anew = f"geomndp reproduce {command.table} --num 64{data}"
     return f"Stored results ({stored}), nothing is computed; to measure anew: {anew}"
 
 

@@ -24,4 +24,5 @@ EXPERIMENT = Experiment(
     figures=Deferred(f"{PACKAGE}.figures", "figures"),
     measure=Deferred(f"{PACKAGE}.measure", "measure"),
     results=Path(__file__).with_name("results.json"),
+    data_options={"data": None},
 )

@@ -17,7 +17,7 @@ class RotatedNoiseSampler(AbstractProgramSampler):
     """
 
     matrix: Float[Array, "*n p p"]
-    inner: Amortised = eqx.field(default_factory=Amortised)
+    inner: AbstractProgramSampler = eqx.field(default_factory=Amortised)
 
     @property
     def steps(self):
