@@ -128,6 +128,27 @@ def test_several_noise_levels_need_a_score_of_several_times(exact):
         law.log_evidence()
 
 
+@pytest.mark.parametrize("noise", [(0.1, 0.1, 0.1), (0.05, 0.1, 2.0)], ids=["one", "several"])
+def test_evidence_is_compiled_once_for_all_noise_levels(noise, exact):
+    traces = []
+
+    class Counting(GaussianScore):
+        def __call__(self, *args):
+            traces.append(args)
+            return super().__call__(*args)
+
+    model = dataclasses.replace(exact, score=Counting(exact.score.gp))
+    flow = Flow(steps=2)
+
+    def evidence(factor):
+        law = model.condition(XC[:, None], YC[:, None], noise=factor * np.asarray(noise))
+        return float(law.log_evidence(flow=flow).value)
+
+    first, count = evidence(1.0), len(traces)
+    assert evidence(1.7) != first
+    assert len(traces) == count > 0
+
+
 def test_many_observed_values_take_probes(exact, members):
     x = np.linspace(-1, 1, 20)
     mixture = MixtureProcess((exact, members[0]))

@@ -1,5 +1,6 @@
 """The default sampler: which one, and that requests of every type go through."""
 
+import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
@@ -32,6 +33,20 @@ def test_steps_and_schedule_choose():
     assert np.isfinite(strong.sample(X, key=0, num_samples=2)).all()
     with pytest.raises(ValueError, match="integral of at most 20"):
         strong.sample(X, key=0, num_samples=2, sampler=adams(4))
+
+
+def test_a_strong_schedule_is_seen_inside_transformations_too():
+    strong = model(most=200.0).condition(*CONTEXT)
+    chosen = []
+
+    def traced(x, **sampler):
+        chosen.append(strong.default_sampler())
+        return strong.sample(x, key=jr.key(0), num_samples=1, **sampler)
+
+    jax.eval_shape(jax.jit(traced), X)
+    assert isinstance(chosen[0].step, Multistep)
+    with pytest.raises(ValueError, match="integral of at most 20"):
+        jax.eval_shape(lambda x: traced(x, sampler=adams(4)), X)
 
 
 @pytest.mark.parametrize("sampler", [None, Langevin(2, 1), TwistedSMC(2, 4)], ids=str)

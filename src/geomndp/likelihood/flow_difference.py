@@ -8,7 +8,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from geomndp._types import Outputs, PRNGKeyArray
+from geomndp._types import Outputs, PRNGKeyArray, ScalarLike
 from geomndp.geometry import AbstractDivergence
 from geomndp.geometry.divergence import Directions
 from geomndp.likelihood.flow import Flow
@@ -42,7 +42,7 @@ class FlowDifference(eqx.Module):
         self,
         dynamics: AbstractDynamics,
         y: Outputs,
-        t_min: float,
+        t_min: ScalarLike,
         *,
         key: PRNGKeyArray | None = None,
     ) -> LogProb:
@@ -51,7 +51,7 @@ class FlowDifference(eqx.Module):
         return self.summary(self.solve(dynamics, y, t_min, directions))
 
     def solve(
-        self, dynamics: AbstractDynamics, y: Outputs, t_min: float, directions: Directions
+        self, dynamics: AbstractDynamics, y: Outputs, t_min: ScalarLike, directions: Directions
     ) -> Solution:
         """Solution of the model's flow less that of the other score's, entry by entry."""
         others = dataclasses.replace(dynamics, score=self.score)

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from geomndp import _validation
-from geomndp._types import Array, Float, Outputs, Scalar
+from geomndp._types import Array, Float, Outputs, Scalar, ScalarLike
 from geomndp.geometry import Exact
 from geomndp.geometry.divergence import Directions
 from geomndp.likelihood.flow import TERMINALS, Flow, zero_padding
@@ -58,7 +58,7 @@ class FlowMapDensity(eqx.Module):
         """Derivatives are exact: there are no probes."""
         return Exact()
 
-    def log_prob(self, dynamics: AbstractDynamics, y: Outputs, t_min: float) -> LogProb:
+    def log_prob(self, dynamics: AbstractDynamics, y: Outputs, t_min: ScalarLike) -> LogProb:
         """Log-density of the free points at time t_min, given the context if there is one.
 
         Args:
@@ -75,7 +75,7 @@ class FlowMapDensity(eqx.Module):
         return self.summary(self.solve(dynamics, y, t_min, y[None]))
 
     def solve(
-        self, dynamics: AbstractDynamics, y: Outputs, t_min: float, directions: Directions
+        self, dynamics: AbstractDynamics, y: Outputs, t_min: ScalarLike, directions: Directions
     ) -> Solution:
         """Follow the flow map twice, the second time in half the calls.
 

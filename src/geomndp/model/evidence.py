@@ -53,16 +53,14 @@ def log_evidence(posterior: Posterior, key: Any, flow: AnyFlow | None = None) ->
     if len(given.x) == 0:
         return exact_log_prob(jnp.zeros((), given.y.dtype))
     noised = _noised(model, given) if given.noisy else None
-    y, time = (given.y, model.t_min) if noised is None else (noised.y, noised.time)
-    prior = dataclasses.replace(
-        posterior,
-        model=dataclasses.replace(model, t_min=time),
-        observations=Observations(given.x[:0], given.y[:0], given.noise[:0], False),
-    )
+    y, time = (given.y, None) if noised is None else (noised.y, noised.time)
+    none = Observations(given.x[:0], given.y[:0], given.noise[:0], False)
+    prior = dataclasses.replace(posterior, observations=none)
     problem, flow = prior.problem(given.x, given.mask), chosen_flow(flow, key)
     if noised is not None and noised.several:
         result = log_prob_at_levels(flow, problem, y, noised.levels, key)
     else:
+        problem = dataclasses.replace(problem, begin=time)  # traced: one program for all levels
         route, settings = chosen_route(problem, None), Settings(None, progress=False)
         result = solve_log_prob(flow, problem, y, key, route, settings)
     units = Normaliser() if model.normaliser is None else model.normaliser
@@ -75,7 +73,7 @@ class _Noised(NamedTuple):
     """Noisy values as values of the noised process."""
 
     y: Outputs
-    time: float
+    time: Scalar
     levels: PerPoint
     several: bool
     log_scale: Scalar
@@ -100,5 +98,5 @@ def _noised(model: Any, given: Observations) -> _Noised:
     log_a = columns(noising.log_mean_coefficient(levels), noising.dim)
     mean, scales = noising.mean_at(given.x), jnp.broadcast_to(log_a, given.y.shape)
     y, log_scale = mean + jnp.exp(log_a) * (given.y - mean), zero_masked(scales, given.mask)
-    time = float(noising.schedule.inverse(least))
+    time = noising.schedule.inverse(least)
     return _Noised(y, time, levels, several, jnp.sum(log_scale))

@@ -18,7 +18,7 @@ import numpy as np
 from geomndp import _validation
 from geomndp._arrays import bucket, pad_rows
 from geomndp._progress import Clock, reporting
-from geomndp._types import Array, Mask, Outputs
+from geomndp._types import Array, Mask, Outputs, ScalarLike
 from geomndp.likelihood import AnyFlow, Exact, Flow, Hutchinson, LogProb, Solution
 from geomndp.linalg import columns, of_one_rank
 from geomndp.model._jit import Bound, Settings, if_last, program, traced
@@ -76,7 +76,12 @@ def solves(problem: Problem, route: str) -> tuple[str, ...]:
 def solve(flow: AnyFlow, problem: Problem, y: Outputs, key, part: str) -> Solution:
     """One solve of a route."""
     dynamics, values, directions = equation(flow, problem, y, key, part)
-    return flow.solve(dynamics, values, problem.t_min, directions)
+    return flow.solve(dynamics, values, _begin(problem), directions)
+
+
+def _begin(problem: Problem) -> ScalarLike:
+    """Diffusion time of the values."""
+    return problem.t_min if problem.begin is None else problem.begin
 
 
 def equation(
@@ -195,7 +200,7 @@ def move_density(
 
 def _stepwise(flow: Flow, problem: Problem, y, key, part: str):
     field, values, directions = equation(flow, problem, y, key, part)
-    walk = flow.stepwise(field, values, problem.t_min, directions)
+    walk = flow.stepwise(field, values, _begin(problem), directions)
     assert walk is not None
     return walk
 

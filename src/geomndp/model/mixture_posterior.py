@@ -33,7 +33,7 @@ EXACT_VALUES = 16
 PROBE_SEED = 0
 """Seed of the probes of larger contexts: conditioning takes no key."""
 TERMINAL = "tweedie"
-"""Terminal law of learnt members, of observations and of targets: that which samples start from."""
+"""Terminal law of learnt members, of observations and of targets."""
 
 
 def _member_flow(flow: AnyFlow | None, key: Any) -> AnyFlow:

@@ -108,7 +108,7 @@ def where_real(levels: PerPoint, mask: Mask | None) -> PerPoint:
 
 @eqx.filter_jit
 def _solve(flow: Flow, problem: Problem, y, levels, least, key) -> LogProb:
-    parts = problem.noising, problem.score, problem.x, problem.mask
-    dynamics = SeveralLevels(*parts, levels, least)
+    score = problem.score.with_prepared(problem.score.prepare(problem.x, problem.mask))
+    dynamics = SeveralLevels(problem.noising, score, problem.x, problem.mask, levels, least)
     t_min = problem.noising.schedule.inverse(least)
     return flow.log_prob(dynamics, y, t_min, key=key)

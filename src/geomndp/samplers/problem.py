@@ -1,7 +1,4 @@
-"""What samplers are asked for: values at target points given observations, padded to few sizes.
-
-One reverse pass, or one solve, serves those that pass `check_amortised`.
-"""
+"""What samplers are asked for: values at target points given observations, padded to few sizes."""
 
 import dataclasses
 from typing import Any
@@ -11,7 +8,7 @@ import jax.numpy as jnp
 
 from geomndp._arrays import pad_mask, pad_rows
 from geomndp._deprecated import renamed_arguments, renamed_attribute
-from geomndp._types import Array, Inputs, Mask, Outputs, PerPoint
+from geomndp._types import Array, Inputs, Mask, Outputs, PerPoint, Scalar
 from geomndp.linalg import columns, join_masks
 from geomndp.noising import AbstractNoising
 from geomndp.samplers.program import Labels, PointNoise
@@ -50,9 +47,8 @@ class Observations(eqx.Module):
         Returns:
             Context points.
         """
-        zeros = jnp.zeros(len(self.x), dtype=self.x.dtype)
         if not (self.noisy and noisy):
-            return Context(self.x, self.y, zeros, self.mask)
+            return Context(self.x, self.y, jnp.zeros(len(self.x), self.x.dtype), self.mask)
         t = noising.schedule.inverse(noising.integrated_time_of_noise(self.x, self.noise))
         v = (1 - columns(noising.alpha(t), noising.dim)) * noising.mean_reversion(self.x, self.y)
         return Context(self.x, noising.manifold.exp(self.y, v), t, self.mask)
@@ -101,6 +97,7 @@ class Problem(eqx.Module):
         partial: Observed outputs in the rows of the targets, whose other outputs are targets; its
             mask (n, g) says which, and its inputs are those of the targets.
         prepared: What all evaluations of the score share, if it is known (`prepare_score`).
+        begin: Diffusion time of values whose density is wanted, an array; None for `t_min`.
     """
 
     noising: AbstractNoising
@@ -112,6 +109,7 @@ class Problem(eqx.Module):
     labels: Labels | None = None
     partial: Observations | None = None
     prepared: Any = None
+    begin: Scalar | None = None
 
     eps = renamed_attribute("t_min")
 

@@ -13,6 +13,7 @@ the data the estimate no longer changes, and a long last step must not extrapola
 """
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -64,7 +65,7 @@ class ExponentialAdams(AbstractReverseStep):
         if not moderate(noising):
             raise ValueError(
                 f"expected a schedule of an integral of at most {MOST} for ExponentialAdams, got "
-                f"{float(noising.schedule.integral(jnp.ones(()))):.3g}: use Amortised"
+                f"{float(total_integral(noising)):.3g}: use Amortised"
             )
 
     def memory(self, y):
@@ -93,8 +94,14 @@ class ExponentialAdams(AbstractReverseStep):
 
 def moderate(noising: AbstractNoising) -> bool:
     """Whether the noise-to-signal ratio of a flat process stays where these steps are accurate."""
-    total = noising.schedule.integral(jnp.ones(()))
+    total = total_integral(noising)
     return not _validation.concrete(total) or float(total) <= MOST
+
+
+def total_integral(noising: AbstractNoising) -> Scalar:
+    """Integral of a schedule up to time one, a number inside JAX's transformations too."""
+    with jax.ensure_compile_time_eval():
+        return noising.schedule.integral(jnp.ones(()))
 
 
 def noise_to_signal(noising: AbstractNoising, t: Scalar) -> Scalar:
