@@ -32,6 +32,10 @@ STATIONS = {
         lambda m, t: m.condition(t[["temperature"]].to_xarray()),
         "expected a variable or coordinate 'time', got 'temperature', 'index'",
     ),
+    "complex values": (
+        lambda m, t: m.condition(t.assign(temperature=t.temperature + 1j)),
+        "expected numbers in 'temperature', got complex",
+    ),
     "infinite value": (
         lambda m, t: m.condition(t.assign(temperature=[1.0, np.nan, 2.0, 3.0, np.inf])),
         "expected finite 'temperature', got NaN or infinity in rows 4",

@@ -235,7 +235,7 @@ def _numbers(name: str, values: np.ndarray) -> np.ndarray:
 def numeric(name: str, values: np.ndarray) -> np.ndarray:
     """Floats of a column; what is missing stays NaN."""
     if values.dtype.kind not in "fiu":
-        got = {"M": "datetimes", "m": "durations", "b": "true and false"}
+        got = {"M": "datetimes", "m": "durations", "b": "true and false", "c": "complex"}
         kind = got.get(values.dtype.kind, "text or objects")
         raise ValueError(f"expected numbers in {name!r}, got {kind}")
     return values.astype(float)
