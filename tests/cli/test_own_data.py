@@ -149,6 +149,11 @@ def test_condition_what_was_trained(trained, folder, capsys):
     assert main([*line, "--num-samples", "3", "--steps", "2", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert len(rows) == 15 and {"hour", "temp", "sample"} <= set(rows[0])
+    line[2] = str(folder / "days.csv")
+    assert main(line) == 1
+    error = capsys.readouterr().err
+    assert "observations of one function" in error and "got 9 values of 'day'" in error
+    assert "--task-column day" in error
 
 
 WRONG = {

@@ -84,7 +84,8 @@ def test_a_file_that_holds_no_tasks_is_refused(tmp_path):
 def test_random_tasks_part_the_rows(frame):
     table = pd.DataFrame({"function": np.repeat([1, 2], 10), "t": np.tile(range(10, 0, -1), 2)})
     functions = read_function_rows(table.assign(level=0.5), LEVELS, "function")
-    tasks = random_tasks(functions, contexts=(3, 12), forecast=True, max_targets=4, repeats=2)
+    with pytest.warns(UserWarning, match="no function has points enough for tasks of ctx12"):
+        tasks = random_tasks(functions, contexts=(3, 12), forecast=True, max_targets=4, repeats=2)
     assert [task["kind"] for task in tasks] == ["ctx3"] * 4 + ["forecast"] * 4
     for task in tasks:
         assert len(task["target"]) == 4 and not set(task["target"]) & set(task["context"])

@@ -30,6 +30,11 @@ def test_density_below_the_domain_of_a_member_under_vmap(gp):
     values = jax.vmap(lambda y: mixture.log_prob(x, y))(y)
     assert_allclose(values[0], both[0].log_prob(x, y[0]) + np.log(0.5), rtol=1e-5)
     assert_allclose(values[1], mixture.log_prob(x, y[1]), rtol=1e-5)
+    info = mixture.log_prob_info(x, y[0])
+    assert_allclose(info.value, values[0], rtol=1e-5)  # outside of `vmap` too
+    assert info.solver_error == 0
+    with pytest.raises(ValueError, match=r"for LogTransform, got -0\.3"):
+        MixtureProcess(both[1:]).log_prob(x, y[0])
 
 
 def test_members_that_hold_a_value_impossible_are_left_out(members):

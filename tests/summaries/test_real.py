@@ -195,6 +195,17 @@ def test_describe(posterior):
     assert_allclose(frame.temperature_sd, table.temperature_sd)
 
 
+def test_levels_of_quantiles_keep_their_digits():
+    samples = pd.DataFrame({"sample": [0, 1, 2], "x": 0.0, "y": [1.0, 2.0, 4.0]})
+    samples.attrs["inputs"] = ["x"]
+    levels = (0.0005, 0.001, 0.025, 0.07, 0.5, 0.9995, 0.9999)
+    table = summaries.describe(samples, levels)
+    names = [name for name in table if name.startswith("y_q") and not name.endswith("_error")]
+    percent = [float(name.removeprefix("y_q")) for name in names]
+    assert_allclose(percent, 100 * np.asarray(levels), rtol=1e-9)
+    assert names[2:5] == ["y_q02.5", "y_q07", "y_q50"]
+
+
 SAMPLE = xr.Dataset({"a": (("sample", "x"), np.random.default_rng(0).normal(size=(5, 2)))})
 WRONG = {
     "one sample": (

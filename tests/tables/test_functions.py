@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 from numpy.testing import assert_array_equal
 
 from geomndp.tables import read_functions
@@ -21,3 +22,14 @@ def test_rows_of_functions_in_any_order():
     assert_array_equal(read.y[..., 0], [[2, 3, 4], [11, 21, 0]])
     assert_array_equal(read.mask, [[True, True, True], [True, True, False]])
     assert read.y.dtype == np.float64
+
+
+@pytest.mark.parametrize("dated", [False, True])
+def test_values_without_a_location_are_left_out_with_a_warning(dated):
+    x = pd.Series([0.0, np.nan, 2.0, np.nan])
+    column = pd.Timestamp("2024-05-01") + pd.to_timedelta(x, unit="D") if dated else x
+    frame = pd.DataFrame({"function": 0, "x": column, "y": [1.0, 2.0, 3.0, np.nan]})
+    with pytest.warns(UserWarning, match="1 of 4 rows are left out: .* a value, but no 'x'"):
+        read = read_functions(frame, inputs="x", outputs="y")
+    assert_array_equal(read.y[read.rows][:, 0], [1.0, 3.0])
+    read_functions(frame.drop(index=1), inputs="x", outputs="y")  # no location and no value

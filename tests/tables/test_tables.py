@@ -11,7 +11,7 @@ import pytest
 import xarray as xr
 from numpy.testing import assert_allclose, assert_array_equal
 
-from geomndp import load
+from geomndp import ProcessModel, load
 from geomndp.gp import GP
 from geomndp.kernels import SquaredExponential
 from geomndp.samplers import Amortised
@@ -33,6 +33,20 @@ def test_a_frame_means_its_arrays(stations, readings):
     assert_allclose(found.temperature, expected.reshape(-1))
     assert_array_equal(found["sample"], np.repeat([0, 1], 5))
     assert_array_equal(found.time[5:], later.time)
+
+
+@pytest.mark.parametrize("index", [[4, 2, 0], list("abc"), [0, 0, 1]], ids=str)
+def test_means_keep_the_index_of_their_rows(gp, index):
+    """Assigned as a column of the table, a mean belongs to the row whose location it has."""
+    posterior = ProcessModel(gp).with_variables("time", "temperature").condition([0.0], [1.0])
+    table = pd.DataFrame({"time": [2.0, 0.0, 1.0]}, index=index)
+    means, rows = posterior.mean(table), posterior.mean(table.reset_index(drop=True))
+    assert_array_equal(means.index, table.index)
+    assert_array_equal(means.temperature, rows.temperature)
+    assert_array_equal(posterior.quantile(0.9, table).index, table.index)
+    indexed = posterior.mean(table.set_index("time"))  # a name is a column or a level, not both
+    assert_array_equal(indexed.time, table.time)
+    assert list(indexed.index) == [0, 1, 2]
 
 
 def test_a_dataset_means_its_arrays_and_keeps_its_attributes(stations, readings, grid, tmp_path):

@@ -32,6 +32,10 @@ STATIONS = {
         lambda m, t: m.condition(t[["temperature"]].to_xarray()),
         "expected a variable or coordinate 'time', got 'temperature', 'index'",
     ),
+    "complex values": (
+        lambda m, t: m.condition(t.assign(temperature=t.temperature + 1j)),
+        "expected numbers in 'temperature', got complex",
+    ),
     "infinite value": (
         lambda m, t: m.condition(t.assign(temperature=[1.0, np.nan, 2.0, 3.0, np.inf])),
         "expected finite 'temperature', got NaN or infinity in rows 4",
@@ -72,8 +76,20 @@ STATIONS = {
         "expected one column 'temperature', got 2",
     ),
     "text": (
-        lambda m, t: m.condition(t.assign(time=t.time.astype(str))),
-        "expected numbers in 'time', got text",
+        lambda m, t: m.condition(t.assign(time=["early", "late", "2024", "", "later"])),
+        "expected numbers in 'time', got text or objects$",
+    ),
+    "dates as text": (
+        lambda m, t: m.condition(t.assign(time=t.time.dt.strftime("%d.%m.%Y %H:%M"))),
+        r"numbers in 'time', got dates as text or objects \(pandas.to_datetime makes",
+    ),
+    "dates without times": (
+        lambda m, t: m.condition(t.assign(time=t.time.dt.date)),
+        "numbers in 'time', got dates as text or objects",
+    ),
+    "months": (
+        lambda m, t: m.condition(t.assign(time=t.time.dt.to_period("M"))),
+        "numbers in 'time', got dates as text or objects",
     ),
     "booleans": (
         lambda m, t: m.condition(t.assign(temperature=True)),

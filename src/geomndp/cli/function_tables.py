@@ -9,12 +9,10 @@ from geomndp._table_files import is_file, is_frame, read_table
 from geomndp.cli.commands import Evaluate, Train
 from geomndp.cli.distil_args import Distil
 from geomndp.cli.input_tables import model_names
-from geomndp.cli.needed_columns import check_columns
+from geomndp.cli.needed_columns import NOTED_FUNCTION, check_columns
 
 FUNCTION = "function"
 OF_EXPERIMENTS = ("data", "split", "functions")
-NOTED_FUNCTION = "function"
-"""Key of a model's metadata that holds the name of the column of functions."""
 
 
 def read_training_table(command: Train) -> Any:

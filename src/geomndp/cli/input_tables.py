@@ -10,7 +10,7 @@ import numpy as np
 
 from geomndp import _model_files, _time_zones, _validation
 from geomndp._table_files import check_output, is_file, is_frame, is_store, read_table
-from geomndp.cli.needed_columns import check_columns, check_observed
+from geomndp.cli.needed_columns import check_columns, check_observed, check_one_function
 from geomndp.cli.predict_args import Condition, Predict, check_interval
 from geomndp.cli.task_tables import check_zones, read_tasks, zoned_inputs
 from geomndp.cli.usage_errors import UsageError
@@ -56,6 +56,8 @@ def read_tables(command: Predict) -> Tables:
         check_columns(table, (*names.inputs, *names.outputs))
         if command.observations is not None:
             check_observed(table, names.outputs, command.observations)
+            notes = _model_files.metadata(command.name)
+            check_one_function(table, notes, command.observations)
     targets = read_targets(command.targets, names, renamed, table)
     check_output(command.out)
     return Tables(table, targets)

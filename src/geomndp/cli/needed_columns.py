@@ -1,10 +1,13 @@
-"""Columns that a command needs: that they are there, and that something is observed."""
+"""Columns that a command needs: that they are there, that something of one function is observed."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from geomndp._table_files import is_frame
+
+NOTED_FUNCTION = "function"
+"""Key of a model's metadata that holds the name of the column of functions."""
 
 
 def check_columns(table: Any, names: tuple[str, ...]) -> None:
@@ -25,4 +28,16 @@ def check_observed(table: Any, outputs: tuple[str, ...], path: str) -> None:
         raise ValueError(
             f"expected an observed value of {listed} in {path}, got none; geomndp sample needs no "
             "observations"
+        )
+
+
+def check_one_function(table: Any, notes: dict[str, Any], path: str) -> None:
+    """Refuse rows of several training functions, which would be taken for values of one."""
+    column = notes.get(NOTED_FUNCTION)
+    if not is_frame(table) or column not in table:
+        return
+    if (number := table[column].nunique(dropna=False)) > 1:
+        raise ValueError(
+            f"expected observations of one function in {path}, got {number} values of {column!r}; "
+            f"--tasks {path} --task-column {column} --out FILE predicts each by itself"
         )

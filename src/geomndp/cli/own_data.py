@@ -14,13 +14,8 @@ from geomndp.auto import TrainingPlan, build, fit, simple_models
 from geomndp.auto.fine_tuning import fine_tuning_plan
 from geomndp.auto.plan import DEFAULT_MINUTES
 from geomndp.cli.commands import Evaluate, Train
-from geomndp.cli.function_tables import (
-    FUNCTION,
-    NOTED_FUNCTION,
-    function_column,
-    noise_columns,
-    periods,
-)
+from geomndp.cli.function_tables import FUNCTION, function_column, noise_columns, periods
+from geomndp.cli.needed_columns import NOTED_FUNCTION
 from geomndp.cli.reproduce import console_of_tables, rich_table
 from geomndp.experiments.registry import Table
 from geomndp.model import load

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from geomndp import _validation
+from geomndp._warnings import warn_at_request
 from geomndp.evaluate.table_tasks import FunctionRows
 
 FORECAST = "forecast"
@@ -40,7 +41,8 @@ def random_tasks(
 
     Returns:
         Tasks, those of one kind together, functions by label and points by their inputs; rows
-        without any value are in none, and functions with too few others have none.
+        without any value are in none, and functions with too few others have none. A kind of which
+        no function has any warns.
 
     Raises:
         ValueError: If no function has points enough.
@@ -63,6 +65,9 @@ def random_tasks(
     if not tasks:
         least = min(contexts, default=2)
         raise ValueError(f"expected functions of more than {least} points, got none")
+    if empty := set(counts) - {task["kind"] for task in tasks}:
+        listed = ", ".join(sorted(empty))
+        warn_at_request(f"no function has points enough for tasks of {listed}", UserWarning)
     return tasks
 
 

@@ -16,6 +16,7 @@ from geomndp._arrays import keep_float64, put
 from geomndp._types import Array, Float, Scalar
 from geomndp._validation import as_key
 from geomndp._warnings import OutsideTrainingWarning, collected
+from geomndp.data.transformed_outputs import OutsideDomainError
 from geomndp.likelihood import AnyFlow
 from geomndp.marginals import AbstractMarginals, MixtureMarginals, SampleMarginals
 from geomndp.model import patchwise
@@ -25,7 +26,7 @@ from geomndp.model.likelihood_routes import chosen_flow, finite_log_prob
 from geomndp.model.named_predictive import AbstractNamedPosterior, Key
 from geomndp.model.posterior import Posterior
 from geomndp.model.sample_options import check_num_samples
-from geomndp.predictive import MOMENT_SAMPLES, LogProb
+from geomndp.predictive import MOMENT_SAMPLES, LogProb, exact_log_prob
 from geomndp.tables import Variables
 
 EXACT_VALUES = 16
@@ -142,16 +143,15 @@ class MixturePosterior(AbstractNamedPosterior):
                 (`terminal="tweedie"`), as that of the weights does.
 
         Returns:
-            Nats, in the data's units, with the errors of the members and of their weights.
+            Nats, in the data's units, with the errors of the members and of their weights. A member
+            whose transform does not know a value gives it no density.
+
+        Raises:
+            ValueError: If inputs or values do not fit the models, or no transform knows a value.
         """
         if options.pop("patches", None) is not None:
             raise ValueError("expected one law for a density by patches, got a mixture")
-        results = []
-        for posterior in self.posteriors:
-            own = {}
-            if isinstance(posterior, Posterior):
-                own = {**options, "flow": _member_flow(options.get("flow"), key)}
-            results.append(posterior.log_prob_info(x, y, key=key, mask=mask, **own))
+        results = _log_probs(self.posteriors, x, y, key, mask, options)
         dtype = results[0].value.dtype
         values, solver, probe = (
             jnp.stack([result[i].astype(dtype) for result in results]) for i in range(3)
@@ -179,6 +179,28 @@ class MixturePosterior(AbstractNamedPosterior):
         if key is None:
             raise ValueError("expected a key to estimate the moments of a mixture, got None")
         return SampleMarginals(self.sample_values(x, key=key, num_samples=num_samples))
+
+
+def _log_probs(
+    posteriors: tuple[Any, ...], x: Any, y: Any, key: Key, mask: Any, options: dict[str, Any]
+) -> list[LogProb]:
+    """Log-density under each member, -inf where its transform does not know a value."""
+    results: list[LogProb | None] = []
+    refusals = []
+    for posterior in posteriors:
+        own = {}
+        if isinstance(posterior, Posterior):
+            own = {**options, "flow": _member_flow(options.get("flow"), key)}
+        try:
+            results.append(posterior.log_prob_info(x, y, key=key, mask=mask, **own))
+        except OutsideDomainError as refusal:
+            results.append(None)
+            refusals.append(refusal)
+    known = [result for result in results if result is not None]
+    if not known:
+        raise refusals[0]
+    none = exact_log_prob(jnp.full_like(known[0].value, -jnp.inf))
+    return [none if result is None else result for result in results]
 
 
 def _assembled(

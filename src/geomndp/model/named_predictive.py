@@ -38,7 +38,7 @@ class AbstractNamedPredictive(AbstractPredictive):
             key: Random key or seed, needed where there is no closed form.
 
         Returns:
-            Shape (n, p), or a table at the locations of a table.
+            Shape (n, p), or a table at the locations of a table, with the index of a DataFrame.
 
         Raises:
             ValueError: If a key is missing, or the values lie on a manifold: see

@@ -42,9 +42,15 @@ def describe(samples: Any, levels: tuple[float, ...] = (0.05, 0.5, 0.95)) -> Any
             return _joined(samples, columns)
     estimates = {"mean": mean(samples), "sd": standard_deviation(samples)}
     for level in levels:
-        estimates[f"q{100 * level:04.1f}".removesuffix(".0")] = quantiles(samples, level)
+        estimates[_level_name(level)] = quantiles(samples, level)
     columns += [part for name, estimate in estimates.items() for part in _named(name, estimate)]
     return _joined(samples, columns)
+
+
+def _level_name(level: float) -> str:
+    """The level in percent with all its digits: q05, q02.5, q99.95."""
+    whole, point, digits = f"{100 * level:.10g}".partition(".")
+    return f"q{whole:0>2}{point}{digits}"
 
 
 def _named(name: str, estimate: Estimate) -> list[tuple[Any, str]]:

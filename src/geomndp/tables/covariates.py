@@ -1,4 +1,4 @@
-"""What is asked of covariates and periodic inputs: numbers, known at every point."""
+"""What is asked of inputs and covariates: that they are known where values are, and numbers."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+
+from geomndp._warnings import warn_at_request
 
 
 def check_numbers(columns: Mapping[str, np.ndarray], names: tuple[str, ...]) -> None:
@@ -58,3 +60,26 @@ def check_dimensions(columns: Mapping[str, Any], wanted: set) -> None:
         if other := [dim for dim in dims if dim not in wanted]:
             listed = ", ".join(map(repr, sorted(map(str, wanted))))
             raise ValueError(f"expected {name!r} over dimensions of {listed}, got {other[0]!r}")
+
+
+def warn_of_lost(inputs: Mapping[str, np.ndarray], outputs: list[np.ndarray]) -> None:
+    """Warn of rows with a value whose location is not known, which nothing can be learnt from.
+
+    Args:
+        inputs: Columns (n,) by name.
+        outputs: Columns (n,).
+    """
+    there = np.any([~_missing(values) for values in outputs], axis=0)
+    lost = {name: there & _missing(values) for name, values in inputs.items()}
+    number = int(np.any(list(lost.values()), axis=0).sum())
+    if number:
+        names = ", ".join(repr(name) for name, rows in lost.items() if rows.any())
+        warn_at_request(
+            f"{number} of {len(there)} rows are left out: they have a value, but no {names}",
+            UserWarning,
+        )
+
+
+def _missing(values: np.ndarray) -> np.ndarray:
+    """Where there is neither a number nor a time."""
+    return np.isnat(values) if values.dtype.kind in "mM" else values != values

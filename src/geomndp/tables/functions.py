@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from geomndp.tables import infer_columns
-from geomndp.tables.covariates import check_dimensions, check_known, check_numbers
+from geomndp.tables.covariates import check_dimensions, check_known, check_numbers, warn_of_lost
 from geomndp.tables.groups import function_labels
 from geomndp.tables.known_noise import NoiseSpec, noise_columns, read_noise, warn_about_size
 from geomndp.tables.latlon import FEW_LOCATIONS, check_degrees, globe_inputs
@@ -213,10 +213,10 @@ def _from_frame(table: Any, function: Any, inputs: Any, outputs: Any, codomain: 
         table, inputs, outputs, function, codomain, taken
     )
     labels = function_labels(function, series(table, function))
-    order = np.argsort(labels, kind="stable")
-    counts = np.bincount(labels)
+    order, counts = np.argsort(labels, kind="stable"), np.bincount(labels)
     columns, units, _ = frame_columns(table, (*inputs, *outputs, *taken))
     row = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+    warn_of_lost({name: columns[name] for name in inputs}, [columns[name] for name in outputs])
     values = {}
     for name, column in columns.items():
         times = column.dtype.kind in "mM"

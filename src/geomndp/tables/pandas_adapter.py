@@ -90,7 +90,7 @@ def _values(name: str, column: Any) -> np.ndarray:
         return column.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy()
     if types.is_bool_dtype(column.dtype):
         raise ValueError(f"expected numbers or times in {name!r}, got true and false")
-    if types.is_numeric_dtype(column.dtype):
+    if types.is_any_real_numeric_dtype(column.dtype):
         return column.to_numpy(dtype=float, na_value=np.nan)
     return column.to_numpy()
 

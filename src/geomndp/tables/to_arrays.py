@@ -16,6 +16,7 @@ from geomndp.tables.units import (
     SECONDS,
     check_variance,
     duration,
+    no_numbers,
     seconds,
     seconds_since,
     split_time,
@@ -235,9 +236,7 @@ def _numbers(name: str, values: np.ndarray) -> np.ndarray:
 def numeric(name: str, values: np.ndarray) -> np.ndarray:
     """Floats of a column; what is missing stays NaN."""
     if values.dtype.kind not in "fiu":
-        got = {"M": "datetimes", "m": "durations", "b": "true and false"}
-        kind = got.get(values.dtype.kind, "text or objects")
-        raise ValueError(f"expected numbers in {name!r}, got {kind}")
+        raise ValueError(f"expected numbers in {name!r}, got {no_numbers(values)}")
     return values.astype(float)
 
 

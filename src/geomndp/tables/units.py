@@ -7,7 +7,7 @@ the difference of two moments in different units. Moments are therefore compared
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 import numpy as np
@@ -128,6 +128,9 @@ def duration(name: str, have: str, want: str) -> float:
 PLAIN = re.compile(r"\d{4}-\d\d(?:-\d\d(?:[T ][\d:.]+)?)?$")
 """ISO 8601 as NumPy reads it to any digit; it would take 20240830 for a year."""
 
+DATED = re.compile(r"\s*\d{1,4}([-/.])\d{1,2}\1\d{1,4}\b")
+"""A date in any of the usual orders: 2024-08-30, 30.8.2024, 8/30/24."""
+
 
 def seconds(gaps: np.ndarray) -> np.ndarray:
     """Durations as floats; NaN where they are missing."""
@@ -143,6 +146,18 @@ def seconds_since(values: np.ndarray, start: np.ndarray | np.datetime64) -> np.n
 def _fraction(values: np.ndarray | np.datetime64) -> np.ndarray:
     """Part of a second by which datetimes exceed whole ones."""
     return seconds(np.asarray(values - values.astype("datetime64[s]")))
+
+
+def no_numbers(values: np.ndarray) -> str:
+    """Say in words what a column without numbers holds."""
+    kinds = {"M": "datetimes", "m": "durations", "b": "true and false", "c": "complex"}
+    if values.dtype.kind in kinds:
+        return kinds[values.dtype.kind]
+    cells = (v for v in values.flat if isinstance(v, (str, date)) or hasattr(v, "to_timestamp"))
+    first = next(cells, "")
+    if isinstance(first, str) and not DATED.match(first):
+        return "text or objects"
+    return "dates as text or objects (pandas.to_datetime makes datetimes of them)"
 
 
 def as_moment(time_origin: Any) -> str:

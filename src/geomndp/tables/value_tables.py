@@ -23,11 +23,15 @@ def write_values(variables: Variables, table: Any, y: Any) -> Any:
         y: Values (n, p).
 
     Returns:
-        A DataFrame, one row per location, or a Dataset over the locations.
+        A DataFrame, one row per location, with the index of the table unless it names inputs, or
+        a Dataset over the locations.
     """
     samples = write_samples(variables, table, np.asarray(y)[None])
     if is_frame(samples):
-        return samples.drop(columns=SAMPLE)
+        values = samples.drop(columns=SAMPLE)
+        # A column is then assigned to the rows that it belongs to.
+        named = {*table.index.names} & {*variables.input_names}
+        return values if named else values.set_axis(table.index, axis=0)
     return samples.isel({SAMPLE: 0}, drop=True)
 
 
