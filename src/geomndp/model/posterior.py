@@ -67,7 +67,7 @@ class Posterior(AbstractNamedPredictive):
         mask: Any = None,
         **options: Unpack[SampleOptions],
     ) -> Any:
-        """Draw functions at x.
+        """Draw functions at x; many more than a network was trained on in rounds.
 
         Args:
             x: Inputs, shape (n, d) or (n,); a Dataset or DataFrame if the model has `variables`.
@@ -126,10 +126,9 @@ class Posterior(AbstractNamedPredictive):
         """Draws with diagnostics, not checked to be finite; arguments as those of `sample`."""
         key = as_key(key)
         sampler, problem = sampling.sampling_problem(self, x, key, num_samples, sampler, mask)
-        settings = Settings(max_memory, progress)
-        samples = sampling.sample(sampler, problem, key, int(num_samples), settings)
-        normaliser = self.model.normaliser
-        if normaliser is None:
+        task = (sampler, problem, key, int(num_samples), Settings(max_memory, progress))
+        samples = sampling.sample(*task)
+        if (normaliser := self.model.normaliser) is None:
             return samples
         return samples._replace(y=outputs_to_data_units(normaliser, samples.y))
 
