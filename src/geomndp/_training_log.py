@@ -36,6 +36,8 @@ class TrainingSupport(eqx.Module):
             the model was not trained with contexts.
         max_spacing: Largest of the functions' median distances, as `spacing`; None where it was not
             recorded.
+        crowding: Smallest radius about a point that holds 15 others, among all functions, in the
+            model's units; None where no function has as many, or it was not recorded.
     """
 
     inputs: tuple[Range, ...] = eqx.field(static=True)
@@ -46,6 +48,7 @@ class TrainingSupport(eqx.Module):
     contexts: int = eqx.field(static=True)
     noise: Range | None = eqx.field(default=None, static=True)
     max_spacing: float | None = eqx.field(default=None, static=True)
+    crowding: float | None = eqx.field(default=None, static=True)
 
     def __check_init__(self) -> None:
         ranges = (*self.inputs, *self.outputs, *(() if self.noise is None else (self.noise,)))
@@ -60,6 +63,8 @@ class TrainingSupport(eqx.Module):
             raise ValueError("expected spacing >= 0, points >= 1 and contexts >= 0, got others")
         if self.max_spacing is not None and self.max_spacing < self.spacing:
             raise ValueError(f"expected max_spacing >= {self.spacing}, got {self.max_spacing}")
+        if self.crowding is not None and self.crowding < 0:
+            raise ValueError(f"expected crowding >= 0, got {self.crowding}")
 
 
 class History(NamedTuple):

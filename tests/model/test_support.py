@@ -116,7 +116,33 @@ def test_extent_number_and_spacing_of_all_points(relative):
     (message,) = ask(jnp.linspace(0.0, 10.0, 40))
     assert "41 points (trained on up to 20)" in message
     assert not ask(jnp.linspace(0.0, 10.0, 28))
-    assert not ask(jnp.zeros(28))  # repeated points are not close ones
+    assert not ask(jnp.zeros(14))  # repeated points are not close ones
+    (message,) = ask(jnp.zeros(28))  # but more of them than in training are a crowd
+    assert "16 points 1000 times as close together as the closest in training" in message
+
+
+def test_a_cluster_beside_other_points_is_a_crowd(relative):
+    """Of 20 points over a range of 10, 16 lie within 3.75 of one, and seldom within half of it."""
+    spread = jnp.linspace(0.0, 10.0, 8)
+
+    def ask(model, width):
+        posterior, cluster = model.condition(), jnp.linspace(5.0, 5.0 + width, 18)
+        x = jnp.concatenate([spread, cluster])[:, None]
+        return said(warn_about_targets, posterior, x)
+
+    assert not ask(relative, 3.0)
+    (message,) = ask(relative, 1.0)
+    assert "16 points 5 times as close together" in message
+    clustered = dataclasses.replace(relative, support=dataclasses.replace(SUPPORT, crowding=0.5))
+    assert not ask(clustered, 1.0)
+
+
+def test_records_know_how_close_points_crowd(relative):
+    x = jnp.concatenate([jnp.linspace(0.0, 10.0, 4), jnp.linspace(4.0, 4.3, 16)])[None, :, None]
+    functions = Batch(x, 0 * x, jnp.ones(x.shape[:2]), jnp.zeros(x.shape[:2]))
+    generator = ResampledGenerator(functions=functions, batch_size=2)
+    crowding = with_support(relative, generator).support.crowding
+    assert 0.15 < crowding < 0.17
 
 
 def test_points_far_sparser_than_in_training_are_told(relative):
@@ -133,7 +159,7 @@ def test_points_far_sparser_than_in_training_are_told(relative):
     for targets in ([], [50.0], [0.0, 90.0], np.linspace(0, 90, 7), np.arange(20) * 1.9):
         assert not ask(targets), targets
     assert not ask([50.0], context=6)  # few points: their distances say nothing
-    assert not ask(np.zeros(30))
+    assert not ask(np.zeros(12))
     model = relative  # whose record is an older one
     assert not ask(np.arange(7) * 1.5)
 

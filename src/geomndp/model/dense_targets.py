@@ -32,8 +32,9 @@ from geomndp.model.outside_training import (
 )
 from geomndp.model.patch_laws import ScoreLaw
 from geomndp.model.patchwise import end_rows
+from geomndp.model.point_distances import extents
 from geomndp.model.sample_options import check_num_samples
-from geomndp.model.training_record import extents, periods_of
+from geomndp.model.training_record import periods_of
 from geomndp.model.units import read_raw_inputs
 from geomndp.nets import AbstractNet
 from geomndp.patches.batches import PatchBatch, PatchShape

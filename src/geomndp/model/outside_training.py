@@ -16,13 +16,12 @@ from geomndp import _validation
 from geomndp._training_log import Range, TrainingSupport
 from geomndp._warnings import OutsideTrainingWarning, collected, warn_at_request
 from geomndp.data import Normaliser
+from geomndp.model.point_distances import CROWD, crowding, extents, spacing
 from geomndp.model.training_record import (
     SAME_UNITS,
-    extents,
     in_data_units,
     outputs_in_data_units,
     periods_of,
-    spacing,
 )
 from geomndp.nets import AbstractNet
 from geomndp.samplers import Observations
@@ -30,7 +29,7 @@ from geomndp.samplers import Observations
 OUTPUT_MARGIN, INPUT_MARGIN = 0.5, 0.1  # of the range, to each side
 # Factors beyond the record at which a warning begins.
 EXTENT_FACTOR, CLOSER_FACTOR, SPARSER_FACTOR = 2.0, 4.0, 4.0
-NUM_POINTS_FACTOR, NOISE_FACTOR = 1.5, 2.0
+NUM_POINTS_FACTOR, NOISE_FACTOR, CROWDING_FACTOR = 1.5, 2.0, 2.0
 FEW_POINTS = 8  # of which the typical distance says nothing
 DEVIATIONS = 5.0  # of an observation's own noise, by which its value may be farther out
 
@@ -46,7 +45,9 @@ def warn_about_context(model: Any, observations: Observations) -> None:
     reasons += _noise(model.support, units, variances)
     reasons += _positions(model, units, rows)
     typical = spacing(rows, periods_of(model.normaliser))
-    _warn(reasons + (_closeness(model.support, typical) if model.learnt else []))
+    if model.learnt:
+        reasons += _closeness(model.support, typical) or _crowding(model, rows)
+    _warn(reasons)
 
 
 def warn_about_targets(
@@ -80,7 +81,7 @@ def warn_about_targets(
         both = np.concatenate([np.asarray(others), rows]) if len(others) else rows
         typical = spacing(both, periods_of(model.normaliser))
         reasons += _extent_and_number(model, units, both)
-        reasons += _closeness(model.support, typical)
+        reasons += _closeness(model.support, typical) or _crowding(model, both)
         if model.network is not None:  # which sees targets together: neural processes do not
             reasons += _sparsity(model.support, typical, len(both))
     _warn(reasons)
@@ -169,6 +170,30 @@ def _closeness(support: TrainingSupport, typical: float) -> list[str]:
         return []
     ratio = support.spacing / typical
     return [f"points {ratio:.0f} times as close to each other as the closest in training"]
+
+
+def _crowding(model: Any, x: np.ndarray) -> list[str]:
+    """Of a cluster beside which others may lie as in training; graph networks are local anyway."""
+    net, least = model.network, _least_crowding(model)
+    if least is None or not isinstance(net, AbstractNet) or net.local:
+        return []
+    radius = crowding(x, periods_of(model.normaliser))
+    if radius is None or radius >= least / CROWDING_FACTOR:
+        return []
+    ratio = least / max(radius, 1e-3 * least)
+    return [f"{CROWD} points {ratio:.0f} times as close together as the closest in training"]
+
+
+def _least_crowding(model: Any) -> float | None:
+    """Radius about a point that held 15 others in training.
+
+    Models of one input that were saved without it: half of what points have that are spread evenly.
+    """
+    support = model.support
+    if support.crowding is not None or len(support.extents) > 1 or support.points < CROWD:
+        return support.crowding
+    scale = 1.0 if model.normaliser is None else model.normaliser.x_scale[0]
+    return 0.25 * support.extents[0] / scale * (CROWD - 1) / support.points
 
 
 def _sparsity(support: TrainingSupport, typical: float, num_points: int) -> list[str]:

@@ -11,7 +11,6 @@ import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from scipy.spatial import KDTree
 
 from geomndp._training_log import Range, TrainingSupport
 from geomndp._types import Array, Batch, PRNGKeyArray
@@ -21,10 +20,10 @@ from geomndp.data import (
     GlobeGenerator,
     Normaliser,
     ResampledGenerator,
-    circle,
 )
 from geomndp.data.sequences import SequenceGenerator
 from geomndp.linalg import DiagonalGram
+from geomndp.model.point_distances import crowding, extents, spacing
 from geomndp.noising import AbstractNoising, OrnsteinUhlenbeck
 from geomndp.train import DenoisingLoss
 from geomndp.train.fit import as_generators
@@ -102,6 +101,7 @@ def _record(drawn: list[Batch], seen: list[Batch], normaliser: Normaliser) -> Tr
     measured = functions[:: max(1, len(functions) // MAX_FUNCTIONS)]
     spacings = [spacing(row, periods) for row in measured]
     points = max(len(row) for row in functions)
+    crowds = [radius for row in measured if (radius := crowding(row, periods)) is not None]
     return TrainingSupport(
         _ranges(in_data_units(normaliser.x_shift, normaliser.x_scale, x)),
         _ranges(outputs_in_data_units(normaliser, np.asarray(y, np.float64))),
@@ -110,6 +110,7 @@ def _record(drawn: list[Batch], seen: list[Batch], normaliser: Normaliser) -> Tr
         points,
         points,
         max_spacing=_brief(max(spacings)) if max(spacings) > 0 else None,
+        crowding=_brief(min(crowds)) if crowds else None,
     )
 
 
@@ -209,24 +210,6 @@ def _noise(
         variances = np.log1p(ratios)
     low, high = variances * normaliser.y_scale[0] ** 2
     return _brief(low, down=True), _brief(high)
-
-
-def spacing(x: np.ndarray, periods: tuple[float, ...] = ()) -> float:
-    """Median distance of the points of one function to the nearest other; zero if there is none.
-
-    Args:
-        x: Points (n, d).
-        periods: Period of every coordinate, zero where it has none; empty where none has one.
-    """
-    apart = np.unique(circle.embed(x, periods) if periods else x, axis=0)
-    if len(apart) < 2:
-        return 0.0
-    return float(np.median(KDTree(apart).query(apart, k=2)[0][:, 1]))
-
-
-def extents(x: np.ndarray, periods: tuple[float, ...] = ()) -> np.ndarray:
-    """Range of each coordinate of points (n, d); of a periodic one the shortest arc of all."""
-    return circle.extents(x, periods) if periods else np.ptp(x, axis=0)
 
 
 def periods_of(normaliser: Normaliser | None) -> tuple[float, ...]:

@@ -37,7 +37,7 @@ from geomndp.model.output_units import (
     outputs_to_model_units,
     with_all_digits,
 )
-from geomndp.model.training_record import spacing
+from geomndp.model.point_distances import spacing
 from geomndp.samplers import Observations
 from geomndp.tables import is_table, read_inputs, read_rows
 
