@@ -13,13 +13,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 import geomndp as gn
 from geomndp import OutsideTrainingWarning
 from geomndp.experiments.regression1d.training import problem_for
+from geomndp.geometry import Sphere
 from geomndp.model import TrainingSupport
 from geomndp.model.dense_targets import _draw, farthest_points, rounds, sample_in_rounds
 from geomndp.model.patch_laws import ScoreLaw
 from geomndp.model.patchwise import end_rows
-from geomndp.nets import RelativeAttention
-from geomndp.noising import LinearSchedule, OrnsteinUhlenbeck
-from geomndp.score import GaussianScore, NetworkScore
+from geomndp.nets import RelativeAttention, SphericalAttention
+from geomndp.noising import Brownian, LinearSchedule, OrnsteinUhlenbeck
+from geomndp.score import GaussianScore, NetworkScore, PreconditionK
 
 NOISING = OrnsteinUhlenbeck(gn.kernels.White(1.0), LinearSchedule(0.0, 10.0))
 SUPPORT = TrainingSupport(((0.0, 2.0),), ((-3.0, 3.0),), (2.0,), 0.01, 12, 6, (0.0, 100.0))
@@ -129,3 +130,26 @@ def test_intervals_of_a_shipped_model_do_not_depend_on_the_number_of_targets(nam
         y = model.condition(xc, yc).sample(x, key=0, num_samples=64)
     # One pass has 0.76 of the spread.
     assert np.asarray(y).std(0)[:, 0].mean() / exact.mean() == pytest.approx(1.0, abs=0.06)
+
+
+def test_tasks_of_many_targets_are_drawn_in_rounds_too(learnt):
+    tasks = [(np.asarray([[0.5]]), np.asarray([[0.1]]), X)] * 2
+    with pytest.warns(UserWarning, match="tasks of more points than in training are asked one"):
+        (_, first), _ = learnt.condition_many(tasks).sample(key=3, num_samples=2, sampler=SAMPLER)
+    own = learnt.condition([0.5], [0.1])
+    expected = own.sample(X, key=jr.fold_in(jr.key(3), 0), num_samples=2, sampler=SAMPLER)
+    assert_allclose(first, expected, atol=1e-6)
+
+
+def test_tracks_on_the_sphere():
+    support = TrainingSupport(((0.0, 2.0),), ((-1.0, 1.0),) * 3, (2.0,), 0.1, 12, 6, (0.0, 0.1))
+    net = SphericalAttention(width=8, num_layers=1, num_heads=2, key=jr.key(0))
+    noising = Brownian(Sphere(2), LinearSchedule(1e-4, 5.0))
+    score = NetworkScore(net, PreconditionK(), conditional=True)
+    model = gn.Model(noising, score, support=support)
+    posterior = model.condition([[0.5]], [[0.0, 0.6, 0.8]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", OutsideTrainingWarning)
+        y = posterior.sample(X, key=0, num_samples=2, sampler=SAMPLER)
+    assert y.shape == (2, 40, 3)
+    assert_allclose(np.linalg.norm(y, axis=-1), 1.0, atol=1e-6)

@@ -80,29 +80,47 @@ def sample_in_rounds(
         **options: `sampler` and `max_memory`.
 
     Returns:
-        The samples; None where one pass will do, or no other way is known: for laws that are known
-        exactly, graph networks, models that never saw contexts, samplers with loops of their own,
-        masked targets, inputs far wider than those of training, and inside `jax.jit`.
+        The samples; None where one pass will do, or must (`plan_rounds`).
     """
-    if mask is not None or not _can_split(posterior, (x, key)):
+    planned = None if mask is not None else plan_rounds(posterior, x, key, **options)
+    if planned is None:
         return None
-    raw = np.asarray(read_raw_inputs(posterior, x)[0], np.float64)
-    if len(posterior.observations.x) + len(raw) <= NUM_POINTS_FACTOR * _capacity(posterior):
-        return None
-    law = ScoreLaw(posterior, end_rows(raw), **options)
-    if law.batching() is None:
-        return None
-    targets, observed = _positions(law, raw), _positions(law, law.observed)
-    if _too_wide(posterior, np.concatenate([targets, observed])):
-        return None
+    law, raw, plan = planned
     key = _validation.as_key(key)
     check_request(num_samples, law.sampler, key)
     check_num_samples(num_samples, len(raw), posterior.model.noising.dim)
-    plan = rounds(targets, observed, _capacity(posterior))
     with reporting("sampling", num_samples, progress) as report:
         y = _draw(law, raw, plan, key, int(num_samples), report)
     with keep_float64(y):
         return put(y)
+
+
+def plan_rounds(
+    posterior: Any, x: Any, key: Any, **options: Any
+) -> tuple[ScoreLaw, np.ndarray, Rounds] | None:
+    """The law to draw from, all targets (n, d) in the data's units, and the rounds.
+
+    Args:
+        posterior: A posterior of a diffusion model.
+        x: Inputs, arrays or a table.
+        key: Random key or seed.
+        **options: `sampler` and `max_memory`.
+
+    Returns:
+        What is needed to draw in rounds; None where one pass will do, or no other way is known: for
+        laws that are known exactly, graph networks, models that never saw contexts, samplers with
+        loops of their own, inputs far wider than those of training, and inside `jax.jit`.
+    """
+    if not _can_split(posterior, (x, key)):
+        return None
+    raw, most = np.asarray(read_raw_inputs(posterior, x)[0], np.float64), _capacity(posterior)
+    if len(posterior.observations.x) + len(raw) <= NUM_POINTS_FACTOR * most:
+        return None
+    law = ScoreLaw(posterior, end_rows(raw), **options)
+    targets, observed = _positions(law, raw), _positions(law, law.observed)
+    if law.batching() is None or _too_wide(posterior, np.concatenate([targets, observed])):
+        return None
+    return law, raw, rounds(targets, observed, most)
 
 
 def _can_split(posterior: Any, values: Any) -> bool:

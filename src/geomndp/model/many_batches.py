@@ -19,6 +19,7 @@ from geomndp.data import Normaliser
 from geomndp.model import process_calls
 from geomndp.model._jit import setting, signature
 from geomndp.model.batch_rows import BatchableDraw, run_rows
+from geomndp.model.dense_targets import plan_rounds
 from geomndp.model.output_units import in_units, output_dtype, outputs_to_data_units
 from geomndp.model.posterior import Posterior
 from geomndp.model.process_posterior import ProcessPosterior, result_dtype
@@ -36,7 +37,7 @@ FEW = 8
 def batchable_draw(
     posterior: Any, x: Any, key: Any, num_samples: int, sampler: AbstractSampler | None
 ) -> BatchableDraw | None:
-    """The draw of a task; None where it cannot be one of a batch.
+    """The draw of a task; None where it cannot be one of a batch, or is drawn in rounds.
 
     Args:
         posterior: The law given the observations of the task.
@@ -54,7 +55,9 @@ def batchable_draw(
     return None
 
 
-def _learnt(posterior, x, key, num_samples, sampler) -> BatchableDraw:
+def _learnt(posterior, x, key, num_samples, sampler) -> BatchableDraw | None:
+    if plan_rounds(posterior, x, key, sampler=sampler) is not None:
+        return None
     sampler, problem = sampling_problem(posterior, x, key, num_samples, sampler)
     n, normaliser = len(problem.x), posterior.model.normaliser
 

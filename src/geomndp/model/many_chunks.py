@@ -12,6 +12,7 @@ import numpy as np
 from geomndp._arrays import put
 from geomndp.model.many_batches import BatchableDraw, batchable_draw, run_batches
 from geomndp.model.many_tasks import Task, named_errors
+from geomndp.model.posterior import Posterior
 from geomndp.samplers import AbstractSampler
 from geomndp.tables import is_table
 from geomndp.train.fingerprint import fingerprint
@@ -92,10 +93,9 @@ def _origin(time_origin: Any) -> dict[str, Any]:
 
 def _alone(posterior: Any, targets: Any, key: Any, options: Options) -> np.ndarray:
     """Samples of one task by itself."""
-    warnings.warn(
-        f"tasks of {type(posterior).__name__} are asked one after the other, not in batches",
-        stacklevel=2,
-    )
+    many = isinstance(posterior, Posterior)  # drawn in rounds
+    whose = "more points than in training" if many else type(posterior).__name__
+    warnings.warn(f"tasks of {whose} are asked one after the other, not in batches", stacklevel=2)
     own = {} if options.sampler is None else {"sampler": options.sampler}
     draw = getattr(posterior, "sample_values", posterior.sample)
     return np.asarray(draw(targets, key=key, num_samples=options.num_samples, **own))
