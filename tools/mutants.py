@@ -108,13 +108,9 @@ class Copy:
         command = [sys.executable, "-B", "-m", "pytest", *options, *paths]
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         bound = (int(limit), int(limit))
-        process = subprocess.Popen(
-            command,
-            cwd=self.folder,
-            env=self.environment,
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, bound),
-            **quiet,
-        )
+        process = subprocess.Popen(command, cwd=self.folder, env=self.environment, **quiet)
+        # Not before it starts: a fork is what JAX warns of, where it is loaded.
+        resource.prlimit(process.pid, resource.RLIMIT_CPU, bound)
         try:
             return process.wait(PATIENCE * limit) == 0
         except subprocess.TimeoutExpired:

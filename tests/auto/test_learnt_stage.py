@@ -20,7 +20,13 @@ TRAINED = TOO_SLOW._replace(schedule=NetworkSchedule(600, 50, 8, 1, 200))
 
 
 @pytest.mark.parametrize(
-    ("first", "timed"), [(TOO_SLOW, ["corrected"]), (TRAINED, ["corrected", "network"])]
+    ("first", "timed"),
+    [
+        (LEFT_OUT, ["corrected"]),
+        (TOO_SLOW, ["corrected"]),
+        (TRAINED, ["corrected", "network"]),
+    ],
+    ids=["no time", "too slow", "trained"],
 )
 def test_where_one_network_is_too_slow_no_other_is_compiled(monkeypatch, first, timed):
     asked = []

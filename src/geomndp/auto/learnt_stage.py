@@ -88,7 +88,7 @@ class LearntStage:
                 budget = network_budget(family, splits, tasks, self._run, clock, **options)
                 if budget.schedule.steps:
                     kept += self._train(family, budget, gaussians, keys[1])
-            if not budget.schedule.steps and budget.timing.step > 0:
+            if not budget.schedule.steps:
                 break  # another of this size, which would have to be compiled first, is no faster
             needed = 2 * budget.timing.compilation + MIN_SECONDS / 2  # to sample it, too
 
