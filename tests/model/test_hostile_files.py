@@ -113,7 +113,7 @@ def test_every_changed_field_is_refused_or_harmless(name, version, valid, tmp_pa
 
 EMPTY = ("net.periods", "normaliser.transform", "normaliser.x_period")
 NULLABLE = ("mean", "compute_dtype", "attention_backend", "normaliser", "variables", "support")
-NULLABLE += ("dtype", "stored_dtype", "noise", "max_spacing")
+NULLABLE += ("dtype", "stored_dtype", "noise", "max_spacing", "crowding")
 SIGNED = ("noising.mean.value", "normaliser.x_shift.0", "normaliser.y_shift.0")
 SIGNED += ("support.inputs.0.0", "support.inputs.0.1", "support.outputs.0.0")
 
