@@ -15,10 +15,11 @@ from geomndp import OutsideTrainingWarning
 from geomndp.experiments.regression1d.training import problem_for
 from geomndp.geometry import Sphere
 from geomndp.model import TrainingSupport
-from geomndp.model.dense_targets import _draw, farthest_points, rounds, sample_in_rounds
+from geomndp.model.dense_targets import _draw, sample_in_rounds
 from geomndp.model.patch_laws import ScoreLaw
 from geomndp.model.patchwise import end_rows
-from geomndp.nets import RelativeAttention, SphericalAttention
+from geomndp.model.target_rounds import farthest_points, rounds
+from geomndp.nets import BiDimensionalAttention, RelativeAttention, SphericalAttention
 from geomndp.noising import Brownian, LinearSchedule, OrnsteinUhlenbeck
 from geomndp.score import GaussianScore, NetworkScore, PreconditionK
 
@@ -57,6 +58,15 @@ def test_groups_spread_over_the_inputs():
         assert len(group) < 3 or np.diff(X[group, 0]).min() > 0.4
 
 
+def test_targets_at_one_position_are_of_one_group():
+    x = np.repeat(X, 3, axis=0)[:-1]
+    plan = rounds(x, X[:1], 12)
+    for group in plan.groups:
+        others = np.setdiff1d(np.concatenate(plan.groups), group)
+        assert not np.intersect1d(x[group], x[others]).size
+    assert max(map(len, plan.groups)) <= plan.size <= 6
+
+
 def test_values_have_the_exact_law_given_observations():
     gp = gn.gp.GP(gn.kernels.SquaredExponential(0.5), noise=0.01)
     model = gn.Model(NOISING, GaussianScore(gp))
@@ -85,6 +95,26 @@ def test_a_request_of_many_targets_is_drawn_in_rounds_without_a_warning(learnt):
     done = []
     posterior.sample(X, key=3, num_samples=3, sampler=SAMPLER, progress=done.append)
     assert done[-1] == 3
+
+
+def test_the_prior_is_drawn_in_rounds_too(learnt):
+    y = learnt.sample(X, key=3, num_samples=2, sampler=SAMPLER)
+    assert y.shape == (2, 40, 1) and bool(jnp.all(jnp.isfinite(y)))
+
+
+def test_few_targets_beside_many_observations_warn(learnt):
+    posterior = learnt.condition(X, np.zeros(40))
+    with pytest.warns(OutsideTrainingWarning, match=r"42 points \(trained on up to 12\)"):
+        y = posterior.sample(X[:2] + 0.01, key=3, num_samples=2, sampler=SAMPLER)
+    assert y.shape == (2, 2, 1)
+    assert posterior.sample(X[:0], key=3, num_samples=2, sampler=SAMPLER).shape == (2, 0, 1)
+
+
+def test_a_single_target_whose_position_was_never_seen_warns():
+    net = BiDimensionalAttention(1, 1, width=8, num_layers=1, num_heads=2, key=jr.key(0))
+    model = gn.Model(NOISING, NetworkScore(net, conditional=True), support=SUPPORT)
+    with pytest.warns(OutsideTrainingWarning, match=r"x = 3 \(trained on 0 to 2\)"):
+        model.sample(np.append(X, 3.0), key=3, num_samples=1, sampler=SAMPLER)
 
 
 def test_shifts_of_all_points_change_nothing(learnt):

@@ -51,23 +51,23 @@ def warn_about_context(model: Any, observations: Observations) -> None:
 
 
 def warn_about_targets(
-    posterior: Any, x: Any, y: Any = None, mask: Any = None, others: Any = None
+    posterior: Any, x: Any, y: Any = None, mask: Any = None, together: Any = None
 ) -> None:
     """Compare target points, in the model's units and beside the context, with the record.
 
     How far points extend and how many there are is known here alone: patches of a large field see
-    few of the observations.
+    few of the observations, and groups of many targets few of each other.
 
     Args:
         posterior: The law that is asked.
         x: Inputs of the targets, shape (n, d).
         y: Their values, shape (n, p), where a log-density is asked for.
         mask: 1 for rows and outputs that count, shape (n,) or (n, g).
-        others: Inputs of the context that is seen, shape (m, d), by default of all observations.
+        together: Inputs of the points that a network sees at once, shape (k, d), by default of the
+            targets and all observations.
     """
-    model = posterior.model
-    others = posterior.observations.x if others is None else others
-    if model.support is None or len(x) == 0 or not _all_concrete(x, y, mask, others):
+    model, observed = posterior.model, posterior.observations.x
+    if model.support is None or len(x) == 0 or not _all_concrete(x, y, mask, observed, together):
         return
     units = model.normaliser or SAME_UNITS
     keep = slice(None) if mask is None else np.asarray(mask) > 0
@@ -78,7 +78,8 @@ def warn_about_targets(
     reasons = [] if y is None else _values(model.support, units, _known(y, mask)[keep])
     reasons += _positions(model, units, rows)
     if model.learnt:
-        both = np.concatenate([np.asarray(others), rows]) if len(others) else rows
+        both = np.concatenate([np.asarray(observed), rows]) if len(observed) else rows
+        both = both if together is None else np.asarray(together)
         typical = spacing(both, periods_of(model.normaliser))
         reasons += _extent_and_number(model, units, both)
         reasons += _closeness(model.support, typical) or _crowding(model, both)
