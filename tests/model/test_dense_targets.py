@@ -117,6 +117,21 @@ def test_a_single_target_whose_position_was_never_seen_warns():
         model.sample(np.append(X, 3.0), key=3, num_samples=1, sampler=SAMPLER)
 
 
+@pytest.mark.parametrize("bad", [0, 1], ids=["first", "groups"])
+def test_values_that_become_nan_are_an_error(bad, learnt, monkeypatch):
+    calls = []
+
+    def draw_batch(law, requests, batch):
+        calls.append(len(requests))
+        value = np.nan if len(calls) > bad else 0.0
+        return [np.full((len(r.keys), len(r.x), 1), value) for r in requests]
+
+    monkeypatch.setattr(ScoreLaw, "draw_batch", draw_batch)
+    with pytest.raises(FloatingPointError, match="the sampled values became NaN or infinite"):
+        learnt.sample(X, key=3, num_samples=1, sampler=SAMPLER)
+    assert calls == [1, 11][: bad + 1]
+
+
 def test_shifts_of_all_points_change_nothing(learnt):
     posterior, moved = learnt.condition([0.5], [0.1]), learnt.condition([7.5], [0.1])
     samples = [

@@ -196,4 +196,7 @@ def _draw_groups(
     own = [jax.vmap(lambda i, key=key: jr.fold_in(key, i))(numbers) for key in keys]
     pairs = zip(groups, own, strict=True)
     requests = [PatchRequest(rows, *drawn, x[group], each) for group, each in pairs]
-    return law.draw_batch(requests, batch)
+    found = law.draw_batch(requests, batch)
+    if not all(np.all(np.isfinite(y)) for y in found):
+        raise FloatingPointError("the sampled values became NaN or infinite")
+    return found
