@@ -19,7 +19,7 @@ from geomndp.model.dense_targets import _draw, sample_in_rounds
 from geomndp.model.patch_laws import ScoreLaw
 from geomndp.model.patchwise import end_rows
 from geomndp.model.target_rounds import farthest_points, rounds
-from geomndp.nets import BiDimensionalAttention, RelativeAttention, SphericalAttention
+from geomndp.nets import BiDimensionalAttention, RelativeAttention, SphericalAttention, Steerable2
 from geomndp.noising import Brownian, LinearSchedule, OrnsteinUhlenbeck
 from geomndp.score import GaussianScore, NetworkScore, PreconditionK
 
@@ -154,6 +154,22 @@ def test_shifts_of_all_points_change_nothing(learnt):
 def test_other_requests_are_drawn_in_one_pass(change, learnt):
     posterior, x, options = change(learnt.condition([0.5], [0.1]))
     assert sample_in_rounds(posterior, x, key=0, **options) is None
+
+
+def test_networks_without_attention_take_more_points_at_once():
+    small = {"channels": 4, "width": 8, "num_layers": 1, "key": jr.key(0)}
+    pooled, attending = Steerable2(num_pooling_widths=2, **small), Steerable2(num_heads=2, **small)
+    noising = OrnsteinUhlenbeck(gn.kernels.Diagonal(gn.kernels.White(), 2), NOISING.schedule)
+    ends = ((0.0, 2.0),) * 2
+    support = TrainingSupport(ends, ((-3.0, 3.0),) * 2, (2.0, 2.0), 0.01, 12, 6)
+    x, found = np.asarray(jr.uniform(jr.key(1), (40, 2))) * 2, []
+    for net in (pooled, attending):
+        model = gn.Model(noising, NetworkScore(net, conditional=True), support=support)
+        found.append(sample_in_rounds(model.condition(), x, key=0, sampler=SAMPLER, num_samples=1))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", OutsideTrainingWarning)
+            model.sample(x, key=0, sampler=SAMPLER, num_samples=1)
+    assert found[0] is None and found[1].shape == (1, 40, 2)
 
 
 def test_inside_of_jit_all_is_one_pass(learnt):

@@ -92,8 +92,9 @@ def plan_rounds(
 
     Returns:
         What is needed to draw in rounds; None where one pass will do, or no other way is known: for
-        laws that are known exactly, graph networks, models that never saw contexts, samplers with
-        loops of their own, inputs far wider than those of training, and inside `jax.jit`.
+        laws that are known exactly, networks without attention, models that never saw contexts,
+        samplers with loops of their own, inputs far wider than those of training, and inside
+        `jax.jit`.
     """
     if not _can_split(posterior, (x, key)):
         return None
@@ -112,10 +113,10 @@ def plan_rounds(
 def _can_split(posterior: Any, values: Any) -> bool:
     model = posterior.model
     concrete = all(map(_validation.concrete, jax.tree.leaves((values, posterior.observations))))
-    network = isinstance(model.network, AbstractNet) and not model.network.local
     return (
         concrete
-        and network
+        and isinstance(model.network, AbstractNet)
+        and model.network.attends
         and model.support is not None
         and getattr(model.score, "conditional", False)
     )

@@ -2,8 +2,8 @@
 
 Margins are wide: half the trained range for values, a tenth for inputs whose position matters,
 twice the extent, four times as close or as far apart, half more points (of twice as many samples of
-a network with attention have a tenth less spread, of seven times as many a third), twice the noise.
-Within them nothing is said.
+a network with attention have a tenth less spread, of seven times as many a third; without attention
+eight times as many), twice the noise. Within them nothing is said.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ OUTPUT_MARGIN, INPUT_MARGIN = 0.5, 0.1  # of the range, to each side
 # Factors beyond the record at which a warning begins.
 EXTENT_FACTOR, CLOSER_FACTOR, SPARSER_FACTOR = 2.0, 4.0, 4.0
 NUM_POINTS_FACTOR, NOISE_FACTOR, CROWDING_FACTOR = 1.5, 2.0, 2.0
+POOLED_POINTS_FACTOR = 8.0  # of a network that averages over all points, without attention
 FEW_POINTS = 8  # of which the typical distance says nothing
 DEVIATIONS = 5.0  # of an observation's own noise, by which its value may be farther out
 
@@ -161,7 +162,9 @@ def _extent_and_number(model: Any, units: Normaliser, x: np.ndarray) -> list[str
     if far and not local:
         most = support.extents[far[0]]
         reasons.append(f"points over a range of {ranges[far[0]]:.3g} (trained on up to {most:.3g})")
-    if len(x) > NUM_POINTS_FACTOR * support.points and not local:
+    pooled = isinstance(net, AbstractNet) and not net.attends
+    factor = POOLED_POINTS_FACTOR if pooled else NUM_POINTS_FACTOR
+    if len(x) > factor * support.points and not local:
         reasons.append(f"{len(x)} points (trained on up to {support.points})")
     return reasons
 
