@@ -147,9 +147,10 @@ def test_shifts_of_all_points_change_nothing(learnt):
         lambda p: (p, X[:15], {}),
         lambda p: (p, X, {"mask": np.ones(40)}),
         lambda p: (p, 9.0 * X, {}),
+        lambda p: (p.model.condition(X, np.zeros(40)), X[:30] + 0.01, {}),
         lambda p: (dataclasses.replace(p, model=dataclasses.replace(p.model, support=None)), X, {}),
     ],
-    ids=["few", "masked", "wide", "no record"],
+    ids=["few", "masked", "wide", "many observations", "no record"],
 )
 def test_other_requests_are_drawn_in_one_pass(change, learnt):
     posterior, x, options = change(learnt.condition([0.5], [0.1]))

@@ -93,8 +93,8 @@ def plan_rounds(
     Returns:
         What is needed to draw in rounds; None where one pass will do, or no other way is known: for
         laws that are known exactly, networks without attention, models that never saw contexts,
-        samplers with loops of their own, inputs far wider than those of training, and inside
-        `jax.jit`.
+        samplers with loops of their own, inputs far wider than those of training, so many
+        observations that a pass would hardly see fewer points, and inside `jax.jit`.
     """
     if not _can_split(posterior, (x, key)):
         return None
@@ -107,7 +107,8 @@ def plan_rounds(
     if law.batching() is None or _too_wide(posterior, np.concatenate([targets, observed])):
         return None
     plan = rounds(targets, observed, most)
-    return (law, raw, plan) if plan.groups else None
+    together = len(observed) + len(plan.first) + plan.size
+    return (law, raw, plan) if len(observed) + len(raw) > NUM_POINTS_FACTOR * together else None
 
 
 def _can_split(posterior: Any, values: Any) -> bool:
