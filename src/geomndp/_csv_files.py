@@ -17,6 +17,9 @@ from geomndp import _time_zones
 UNITS = re.compile(r"(.*\S)\s*\[(.*)\]")
 """A header that states units: time [hours]."""
 
+QUOTE, QUOTED = re.compile(rb'(^|,) *"'), re.compile(rb'(^|,) *"(?:[^"]|"")*"(?!")')
+"""Begin of a quoted text, and one that ends in its line; a quote in a text is written twice."""
+
 
 def read_csv(path: str) -> Any:
     """Read columns; ISO 8601 becomes datetimes, units in the header are kept apart.
@@ -51,10 +54,22 @@ def read_csv(path: str) -> Any:
 
 
 def _comment_lines(path: str) -> list[int]:
-    """Numbers of the lines that begin with "#"."""
+    """Numbers of the lines that begin with "#", as pandas counts: texts may be several lines."""
+    numbers, number, inside = [], 0, False
     with open(path, "rb") as lines:
-        starts = (line.removeprefix(codecs.BOM_UTF8)[:1] for line in lines)
-        return [number for number, start in enumerate(starts) if start == b"#"]
+        for line in lines:
+            if not inside and line.removeprefix(codecs.BOM_UTF8).startswith(b"#"):
+                numbers.append(number)
+            elif b'"' in line:
+                inside = _ends_inside(line, inside)
+            number += not inside
+    return numbers
+
+
+def _ends_inside(line: bytes, inside: bool) -> bool:
+    """Whether a line ends inside of a quoted text, in which it may have begun."""
+    closed = QUOTED.sub(rb"\1", b'"' + line if inside else line)
+    return QUOTE.search(closed) is not None
 
 
 def _read_rows(path: str, num_names: int, options: dict[str, Any]) -> Any:

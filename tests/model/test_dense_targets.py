@@ -15,10 +15,11 @@ from geomndp import OutsideTrainingWarning
 from geomndp.experiments.regression1d.training import problem_for
 from geomndp.geometry import Sphere
 from geomndp.model import TrainingSupport
-from geomndp.model.dense_targets import _draw, farthest_points, rounds, sample_in_rounds
+from geomndp.model.dense_targets import _draw, sample_in_rounds
 from geomndp.model.patch_laws import ScoreLaw
 from geomndp.model.patchwise import end_rows
-from geomndp.nets import RelativeAttention, SphericalAttention
+from geomndp.model.target_rounds import farthest_points, rounds
+from geomndp.nets import BiDimensionalAttention, RelativeAttention, SphericalAttention, Steerable2
 from geomndp.noising import Brownian, LinearSchedule, OrnsteinUhlenbeck
 from geomndp.score import GaussianScore, NetworkScore, PreconditionK
 
@@ -57,6 +58,15 @@ def test_groups_spread_over_the_inputs():
         assert len(group) < 3 or np.diff(X[group, 0]).min() > 0.4
 
 
+def test_targets_at_one_position_are_of_one_group():
+    x = np.repeat(X, 3, axis=0)[:-1]
+    plan = rounds(x, X[:1], 12)
+    for group in plan.groups:
+        others = np.setdiff1d(np.concatenate(plan.groups), group)
+        assert not np.intersect1d(x[group], x[others]).size
+    assert max(map(len, plan.groups)) <= plan.size <= 6
+
+
 def test_values_have_the_exact_law_given_observations():
     gp = gn.gp.GP(gn.kernels.SquaredExponential(0.5), noise=0.01)
     model = gn.Model(NOISING, GaussianScore(gp))
@@ -87,6 +97,41 @@ def test_a_request_of_many_targets_is_drawn_in_rounds_without_a_warning(learnt):
     assert done[-1] == 3
 
 
+def test_the_prior_is_drawn_in_rounds_too(learnt):
+    y = learnt.sample(X, key=3, num_samples=2, sampler=SAMPLER)
+    assert y.shape == (2, 40, 1) and bool(jnp.all(jnp.isfinite(y)))
+
+
+def test_few_targets_beside_many_observations_warn(learnt):
+    posterior = learnt.condition(X, np.zeros(40))
+    with pytest.warns(OutsideTrainingWarning, match=r"42 points \(trained on up to 12\)"):
+        y = posterior.sample(X[:2] + 0.01, key=3, num_samples=2, sampler=SAMPLER)
+    assert y.shape == (2, 2, 1)
+    assert posterior.sample(X[:0], key=3, num_samples=2, sampler=SAMPLER).shape == (2, 0, 1)
+
+
+def test_a_single_target_whose_position_was_never_seen_warns():
+    net = BiDimensionalAttention(1, 1, width=8, num_layers=1, num_heads=2, key=jr.key(0))
+    model = gn.Model(NOISING, NetworkScore(net, conditional=True), support=SUPPORT)
+    with pytest.warns(OutsideTrainingWarning, match=r"x = 3 \(trained on 0 to 2\)"):
+        model.sample(np.append(X, 3.0), key=3, num_samples=1, sampler=SAMPLER)
+
+
+@pytest.mark.parametrize("bad", [0, 1], ids=["first", "groups"])
+def test_values_that_become_nan_are_an_error(bad, learnt, monkeypatch):
+    calls = []
+
+    def draw_batch(law, requests, batch):
+        calls.append(len(requests))
+        value = np.nan if len(calls) > bad else 0.0
+        return [np.full((len(r.keys), len(r.x), 1), value) for r in requests]
+
+    monkeypatch.setattr(ScoreLaw, "draw_batch", draw_batch)
+    with pytest.raises(FloatingPointError, match="the sampled values became NaN or infinite"):
+        learnt.sample(X, key=3, num_samples=1, sampler=SAMPLER)
+    assert calls == [1, 11][: bad + 1]
+
+
 def test_shifts_of_all_points_change_nothing(learnt):
     posterior, moved = learnt.condition([0.5], [0.1]), learnt.condition([7.5], [0.1])
     samples = [
@@ -102,13 +147,30 @@ def test_shifts_of_all_points_change_nothing(learnt):
         lambda p: (p, X[:15], {}),
         lambda p: (p, X, {"mask": np.ones(40)}),
         lambda p: (p, 9.0 * X, {}),
+        lambda p: (p.model.condition(X, np.zeros(40)), X[:30] + 0.01, {}),
         lambda p: (dataclasses.replace(p, model=dataclasses.replace(p.model, support=None)), X, {}),
     ],
-    ids=["few", "masked", "wide", "no record"],
+    ids=["few", "masked", "wide", "many observations", "no record"],
 )
 def test_other_requests_are_drawn_in_one_pass(change, learnt):
     posterior, x, options = change(learnt.condition([0.5], [0.1]))
     assert sample_in_rounds(posterior, x, key=0, **options) is None
+
+
+def test_networks_without_attention_take_more_points_at_once():
+    small = {"channels": 4, "width": 8, "num_layers": 1, "key": jr.key(0)}
+    pooled, attending = Steerable2(num_pooling_widths=2, **small), Steerable2(num_heads=2, **small)
+    noising = OrnsteinUhlenbeck(gn.kernels.Diagonal(gn.kernels.White(), 2), NOISING.schedule)
+    ends = ((0.0, 2.0),) * 2
+    support = TrainingSupport(ends, ((-3.0, 3.0),) * 2, (2.0, 2.0), 0.01, 12, 6)
+    x, found = np.asarray(jr.uniform(jr.key(1), (40, 2))) * 2, []
+    for net in (pooled, attending):
+        model = gn.Model(noising, NetworkScore(net, conditional=True), support=support)
+        found.append(sample_in_rounds(model.condition(), x, key=0, sampler=SAMPLER, num_samples=1))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", OutsideTrainingWarning)
+            model.sample(x, key=0, sampler=SAMPLER, num_samples=1)
+    assert found[0] is None and found[1].shape == (1, 40, 2)
 
 
 def test_inside_of_jit_all_is_one_pass(learnt):

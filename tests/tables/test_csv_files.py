@@ -17,6 +17,9 @@ SAME = {
     "a comment after a byte order mark": "\ufeff# by hand\nx,y\n0.0,0.5\n1.0,-0.5\n",
     "units": "x [km],y [m]\n0.0,0.5\n1.0,-0.5\n",
     "a number sign in a text": "x,station,y\n0.0,mast 1,0.5\n1.0,mast #2,-0.5\n",
+    "a text of two lines before a comment": (
+        'station,x,y\n"mast ""1""\n# north",0.0,0.5\n# 5" more\nmast 2",1.0,-0.5\n# end\n'
+    ),
     "a first column without a name": ",x,y\n1,0.0,0.5\n2,1.0,-0.5\n",
 }
 

@@ -33,3 +33,13 @@ def test_values_without_a_location_are_left_out_with_a_warning(dated):
         read = read_functions(frame, inputs="x", outputs="y")
     assert_array_equal(read.y[read.rows][:, 0], [1.0, 3.0])
     read_functions(frame.drop(index=1), inputs="x", outputs="y")  # no location and no value
+
+
+@pytest.mark.parametrize("name", ["x", "y"])
+@pytest.mark.parametrize("dtype", [object, "string"])
+def test_missing_values_among_texts_are_refused_in_words(name, dtype):
+    frame = pd.DataFrame({"function": [0, 0, 1], "x": [0.0, 1.0, 0.0], "y": [1.0, 2.0, 3.0]})
+    frame = frame.astype({name: dtype})
+    frame.loc[1, name] = pd.NA
+    with pytest.raises(ValueError, match=f"expected numbers in '{name}', got text or objects"):
+        read_functions(frame, inputs="x", outputs="y")

@@ -44,9 +44,10 @@ def test_means_keep_the_index_of_their_rows(gp, index):
     assert_array_equal(means.index, table.index)
     assert_array_equal(means.temperature, rows.temperature)
     assert_array_equal(posterior.quantile(0.9, table).index, table.index)
-    indexed = posterior.mean(table.set_index("time"))  # a name is a column or a level, not both
-    assert_array_equal(indexed.time, table.time)
-    assert list(indexed.index) == [0, 1, 2]
+    indexed = table.set_index("time").assign(other=0.0)
+    indexed["found"] = posterior.mean(indexed).temperature  # not of time 1 in the row of time 2
+    assert_array_equal(indexed.found, rows.temperature)
+    assert list(posterior.mean(indexed)) == ["temperature"]  # a name is a column or a level
 
 
 def test_a_dataset_means_its_arrays_and_keeps_its_attributes(stations, readings, grid, tmp_path):

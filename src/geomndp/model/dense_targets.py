@@ -12,7 +12,7 @@ the points of training (an ordered-conditional approximation, as that of `geomnd
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -34,28 +34,12 @@ from geomndp.model.patch_laws import ScoreLaw
 from geomndp.model.patchwise import end_rows
 from geomndp.model.point_distances import extents
 from geomndp.model.sample_options import check_num_samples
+from geomndp.model.target_rounds import Rounds, rounds
 from geomndp.model.training_record import periods_of
 from geomndp.model.units import read_raw_inputs
 from geomndp.nets import AbstractNet
 from geomndp.patches.batches import PatchBatch, PatchShape
 from geomndp.patches.field import PatchRequest
-
-FIRST_SHARE, GROUP_SHARE = 3, 4  # parts of the points of training
-RESOLUTION = 1e-5  # of the extent: distances that rounding alone tells apart are the same
-
-
-class Rounds(NamedTuple):
-    """In which order targets are drawn.
-
-    Attributes:
-        first: Rows of those that are drawn first.
-        groups: Rows of the others, group by group.
-        size: Most rows of a group.
-    """
-
-    first: np.ndarray
-    groups: tuple[np.ndarray, ...]
-    size: int
 
 
 def sample_in_rounds(
@@ -108,28 +92,32 @@ def plan_rounds(
 
     Returns:
         What is needed to draw in rounds; None where one pass will do, or no other way is known: for
-        laws that are known exactly, graph networks, models that never saw contexts, samplers with
-        loops of their own, inputs far wider than those of training, and inside `jax.jit`.
+        laws that are known exactly, networks without attention, models that never saw contexts,
+        samplers with loops of their own, inputs far wider than those of training, so many
+        observations that a pass would hardly see fewer points, and inside `jax.jit`.
     """
     if not _can_split(posterior, (x, key)):
         return None
     raw, most = np.asarray(read_raw_inputs(posterior, x)[0], np.float64), _capacity(posterior)
-    if len(posterior.observations.x) + len(raw) <= NUM_POINTS_FACTOR * most:
+    few = len(posterior.observations.x) + len(raw) <= NUM_POINTS_FACTOR * most
+    if few or not len(raw):
         return None
     law = ScoreLaw(posterior, end_rows(raw), **options)
     targets, observed = _positions(law, raw), _positions(law, law.observed)
     if law.batching() is None or _too_wide(posterior, np.concatenate([targets, observed])):
         return None
-    return law, raw, rounds(targets, observed, most)
+    plan = rounds(targets, observed, most)
+    together = len(observed) + len(plan.first) + plan.size
+    return (law, raw, plan) if len(observed) + len(raw) > NUM_POINTS_FACTOR * together else None
 
 
 def _can_split(posterior: Any, values: Any) -> bool:
     model = posterior.model
     concrete = all(map(_validation.concrete, jax.tree.leaves((values, posterior.observations))))
-    network = isinstance(model.network, AbstractNet) and not model.network.local
     return (
         concrete
-        and network
+        and isinstance(model.network, AbstractNet)
+        and model.network.attends
         and model.support is not None
         and getattr(model.score, "conditional", False)
     )
@@ -143,7 +131,7 @@ def _capacity(posterior: Any) -> int:
 def _positions(law: ScoreLaw, x: np.ndarray) -> np.ndarray:
     """Inputs in the model's units, periodic ones on their circles."""
     periods = periods_of(law.posterior.model.normaliser)
-    rows = np.asarray(law.targets(x), np.float64).reshape(len(x), -1)
+    rows = np.asarray(law.targets(x), np.float64)
     return circle.embed(rows, periods) if periods else rows
 
 
@@ -156,60 +144,13 @@ def _too_wide(posterior: Any, x: np.ndarray) -> bool:
     return bool(np.any(extents(x) * scales > EXTENT_FACTOR * np.asarray(model.support.extents)))
 
 
-def rounds(x: np.ndarray, observed: np.ndarray, capacity: int) -> Rounds:
-    """Which targets come first, and the groups of the others.
-
-    Args:
-        x: Positions of the targets, shape (n, d).
-        observed: Those of the observations, shape (m, d).
-        capacity: Points N of the largest training function.
-
-    Returns:
-        The rounds; first ones are each the farthest from all before, groups spread over the rest.
-    """
-    size = max(1, capacity // GROUP_SHARE)
-    number = max(1, capacity // FIRST_SHARE, capacity - len(observed) - size)
-    first = np.sort(farthest_points(x, observed, number))
-    rest = np.setdiff1d(np.arange(len(x)), first)
-    order = rest[np.lexsort(x[rest].T[::-1])] if x.shape[1] == 1 else _shuffled(rest)
-    count = max(1, -(-len(order) // size))
-    return Rounds(first, tuple(np.sort(order[i::count]) for i in range(count)), size)
-
-
-def _shuffled(rows: np.ndarray) -> np.ndarray:
-    return np.random.default_rng(0).permutation(rows)
-
-
-def farthest_points(x: np.ndarray, given: np.ndarray, number: int) -> np.ndarray:
-    """Rows of points that are each the farthest from given ones and from those before.
-
-    Args:
-        x: Points, shape (n, d).
-        given: Points that are there, shape (m, d).
-        number: How many rows.
-
-    Returns:
-        At most n rows.
-    """
-    nearest = np.full(len(x), np.inf)
-    for row in given:
-        nearest = np.minimum(nearest, np.linalg.norm(x - row[None], axis=1))
-    unit = RESOLUTION * float(np.max(np.ptp(x, axis=0), initial=0.0)) or 1.0
-    rows: list[int] = []
-    for _ in range(min(number, len(x))):
-        rows.append(int(np.argmax(np.round(nearest / unit))))
-        nearest = np.minimum(nearest, np.linalg.norm(x - x[rows[-1:]], axis=1))
-        nearest[rows] = -1.0
-    return np.asarray(rows, int)
-
-
 def _draw(
     law: ScoreLaw, x: np.ndarray, plan: Rounds, key: PRNGKeyArray, num_samples: int, report: Any
 ) -> np.ndarray:
     """Values (s, n, p): the first targets, then all groups given these, a few at a time."""
     dim, seen = law.posterior.model.manifold.ambient_dim, x[plan.first]
-    given = law.targets(np.concatenate([law.observed, seen]))
-    warn_about_targets(law.posterior, law.targets(x[plan.groups[-1]]), others=given)
+    together = law.targets(np.concatenate([law.observed, seen, x[plan.groups[0]]]))
+    warn_about_targets(law.posterior, law.targets(x), together=together)
     keys = [jr.fold_in(key, number) for number in range(1 + len(plan.groups))]
     none = np.zeros((0, x.shape[1])), np.zeros((num_samples, 0, dim))
     shapes = shapes_of(plan, len(law.observed))
@@ -257,4 +198,7 @@ def _draw_groups(
     own = [jax.vmap(lambda i, key=key: jr.fold_in(key, i))(numbers) for key in keys]
     pairs = zip(groups, own, strict=True)
     requests = [PatchRequest(rows, *drawn, x[group], each) for group, each in pairs]
-    return law.draw_batch(requests, batch)
+    found = law.draw_batch(requests, batch)
+    if not all(np.all(np.isfinite(y)) for y in found):
+        raise FloatingPointError("the sampled values became NaN or infinite")
+    return found

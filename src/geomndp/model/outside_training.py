@@ -2,8 +2,8 @@
 
 Margins are wide: half the trained range for values, a tenth for inputs whose position matters,
 twice the extent, four times as close or as far apart, half more points (of twice as many samples of
-a network with attention have a tenth less spread, of seven times as many a third), twice the noise.
-Within them nothing is said.
+a network with attention have a tenth less spread, of seven times as many a third; without attention
+eight times as many), twice the noise. Within them nothing is said.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ OUTPUT_MARGIN, INPUT_MARGIN = 0.5, 0.1  # of the range, to each side
 # Factors beyond the record at which a warning begins.
 EXTENT_FACTOR, CLOSER_FACTOR, SPARSER_FACTOR = 2.0, 4.0, 4.0
 NUM_POINTS_FACTOR, NOISE_FACTOR, CROWDING_FACTOR = 1.5, 2.0, 2.0
+POOLED_POINTS_FACTOR = 8.0  # of a network that averages over all points, without attention
 FEW_POINTS = 8  # of which the typical distance says nothing
 DEVIATIONS = 5.0  # of an observation's own noise, by which its value may be farther out
 
@@ -51,23 +52,23 @@ def warn_about_context(model: Any, observations: Observations) -> None:
 
 
 def warn_about_targets(
-    posterior: Any, x: Any, y: Any = None, mask: Any = None, others: Any = None
+    posterior: Any, x: Any, y: Any = None, mask: Any = None, together: Any = None
 ) -> None:
     """Compare target points, in the model's units and beside the context, with the record.
 
     How far points extend and how many there are is known here alone: patches of a large field see
-    few of the observations.
+    few of the observations, and groups of many targets few of each other.
 
     Args:
         posterior: The law that is asked.
         x: Inputs of the targets, shape (n, d).
         y: Their values, shape (n, p), where a log-density is asked for.
         mask: 1 for rows and outputs that count, shape (n,) or (n, g).
-        others: Inputs of the context that is seen, shape (m, d), by default of all observations.
+        together: Inputs of the points that a network sees at once, shape (k, d), by default of the
+            targets and all observations.
     """
-    model = posterior.model
-    others = posterior.observations.x if others is None else others
-    if model.support is None or len(x) == 0 or not _all_concrete(x, y, mask, others):
+    model, observed = posterior.model, posterior.observations.x
+    if model.support is None or len(x) == 0 or not _all_concrete(x, y, mask, observed, together):
         return
     units = model.normaliser or SAME_UNITS
     keep = slice(None) if mask is None else np.asarray(mask) > 0
@@ -78,7 +79,8 @@ def warn_about_targets(
     reasons = [] if y is None else _values(model.support, units, _known(y, mask)[keep])
     reasons += _positions(model, units, rows)
     if model.learnt:
-        both = np.concatenate([np.asarray(others), rows]) if len(others) else rows
+        both = np.concatenate([np.asarray(observed), rows]) if len(observed) else rows
+        both = both if together is None else np.asarray(together)
         typical = spacing(both, periods_of(model.normaliser))
         reasons += _extent_and_number(model, units, both)
         reasons += _closeness(model.support, typical) or _crowding(model, both)
@@ -160,7 +162,9 @@ def _extent_and_number(model: Any, units: Normaliser, x: np.ndarray) -> list[str
     if far and not local:
         most = support.extents[far[0]]
         reasons.append(f"points over a range of {ranges[far[0]]:.3g} (trained on up to {most:.3g})")
-    if len(x) > NUM_POINTS_FACTOR * support.points and not local:
+    pooled = isinstance(net, AbstractNet) and not net.attends
+    factor = POOLED_POINTS_FACTOR if pooled else NUM_POINTS_FACTOR
+    if len(x) > factor * support.points and not local:
         reasons.append(f"{len(x)} points (trained on up to {support.points})")
     return reasons
 

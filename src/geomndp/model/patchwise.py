@@ -117,8 +117,9 @@ def _warn_about_patches(law: ScoreLaw, layout: Layout) -> None:
     """Warn where the first or the last patch leaves what training saw."""
     for patch in (layout.patches[0], layout.patches[-1]):
         near = law.observed[observed_rows(layout, patch, law.observed)]
-        seen = law.targets(np.concatenate([near, layout.kept(patch).x]))
-        warn_about_targets(law.posterior, law.targets(layout.inputs(patch)), others=seen)
+        own = layout.inputs(patch)
+        seen = law.targets(np.concatenate([near, layout.kept(patch).x, own]))
+        warn_about_targets(law.posterior, law.targets(own), together=seen)
 
 
 def end_rows(x: np.ndarray) -> np.ndarray:

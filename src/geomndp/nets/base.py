@@ -176,6 +176,11 @@ class AbstractNet(Configured[Config], Generic[Config]):
         return False
 
     @property
+    def attends(self) -> bool:
+        """Whether points attend to all others, so that their number matters, not density alone."""
+        return not self.has_graph
+
+    @property
     def num_relative_inputs(self) -> int:
         """How many leading columns of x enter through their differences only."""
         return 0

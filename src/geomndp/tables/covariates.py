@@ -81,5 +81,7 @@ def warn_of_lost(inputs: Mapping[str, np.ndarray], outputs: list[np.ndarray]) ->
 
 
 def _missing(values: np.ndarray) -> np.ndarray:
-    """Where there is neither a number nor a time."""
-    return np.isnat(values) if values.dtype.kind in "mM" else values != values
+    """Where there is neither a number nor a time; what is something else is refused elsewhere."""
+    if values.dtype.kind in "mM":
+        return np.isnat(values)
+    return np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, bool)

@@ -23,15 +23,14 @@ def write_values(variables: Variables, table: Any, y: Any) -> Any:
         y: Values (n, p).
 
     Returns:
-        A DataFrame, one row per location, with the index of the table unless it names inputs, or
-        a Dataset over the locations.
+        A DataFrame, one row per location, with the index of the table, where inputs that it names
+        stay, or a Dataset over the locations.
     """
     samples = write_samples(variables, table, np.asarray(y)[None])
     if is_frame(samples):
-        values = samples.drop(columns=SAMPLE)
-        # A column is then assigned to the rows that it belongs to.
-        named = {*table.index.names} & {*variables.input_names}
-        return values if named else values.set_axis(table.index, axis=0)
+        # A column is then assigned to the rows that it belongs to; pandas wants a name once.
+        levels = [name for name in variables.input_names if name in table.index.names]
+        return samples.drop(columns=[SAMPLE, *levels]).set_axis(table.index, axis=0)
     return samples.isel({SAMPLE: 0}, drop=True)
 
 

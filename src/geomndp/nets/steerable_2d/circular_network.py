@@ -144,6 +144,11 @@ class AbstractCircularNet(AbstractGraphNet[CircularConfig]):
         """Whether there is neither attention nor pooling over all points."""
         return not (self.attentions or self.smoothings)
 
+    @property
+    def attends(self) -> bool:
+        """Whether there is attention: pooling averages, however many points there are."""
+        return bool(self.attentions)
+
     def __call__(self, t: Times, x: Inputs, y: Values, mask: Mask | None = None) -> Outputs:
         return self.call_prepared(None, t, x, y, mask)
 
