@@ -42,14 +42,14 @@ def rounds(x: np.ndarray, observed: np.ndarray, capacity: int) -> Rounds:
     rest = np.setdiff1d(np.arange(len(x)), first)
     if not len(rest):
         return Rounds(first, (), size)
-    place = _places(x[rest])
-    group = place % min(-(-len(rest) // size), 1 + place.max())
+    position = _positions_of(x[rest])
+    group = position % min(-(-len(rest) // size), 1 + position.max())
     ends = np.cumsum(np.bincount(group))[:-1]
     groups = tuple(np.split(rest[np.argsort(group, kind="stable")], ends))
     return Rounds(first, groups, max(size, *map(len, groups)))
 
 
-def _places(x: np.ndarray) -> np.ndarray:
+def _positions_of(x: np.ndarray) -> np.ndarray:
     """Number of the position of every point: along one coordinate in its order, else at random."""
     index = np.unique(x, axis=0, return_inverse=True)[1].reshape(-1)
     if x.shape[1] == 1:
