@@ -1,6 +1,8 @@
 """Log-likelihoods: with the exact score the regret vanishes, padding changes nothing."""
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -45,6 +47,13 @@ def test_padding_of_the_context_changes_nothing():
     x, y = batch.x[0], batch.y[0]
     alone = MODEL.condition(x[:one], y[:one]).log_prob(x[3:], y[3:])
     assert_allclose(first[0], alone, atol=1e-10)
+
+
+def test_inputs_of_more_digits_than_the_floats_of_jax_are_refused():
+    batch = Batch(*map(np.asarray, tasks(GAUSSIAN, num=2, contexts=(2, 2), targets=4)[:4]))
+    far = batch._replace(x=np.asarray(batch.x, np.float64) + 1e6)
+    with jax.enable_x64(False), pytest.raises(ValueError, match="or set jax_enable_x64"):
+        log_likelihood(GAUSSIAN.gp, far, num_context=2)
 
 
 def test_context_first_and_context_in_place_agree():

@@ -217,6 +217,17 @@ def test_a_mean_over_padded_tasks_is_that_of_single_tasks(table):
             assert_allclose(values[0], together.values[name][number], rtol=1e-6)
 
 
+def test_inputs_far_from_zero_keep_their_digits(table):
+    """Also in 32 bits, whose numbers near 1e6 are 0.06 apart."""
+    with jax.enable_x64(False):
+        near, far = (
+            on_tasks(GP, table.assign(t=table.t + shift), TASKS, **NAMES, scale=1.0).values
+            for shift in (0.0, 1e6)
+        )
+    for name, values in near.items():
+        assert_allclose(far[name], values, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.slow
 def test_values_far_from_zero_have_the_metrics_of_those_near_it(table):
     """Also in 32 bits: the metrics are about differences."""

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 from numpy.testing import assert_allclose, assert_array_equal
 
 from geomndp.evaluate import random_tasks
@@ -32,6 +33,25 @@ def test_a_dataset_and_its_padding(frame):
     dataset = wide.set_index(["function", "point"]).to_xarray()
     functions = read_function_rows(dataset, LEVELS, "function")
     assert len(functions["7"].x) == 3 and len(functions["3"].x) == 2
+
+
+def test_a_dataset_is_read_in_the_units_of_its_coordinates():
+    days = np.array([0.0, 1.0, 2.0])
+    about = ("t", 24 * days, {"units": "hours"})
+    level = (("function", "t"), np.ones((2, 3)), {"units": "m"})
+    dataset = xr.Dataset({"level": level}, {"t": about, "function": ["a", "b"]})
+    named = name_variables("t", "level", "real", {"t": "days", "level": "m"})
+    assert_allclose(read_function_rows(dataset, named, "function")["b"].x[:, 0], days)
+    dated = dataset.assign_coords(t=("t", 24 * days, {"units": "hours since 2000-01-01"}))
+    with pytest.raises(ValueError, match="expected 't' in 'days', got 'hours since"):
+        read_function_rows(dated, named, "function")
+
+
+def test_a_dataset_of_packed_values_is_refused():
+    level = (("function", "t"), [[1.0, -999.0]], {"_FillValue": -999.0})
+    dataset = xr.Dataset({"level": level}, {"t": [0.0, 1.0], "function": ["a"]})
+    with pytest.raises(ValueError, match="fill value -999"):
+        read_function_rows(dataset, LEVELS, "function")
 
 
 def test_datetimes_count_from_the_first_of_their_function():

@@ -128,6 +128,13 @@ def test_several_noise_levels_need_a_score_of_several_times(exact):
         law.log_evidence()
 
 
+@pytest.mark.parametrize("noise", [1e9, (0.1, 0.1, 1e9)], ids=["one", "several"])
+def test_evidence_of_more_noise_than_the_noising_has_is_refused(noise, exact):
+    law = exact.condition(XC[:, None], YC[:, None], noise=np.asarray(noise))
+    with pytest.raises(ValueError, match="noise at most"):
+        law.log_evidence()
+
+
 @pytest.mark.parametrize("noise", [(0.1, 0.1, 0.1), (0.05, 0.1, 2.0)], ids=["one", "several"])
 def test_evidence_is_compiled_once_for_all_noise_levels(noise, exact):
     traces = []

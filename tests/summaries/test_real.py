@@ -177,8 +177,9 @@ def test_scores(posterior):
     assert joint.value > np.max(found.value.temperature) and 0 < joint.error < 0.1
     frame = samples.to_dataframe().reset_index()
     there = truth.to_dataframe().reset_index()
-    assert_allclose(summaries.crps(frame, there).value.temperature, ours)
-    for table, other in ((samples, truth.assign_coords(hour=HOURS + 1)), (frame, there[::-1])):
+    assert_allclose(summaries.crps(frame, there.set_index("hour")).value.temperature, ours)
+    wrong = (frame, there[::-1]), (frame, there.set_index("hour")[::-1])
+    for table, other in ((samples, truth.assign_coords(hour=HOURS + 1)), *wrong):
         with pytest.raises(ValueError, match="at the samples' locations, got other 'hour'"):
             summaries.crps(table, other)
 

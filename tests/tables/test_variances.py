@@ -6,7 +6,7 @@ import xarray as xr
 
 from geomndp.tables import noise_from_km
 from geomndp.tables.known_noise import warn_about_size
-from geomndp.tables.units import check_variance, powers
+from geomndp.tables.units import check_deviation, check_variance, powers
 
 
 @pytest.mark.parametrize(
@@ -32,11 +32,24 @@ def test_squares_pass(have, outputs):
 
 @pytest.mark.parametrize(
     ("have", "outputs"),
-    [("m", ["m"]), ("km2", ["m"]), ("m s-1", ["m s-1"]), ("K", [""]), ("MPa2", ["mPa"])],
+    [
+        ("m", ["m"]),
+        ("km2", ["m"]),
+        ("m s-1", ["m s-1"]),
+        ("K", [""]),
+        ("MPa2", ["mPa"]),
+        ("K2", ["kelvin", "mm"]),
+    ],
 )
 def test_others_do_not(have, outputs):
     with pytest.raises(ValueError, match="expected variances in 'error'"):
         check_variance("error", have, outputs, sphere=False)
+
+
+def test_deviations_are_in_the_units_of_all_outputs():
+    check_deviation("error", "K", ["degC", "", "kelvin"], sphere=False)
+    with pytest.raises(ValueError, match="in 'error' in kelvin and mm, got units 'K'"):
+        check_deviation("error", "K", ["kelvin", "mm"], sphere=False)
 
 
 def test_on_the_sphere_they_are_square_radians():

@@ -20,7 +20,7 @@ from geomndp.tables.latlon import check_degrees
 from geomndp.tables.pandas_adapter import is_frame, series
 from geomndp.tables.to_arrays import numeric, read_columns
 from geomndp.tables.variables import check_same
-from geomndp.tables.xarray_adapter import as_dataset
+from geomndp.tables.xarray_adapter import as_rows_frame
 
 
 class FunctionRows(NamedTuple):
@@ -54,22 +54,16 @@ def read_function_rows(table: Any, variables: Variables, function: str) -> dict[
     Raises:
         ValueError: If columns are missing, or hold no numbers.
     """
-    frame = table if is_frame(table) else _as_frame(table)
+    names = (*variables.input_names, *variables.output_names)
+    frame = table if is_frame(table) else as_rows_frame(table, names)
     labels = series(frame, function).astype(str).to_numpy()
-    for name in (*variables.input_names, *variables.output_names):
+    for name in names:
         series(frame, name)  # refused here where it is missing
     real = np.all([series(frame, name).notna() for name in variables.input_names], axis=0)
     order = {label: [] for label in dict.fromkeys(labels[real])}
     for row in np.flatnonzero(real):
         order[labels[row]].append(row)
     return {label: _rows(frame.iloc[rows], variables) for label, rows in order.items()}
-
-
-def _as_frame(table: Any) -> Any:
-    frame = as_dataset(table).to_dataframe().reset_index()
-    units = {str(name): str(a.attrs["units"]) for name, a in table.items() if "units" in a.attrs}
-    frame.attrs["units"] = units
-    return frame
 
 
 def _rows(frame: Any, variables: Variables) -> FunctionRows:

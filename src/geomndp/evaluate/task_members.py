@@ -15,6 +15,7 @@ from geomndp.evaluate.padded_tasks import PaddedTasks, without_impossible
 from geomndp.evaluate.table_tasks import TableTask
 from geomndp.model import ChartModel, MixtureProcess, ProcessModel
 from geomndp.model.output_units import needs_float64
+from geomndp.model.point_distances import coarse_rounding
 from geomndp.model.process_calls import with_array_parameters
 
 
@@ -70,9 +71,16 @@ class Member(NamedTuple):
         return PaddedTasks.of(self.tasks)
 
     def precision(self) -> Any:
-        """Float64 for exact processes and outputs that need it; networks as they were trained."""
+        """Float64 for exact processes and values that need it; networks as they were trained."""
         wide = self.exact or needs_float64(getattr(self.process, "normaliser", None))
+        wide = wide or any(map(_has_far_inputs, self.tasks))
         return jax.enable_x64(True) if wide else nullcontext()
+
+
+def _has_far_inputs(task: TableTask) -> bool:
+    """Whether float32 would move inputs of a task, seconds since 1970 for example, to others."""
+    x = np.concatenate([task.context.x, task.target.x])
+    return coarse_rounding(x, np.float32) is not None
 
 
 def _with_arrays(process: Any) -> Any:

@@ -5,11 +5,16 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 from geomndp import _validation
 from geomndp._types import Array, Batch, Inputs
+from geomndp.model.point_distances import refuse_coarse
+
+ADVICE = "subtract a common origin, or set jax_enable_x64"
+"""What helps where a batch has inputs of more digits than JAX's floats."""
 
 
 class ContextAndTargets(NamedTuple):
@@ -66,9 +71,15 @@ def arrange(tasks: Batch, num_context: int | None) -> tuple[TaskLayout, tuple[An
     Returns:
         The layout, and the arrays that differ from task to task: x (None if common), y, mask,
         context.
+
+    Raises:
+        ValueError: If the context lies elsewhere, or inputs have more digits than JAX's floats.
     """
     x, mask, context = (np.asarray(v) for v in (tasks.x, tasks.mask, tasks.context))
     common = np.array_equal(x, np.broadcast_to(x[:1], x.shape))
+    dtype = jax.dtypes.canonicalize_dtype(x.dtype)
+    for own, real in zip(x[:1] if common else x, mask, strict=False):
+        refuse_coarse(own if common else own[real > 0], dtype, ADVICE)
     c = num_context
     if c is not None:
         _validation.at_least(0, num_context=c)

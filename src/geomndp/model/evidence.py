@@ -47,7 +47,8 @@ def log_evidence(posterior: Posterior, key: Any, flow: AnyFlow | None = None) ->
 
     Raises:
         ValueError: If the observations have noise that JAX traces, or none of which the density
-            can be found: on a manifold, or with a limiting law that is not white.
+            can be found: on a manifold, with a limiting law that is not white, or more of it than
+            the noising process has at the end.
     """
     model, given = posterior.model, posterior.observations
     if len(given.x) == 0:
@@ -88,6 +89,8 @@ def _noised(model: Any, given: Observations) -> _Noised:
         )
     if not noising.flat or not noising.kernel.white:
         raise ValueError("expected a white limiting law for the density of noisy observations")
+    noise = where_real(given.noise, given.mask)
+    noising.check_noise(given.x, jnp.where(jnp.isfinite(noise), noise, 0.0))
     ends = jnp.asarray([model.t_min, 1.0 - 1e-6], given.y.dtype)
     levels = noising.integrated_time_of_noise(given.x, given.noise)
     levels = jnp.clip(levels, *noising.schedule.integral(ends))

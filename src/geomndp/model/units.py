@@ -37,12 +37,9 @@ from geomndp.model.output_units import (
     outputs_to_model_units,
     with_all_digits,
 )
-from geomndp.model.point_distances import spacing
+from geomndp.model.point_distances import FAR, refuse_coarse
 from geomndp.samplers import Observations
 from geomndp.tables import is_table, read_inputs, read_rows
-
-FAR = 64.0  # times the range of the inputs: then float32 has lost six bits or more
-COARSE = 0.05  # share of the distance to the nearest other point by which rounding may move one
 
 
 def common_centre(model: Any, x: Any, mask: Any = None) -> tuple[float, ...]:
@@ -79,9 +76,8 @@ def to_model_units(
         return x - np.asarray(centre, dtype)[None] if centre else x
     x = _in_units(model.normaliser, np.asarray(raw, np.float64))
     x = x - np.asarray(centre)[None] if centre else x
-    rounded = x.astype(dtype)
-    _check_rounding(_real(x, mask), _real(rounded, mask))
-    return rounded
+    refuse_coarse(_real(x, mask), dtype)
+    return x.astype(dtype)
 
 
 def has_sphere_kernel(tree: Any) -> bool:
@@ -188,42 +184,10 @@ def _real(x: np.ndarray, mask: Any) -> np.ndarray:
 
 def _check_resolution(raw: Any, mask: Any) -> None:
     """Refuse floats of low precision where the next one is not much nearer than the next point."""
-    if not _validation.concrete(raw):
-        return
-    x = np.asarray(raw)
-    if x.dtype.kind == "f" and x.dtype.itemsize < 8:
-        rows = _real(x, mask)
-        step = np.spacing(np.abs(rows).max(axis=0, initial=0))
-        _refuse_coarse(rows.astype(np.float64), step.astype(np.float64) / 2, x.dtype)
-
-
-def _check_rounding(x: np.ndarray, rounded: np.ndarray) -> None:
-    moved = np.abs(rounded.astype(np.float64) - x).max(axis=0, initial=0)
-    _refuse_coarse(x, moved, rounded.dtype)
-
-
-def _refuse_coarse(x: np.ndarray, moved: np.ndarray, dtype: Any) -> None:
-    """Refuse far inputs (n, d) that rounding moves by much of the distance to the nearest other.
-
-    Columns may have different units: distances are those after every column has range one.
-    """
-    if len(x) < 2:
-        return
-    ranges = np.ptp(x, axis=0)
-    far = (ranges > 0) & (np.abs(x).max(axis=0) > FAR * ranges) & (moved > 0)
-    if not far.any():
-        return
-    scale = np.where(ranges > 0, ranges, 1.0)
-    typical, shares = spacing(x / scale), np.where(far, moved / scale, 0.0)
-    worst = int(np.argmax(shares))
-    if shares[worst] > COARSE * typical:
-        near, width = float(x[:, worst].max()), typical * scale[worst]
-        raise ValueError(
-            f"expected inputs whose spacing {dtype} can hold, got x near {near:.6g} with a "
-            f"spacing of {width:.3g}, which rounding moves by up to {moved[worst]:.3g}: subtract a "
-            "common origin, or give float64 arrays of NumPy to a model that has a normaliser or "
-            "sees inputs through their differences only"
-        )
+    if _validation.concrete(raw):
+        x = np.asarray(raw)
+        if x.dtype.kind == "f" and x.dtype.itemsize < 8:
+            refuse_coarse(_real(x, mask), x.dtype)
 
 
 def in_model_units(

@@ -9,6 +9,7 @@ import numpy as np
 from geomndp import _validation
 from geomndp.summaries.samples import SAMPLE, frame_order, unpack
 from geomndp.tables import is_table
+from geomndp.tables.pandas_adapter import series
 from geomndp.tables.xarray_adapter import is_data_array, is_dataset
 
 
@@ -72,8 +73,9 @@ def _from_dataset(samples: Any, truth: Any, name: str) -> np.ndarray:
 def _from_frame(samples: Any, truth: Any, name: str) -> np.ndarray:
     outputs = unpack(samples, 1).values
     first = samples.iloc[frame_order(samples)[: next(iter(outputs.values())).shape[1]]]
-    for key in (key for key in truth if key in samples and key not in (SAMPLE, *outputs)):
-        _check_same_locations(str(key), first[key].to_numpy(), truth[key].to_numpy())
+    known = dict.fromkeys((*truth, *(level for level in truth.index.names if level is not None)))
+    for key in (key for key in known if key in samples and key not in (SAMPLE, *outputs)):
+        _check_same_locations(str(key), first[key].to_numpy(), series(truth, key).to_numpy())
     return np.asarray(truth[name])
 
 

@@ -48,18 +48,20 @@ def powers(units: str) -> dict[str, int]:
 
 
 def check_variance(name: str, have: str, outputs: list[str], sphere: bool) -> None:
-    """Refuse a column of variances in units that are not the square of an output's.
+    """Refuse a column of variances in units that are not the square of every output's.
 
-    On the sphere these are radians. Where no output states its units any square will do.
+    One column is the variance of all outputs. On the sphere these are radians. Where no output
+    states its units any square will do.
     """
     if not have:
         return
     exponents = powers(have)
     wanted = ["radians"] if sphere else [units for units in outputs if units]
     squares = [{unit: 2 * power for unit, power in powers(units).items()} for units in wanted]
-    if exponents in squares or (not wanted and all(power % 2 == 0 for power in exponents.values())):
+    even = all(power % 2 == 0 for power in exponents.values())
+    if all(exponents == square for square in squares) and (wanted or even):
         return
-    expected = " or ".join(f"({canonical(units)})2" for units in dict.fromkeys(wanted))
+    expected = " and ".join(f"({canonical(units)})2" for units in dict.fromkeys(wanted))
     hint = "; noise_from_km makes it from errors in km" if sphere else ""
     raise ValueError(
         f"expected variances in {name!r} ({expected or 'the square of some units'}), got units "
@@ -68,7 +70,7 @@ def check_variance(name: str, have: str, outputs: list[str], sphere: bool) -> No
 
 
 def check_deviation(name: str, have: str, outputs: list[str], sphere: bool) -> None:
-    """Refuse a column of standard deviations in other units than an output's; km on the sphere.
+    """Refuse a column of standard deviations in other units than the outputs'; km on the sphere.
 
     Args:
         name: Name of the column.
@@ -80,8 +82,8 @@ def check_deviation(name: str, have: str, outputs: list[str], sphere: bool) -> N
         ValueError: If the units are known to be others.
     """
     wanted = ["km"] if sphere else [units for units in outputs if units]
-    if have and wanted and _differences(have) not in map(_differences, wanted):
-        expected = " or ".join(dict.fromkeys(wanted))
+    if have and any(_differences(have) != _differences(units) for units in wanted):
+        expected = " and ".join(dict.fromkeys(wanted))
         raise ValueError(
             f"expected standard deviations in {name!r} in {expected}, got units {have!r}"
         )

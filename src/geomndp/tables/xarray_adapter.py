@@ -172,9 +172,30 @@ def as_frame(dataset: Any) -> Any:
     order = sorted(dataset.sizes, key=lambda dim: dim != "sample")
     frame = dataset.to_dataframe(dim_order=order).reset_index()
     frame = frame.drop(columns=[dim for dim in order if dim not in dataset.coords])
-    units = {str(name): str(a.attrs["units"]) for name, a in dataset.items() if "units" in a.attrs}
+    units = _units_of(dataset)
     frame.attrs = {"units": units} if units else {}
     return frame
+
+
+def as_rows_frame(table: Any, names: Sequence[str] = ()) -> Any:
+    """DataFrame of a Dataset of observations: one row per point, its dimensions as columns.
+
+    Args:
+        table: The Dataset.
+        names: Variables that are read: values that are not decoded are refused.
+    """
+    dataset = as_dataset(table)
+    for name in names:
+        variable(dataset, name)
+    frame = dataset.to_dataframe().reset_index()
+    frame.attrs["units"] = _units_of(dataset)
+    return frame
+
+
+def _units_of(dataset: Any) -> dict[str, str]:
+    """Units that variables and coordinates state, by name."""
+    stated = {str(name): stated_units(dataset[name]) for name in dataset.variables}
+    return {name: units for name, units in stated.items() if units}
 
 
 def with_datetimes(targets: Any, inputs: Sequence[Variable], origin: str) -> Any:
