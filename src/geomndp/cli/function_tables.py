@@ -32,8 +32,8 @@ def read_training_table(command: Train) -> Any:
         raise ValueError("expected --simple-models without --start and --noise, got both")
     if command.start is not None:
         _check_start(command)
-    table = read_table(command.name)
     function = command.function or FUNCTION
+    table = read_table(command.name, function, command.groups)
     if is_frame(table):
         if not command.inputs and command.start is None:
             listed = ", ".join(map(repr, table.columns))
@@ -75,13 +75,14 @@ def read_test_table(command: Evaluate, document: dict[str, Any]) -> Any:
         if not command.against:
             raise ValueError("expected --against MODEL for a --figure, got none")
         _atomic_io.check_writable(command.figure)
-    table, names = read_table(command.test_table), model_names(command.name)
+    function, names = function_column(command, document["metadata"]), model_names(command.name)
+    table = read_table(command.test_table, function)
     for other in command.against:
         if model_names(other) != names:
             raise ValueError(f"expected --against models of the same columns, got {other}")
     check_columns(table, (*names.inputs, *names.outputs))
     if is_frame(table):
-        check_columns(table, (function_column(command, document["metadata"]),))
+        check_columns(table, (function,))
     return table
 
 
@@ -93,10 +94,11 @@ def read_student_table(command: Distil, document: dict[str, Any]) -> Any:
         if getattr(command, option) is not None:
             said = f"--{option.replace('_', '-')}"
             raise ValueError(f"expected {said} with an experiment only, got it with a table")
-    table, names = read_table(command.training_table), model_names(command.name)
+    function, names = function_column(command, document["metadata"]), model_names(command.name)
+    table = read_table(command.training_table, function)
     check_columns(table, (*names.inputs, *names.outputs))
     if is_frame(table):
-        check_columns(table, (function_column(command, document["metadata"]),))
+        check_columns(table, (function,))
     return table
 
 

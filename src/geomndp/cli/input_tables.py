@@ -10,7 +10,12 @@ import numpy as np
 
 from geomndp import _model_files, _time_zones, _validation
 from geomndp._table_files import check_output, is_file, is_frame, is_store, read_table
-from geomndp.cli.needed_columns import check_columns, check_observed, check_one_function
+from geomndp.cli.needed_columns import (
+    NOTED_FUNCTION,
+    check_columns,
+    check_observed,
+    check_one_function,
+)
 from geomndp.cli.predict_args import Condition, Predict, check_interval
 from geomndp.cli.task_tables import check_zones, read_tasks, zoned_inputs
 from geomndp.cli.usage_errors import UsageError
@@ -54,11 +59,11 @@ def read_tables(command: Predict) -> Tables:
     if conditioned:
         table = rename(table, renamed)
         check_columns(table, (*names.inputs, *names.outputs))
-        if command.observations is not None:
-            check_observed(table, names.outputs, command.observations)
-            notes = _model_files.metadata(command.name)
-            check_one_function(table, notes, command.observations)
-    targets = read_targets(command.targets, names, renamed, table)
+        check_observed(table, names.outputs, str(command.tasks or command.observations))
+        if command.tasks is None:
+            check_one_function(table, _noted_function(command), command.observations)
+    task = command.task_column if isinstance(command, Condition) else None
+    targets = read_targets(command.targets, names, renamed, table, task)
     check_output(command.out)
     return Tables(table, targets)
 
@@ -73,12 +78,17 @@ def _observations(command: Condition) -> Any:
     if not is_file(path) and (not path or not command.targets or ":" in path or "=" in path):
         # An option that takes any number of values leaves its last one to a missing argument.
         raise UsageError("expected OBSERVATIONS, a file, before --targets, got none")
-    table = read_table(path)
+    table = read_table(path, _noted_function(command))
     if is_frame(table) and not len(table):
         raise ValueError(
             f"expected at least one row in {path}, got none; geomndp sample needs no observations"
         )
     return table
+
+
+def _noted_function(command: Condition) -> str | None:
+    """Column that named functions when the model was trained."""
+    return _model_files.metadata(command.name).get(NOTED_FUNCTION)
 
 
 def model_names(model: str) -> Names:
@@ -97,11 +107,15 @@ def model_names(model: str) -> Names:
 
 
 def read_targets(
-    ranges: tuple[str, ...], columns: Names, renamed: dict[str, str], observations: Any = None
+    ranges: tuple[str, ...],
+    columns: Names,
+    renamed: dict[str, str],
+    observations: Any = None,
+    task: str | None = None,
 ) -> Any:
     """Dataset of the locations: those of a file, or the grid that ranges of the inputs span."""
     if len(ranges) == 1 and is_file(ranges[0]):
-        table = rename(read_table(ranges[0]), renamed, strict=False)
+        table = rename(read_table(ranges[0], task), renamed, strict=False)
         check_zones(zoned_inputs(table, columns.inputs), observations, columns.inputs)
         return _as_dataset(table, columns) if is_frame(table) else table
     import xarray as xr

@@ -31,9 +31,8 @@ def check_observed(table: Any, outputs: tuple[str, ...], path: str) -> None:
         )
 
 
-def check_one_function(table: Any, notes: dict[str, Any], path: str) -> None:
+def check_one_function(table: Any, column: str | None, path: str) -> None:
     """Refuse rows of several training functions, which would be taken for values of one."""
-    column = notes.get(NOTED_FUNCTION)
     if not is_frame(table) or column not in table:
         return
     if (number := table[column].nunique(dropna=False)) > 1:
