@@ -70,10 +70,12 @@ def test_labels_of_days_are_datetimes_and_inputs_with_zeros_numbers(tmp_path):
 
 
 def test_other_signs_than_commas_and_other_encodings_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="parted by semicolons, not commas .*sep=';', decimal=','"):
+    with pytest.raises(
+        ValueError, match=r"parted by semicolons, not commas .*sep=';', decimal=','"
+    ):
         table(tmp_path, "x;y\n0;0,5\n")
     with pytest.raises(ValueError, match=r"parted by tabs, not commas .*sep='\\t'\)"):
         table(tmp_path, "x\ty\n0\t0.5\n")
     (tmp_path / "data.csv").write_bytes("x,temp\u00e9rature\n0,1\n".encode("latin1"))
-    with pytest.raises(ValueError, match="not in UTF-8 .*encoding='latin1'"):
+    with pytest.raises(ValueError, match=r"not in UTF-8 .*encoding='latin1'"):
         read_table(str(tmp_path / "data.csv"))

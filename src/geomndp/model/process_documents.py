@@ -97,7 +97,8 @@ def _check_calls(model: ProcessModel, input_dim: int) -> None:
 def _encode_mixture(model: MixtureProcess, dtype: str | None) -> tuple[dict[str, Any], Arrays]:
     members, tensors = [], {}
     if len(model.members) > MAX_MEMBERS:
-        raise ValueError(f"expected at most {MAX_MEMBERS} members to save, got {len(model.members)}")
+        got = len(model.members)
+        raise ValueError(f"expected at most {MAX_MEMBERS} members to save, got {got}")
     for i, member in enumerate(model.members):
         own = None if isinstance(member, ProcessModel) else dtype
         document, arrays = encode(member, own)

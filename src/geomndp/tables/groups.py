@@ -69,7 +69,10 @@ def function_labels(name: str, column: Any) -> np.ndarray:
     missing = np.asarray(column.isna())
     if missing.any():
         row = int(np.argmax(missing))
-        raise ValueError(f"expected {name!r} to name the function of every row, got none in {row}")
+        raise ValueError(
+            f"expected {name!r} to name the function of every row, got none in row {row} (an empty "
+            "cell, or a label such as NA, which is read as one)"
+        )
     try:
         return np.unique(column.to_numpy(), return_inverse=True)[1].reshape(-1)
     except TypeError:

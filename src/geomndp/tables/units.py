@@ -128,6 +128,12 @@ def duration(name: str, have: str, want: str) -> float:
 PLAIN = re.compile(r"\d{4}-\d\d(?:-\d\d(?:[T ][\d:.]+)?)?$")
 """ISO 8601 as NumPy reads it to any digit; it would take 20240830 for a year."""
 
+DATES = (
+    "dates as text or objects (pandas.to_datetime makes datetimes of them, with dayfirst=True of "
+    "30/8/2024; in a file write 2024-08-30)"
+)
+CLOCK = re.compile(r"\d{1,2}:\d\d\b")
+"""A time of the day: 06:30."""
 DATED = re.compile(r"\s*\d{1,4}([-/.])\d{1,2}\1\d{1,4}\b")
 """A date in any of the usual orders: 2024-08-30, 30.8.2024, 8/30/24."""
 
@@ -153,11 +159,30 @@ def no_numbers(values: np.ndarray) -> str:
     kinds = {"M": "datetimes", "m": "durations", "b": "true and false", "c": "complex"}
     if values.dtype.kind in kinds:
         return kinds[values.dtype.kind]
-    cells = (v for v in values.flat if isinstance(v, (str, date)) or hasattr(v, "to_timestamp"))
-    first = next(cells, "")
-    if isinstance(first, str) and not DATED.match(first):
-        return "text or objects"
-    return "dates as text or objects (pandas.to_datetime makes datetimes of them)"
+    for row, cell in enumerate(values.flat):
+        if isinstance(cell, date) or hasattr(cell, "to_timestamp"):
+            return DATES
+        if isinstance(cell, str) and not _is_number(cell):
+            return DATES if DATED.match(cell) else _text(cell, row)
+    return "numbers as text or objects (pandas.to_numeric makes numbers of them)"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _text(cell: str, row: int) -> str:
+    """Say what the text in a column of numbers is, and what to do where that is known."""
+    said = f"text, {cell[:40]!r} in row {row}"
+    if CLOCK.match(cell):
+        return f"{said}; write hours as numbers, 6.5 for 06:30, or datetimes, 2024-08-30T06:30"
+    if not any(letter.isalnum() for letter in cell):
+        return f"{said}; leave it empty where a value is missing (pandas: na_values=[{cell!r}])"
+    return said
 
 
 def as_moment(time_origin: Any) -> str:
