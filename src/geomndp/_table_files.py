@@ -34,7 +34,7 @@ def read_table(path: str, *labels: str | None) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return read(path, labels)
+            return read(path, tuple(filter(None, labels)))
     # Damage shows as any type of error: KeyError in h5py, TypeError in pandas.
     except Exception as error:
         text = " ".join(str(error).split()) or type(error).__name__

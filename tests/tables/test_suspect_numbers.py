@@ -85,7 +85,7 @@ TEXTS = {
     ".": r"got text, '\.' in row 1; leave it empty where a value is missing",
     "1,000": "got text, '1,000' in row 1$",
     "06:30": "got text, '06:30' in row 1; write hours as numbers, 6.5 for 06:30",
-    "30/8/2024": "got dates as text or objects .*dayfirst=True of 30/8/2024",
+    "30/8/2024": "got text, .30/8/2024. in row 1$",
     "2.0": "got numbers as text or objects .*pandas.to_numeric",
 }
 
@@ -94,4 +94,10 @@ TEXTS = {
 def test_a_text_among_numbers_is_shown(cell):
     table = pd.DataFrame({"id": ["a", "a"], "x": [0.0, 1.0], "y": ["1.0", cell]})
     with pytest.raises(ValueError, match=TEXTS[cell]):
+        read_functions(table, function="id", inputs="x", outputs="y")
+
+
+def test_a_column_of_dates_as_text_is_called_one():
+    table = pd.DataFrame({"id": ["a", "a"], "x": ["30/8/2024", "31/8/2024"], "y": [1.0, 2.0]})
+    with pytest.raises(ValueError, match="got dates as text or objects .*dayfirst=True of 30/8/20"):
         read_functions(table, function="id", inputs="x", outputs="y")

@@ -159,11 +159,13 @@ def no_numbers(values: np.ndarray) -> str:
     kinds = {"M": "datetimes", "m": "durations", "b": "true and false", "c": "complex"}
     if values.dtype.kind in kinds:
         return kinds[values.dtype.kind]
+    alone = True  # no number stands before
     for row, cell in enumerate(values.flat):
         if isinstance(cell, date) or hasattr(cell, "to_timestamp"):
             return DATES
         if isinstance(cell, str) and not _is_number(cell):
-            return DATES if DATED.match(cell) else _text(cell, row)
+            return DATES if alone and DATED.match(cell) else _text(cell, row)
+        alone = alone and not isinstance(cell, str)
     return "numbers as text or objects (pandas.to_numeric makes numbers of them)"
 
 
