@@ -25,7 +25,7 @@ from geomndp.auto.defaults import (
     network,
     noising_and_score,
 )
-from geomndp.auto.degenerate import warn_of_values
+from geomndp.auto.degenerate import warn_of_own_dates, warn_of_values
 from geomndp.auto.neural_process_plan import process_plan
 from geomndp.auto.plan import TrainingPlan
 from geomndp.auto.sphere_inputs import (
@@ -127,6 +127,7 @@ def build(
     reading |= {"covariates": covariates, "noise": noise, "numbers": tuple(periodic or ())}
     functions, labels = _functions_and_groups(dataset, groups, reading)
     warn_of_values(functions)
+    warn_of_own_dates(functions, symmetry)
     rigid = field_type_of(functions, symmetry, representations)
     if globe and rigid is not None:
         check_components(rigid, outputs)

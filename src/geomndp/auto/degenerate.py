@@ -17,6 +17,8 @@ MAX_TIED = 0.25
 """Share of many values that may be one and the same number."""
 MAX_REPEATED = 0.1
 """Share of the rows that may repeat another row of their function."""
+MIN_OVERLAPPING = 0.1
+"""Share of the pairs of functions whose dates overlap below which they hardly share any."""
 MIN_AGREEING = 5
 """So many functions, and half of all, that have the same value at an input: not by chance."""
 
@@ -51,6 +53,33 @@ def warn_of_values(functions: Functions) -> None:
     for number, name in enumerate(functions.variables.output_names):
         _check_agreement(name, functions.x, y[..., number], known[..., number])
     _check_repeats(functions)
+
+
+def warn_of_own_dates(functions: Functions, symmetry: str) -> None:
+    """Warn of functions each of which has dates of its own, where the date itself shall matter.
+
+    Args:
+        functions: Functions in the data's units.
+        symmetry: Symmetry of the model.
+    """
+    if symmetry != "none" or len(functions.x) < MIN_AGREEING:
+        return
+    for number, variable in enumerate(functions.variables.inputs):
+        if " since " not in variable.units:
+            continue
+        dates, there = functions.x[..., number], functions.rows
+        first = np.sort(np.where(there, dates, np.inf).min(axis=1))
+        last = np.where(there, dates, -np.inf).max(axis=1)
+        later = len(first) - np.searchsorted(first, last, side="right")
+        overlapping = 1 - later.sum() / (len(first) * (len(first) - 1) / 2)
+        if overlapping < MIN_OVERLAPPING:
+            _say(
+                f"every function has dates {variable.name!r} of its own ({overlapping:.0%} of the "
+                "pairs of functions overlap): with symmetry 'none' a model learns what happens at "
+                "a date, which says nothing of another one; give an input that functions share, "
+                "such as the hour of the day or the day of the year, or symmetry 'translation' for "
+                "elapsed time"
+            )
 
 
 def _check_wild(name: str, values: np.ndarray) -> None:
