@@ -121,7 +121,9 @@ def test_the_column_of_functions_may_be_that_of_the_tasks(model, capsys):
     assert main([*line, "new.csv"]) == 1
     assert "--tasks new.csv --task-column id --out FILE" in capsys.readouterr().err
     assert main([*line, *"--tasks new.csv --task-column id --out out.csv".split()]) == 0
-    assert list(pd.read_csv("out.csv")["id"].unique()) == ["a", "b"]
+    found = pd.read_csv("out.csv")
+    assert list(found) == ["sample", "x", "id", "y"]  # coordinates first
+    assert list(found["id"].unique()) == ["a", "b"]
 
 
 @pytest.mark.parametrize("names, wanted", [(["007", "7"], ["7", "007"]), (["7", "8"], ["8", "7"])])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import operator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -166,13 +164,6 @@ def rename(table: Any, renamed: dict[str, str], *, strict: bool = True) -> Any:
         by_name = table.attrs[note].items()
         result.attrs[note] = {renamed.get(name, name): value for name, value in by_name}
     return result
-
-
-def drop_missing(table: Any, outputs: tuple[str, ...]) -> Any:
-    """Make all outputs of a row missing where one is: such rows are no observations."""
-    columns = [table[name] for name in outputs if name in table]
-    known = functools.reduce(operator.and_, [column.notnull() for column in columns], True)
-    return table.assign(**{str(column.name): column.where(known) for column in columns})
 
 
 def numbers(text: str) -> np.ndarray:

@@ -14,7 +14,8 @@ import xarray as xr
 
 from geomndp import _table_files
 from geomndp._progress import progress
-from geomndp.cli.input_tables import POINT, Tables, drop_missing
+from geomndp.cli.input_tables import POINT, Tables
+from geomndp.cli.needed_columns import drop_missing
 from geomndp.cli.predict_args import Condition
 from geomndp.model.base import AbstractModel
 from geomndp.summaries import describe

@@ -168,11 +168,16 @@ def _named(array: Any, part: Variable) -> Any:
 
 
 def as_frame(dataset: Any) -> Any:
-    """Tidy DataFrame of a Dataset: one row per sample and location."""
+    """Tidy DataFrame of a Dataset: one row per sample and location, whose coordinates come first.
+
+    Units of columns of numbers are in its `attrs`.
+    """
     order = sorted(dataset.sizes, key=lambda dim: dim != "sample")
     frame = dataset.to_dataframe(dim_order=order).reset_index()
     frame = frame.drop(columns=[dim for dim in order if dim not in dataset.coords])
-    units = {str(name): str(a.attrs["units"]) for name, a in dataset.items() if "units" in a.attrs}
+    frame = frame[sorted(frame, key=lambda name: name not in dataset.coords)]
+    numbers = {name: a for name, a in dataset.variables.items() if a.dtype.kind not in "mM"}
+    units = {str(name): str(a.attrs["units"]) for name, a in numbers.items() if "units" in a.attrs}
     frame.attrs = {"units": units} if units else {}
     return frame
 
