@@ -101,3 +101,11 @@ def test_a_column_of_dates_as_text_is_called_one():
     table = pd.DataFrame({"id": ["a", "a"], "x": ["30/8/2024", "31/8/2024"], "y": [1.0, 2.0]})
     with pytest.raises(ValueError, match=r"got dates as text or .*dayfirst=True of 30/8/2024"):
         read_functions(table, function="id", inputs="x", outputs="y")
+
+
+def test_a_count_of_rows_without_a_name_is_no_output():
+    table = pd.DataFrame({"Unnamed: 0": [3, 1, 2], "id": 1, "x": [0.0, 1.0, 2.0], "y": [1.0, 3, 2]})
+    assert read_functions(table, function="id", inputs="x").variables.output_names == ("y",)
+    table["Unnamed: 0"] = [0.5, 0.7, 0.1]
+    found = read_functions(table, function="id", inputs="x").variables.output_names
+    assert found == ("Unnamed: 0", "y")

@@ -44,9 +44,10 @@ def check_known(
     """
     for name, values in covariates.items():
         if np.any(missing := there & np.isnan(values)):
+            function, point = (int(i) for i in np.argwhere(missing)[0])
             raise ValueError(
                 f"expected the covariate {name!r} wherever there is a value, got none in "
-                f"{in_words(missing.any(axis=1))}"
+                f"{in_words(np.arange(len(missing)) == function)}, point {point}"
             )
 
 
