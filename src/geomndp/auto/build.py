@@ -42,6 +42,7 @@ from geomndp.model import Model
 from geomndp.model.inputs import Seed
 from geomndp.nets import AbstractNet
 from geomndp.tables import CODOMAINS, Functions, read_functions, read_groups
+from geomndp.tables.groups import check_order_of_labels
 from geomndp.train import default_loss
 
 
@@ -97,7 +98,7 @@ def build(
         groups: Name of a column or variable with one label per function, or the labels: functions
             of one label (scans of a person) are held out for validation together.
         ordered: Whether functions follow each other in time, in the order of their labels: then
-            the last ones are held out.
+            the last ones are held out. Texts that count in another order (run2, run10) are refused.
         drop_missing: Whether points of which some outputs are missing are left out; otherwise the
             model learns from what is there, and every output is observed apart from the others.
         method: "geomndp", the diffusion model, or a neural process to compare it with: "convcnp",
@@ -126,6 +127,8 @@ def build(
     reading |= {"domain": "sphere" if globe else "real"}
     reading |= {"covariates": covariates, "noise": noise, "numbers": tuple(periodic or ())}
     functions, labels = _functions_and_groups(dataset, groups, reading)
+    if ordered:
+        check_order_of_labels(dataset, function)
     warn_of_values(functions)
     warn_of_own_dates(functions, symmetry)
     rigid = field_type_of(functions, symmetry, representations)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,9 @@ import numpy as np
 from geomndp.tables.infer_columns import FUNCTION
 from geomndp.tables.pandas_adapter import is_frame, series
 from geomndp.tables.variables import as_names
+
+
+DIGITS = re.compile(r"(\d+)")
 
 
 def read_groups(table: Any, groups: Any, function: Any = None) -> tuple[Any, tuple[str, ...]]:
@@ -80,3 +84,33 @@ def function_labels(name: str, column: Any) -> np.ndarray:
         raise ValueError(
             f"expected labels of one kind in {name!r}, got {kind} and others"
         ) from None
+
+
+def check_order_of_labels(table: Any, function: Any = None) -> None:
+    """Refuse labels that count in another order than texts have: "run10" stands before "run2".
+
+    Args:
+        table: The DataFrame or Dataset; functions of a Dataset stand in the order of its dimension.
+        function: Name of the DataFrame's column that names functions.
+
+    Raises:
+        ValueError: If there are two such labels.
+    """
+    if not is_frame(table):
+        return
+    (name,) = as_names("function", FUNCTION if function is None else function, 1)
+    labels = np.unique(series(table, name).to_numpy())
+    if not all(isinstance(label, str) for label in labels):
+        return
+    counted = sorted(labels, key=lambda label: [_number(part) for part in DIGITS.split(label)])
+    for first, second in zip(labels, counted, strict=True):
+        if first != second:
+            raise ValueError(
+                f"expected labels of {name!r} whose order as texts is that in time, got {first!r} "
+                f"before {second!r}; write numbers of equal length (run02), numbers alone or dates"
+            )
+
+
+def _number(part: str) -> tuple[int, str]:
+    """Key by which digits are compared as numbers."""
+    return (int(part), "") if part.isdecimal() else (0, part)
