@@ -11,7 +11,6 @@ from geomndp.tables.infer_columns import FUNCTION
 from geomndp.tables.pandas_adapter import is_frame, series
 from geomndp.tables.variables import as_names
 
-
 DIGITS = re.compile(r"(\d+)")
 
 
