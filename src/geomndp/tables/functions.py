@@ -168,7 +168,7 @@ def _from_frame(table: Any, function: Any, inputs: Any, outputs: Any, codomain: 
     owners = series(table, function)
     labels = function_labels(function, owners)
     order, counts = np.argsort(labels, kind="stable"), np.bincount(labels)
-    columns, units, _ = frame_columns(table, (*inputs, *outputs, *taken))
+    columns, units, zoned = frame_columns(table, (*inputs, *outputs, *taken))
     row = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
     warn_of_lost({name: columns[name] for name in inputs}, [columns[name] for name in outputs])
     values = {}
@@ -176,11 +176,12 @@ def _from_frame(table: Any, function: Any, inputs: Any, outputs: Any, codomain: 
         times = column.dtype.kind in "mM"
         column = column if times else numeric(name, column)
         blank = np.array("NaT", column.dtype) if times else np.nan
-        padded = np.full((len(counts), int(counts.max(initial=0))), blank, column.dtype)
-        padded[labels[order], row] = column[order]
-        values[name] = padded
+        filled_up = np.full((len(counts), int(counts.max(initial=0))), blank, column.dtype)
+        filled_up[labels[order], row] = column[order]
+        values[name] = filled_up
     about = {name: {"units": units[name]} for name in columns}
-    return Padded(values, about, _first_labels(owners, labels)), inputs, outputs
+    padded = Padded(values, about, _first_labels(owners, labels), zoned)
+    return padded, inputs, outputs
 
 
 def _first_labels(column: Any, labels: np.ndarray) -> list[Any]:
@@ -211,7 +212,7 @@ def _inputs(padded: Padded, names: tuple[str, ...], elapsed: bool):
         values, about = padded.values[name], _described(padded, name)
         if values.dtype.kind in "mM":
             known = known & ~np.isnat(values)
-            values, units = per_function(values, elapsed)
+            values, units = per_function(values, elapsed, padded.zoned)
             about = Variable(name, units, about.long_name, about.standard_name)
         else:
             values = padded.numbers(name)

@@ -20,11 +20,13 @@ class Padded(NamedTuple):
         values: The arrays; NaN pads functions with fewer points.
         attributes: What the table says of its columns.
         labels: What functions are called; None where they are only counted.
+        zoned: Whether datetimes have a time zone; None where that is not known.
     """
 
     values: dict[str, np.ndarray]
     attributes: dict[str, dict[str, str]]
     labels: Sequence[Any] | None = None
+    zoned: bool | None = None
 
     def functions(self, wrong: np.ndarray) -> str:
         """The functions of a mask (b,) in words."""
