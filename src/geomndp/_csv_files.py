@@ -133,8 +133,8 @@ def _as_numbers(frame: Any, column: int) -> bool:
     """
     import pandas as pd
 
-    texts = frame.iloc[:, column]
-    values = pd.to_numeric(texts, errors="coerce")
+    texts: Any = frame.iloc[:, column]
+    values: Any = pd.to_numeric(texts, errors="coerce")
     if values.isna().any() or not len(values):
         return bool((values.isna() & texts.notna()).any())
     if texts.str.match(LEADING_ZERO).any() or values.nunique() < texts.nunique():

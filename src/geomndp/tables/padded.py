@@ -28,7 +28,7 @@ class Padded(NamedTuple):
     labels: Sequence[Any] | None = None
     zoned: bool | None = None
 
-    def functions(self, wrong: np.ndarray) -> str:
+    def functions(self, wrong: Any) -> str:
         """The functions of a mask (b,) in words."""
         rows = np.flatnonzero(wrong)
         labels = [row if self.labels is None else self.labels[row] for row in rows[:LISTED]]
