@@ -17,22 +17,31 @@ STORE = ".zarr"
 READ_SECONDS, READ_SPEED = 10, 20_000_000  # seconds for any file, and bytes per further second
 
 
-def read_table(path: str) -> Any:
-    """Read a DataFrame (.csv, .parquet) or a Dataset (.nc)."""
+def read_table(path: str, *labels: str | None) -> Any:
+    """Read a DataFrame (.csv, .parquet) or a Dataset (.nc).
+
+    Args:
+        path: The file.
+        *labels: Names of columns whose values are labels, as those of functions are: read from
+            text, 007 and 7 are two of them. None stands for no column.
+
+    Raises:
+        ValueError: If there is no such file, or it cannot be read.
+    """
     read = _by_suffix(path, READERS, "to read")
     if not Path(path).is_file():
         raise ValueError(f"expected a file {path}, got none")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return read(path)
+            return read(path, tuple(filter(None, labels)))
     # Damage shows as any type of error: KeyError in h5py, TypeError in pandas.
     except Exception as error:
         text = " ".join(str(error).split()) or type(error).__name__
-        raise ValueError(f"expected a table in {path}, got a damaged one: {text[:120]}") from error
+        raise ValueError(f"expected a table in {path}, got a damaged one: {text[:200]}") from error
 
 
-def _read_parquet(path: str) -> Any:
+def _read_parquet(path: str, _) -> Any:
     import pandas as pd
 
     frame = pd.read_parquet(path)
@@ -43,7 +52,7 @@ def _read_parquet(path: str) -> Any:
     return frame
 
 
-def _read_netcdf(path: str) -> Any:
+def _read_netcdf(path: str, _) -> Any:
     import h5netcdf  # noqa: F401  # before the fork, whose time is limited
     import xarray  # noqa: F401
 

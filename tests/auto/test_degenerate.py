@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from geomndp.auto.degenerate import warn_of_values
+from geomndp.auto.degenerate import warn_of_own_dates, warn_of_values
 from geomndp.tables import read_functions
 
 FUNCTIONS, POINTS = 12, 8
@@ -30,6 +30,19 @@ def test_ordinary_values_pass(table):
         warnings.simplefilter("error")
         check(table)
         check(table.round(1))
+
+
+def test_digits_that_single_precision_has_not_are_said(table):
+    with pytest.warns(UserWarning, match=r"'rain' lies so far from zero \(up to 1e\+08, .* of 8:"):
+        check(table.assign(rain=1e8 + table.rain))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check(table.assign(rain=1e-9 * table.rain, wind=101325 + 100 * table.wind))
+
+
+def test_an_output_that_is_a_property_of_its_function_is_said(table):
+    with pytest.warns(UserWarning, match="'rain' is the same at all points of every function: giv"):
+        check(table.assign(rain=np.sin(table.day)))
 
 
 def test_one_value_that_many_are(table):
@@ -56,3 +69,21 @@ def test_rows_that_were_written_twice(table):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         check(pd.concat([table, again]))
+
+
+@pytest.mark.parametrize("days_apart, symmetry", [(0, "none"), (1, "translation"), (0.1, "none")])
+def test_dates_that_functions_share_or_that_do_not_matter_pass(table, days_apart, symmetry):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_of_own_dates(dated(table, days_apart), symmetry)
+
+
+def test_dates_of_their_own_are_said(table):
+    with pytest.warns(UserWarning, match=r"every function has dates 'hour' of its own \(0% of"):
+        warn_of_own_dates(dated(table, 1.0), "none")
+
+
+def dated(table, days_apart):
+    hours = pd.to_timedelta(table.hour + 24 * days_apart * table.day, unit="h")
+    table = table.assign(hour=pd.Timestamp("2024-01-01") + hours)
+    return read_functions(table, function="day", inputs="hour", outputs="wind", elapsed=False)

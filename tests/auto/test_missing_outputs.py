@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from geomndp import build, fit, load
-from geomndp.cli.input_tables import drop_missing
+from geomndp.cli.needed_columns import drop_missing
 from geomndp.tables import read_functions
 
 TINY = {"width": 8, "num_layers": 1, "num_heads": 2}

@@ -82,7 +82,7 @@ def test_no_warning_around_the_circle(periodic, recwarn):
     x = np.asarray([[23.5, 0.0], [24.5, 100.0], [-0.25, 100.0], [0.25, 0.0]])
     periodic.condition(x, np.zeros(4)).sample(x + np.asarray([[240.0, 0.0]]), key=0, num_samples=1)
     assert not [w for w in recwarn if w.category is OutsideTrainingWarning]
-    with pytest.warns(OutsideTrainingWarning, match="x = 2e"):
+    with pytest.warns(OutsideTrainingWarning, match="elev = 2e"):
         periodic.condition(np.asarray([[3.0, 2e4]]), np.zeros(1))
 
 

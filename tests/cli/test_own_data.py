@@ -33,6 +33,7 @@ def folder(tmp_path_factory):
     frame[frame.day < 9].to_csv(path / "days.csv", index=False)
     frame[frame.day >= 9].to_csv(path / "test.csv", index=False)
     frame[frame.day == 9].iloc[:2].to_csv(path / "obs.csv", index=False)
+    frame.pivot(index="day", columns="hour", values="temp").to_csv(path / "wide.csv")
     return path
 
 
@@ -166,6 +167,10 @@ WRONG = {
     "no column of functions": (
         ["train", "days.csv", "--inputs", "hour"],
         "expected a column 'function', got 'day'",
+    ),
+    "points beside each other": (
+        ["train", "wide.csv", "--function", "day", "--inputs", "hour", "--outputs", "temp"],
+        "one row per point with the columns 'hour', 'temp', got columns of points: '0.0', '4.0' to",
     ),
     "a wrong period": (
         ["train", "days.csv", "--inputs", "hour", "--period", "hour"],

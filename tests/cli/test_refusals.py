@@ -176,7 +176,7 @@ def test_requests_outside_of_training_are_answered_with_a_warning(run, here):
     assert code == 0 and out.startswith("sample,")
     (said,) = [line for line in error.splitlines() if "warning" in line]
     assert said.startswith("geomndp: warning: outside of what the model was trained on")
-    assert "y = 1000 (trained on -10 to 40)" in said
+    assert "temperature = 1000 (trained on -10 to 40 degC)" in said
     code, _, error = run("sample trained --targets 0:100:20 --num-samples 66 --steps 2")
     (said,) = [line for line in error.splitlines() if "warning" in line]
     assert code == 0 and "points over a range of" in said

@@ -112,3 +112,31 @@ def test_time_zones_of_all_files_count(second, message, tmp_path):
         return
     with pytest.raises(ValueError, match=message):
         zoned_inputs(read_tasks(command), ("time",))
+
+
+def test_the_column_of_functions_may_be_that_of_the_tasks(model, capsys):
+    model.save("model", metadata={"function": "id"})
+    table().rename(columns={"task": "id"}).to_csv("new.csv", index=False)
+    line = ["condition", "model", "--targets", "0:1:0.5", "--num-samples", "2"]
+    assert main([*line, "new.csv"]) == 1
+    assert "--tasks new.csv --task-column id --out FILE" in capsys.readouterr().err
+    assert main([*line, *"--tasks new.csv --task-column id --out out.csv".split()]) == 0
+    found = pd.read_csv("out.csv")
+    assert list(found) == ["sample", "x", "id", "y"]  # coordinates first
+    assert list(found["id"].unique()) == ["a", "b"]
+
+
+@pytest.mark.parametrize("names, wanted", [(["007", "7"], ["7", "007"]), (["7", "8"], ["8", "7"])])
+def test_labels_of_tasks_are_those_of_the_files(model, names, wanted):
+    frame = table()
+    frame["task"] = np.repeat(names, 3)
+    frame.to_csv("tasks.csv", index=False)
+    pd.DataFrame({"task": wanted, "x": [0.1, 0.2]}).to_csv("ends.csv", index=False)
+    Path("folder").mkdir()
+    for name, rows in frame.groupby("task"):
+        rows[["x", "y"]].to_csv(Path("folder") / f"{name}.csv", index=False)
+    line = ["condition", "model", "--targets", "ends.csv", "--num-samples", "1", "--out", "out.csv"]
+    for tasks in ("tasks.csv", "folder"):
+        assert main([*line, "--tasks", tasks]) == 0
+        found = pd.read_csv("out.csv", dtype={"task": str})
+        assert dict(zip(found["task"], found["x"], strict=True)) == {wanted[0]: 0.1, wanted[1]: 0.2}

@@ -11,6 +11,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from geomndp import MixtureProcess, load
+from geomndp.auto import free_scales, mixture_weights
 from geomndp.data import Batch, LogTransform, Normaliser
 from geomndp.evaluate import log_likelihood
 from geomndp.likelihood import Flow
@@ -185,9 +186,17 @@ def test_tables_and_files(learnt, members, tmp_path):
     assert load(tmp_path / "half").variables == mixture.variables
 
 
+def test_the_largest_mixture_that_a_fit_makes_is_saved(members, tmp_path):
+    most = mixture_weights.MAX_MEMBERS * free_scales.MAX_PARTS
+    MixtureProcess((members[0],) * most).save(tmp_path / "m")
+    assert len(load(tmp_path / "m").members) == most
+    with pytest.raises(ValueError, match="expected at most 32 members to save, got 33"):
+        MixtureProcess((members[0],) * 33).save(tmp_path / "m")
+
+
 BAD = {
-    "members": (lambda d: d.update(members=[]), "expected 1 to 16 members"),
-    "many": (lambda d: d.update(members=d["members"] * 9), "expected 1 to 16 members"),
+    "members": (lambda d: d.update(members=[]), "expected 1 to 32 members"),
+    "many": (lambda d: d.update(members=d["members"] * 17), "expected 1 to 32 members"),
     "nested": (lambda d: d["members"][0].update(type="mixture"), "networks and processes"),
     "weights": (lambda d: d.update(log_weights=[0.0]), "as many weights as members"),
     "text": (lambda d: d.update(log_weights="x"), "for log_weights"),

@@ -121,6 +121,10 @@ def test_observations_are_drawn_in_the_units_of_the_samples(ax):
     seen.attrs["units"] = {"time": "hours"}
     plot.functions_1d(samples, context=seen, ax=ax)
     assert_allclose(ax.lines[-1].get_xdata(), [1.0, 2.0])
+    assert ax.get_xlim() == (0.0, 5.0)
+    seen.time = [-48.0, 0.0]  # before what is predicted, and shown all the same
+    plot.functions_1d(samples, context=seen, ax=ax)
+    assert ax.get_xlim() == (-2.0, 5.0)
     seen.attrs["units"] = {"temperature": "kelvin"}
     with pytest.raises(ValueError, match="expected 'temperature' in 'degc', got 'kelvin'"):
         plot.functions_1d(samples, context=seen, ax=ax)
@@ -214,6 +218,7 @@ def test_refusals(tmp_path, ax):
         (lambda: plot.functions_1d(x), "or a table of samples"),
         (lambda: plot.functions_1d(x, np.zeros((2, 4, 1))), r"got shapes \(3, 1\)"),
         (lambda: plot.functions_1d(fields()), "expected 1 inputs, got"),
+        (lambda: plot.functions_1d(x, fields()), "x and samples as arrays, or a table of samples"),
         (lambda: plot.functions_1d(x, x, context=fields()), "as arrays"),
         (lambda: plot.fan_map(x, np.zeros((1, 3, 3)), context=storms()), "as arrays"),
         (lambda: plot.calibration([1.5]), "from 0 to 1"),

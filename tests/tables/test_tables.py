@@ -16,6 +16,7 @@ from geomndp.gp import GP
 from geomndp.kernels import SquaredExponential
 from geomndp.samplers import Amortised
 from geomndp.tables import Variable, Variables, noise_from_km, read_inputs
+from geomndp.tables.xarray_adapter import as_frame
 
 from .conftest import HOURS, SCALE, SHIFT, arrays
 
@@ -168,3 +169,12 @@ def test_rows_may_stand_twice(stations, readings):
     """A repeated row is one more observation, as it is in arrays."""
     twice = pd.concat([readings, readings.iloc[[2]]])
     assert stations.condition(twice).observations.y.shape == (6, 1)
+
+
+def test_a_tidy_frame_has_coordinates_first_and_all_units():
+    levels = xr.DataArray([[1.0, 2.0]], dims=("sample", "row"), attrs={"units": "K"})
+    depth = xr.DataArray([5.0, 6.0], dims="row", attrs={"units": "m"})
+    dataset = xr.Dataset({"level": levels}).assign_coords(depth=depth, mooring=("row", ["a", "b"]))
+    frame = as_frame(dataset.assign_coords(sample=[0]))
+    assert list(frame) == ["sample", "depth", "mooring", "level"]
+    assert frame.attrs == {"units": {"depth": "m", "level": "K"}}

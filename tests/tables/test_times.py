@@ -178,3 +178,20 @@ def test_a_column_of_a_file_is_zoned_or_not(tmp_path, texts, message):
         read_inputs(variables, frame)
     with pytest.raises(ValueError, match=message):
         read_functions(frame.assign(f=1), function="f", inputs="time", outputs="y")
+
+
+def test_the_zone_of_the_training_is_that_of_what_is_asked():
+    """Times with a zone are kept in UTC, from which those of some clock are hours away."""
+    date = pd.to_datetime(["2024-01-01", "2024-01-02"] * 2)
+    frame = pd.DataFrame({"id": [1, 1, 2, 2], "date": date, "y": [0.0, 1.0, 2.0, 3.0]})
+    zoned = frame.assign(date=date.tz_localize("America/New_York"))
+    columns = {"function": "id", "inputs": "date", "elapsed": False}
+    variables = read_functions(zoned, **columns).variables
+    assert variables.inputs[0].units.endswith("since 2024-01-01 05:00:00 UTC")
+    assert_allclose(read_inputs(variables, zoned).x[:2, 0], [0.0, 24.0])
+    with pytest.raises(ValueError, match="with a time zone as those of the training data"):
+        read_inputs(variables, frame)
+    read_inputs(variables, frame[:2].set_index("date").to_xarray())  # a Dataset knows no zones
+    naive = read_functions(frame, **columns).variables
+    assert naive.inputs[0].units.endswith("since 2024-01-01 00:00:00")
+    read_inputs(naive, frame)

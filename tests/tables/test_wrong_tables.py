@@ -77,7 +77,7 @@ STATIONS = {
     ),
     "text": (
         lambda m, t: m.condition(t.assign(time=["early", "late", "2024", "", "later"])),
-        "expected numbers in 'time', got text or objects$",
+        "expected numbers in 'time', got text, 'early' in row 0$",
     ),
     "dates as text": (
         lambda m, t: m.condition(t.assign(time=t.time.dt.strftime("%d.%m.%Y %H:%M"))),

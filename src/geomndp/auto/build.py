@@ -25,7 +25,7 @@ from geomndp.auto.defaults import (
     network,
     noising_and_score,
 )
-from geomndp.auto.degenerate import warn_of_values
+from geomndp.auto.degenerate import warn_of_own_dates, warn_of_values
 from geomndp.auto.neural_process_plan import process_plan
 from geomndp.auto.plan import TrainingPlan
 from geomndp.auto.sphere_inputs import (
@@ -97,7 +97,7 @@ def build(
         groups: Name of a column or variable with one label per function, or the labels: functions
             of one label (scans of a person) are held out for validation together.
         ordered: Whether functions follow each other in time, in the order of their labels: then
-            the last ones are held out.
+            the last ones are held out. Numbers in texts count as numbers: run2, run10.
         drop_missing: Whether points of which some outputs are missing are left out; otherwise the
             model learns from what is there, and every output is observed apart from the others.
         method: "geomndp", the diffusion model, or a neural process to compare it with: "convcnp",
@@ -127,6 +127,7 @@ def build(
     reading |= {"covariates": covariates, "noise": noise, "numbers": tuple(periodic or ())}
     functions, labels = _functions_and_groups(dataset, groups, reading)
     warn_of_values(functions)
+    warn_of_own_dates(functions, symmetry)
     rigid = field_type_of(functions, symmetry, representations)
     if globe and rigid is not None:
         check_components(rigid, outputs)

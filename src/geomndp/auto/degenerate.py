@@ -17,6 +17,10 @@ MAX_TIED = 0.25
 """Share of many values that may be one and the same number."""
 MAX_REPEATED = 0.1
 """Share of the rows that may repeat another row of their function."""
+MAX_STEP = 0.01
+"""Rounding of values in single precision, in their standard deviations, that does no harm."""
+MIN_OVERLAPPING = 0.1
+"""Share of the pairs of functions whose dates overlap below which they hardly share any."""
 MIN_AGREEING = 5
 """So many functions, and half of all, that have the same value at an input: not by chance."""
 
@@ -38,6 +42,8 @@ def warn_of_values(functions: Functions) -> None:
         if len(values) > 1 and np.ptp(values) <= ROUNDING * np.abs(values).max():
             _warn(f"{name!r} is {values[0]:g} at every point")
             return
+        _check_digits(name, values)
+        _check_within(name, y[..., number], known[..., number])
         if len(values) >= MANY:
             _check_wild(name, values)
             _check_ties(name, values)
@@ -51,6 +57,59 @@ def warn_of_values(functions: Functions) -> None:
     for number, name in enumerate(functions.variables.output_names):
         _check_agreement(name, functions.x, y[..., number], known[..., number])
     _check_repeats(functions)
+
+
+def warn_of_own_dates(functions: Functions, symmetry: str) -> None:
+    """Warn of functions each of which has dates of its own, where the date itself shall matter.
+
+    Args:
+        functions: Functions in the data's units.
+        symmetry: Symmetry of the model.
+    """
+    if symmetry != "none" or len(functions.x) < MIN_AGREEING:
+        return
+    for number, variable in enumerate(functions.variables.inputs):
+        if " since " not in variable.units:
+            continue
+        dates, there = functions.x[..., number], functions.rows
+        first = np.sort(np.where(there, dates, np.inf).min(axis=1))
+        last = np.where(there, dates, -np.inf).max(axis=1)
+        later = len(first) - np.searchsorted(first, last, side="right")
+        overlapping = 1 - later.sum() / (len(first) * (len(first) - 1) / 2)
+        if overlapping < MIN_OVERLAPPING:
+            _say(
+                f"every function has dates {variable.name!r} of its own ({overlapping:.0%} of the "
+                "pairs of functions overlap): with symmetry 'none' a model learns what happens at "
+                "a date, which says nothing of another one; give an input that functions share, "
+                "such as the hour of the day or the day of the year, or symmetry 'translation' for "
+                "elapsed time"
+            )
+
+
+def _check_digits(name: str, values: np.ndarray) -> None:
+    """Warn of values so far from zero that single precision rounds their differences away."""
+    largest = float(np.abs(values).max())
+    step, spread = float(np.spacing(np.float32(largest))), float(np.std(values))
+    if np.isfinite(step) and step > MAX_STEP * spread:
+        _say(
+            f"{name!r} lies so far from zero (up to {largest:g}, standard deviation {spread:g}) "
+            f"that single precision rounds it to multiples of {step:.2g}: subtract a constant, or "
+            "ask for float64 (--dtype float64)"
+        )
+
+
+def _check_within(name: str, y: np.ndarray, known: np.ndarray) -> None:
+    """Warn of an output that is one number per function: a property of it, no course."""
+    several = known.sum(axis=1) > 1
+    low, high = (np.where(known, y, end) for end in (np.inf, -np.inf))
+    if several.sum() >= MIN_AGREEING and np.all(
+        low[several].min(axis=1) == high[several].max(axis=1)
+    ):
+        _say(
+            f"{name!r} is the same at all points of every function: given one point nothing is "
+            "random, so that log-densities have no bound and say nothing; name the outputs without "
+            "it, or give it as a covariate"
+        )
 
 
 def _check_wild(name: str, values: np.ndarray) -> None:

@@ -113,7 +113,7 @@ class Train:
     groups: str | None = None
     """On a table: column whose values stay together when functions are held out."""
     ordered: bool = False
-    """On a table: functions stand in order of time, and the last are held out."""
+    """On a table: the labels of functions are in order of time, and the last are held out."""
     drop_missing: bool = False
     """On a table: drop rows that lack an output; by default only what is missing is left out."""
     simple_models: bool = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from geomndp import _atomic_io, _validation
@@ -12,6 +13,9 @@ from geomndp.cli.input_tables import model_names
 from geomndp.cli.needed_columns import NOTED_FUNCTION, check_columns
 
 FUNCTION = "function"
+WIDE = re.compile(r"\d")
+"""A name that counts points: wk1, 2019, 06:00."""
+MIN_WIDE = 4
 OF_EXPERIMENTS = ("data", "split", "functions")
 
 
@@ -32,8 +36,8 @@ def read_training_table(command: Train) -> Any:
         raise ValueError("expected --simple-models without --start and --noise, got both")
     if command.start is not None:
         _check_start(command)
-    table = read_table(command.name)
     function = command.function or FUNCTION
+    table = read_table(command.name, function, command.groups)
     if is_frame(table):
         if not command.inputs and command.start is None:
             listed = ", ".join(map(repr, table.columns))
@@ -42,8 +46,23 @@ def read_training_table(command: Train) -> Any:
             raise ValueError(f"expected at least one row in {command.name}, got none")
         check_columns(table, (function,))
     columns = (*command.inputs, *command.outputs, *command.covariates)
-    check_columns(table, (*columns, *([command.groups] if command.groups else [])))
+    columns = (*columns, *([command.groups] if command.groups else []))
+    _check_long(table, columns)
+    check_columns(table, columns)
     return table
+
+
+def _check_long(table: Any, columns: tuple[str, ...]) -> None:
+    """Refuse a table with the points of a function beside each other, as wk1, wk2, wk3."""
+    if not is_frame(table) or all(name in table for name in columns):
+        return
+    numbered = [str(name) for name in table.columns if WIDE.search(str(name))]
+    if len(numbered) > len(table.columns) / 2 and len(numbered) >= MIN_WIDE:
+        raise ValueError(
+            f"expected one row per point with the columns {', '.join(map(repr, columns))}, got "
+            f"columns of points: {numbered[0]!r}, {numbered[1]!r} to {numbered[-1]!r} (pandas: "
+            "table.melt(id_vars=..., var_name=..., value_name=...) makes rows of them)"
+        )
 
 
 FIXED_BY_START = ("inputs", "outputs", "symmetry", "codomain", "representations", "covariates")
@@ -75,13 +94,14 @@ def read_test_table(command: Evaluate, document: dict[str, Any]) -> Any:
         if not command.against:
             raise ValueError("expected --against MODEL for a --figure, got none")
         _atomic_io.check_writable(command.figure)
-    table, names = read_table(command.test_table), model_names(command.name)
+    function, names = function_column(command, document["metadata"]), model_names(command.name)
+    table = read_table(command.test_table, function)
     for other in command.against:
         if model_names(other) != names:
             raise ValueError(f"expected --against models of the same columns, got {other}")
     check_columns(table, (*names.inputs, *names.outputs))
     if is_frame(table):
-        check_columns(table, (function_column(command, document["metadata"]),))
+        check_columns(table, (function,))
     return table
 
 
@@ -93,10 +113,11 @@ def read_student_table(command: Distil, document: dict[str, Any]) -> Any:
         if getattr(command, option) is not None:
             said = f"--{option.replace('_', '-')}"
             raise ValueError(f"expected {said} with an experiment only, got it with a table")
-    table, names = read_table(command.training_table), model_names(command.name)
+    function, names = function_column(command, document["metadata"]), model_names(command.name)
+    table = read_table(command.training_table, function)
     check_columns(table, (*names.inputs, *names.outputs))
     if is_frame(table):
-        check_columns(table, (function_column(command, document["metadata"]),))
+        check_columns(table, (function,))
     return table
 
 

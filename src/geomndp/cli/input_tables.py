@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import functools
-import operator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from geomndp import _model_files, _time_zones, _validation
 from geomndp._table_files import check_output, is_file, is_frame, is_store, read_table
-from geomndp.cli.needed_columns import check_columns, check_observed, check_one_function
+from geomndp.cli.needed_columns import (
+    NOTED_FUNCTION,
+    check_columns,
+    check_observed,
+    check_one_function,
+)
 from geomndp.cli.predict_args import Condition, Predict, check_interval
+from geomndp.cli.target_ranges import MAX_TARGETS, numbers, typed_dates
 from geomndp.cli.task_tables import check_zones, read_tasks, zoned_inputs
 from geomndp.cli.usage_errors import UsageError
 
 POINT = "point"
 """Dimension of locations that lie on no grid."""
-MAX_TARGETS = 1_000_000
-FORMS = "start:stop:step, start:stop:30pts, numbers or, for datetimes, start/stop/6h"
 
 
 class Names(NamedTuple):
@@ -54,11 +56,11 @@ def read_tables(command: Predict) -> Tables:
     if conditioned:
         table = rename(table, renamed)
         check_columns(table, (*names.inputs, *names.outputs))
-        if command.observations is not None:
-            check_observed(table, names.outputs, command.observations)
-            notes = _model_files.metadata(command.name)
-            check_one_function(table, notes, command.observations)
-    targets = read_targets(command.targets, names, renamed, table)
+        check_observed(table, names.outputs, str(command.tasks or command.observations))
+        if command.tasks is None:
+            check_one_function(table, _noted_function(command), command.observations)
+    task = command.task_column if isinstance(command, Condition) else None
+    targets = read_targets(command.targets, names, renamed, table, task)
     check_output(command.out)
     return Tables(table, targets)
 
@@ -73,12 +75,17 @@ def _observations(command: Condition) -> Any:
     if not is_file(path) and (not path or not command.targets or ":" in path or "=" in path):
         # An option that takes any number of values leaves its last one to a missing argument.
         raise UsageError("expected OBSERVATIONS, a file, before --targets, got none")
-    table = read_table(path)
+    table = read_table(path, _noted_function(command))
     if is_frame(table) and not len(table):
         raise ValueError(
             f"expected at least one row in {path}, got none; geomndp sample needs no observations"
         )
     return table
+
+
+def _noted_function(command: Condition) -> str | None:
+    """Column that named functions when the model was trained."""
+    return _model_files.metadata(command.name).get(NOTED_FUNCTION)
 
 
 def model_names(model: str) -> Names:
@@ -97,11 +104,15 @@ def model_names(model: str) -> Names:
 
 
 def read_targets(
-    ranges: tuple[str, ...], columns: Names, renamed: dict[str, str], observations: Any = None
+    ranges: tuple[str, ...],
+    columns: Names,
+    renamed: dict[str, str],
+    observations: Any = None,
+    task: str | None = None,
 ) -> Any:
     """Dataset of the locations: those of a file, or the grid that ranges of the inputs span."""
     if len(ranges) == 1 and is_file(ranges[0]):
-        table = rename(read_table(ranges[0]), renamed, strict=False)
+        table = rename(read_table(ranges[0], task), renamed, strict=False)
         check_zones(zoned_inputs(table, columns.inputs), observations, columns.inputs)
         return _as_dataset(table, columns) if is_frame(table) else table
     import xarray as xr
@@ -114,8 +125,7 @@ def read_targets(
         raise ValueError(f"expected --targets FILE or --targets {example}, got {got}")
     locations = {name: numbers(spans[name]) for name in names}
     # Typed dates without a zone count as UTC, as --origin does.
-    dates = [end for name in names if "/" in spans[name] for end in spans[name].split("/")[:2]]
-    if any(map(_time_zones.is_zoned, dates)):
+    if any(_time_zones.is_zoned(end) for name in names for end in typed_dates(spans[name])):
         check_zones(True, observations, names)
     if np.prod([float(values.size) for values in locations.values()]) > MAX_TARGETS:
         raise ValueError(f"expected at most {MAX_TARGETS} targets, got more: {' '.join(ranges)}")
@@ -152,63 +162,6 @@ def rename(table: Any, renamed: dict[str, str], *, strict: bool = True) -> Any:
         by_name = table.attrs[note].items()
         result.attrs[note] = {renamed.get(name, name): value for name, value in by_name}
     return result
-
-
-def drop_missing(table: Any, outputs: tuple[str, ...]) -> Any:
-    """Make all outputs of a row missing where one is: such rows are no observations."""
-    columns = [table[name] for name in outputs if name in table]
-    known = functools.reduce(operator.and_, [column.notnull() for column in columns], True)
-    return table.assign(**{str(column.name): column.where(known) for column in columns})
-
-
-def numbers(text: str) -> np.ndarray:
-    """Numbers or datetimes of one input."""
-    try:
-        if text.count("/") == 2:
-            values = _datetimes(*text.split("/"))
-        elif ":" not in text:
-            values = np.array([float(part) for part in text.split(",")])
-        else:
-            values = _range(*text.split(":"))
-    except (ValueError, TypeError, ArithmeticError) as error:
-        raise ValueError(f"expected a range ({FORMS}), got {text!r}") from error
-    if values is None:
-        raise ValueError(
-            f"expected start:stop:step with 2 to {MAX_TARGETS} steps, or "
-            f"start:stop:30pts for 30 points, "
-            f"got {text!r}"
-        )
-    if not 0 < len(values) <= MAX_TARGETS or (
-        values.dtype.kind == "f" and not np.isfinite(values).all()
-    ):
-        raise ValueError(f"expected 1 to {MAX_TARGETS} finite numbers or datetimes, got {text!r}")
-    return values
-
-
-def _range(start: str, stop: str, step: str) -> np.ndarray | None:
-    """Numbers from `start` to `stop`; None where so many steps do not lead there."""
-    first, last = float(start), float(stop)
-    if not np.isfinite([first, last]).all():
-        raise ValueError("expected finite numbers")
-    if step.endswith("pts"):
-        count = int(step.removesuffix("pts"))
-        return np.linspace(first, last, count) if count <= MAX_TARGETS else None
-    count = np.floor((last - first) / float(step) + 1e-9) + 1
-    return first + float(step) * np.arange(int(count)) if 1 < count <= MAX_TARGETS else None
-
-
-def _datetimes(start: str, stop: str, step: str) -> np.ndarray:
-    """Datetimes from `start` to `stop`, in UTC where they have a zone."""
-    import pandas as pd
-
-    first, last = pd.Timestamp(start), pd.Timestamp(stop)
-    offset = pd.tseries.frequencies.to_offset(step)
-    if isinstance(offset, pd.offsets.Tick):
-        count = (last - first).total_seconds() / (offset.nanos * 1e-9)
-        if not count <= MAX_TARGETS:
-            raise ValueError(f"expected at most {MAX_TARGETS} datetimes")
-    dates = pd.date_range(first, last, freq=offset)
-    return (dates if dates.tz is None else dates.tz_convert("UTC").tz_localize(None)).to_numpy()
 
 
 def _split_name(text: str, names: tuple[str, ...]) -> tuple[str, str]:

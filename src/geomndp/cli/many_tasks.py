@@ -14,7 +14,8 @@ import xarray as xr
 
 from geomndp import _table_files
 from geomndp._progress import progress
-from geomndp.cli.input_tables import POINT, Tables, drop_missing
+from geomndp.cli.input_tables import POINT, Tables
+from geomndp.cli.needed_columns import drop_missing
 from geomndp.cli.predict_args import Condition
 from geomndp.model.base import AbstractModel
 from geomndp.summaries import describe
@@ -83,9 +84,13 @@ def _tasks(command: Condition, table: Any, targets: xr.Dataset) -> dict[Any, tup
         group.attrs = table.attrs
     if column not in targets.coords:
         return {name: (group, targets) for name, group in observed.items()}
-    owners = targets[column].values
+    names = {_text(name): name for name in observed}
+    if len(names) < len(observed):
+        raise ValueError(f"expected labels of one kind in {column!r}, got numbers and texts")
     (dim,) = targets[column].dims
-    wanted = dict.fromkeys(owners.tolist())
+    texts = map(_text, targets[column].to_series())
+    owners = np.array([names.get(text, text) for text in texts], object)
+    wanted = dict.fromkeys(owners)
     for some, others, what in ((observed, wanted, "targets"), (wanted, observed, "observations")):
         if missing := [name for name in some if name not in others]:
             raise ValueError(f"expected {what} of every task, got none of task {missing[0]!r}")
@@ -94,6 +99,11 @@ def _tasks(command: Condition, table: Any, targets: xr.Dataset) -> dict[Any, tup
         name: (group, own.isel({dim: np.flatnonzero(owners == name)}))
         for name, group in observed.items()
     }
+
+
+def _text(label: Any) -> str:
+    """A task's label in words: 7 is 7, whether a file has it as a text, an integer or a float."""
+    return f"{label:.0f}" if isinstance(label, float) and label.is_integer() else str(label)
 
 
 def _rows(samples: xr.Dataset, name: Any, column: str) -> xr.Dataset:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from typing import Any
 
 from geomndp._table_files import is_frame
@@ -31,9 +33,8 @@ def check_observed(table: Any, outputs: tuple[str, ...], path: str) -> None:
         )
 
 
-def check_one_function(table: Any, notes: dict[str, Any], path: str) -> None:
+def check_one_function(table: Any, column: str | None, path: str) -> None:
     """Refuse rows of several training functions, which would be taken for values of one."""
-    column = notes.get(NOTED_FUNCTION)
     if not is_frame(table) or column not in table:
         return
     if (number := table[column].nunique(dropna=False)) > 1:
@@ -41,3 +42,10 @@ def check_one_function(table: Any, notes: dict[str, Any], path: str) -> None:
             f"expected observations of one function in {path}, got {number} values of {column!r}; "
             f"--tasks {path} --task-column {column} --out FILE predicts each by itself"
         )
+
+
+def drop_missing(table: Any, outputs: tuple[str, ...]) -> Any:
+    """Make all outputs of a row missing where one is: such rows are no observations."""
+    columns = [table[name] for name in outputs if name in table]
+    known = functools.reduce(operator.and_, [column.notnull() for column in columns], True)
+    return table.assign(**{str(column.name): column.where(known) for column in columns})

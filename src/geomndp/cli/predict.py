@@ -17,8 +17,9 @@ import xarray as xr
 from geomndp import _table_files, _validation
 from geomndp._arrays import put
 from geomndp._progress import busy, progress
-from geomndp.cli.input_tables import Tables, drop_missing
+from geomndp.cli.input_tables import Tables
 from geomndp.cli.many_tasks import TaskHelpers, predict_tasks
+from geomndp.cli.needed_columns import drop_missing
 from geomndp.cli.predict_args import Condition, Predict
 from geomndp.marginals import SampleMarginals
 from geomndp.model import Posterior, load

@@ -17,7 +17,8 @@ class Predict:
     targets: tuple[str, ...]
     """Target locations: a file (.csv, .parquet, .nc) with the model's inputs, or a range for each
     input: start:stop:step or start:stop:30pts, numbers such as 0,0.5,2, or, for datetimes,
-    2024-09-01/2024-09-04/6h. Several inputs, each as name=range, make a grid."""
+    2024-09-01/2024-09-04/6h or 2024-09-01,2024-09-04. Several inputs, each as name=range, make a
+    grid."""
     out: str | None = None
     """File for the result: .nc, .parquet, .csv or .geojson, or a Zarr store (.zarr): a field of any
     size, drawn patch by patch and resumed if it was stopped; by default CSV is printed."""

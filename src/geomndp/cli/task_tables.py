@@ -26,7 +26,7 @@ def read_tasks(command: Condition) -> Any:
     if command.patches is not None or is_store(command.out):
         raise UsageError("expected one field for --patches or a Zarr store, got --tasks")
     if not path.is_dir():
-        table = _as_frame(read_table(str(path)))
+        table = _as_frame(read_table(str(path), column))
         if column not in table:
             listed = ", ".join(map(repr, table.columns))
             raise ValueError(

@@ -16,8 +16,11 @@ import numpy as np
 
 from geomndp import _validation
 from geomndp.tables import Variables, read_inputs
+from geomndp.tables.covariates import warn_of_lost
+from geomndp.tables.groups import function_labels
 from geomndp.tables.latlon import check_degrees
 from geomndp.tables.pandas_adapter import is_frame, series
+from geomndp.tables.suspect_numbers import warn_of_markers
 from geomndp.tables.to_arrays import numeric, read_columns
 from geomndp.tables.variables import check_same
 from geomndp.tables.xarray_adapter import as_rows_frame
@@ -56,14 +59,25 @@ def read_function_rows(table: Any, variables: Variables, function: str) -> dict[
     """
     names = (*variables.input_names, *variables.output_names)
     frame = table if is_frame(table) else as_rows_frame(table, names)
+    function_labels(function, series(frame, function))  # refused where one is missing
     labels = series(frame, function).astype(str).to_numpy()
     for name in names:
         series(frame, name)  # refused here where it is missing
+    _warn_of_values(frame, variables)
     real = np.all([series(frame, name).notna() for name in variables.input_names], axis=0)
     order = {label: [] for label in dict.fromkeys(labels[real])}
     for row in np.flatnonzero(real):
         order[labels[row]].append(row)
     return {label: _rows(frame.iloc[rows], variables) for label, rows in order.items()}
+
+
+def _warn_of_values(frame: Any, variables: Variables) -> None:
+    """Warn of rows without inputs, and of values that look like markers of missing ones."""
+    inputs, outputs = variables.input_names, variables.output_names
+    columns = read_columns(frame, (), (*inputs, *outputs)).values
+    warn_of_lost({name: columns[name] for name in inputs}, [columns[name] for name in outputs])
+    for name in outputs if variables.codomain == "real" else ():
+        warn_of_markers(name, numeric(name, columns[name]))
 
 
 def _rows(frame: Any, variables: Variables) -> FunctionRows:

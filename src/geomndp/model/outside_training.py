@@ -19,6 +19,7 @@ from geomndp.data import Normaliser
 from geomndp.model.point_distances import CROWD, crowding, extents, spacing
 from geomndp.model.training_record import (
     SAME_UNITS,
+    column_names,
     in_data_units,
     outputs_in_data_units,
     periods_of,
@@ -42,7 +43,7 @@ def warn_about_context(model: Any, observations: Observations) -> None:
         return
     units = model.normaliser or SAME_UNITS
     rows, variances = np.asarray(x), np.asarray(noise)
-    reasons = _values(model.support, units, _known(y, observations.mask), variances)
+    reasons = _values(model, units, _known(y, observations.mask), variances)
     reasons += _noise(model.support, units, variances)
     reasons += _positions(model, units, rows)
     typical = spacing(rows, periods_of(model.normaliser))
@@ -76,7 +77,7 @@ def warn_about_targets(
     rows = np.asarray(x)[keep]
     if len(rows) == 0:
         return
-    reasons = [] if y is None else _values(model.support, units, _known(y, mask)[keep])
+    reasons = [] if y is None else _values(model, units, _known(y, mask)[keep])
     reasons += _positions(model, units, rows)
     if model.learnt:
         both = np.concatenate([np.asarray(observed), rows]) if len(observed) else rows
@@ -103,7 +104,7 @@ def warn_about_functions(model: Any, y: Any, mask: Any) -> None:
     there = rows[:, :, None] if rows.ndim == 2 else rows
     there = np.repeat(there, values.shape[2] // there.shape[2], axis=2)
     flat = np.where(there, values, np.nan).reshape(-1, values.shape[2])
-    _warn(_beyond("y", flat, model.support.outputs, OUTPUT_MARGIN))
+    _warn(_beyond(column_names(model, "y"), flat, model.support.outputs, OUTPUT_MARGIN))
 
 
 def _known(y: Any, mask: Any) -> np.ndarray:
@@ -131,13 +132,13 @@ def _all_concrete(*values: Any) -> bool:
 
 
 def _values(
-    support: TrainingSupport, units: Normaliser, y: np.ndarray, noise: np.ndarray | float = 0.0
+    model: Any, units: Normaliser, y: np.ndarray, noise: np.ndarray | float = 0.0
 ) -> list[str]:
     variances = noise if np.ndim(noise) == 2 else np.reshape(noise, (-1, 1))
     y, slack = np.asarray(y, np.float64), DEVIATIONS * np.sqrt(variances)
     values, above, below = (outputs_in_data_units(units, v) for v in (y, y + slack, y - slack))
     slack = np.maximum(above - values, values - below)
-    return _beyond("y", values, support.outputs, OUTPUT_MARGIN, slack)
+    return _beyond(column_names(model, "y"), values, model.support.outputs, OUTPUT_MARGIN, slack)
 
 
 def _positions(model: Any, units: Normaliser, x: np.ndarray) -> list[str]:
@@ -150,7 +151,8 @@ def _positions(model: Any, units: Normaliser, x: np.ndarray) -> list[str]:
     if first >= x.shape[1]:
         return []
     inputs = in_data_units(units.x_shift, units.x_scale, x)[:, first:]
-    return _beyond("x", inputs, support.inputs[first:], INPUT_MARGIN)
+    names = column_names(model, "x")[first:]
+    return _beyond(names, inputs, support.inputs[first:], INPUT_MARGIN)
 
 
 def _extent_and_number(model: Any, units: Normaliser, x: np.ndarray) -> list[str]:
@@ -222,7 +224,7 @@ def _noise(support: TrainingSupport, units: Normaliser, noise: np.ndarray) -> li
 
 
 def _beyond(
-    name: str,
+    names: tuple[tuple[str, str], ...],
     values: np.ndarray,
     ranges: tuple[Range, ...],
     margin: float,
@@ -239,7 +241,9 @@ def _beyond(
     low, high = ranges[column]
     digits = 3 + _common_digits(low, high)
     value = f"{values[row, column]:.{digits + 1}g}"
-    return [f"{name} = {value} (trained on {low:.{digits}g} to {high:.{digits}g})"]
+    name, units = names[column]
+    ends = f"{low:.{digits}g} to {high:.{digits}g} {units}".rstrip()
+    return [f"{name} = {value} (trained on {ends})"]
 
 
 def _common_digits(low: float, high: float) -> int:

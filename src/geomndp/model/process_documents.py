@@ -33,7 +33,8 @@ from geomndp.model.process_calls import density
 from geomndp.model.process_model import ProcessModel
 from geomndp.model.tensors import STORED, read_arrays, round_to
 
-MAX_MEMBERS = 16
+MAX_MEMBERS = 32
+"""Of a mixture in a file; a fit makes at most four laws of seven components each."""
 
 
 def encode_process(model: AbstractModel, dtype: str | None) -> tuple[dict[str, Any], Arrays]:
@@ -95,6 +96,9 @@ def _check_calls(model: ProcessModel, input_dim: int) -> None:
 
 def _encode_mixture(model: MixtureProcess, dtype: str | None) -> tuple[dict[str, Any], Arrays]:
     members, tensors = [], {}
+    if len(model.members) > MAX_MEMBERS:
+        got = len(model.members)
+        raise ValueError(f"expected at most {MAX_MEMBERS} members to save, got {got}")
     for i, member in enumerate(model.members):
         own = None if isinstance(member, ProcessModel) else dtype
         document, arrays = encode(member, own)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -225,3 +225,18 @@ def in_data_units(shift: tuple[float, ...], scale: tuple[float, ...], values: np
 def outputs_in_data_units(units: Normaliser, y: np.ndarray) -> np.ndarray:
     """Undo a normaliser, with its transforms; a model without one has the data's own units."""
     return y if units is SAME_UNITS else units.inverse_y(y)
+
+
+def column_names(model: Any, part: str) -> tuple[tuple[str, str], ...]:
+    """Names and units of the columns that training recorded, as a user's table has them.
+
+    Args:
+        model: A model with a record.
+        part: "x" or "y", which is also their name where the model has none.
+    """
+    support, variables = model.support, model.variables
+    count = len(support.inputs if part == "x" else support.outputs)
+    known = () if variables is None else getattr(variables, {"x": "inputs", "y": "outputs"}[part])
+    if len(known) != count:  # unit vectors, instead of a latitude and a longitude
+        return ((part, ""),) * count
+    return tuple((variable.name, variable.units) for variable in known)

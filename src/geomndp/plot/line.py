@@ -69,5 +69,6 @@ def _draw(
     if observed is not None:
         context = observed.x[:, 0], observed.y[0, :, output]
         ax.plot(*context, "o", color=BLACK, ms=4, label="observed")
+        locations = np.concatenate([locations, observed.x[:, 0]])
     if len(shown := locations[np.isfinite(locations)]):
-        ax.set_xlim(shown[0], shown[-1])
+        ax.set_xlim(shown.min(), shown.max())

@@ -47,6 +47,8 @@ def read_functions(x: Any, samples: Any, *, d: int, p: int | None) -> PlottedFun
         if not is_table(x):
             raise ValueError("expected samples at x, or a table of samples, got x only")
         return _from_table(x, d, p)
+    if is_table(samples):
+        raise ValueError("expected x and samples as arrays, or a table of samples alone, got both")
     x, y = plain_array("x", x, times=True), plain_array("samples", samples)
     x = x.reshape(-1, 1) if x.ndim == 0 else x
     x = x[:, None] if x.ndim == 1 else x

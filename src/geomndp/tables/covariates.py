@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -27,12 +27,17 @@ def check_numbers(columns: Mapping[str, np.ndarray], names: tuple[str, ...]) -> 
             )
 
 
-def check_known(covariates: Mapping[str, np.ndarray], there: np.ndarray) -> None:
+def check_known(
+    covariates: Mapping[str, np.ndarray],
+    there: np.ndarray,
+    in_words: Callable[[np.ndarray], str],
+) -> None:
     """Refuse covariates that are missing where there is a value.
 
     Args:
         covariates: Columns (b, n) by name.
         there: Points (b, n) with known inputs and a value.
+        in_words: What the functions of a mask (b,) are called.
 
     Raises:
         ValueError: If one is missing, with its function and point.
@@ -41,8 +46,8 @@ def check_known(covariates: Mapping[str, np.ndarray], there: np.ndarray) -> None
         if np.any(missing := there & np.isnan(values)):
             function, point = (int(i) for i in np.argwhere(missing)[0])
             raise ValueError(
-                f"expected the covariate {name!r} wherever there is a value, got none in function "
-                f"{function}, point {point}"
+                f"expected the covariate {name!r} wherever there is a value, got none in "
+                f"{in_words(np.arange(len(missing)) == function)}, point {point}"
             )
 
 

@@ -15,7 +15,9 @@ from geomndp.tables.covariates import check_dimensions, check_known, check_numbe
 from geomndp.tables.groups import function_labels
 from geomndp.tables.known_noise import NoiseSpec, noise_columns, read_noise, warn_about_size
 from geomndp.tables.latlon import FEW_LOCATIONS, check_degrees, globe_inputs
+from geomndp.tables.padded import Padded, filled
 from geomndp.tables.pandas_adapter import columns as frame_columns, is_frame, series
+from geomndp.tables.suspect_numbers import warn_of_markers, warn_of_written_dates
 from geomndp.tables.to_arrays import numeric
 from geomndp.tables.units import per_function
 from geomndp.tables.variables import Variable, Variables, as_latlon, as_names
@@ -46,13 +48,6 @@ class Functions(NamedTuple):
         x, y, mask = (values[rows] for values in self[:3])
         noise = None if self.noise is None else self.noise[rows]
         return Functions(x, y, mask, self.variables, noise)
-
-
-class Padded(NamedTuple):
-    """Arrays (b, n) by name, with the attributes of CF that the table states."""
-
-    values: dict[str, np.ndarray]
-    attributes: dict[str, dict[str, str]]
 
 
 def read_functions(
@@ -105,10 +100,11 @@ def read_functions(
     stated = [about.units for about in about_y]
     about_y = tuple(as_latlon(about_y)) if codomain == "sphere" else about_y
     variables = Variables(about_x, about_y, codomain, len(covariates), domain)
-    y = np.stack([_numbers(name, padded.values[name]) for name in outputs], axis=-1)
+    y = np.stack([padded.numbers(name) for name in outputs], axis=-1)
     there = _inputs(padded, inputs, False)[2] & ~np.isnan(y).all(axis=2)
-    check_known({name: _numbers(name, padded.values[name]) for name in covariates}, there)
-    mask = _real(known, ~np.isnan(y), outputs, codomain, drop_missing)
+    check_known({name: padded.numbers(name) for name in covariates}, there, padded.functions)
+    mask = padded.mask(known, ~np.isnan(y), outputs, codomain == "sphere", drop_missing)
+    _warn_of_numbers(padded, (*inputs, *covariates), outputs, codomain)
     rows = mask if mask.ndim == 2 else np.asarray(mask.any(axis=2))
     if codomain == "sphere":
         check_degrees(outputs, y[mask], stated)
@@ -118,51 +114,8 @@ def read_functions(
     units = {name: about["units"] for name, about in padded.attributes.items()}
     if (variances := read_noise(noise, about_y, padded.values, units, mask)) is not None:
         warn_about_size(outputs, y, variances)
-    y = variables.to_values(np.where(rows[:, :, None], _filled(y), 0.0))
+    y = variables.to_values(np.where(rows[:, :, None], filled(y), 0.0))
     return Functions(np.where(rows[:, :, None], x, 0.0), y, mask, variables, variances)
-
-
-def _numbers(name: str, values: np.ndarray) -> np.ndarray:
-    """Floats of a column, where only NaN is padding."""
-    values = numeric(name, values)
-    if np.any(infinite := np.isinf(values)):
-        row = int(np.argmax(infinite.any(axis=1)))
-        raise ValueError(f"expected finite {name!r} (NaN pads), got infinity in function {row}")
-    return values
-
-
-def _real(
-    known: np.ndarray, there: np.ndarray, outputs: tuple[str, ...], codomain: str, drop: bool
-) -> np.ndarray:
-    """Mask of the points whose inputs are known and whose outputs are there, or of single values.
-
-    On the sphere a latitude without a longitude says nothing.
-    """
-    partly = known & there.any(axis=2) & ~there.all(axis=2)
-    if np.any(partly) and codomain == "sphere" and not drop:
-        raise ValueError(
-            "expected all outputs at a point or none, got a part of them in function "
-            f"{int(np.argmax(partly.any(axis=1)))}; drop_missing=True leaves such points out"
-        )
-    apart = np.any(partly) and not drop
-    mask = known[:, :, None] & there if apart else known & there.all(axis=2)
-    rows = np.asarray(mask.any(axis=2)) if apart else mask
-    if mask.size == 0 or not np.all(rows.any(axis=1)):
-        empty = int(np.argmin(rows.any(axis=1))) if mask.size else 0
-        raise ValueError(f"expected points in every function, got none in function {empty}")
-    if apart and not mask.any(axis=(0, 1)).all():
-        never = outputs[int(np.argmin(mask.any(axis=(0, 1))))]
-        raise ValueError(f"expected values of {never!r} somewhere, got none")
-    return mask
-
-
-def _filled(y: np.ndarray) -> np.ndarray:
-    """Values with the mean of an output where it is missing: masked, but of a usual size."""
-    if not np.isnan(y).any():
-        return y
-    known = ~np.isnan(y)
-    sums = np.where(known, y, 0.0).sum(axis=(0, 1))
-    return np.where(known, y, sums / np.maximum(known.sum(axis=(0, 1)), 1))
 
 
 def _from_dataset(table: Any, function: Any, inputs: Any, outputs: Any, codomain: str, taken):
@@ -212,9 +165,10 @@ def _from_frame(table: Any, function: Any, inputs: Any, outputs: Any, codomain: 
     inputs, outputs, function = infer_columns.frame_columns(
         table, inputs, outputs, function, codomain, taken
     )
-    labels = function_labels(function, series(table, function))
+    owners = series(table, function)
+    labels = function_labels(function, owners)
     order, counts = np.argsort(labels, kind="stable"), np.bincount(labels)
-    columns, units, _ = frame_columns(table, (*inputs, *outputs, *taken))
+    columns, units, zoned = frame_columns(table, (*inputs, *outputs, *taken))
     row = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
     warn_of_lost({name: columns[name] for name in inputs}, [columns[name] for name in outputs])
     values = {}
@@ -222,10 +176,29 @@ def _from_frame(table: Any, function: Any, inputs: Any, outputs: Any, codomain: 
         times = column.dtype.kind in "mM"
         column = column if times else numeric(name, column)
         blank = np.array("NaT", column.dtype) if times else np.nan
-        padded = np.full((len(counts), int(counts.max(initial=0))), blank, column.dtype)
-        padded[labels[order], row] = column[order]
-        values[name] = padded
-    return Padded(values, {name: {"units": units[name]} for name in columns}), inputs, outputs
+        filled_up = np.full((len(counts), int(counts.max(initial=0))), blank, column.dtype)
+        filled_up[labels[order], row] = column[order]
+        values[name] = filled_up
+    about = {name: {"units": units[name]} for name in columns}
+    padded = Padded(values, about, _first_labels(owners, labels), zoned)
+    return padded, inputs, outputs
+
+
+def _first_labels(column: Any, labels: np.ndarray) -> list[Any]:
+    """What each function is called."""
+    return column.iloc[np.unique(labels, return_index=True)[1]].tolist()
+
+
+def _warn_of_numbers(
+    padded: Padded, inputs: tuple[str, ...], outputs: tuple[str, ...], codomain: str
+) -> None:
+    """Warn of numbers that stand for something else; degrees are checked by themselves."""
+    for name in inputs:
+        if padded.values[name].dtype.kind not in "mM":
+            warn_of_written_dates(name, padded.numbers(name))
+            warn_of_markers(name, padded.numbers(name))
+    for name in outputs if codomain == "real" else ():
+        warn_of_markers(name, padded.numbers(name))
 
 
 def _described(padded: Padded, name: str) -> Variable:
@@ -239,10 +212,10 @@ def _inputs(padded: Padded, names: tuple[str, ...], elapsed: bool):
         values, about = padded.values[name], _described(padded, name)
         if values.dtype.kind in "mM":
             known = known & ~np.isnat(values)
-            values, units = per_function(values, elapsed)
+            values, units = per_function(values, elapsed, padded.zoned)
             about = Variable(name, units, about.long_name, about.standard_name)
         else:
-            values = _numbers(name, values)
+            values = padded.numbers(name)
             known = known & ~np.isnan(values)
         columns.append(values)
         described.append(about)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ import numpy as np
 from geomndp.tables.infer_columns import FUNCTION
 from geomndp.tables.pandas_adapter import is_frame, series
 from geomndp.tables.variables import as_names
+
+DIGITS = re.compile(r"(\d+)")
 
 
 def read_groups(table: Any, groups: Any, function: Any = None) -> tuple[Any, tuple[str, ...]]:
@@ -34,17 +37,17 @@ def read_groups(table: Any, groups: Any, function: Any = None) -> tuple[Any, tup
         labels = np.asarray(_in_order_of_functions(table, groups, function)).reshape(-1)
         return table.drop_vars(groups), tuple(map(str, labels))
     (name,) = as_names("function", FUNCTION if function is None else function, 1)
-    columns = (series(table, column).to_numpy() for column in (name, groups))
-    functions, labels = ([str(value) for value in column] for column in columns)
-    by_function: dict[str, str] = {}
-    for label, group in zip(functions, labels, strict=True):
-        if by_function.setdefault(label, group) != group:
+    owners = series(table, name)
+    by_function: dict[int, str] = {}
+    for row, (function, group) in enumerate(
+        zip(function_labels(name, owners).tolist(), series(table, groups).to_numpy(), strict=True)
+    ):
+        if by_function.setdefault(function, str(group)) != str(group):
+            label = str(owners.iloc[row])
             raise ValueError(
                 f"expected one value of {groups!r} per function, got several in {label!r}"
             )
-    # Functions are numbered in the order of their labels, whatever these are.
-    order = np.unique(series(table, name).to_numpy())
-    return table.drop(columns=groups), tuple(by_function[str(label)] for label in order)
+    return table.drop(columns=groups), tuple(by_function[i] for i in range(len(by_function)))
 
 
 def _in_order_of_functions(table: Any, groups: str, function: Any) -> Any:
@@ -57,7 +60,7 @@ def _in_order_of_functions(table: Any, groups: str, function: Any) -> Any:
 
 
 def function_labels(name: str, column: Any) -> np.ndarray:
-    """Number of every row's function, in the order of their labels.
+    """Number of every row's function, in the order of their labels, run2 before run10.
 
     Args:
         name: Name of the column.
@@ -69,11 +72,30 @@ def function_labels(name: str, column: Any) -> np.ndarray:
     missing = np.asarray(column.isna())
     if missing.any():
         row = int(np.argmax(missing))
-        raise ValueError(f"expected {name!r} to name the function of every row, got none in {row}")
+        raise ValueError(
+            f"expected {name!r} to name the function of every row, got none in row {row} (an empty "
+            "cell, or a label such as NA, which is read as one)"
+        )
     try:
-        return np.unique(column.to_numpy(), return_inverse=True)[1].reshape(-1)
+        labels, index = np.unique(column.to_numpy(), return_inverse=True)
     except TypeError:
         kind = type(column.iloc[0]).__name__
         raise ValueError(
             f"expected labels of one kind in {name!r}, got {kind} and others"
         ) from None
+    return _in_counting_order(labels)[index.reshape(-1)]
+
+
+def _in_counting_order(labels: np.ndarray) -> np.ndarray:
+    """Position of every label; numbers within texts count as numbers: run2 stands before run10."""
+    if not all(isinstance(label, str) for label in labels):
+        return np.arange(len(labels))
+    keys = [[_number(part) for part in DIGITS.split(label)] for label in labels]
+    position = np.empty(len(labels), int)
+    position[sorted(range(len(labels)), key=lambda row: keys[row])] = np.arange(len(labels))
+    return position
+
+
+def _number(part: str) -> tuple[int, str]:
+    """Key by which digits are compared as numbers."""
+    return (int(part), "") if part.isdecimal() else (0, part)

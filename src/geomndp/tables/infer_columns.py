@@ -100,7 +100,17 @@ def frame_columns(
         outputs = ("lat", "lon")
     else:
         numbers = frame.select_dtypes(np.number).columns
-        outputs = tuple(str(n) for n in numbers if n not in (*inputs, *taken, function))
+        outputs = tuple(
+            str(n)
+            for n in numbers
+            if n not in (*inputs, *taken, function) and not _counts_rows(str(n), frame[n])
+        )
     if not outputs or not len(frame):
         raise ValueError(f"expected rows with outputs, got {len(frame)} rows and {list(outputs)}")
     return inputs, outputs, function
+
+
+def _counts_rows(name: str, column: Any) -> bool:
+    """Whether a column without a name counts the rows, as pandas and R write their index."""
+    numbers = np.sort(column.to_numpy(float))
+    return name.startswith("Unnamed: ") and bool(np.all(np.diff(numbers) >= 1))

@@ -12,11 +12,12 @@ from geomndp._deprecated import renamed_arguments
 from geomndp._time_zones import TimeOrigin, check_origin
 from geomndp.tables import pandas_adapter, xarray_adapter
 from geomndp.tables.latlon import FEW_LOCATIONS, check_degrees
+from geomndp.tables.not_numbers import no_numbers
 from geomndp.tables.units import (
     SECONDS,
     check_variance,
+    check_zone,
     duration,
-    no_numbers,
     seconds,
     seconds_since,
     split_time,
@@ -175,6 +176,7 @@ def _inputs(variables: Variables, columns: Columns, time_origin, own_origin: boo
             check_origin(columns.zoned, time_origin)
             if time_origin is None and own_origin and values.size:
                 time_origin = TimeOrigin(np.min(values), columns.zoned)
+            check_zone(variable.name, variable.units, columns.zoned)
             arrays.append(_since(variable, values, time_origin))
         elif values.dtype.kind == "m":
             arrays.append(seconds(values) / SECONDS[_unit_of_time(variable)])

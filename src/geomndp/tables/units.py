@@ -7,11 +7,12 @@ the difference of two moments in different units. Moments are therefore compared
 from __future__ import annotations
 
 import re
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
+from geomndp._time_zones import check_together
 from geomndp.geometry.geodesy import EARTH_RADIUS_KM
 from geomndp.tables.variables import Variables, canonical, check_same
 
@@ -130,9 +131,6 @@ def duration(name: str, have: str, want: str) -> float:
 PLAIN = re.compile(r"\d{4}-\d\d(?:-\d\d(?:[T ][\d:.]+)?)?$")
 """ISO 8601 as NumPy reads it to any digit; it would take 20240830 for a year."""
 
-DATED = re.compile(r"\s*\d{1,4}([-/.])\d{1,2}\1\d{1,4}\b")
-"""A date in any of the usual orders: 2024-08-30, 30.8.2024, 8/30/24."""
-
 
 def seconds(gaps: np.ndarray) -> np.ndarray:
     """Durations as floats; NaN where they are missing."""
@@ -148,18 +146,6 @@ def seconds_since(values: np.ndarray, start: np.ndarray | np.datetime64) -> np.n
 def _fraction(values: np.ndarray | np.datetime64) -> np.ndarray:
     """Part of a second by which datetimes exceed whole ones."""
     return seconds(np.asarray(values - values.astype("datetime64[s]")))
-
-
-def no_numbers(values: np.ndarray) -> str:
-    """Say in words what a column without numbers holds."""
-    kinds = {"M": "datetimes", "m": "durations", "b": "true and false", "c": "complex"}
-    if values.dtype.kind in kinds:
-        return kinds[values.dtype.kind]
-    cells = (v for v in values.flat if isinstance(v, (str, date)) or hasattr(v, "to_timestamp"))
-    first = next(cells, "")
-    if isinstance(first, str) and not DATED.match(first):
-        return "text or objects"
-    return "dates as text or objects (pandas.to_datetime makes datetimes of them)"
 
 
 def as_moment(time_origin: Any) -> str:
@@ -194,10 +180,13 @@ def read_time_origin(variables: Variables | None, time_origin: Any) -> str:
     return as_moment(time_origin)
 
 
-def per_function(values: np.ndarray, elapsed: bool) -> tuple[np.ndarray, str]:
+def per_function(
+    values: np.ndarray, elapsed: bool, zoned: bool | None = None
+) -> tuple[np.ndarray, str]:
     """Times (b, n) of functions as numbers, and the unit that suits the longest function.
 
-    Datetimes count from the earliest of their function if `elapsed`, else from that of all.
+    Datetimes count from the earliest of their function if `elapsed`, else from that of all, whose
+    zone the unit then states if they have one.
     """
     if np.all(np.isnat(values)):
         raise ValueError("expected times, got none that is known")
@@ -212,7 +201,23 @@ def per_function(values: np.ndarray, elapsed: bool) -> tuple[np.ndarray, str]:
         return gaps / SECONDS[unit], unit
     start = np.nanmin(values).astype("datetime64[s]")
     date = str(start).replace("T", " ")
-    return seconds_since(values, start) / SECONDS[unit], f"{unit} since {date}"
+    zone = " UTC" if zoned else ""
+    return seconds_since(values, start) / SECONDS[unit], f"{unit} since {date}{zone}"
+
+
+def check_zone(name: str, units: str, zoned: bool | None) -> None:
+    """Refuse datetimes without a zone where those of the training, by its units, had one.
+
+    Args:
+        name: Name of the input.
+        units: Its units, which end in "UTC" if it had.
+        zoned: Whether the datetimes have a zone; None where that is not known.
+
+    Raises:
+        ValueError: If they have none and should.
+    """
+    if units.endswith(("UTC", "Z")):
+        check_together(repr(name), zoned, "the training data", True)
 
 
 def _earliest(values: np.ndarray) -> np.ndarray:

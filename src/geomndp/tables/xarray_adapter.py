@@ -168,10 +168,14 @@ def _named(array: Any, part: Variable) -> Any:
 
 
 def as_frame(dataset: Any) -> Any:
-    """Tidy DataFrame of a Dataset: one row per sample and location."""
+    """Tidy DataFrame of a Dataset: one row per sample and location, whose coordinates come first.
+
+    Units of columns of numbers are in its `attrs`.
+    """
     order = sorted(dataset.sizes, key=lambda dim: dim != "sample")
     frame = dataset.to_dataframe(dim_order=order).reset_index()
     frame = frame.drop(columns=[dim for dim in order if dim not in dataset.coords])
+    frame = frame[sorted(frame, key=lambda name: name not in dataset.coords)]
     units = _units_of(dataset)
     frame.attrs = {"units": units} if units else {}
     return frame
@@ -193,8 +197,9 @@ def as_rows_frame(table: Any, names: Sequence[str] = ()) -> Any:
 
 
 def _units_of(dataset: Any) -> dict[str, str]:
-    """Units that variables and coordinates state, by name."""
-    stated = {str(name): stated_units(dataset[name]) for name in dataset.variables}
+    """Units that variables and coordinates of numbers state, by name."""
+    numbers = [name for name, a in dataset.variables.items() if a.dtype.kind not in "mM"]
+    stated = {str(name): stated_units(dataset[name]) for name in numbers}
     return {name: units for name, units in stated.items() if units}
 
 
