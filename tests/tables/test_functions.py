@@ -41,5 +41,5 @@ def test_missing_values_among_texts_are_refused_in_words(name, dtype):
     frame = pd.DataFrame({"function": [0, 0, 1], "x": [0.0, 1.0, 0.0], "y": [1.0, 2.0, 3.0]})
     frame = frame.astype({name: dtype})
     frame.loc[1, name] = pd.NA
-    with pytest.raises(ValueError, match=f"expected numbers in '{name}', got text or objects"):
+    with pytest.raises(ValueError, match=f"expected numbers in '{name}', got numbers as text"):
         read_functions(frame, inputs="x", outputs="y")
