@@ -151,8 +151,7 @@ def _positions(model: Any, units: Normaliser, x: np.ndarray) -> list[str]:
     if first >= x.shape[1]:
         return []
     inputs = in_data_units(units.x_shift, units.x_scale, x)[:, first:]
-    names = column_names(model, "x")[first:]
-    return _beyond(names, inputs, support.inputs[first:], INPUT_MARGIN)
+    return _beyond(column_names(model, "x")[first:], inputs, support.inputs[first:], INPUT_MARGIN)
 
 
 def _extent_and_number(model: Any, units: Normaliser, x: np.ndarray) -> list[str]:
@@ -191,10 +190,7 @@ def _crowding(model: Any, x: np.ndarray) -> list[str]:
 
 
 def _least_crowding(model: Any) -> float | None:
-    """Radius about a point that held 15 others in training.
-
-    Models of one input that were saved without it: half of what points have that are spread evenly.
-    """
+    """Radius about a point that held 15 others; half of that of a grid where no file has it."""
     support = model.support
     if support.crowding is not None or len(support.extents) > 1 or support.points < CROWD:
         return support.crowding
@@ -219,8 +215,7 @@ def _noise(support: TrainingSupport, units: Normaliser, noise: np.ndarray) -> li
     outside = variances[(variances < low / NOISE_FACTOR) | (variances > high * NOISE_FACTOR)]
     if not outside.size:
         return []
-    trained = f"trained on {low:.3g} to {high:.3g}, and zero"
-    return [f"noise of variance {outside[0]:.3g} ({trained})"]
+    return [f"noise of variance {outside[0]:.3g} (trained on {low:.3g} to {high:.3g}, and zero)"]
 
 
 def _beyond(
