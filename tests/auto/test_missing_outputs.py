@@ -67,8 +67,9 @@ def test_from_a_table_with_gaps_to_a_posterior(stations, symmetry, tmp_path):
     observed = model.condition(day).observations
     rows = known.any(axis=1)
     assert_allclose(observed.mask, known[rows])
-    samples = model.condition(day).sample(day, key=0, num_samples=2)
-    assert samples.notna().all().all() and len(samples) == 2 * len(day)
+    few = day.head(5)
+    samples = model.condition(day).sample(few, key=0, num_samples=2)
+    assert samples.notna().all().all() and len(samples) == 2 * len(few)
     rest = stations[stations.function == 2].head(5)
     nats = model.condition(day).log_prob(rest)
     # The same in arrays, where NaN is an error and a mask says what is missing.

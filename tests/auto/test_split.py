@@ -71,7 +71,7 @@ def scans():
 
 def test_groups_of_a_column_follow_the_functions(scans):
     plan = build(scans, function="scan", inputs="x", groups="person", **TINY)
-    assert plan.groups == ("2", "1", "2", "1")  # scan 1, scan 10, scan 2, scan 9
+    assert plan.groups == ("2", "2", "1", "1")  # scan 1, scan 2, scan 9, scan 10
     assert plan.functions.variables.output_names == ("y",)
     assert not plan.ordered
 

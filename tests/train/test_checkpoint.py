@@ -60,11 +60,11 @@ def harm(folder, how):
     elif how == "cut":
         for path in files:
             path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    else:  # a flipped bit somewhere in the arrays
-        (path,) = sorted(folder.rglob("ocdbt.process_0/d/*"), key=lambda p: p.stat().st_size)[-1:]
-        content = bytearray(path.read_bytes())
-        content[len(content) // 2] ^= 1
-        path.write_bytes(bytes(content))
+    else:  # a flipped bit in the middle of every file of arrays
+        for path in folder.rglob("ocdbt.process_0/d/*"):
+            content = bytearray(path.read_bytes())
+            content[len(content) // 2] ^= 1
+            path.write_bytes(bytes(content))
 
 
 @pytest.mark.parametrize("how", ["emptied", "cut", "flipped"])

@@ -17,8 +17,6 @@ MAX_TIED = 0.25
 """Share of many values that may be one and the same number."""
 MAX_REPEATED = 0.1
 """Share of the rows that may repeat another row of their function."""
-MAX_STEP = 0.01
-"""Rounding of values in single precision, in their standard deviations, that does no harm."""
 MIN_OVERLAPPING = 0.1
 """Share of the pairs of functions whose dates overlap below which they hardly share any."""
 MIN_AGREEING = 5
@@ -42,7 +40,6 @@ def warn_of_values(functions: Functions) -> None:
         if len(values) > 1 and np.ptp(values) <= ROUNDING * np.abs(values).max():
             _warn(f"{name!r} is {values[0]:g} at every point")
             return
-        _check_digits(name, values)
         _check_within(name, y[..., number], known[..., number])
         if len(values) >= MANY:
             _check_wild(name, values)
@@ -84,18 +81,6 @@ def warn_of_own_dates(functions: Functions, symmetry: str) -> None:
                 "such as the hour of the day or the day of the year, or symmetry 'translation' for "
                 "elapsed time"
             )
-
-
-def _check_digits(name: str, values: np.ndarray) -> None:
-    """Warn of values so far from zero that single precision rounds their differences away."""
-    largest = float(np.abs(values).max())
-    step, spread = float(np.spacing(np.float32(largest))), float(np.std(values))
-    if np.isfinite(step) and step > MAX_STEP * spread:
-        _say(
-            f"{name!r} lies so far from zero (up to {largest:g}, standard deviation {spread:g}) "
-            f"that single precision rounds it to multiples of {step:.2g}: subtract a constant, or "
-            "ask for float64 (--dtype float64)"
-        )
 
 
 def _check_within(name: str, y: np.ndarray, known: np.ndarray) -> None:
