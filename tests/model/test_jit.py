@@ -1,75 +1,40 @@
-"""Where compiled programs are kept on disk, and who may say otherwise."""
+"""What is compiled is dropped before the process has no memory maps left."""
 
-from pathlib import Path
+import threading
 
 import jax
+import jax.numpy as jnp
 import pytest
 
 from geomndp.model import _jit
 
 
 @pytest.fixture
-def no_setting():
-    """JAX without a folder, before and after."""
-    before = jax.config.jax_compilation_cache_dir
-    jax.config.update("jax_compilation_cache_dir", None)
-    yield
-    jax.config.update("jax_compilation_cache_dir", before)
+def kept():
+    """A program of the package and one of JAX, both compiled."""
+    _jit.forget_programs()
+    ours, theirs = _jit.program(jnp.sin, jnp.ones(3)), jax.jit(lambda x: x + 1.0)
+    theirs(jnp.ones(3))
+    return ours, theirs
 
 
-def use():
-    _jit.use_compilation_cache.__wrapped__()
-    return jax.config.jax_compilation_cache_dir
+@pytest.mark.parametrize(("share", "programs"), [(0.4, 1), (0.6, 0)])
+def test_programs_are_dropped_where_maps_are_few(kept, share, programs, tmp_path, monkeypatch):
+    (tmp_path / "maps").write_text("a map\n" * int(1000 * share))
+    (tmp_path / "most").write_text("1000\n")
+    monkeypatch.setattr(_jit, "MAPS", tmp_path / "maps")
+    monkeypatch.setattr(_jit, "MOST_MAPS", tmp_path / "most")
+    ours, theirs = kept
+    thread = threading.Thread(target=_jit.free_programs)  # may stand beside one that compiles
+    thread.start()
+    thread.join()
+    assert _jit.num_programs() == theirs._cache_size() == 1
+    _jit.free_programs()
+    assert _jit.num_programs() == theirs._cache_size() == programs
+    assert theirs(jnp.ones(3))[0] == 2.0 and ours(jnp.zeros(3))[0] == 0.0
 
 
-@pytest.mark.parametrize("word", ["off", "OFF", "0", "no"])
-def test_off(word, no_setting, monkeypatch):
-    monkeypatch.setenv(_jit.VARIABLE, word)
-    assert _jit.cache_folder() is None and use() is None
-
-
-def test_programs_of_another_number_of_threads_lie_elsewhere(monkeypatch):
-    """XLA's programs keep the number of threads for which they were compiled."""
-    monkeypatch.delenv(_jit.VARIABLE, raising=False)
-    folders = []
-    for threads in ("1", "2", "2"):
-        monkeypatch.setenv("NPROC", threads)
-        folders.append(_jit.cache_folder())
-    assert folders[0] != folders[1] == folders[2]
-    assert folders[0].parent == folders[1].parent
-
-
-def test_in_the_users_cache_folder(tmp_path, no_setting, monkeypatch):
-    monkeypatch.delenv(_jit.VARIABLE)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    folder = _jit.cache_folder()
-    assert folder.parent == tmp_path / "geomndp" / "xla" and not folder.exists()
-    assert use() == str(folder) and folder.is_dir()
-
-
-def test_in_a_folder_of_choice(tmp_path, no_setting, monkeypatch):
-    monkeypatch.setenv(_jit.VARIABLE, str(tmp_path / "here"))
-    assert use() == str(tmp_path / "here")
-
-
-def test_a_folder_that_jax_has_stays(tmp_path, no_setting, monkeypatch):
-    monkeypatch.setenv(_jit.VARIABLE, str(tmp_path / "ours"))
-    jax.config.update("jax_compilation_cache_dir", str(tmp_path / "theirs"))
-    assert use() == str(tmp_path / "theirs")
-    assert not (tmp_path / "ours").exists()
-
-
-def test_no_folder_where_none_can_be_made(tmp_path, no_setting, monkeypatch):
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv(_jit.VARIABLE, str(tmp_path / "file" / "below"))
-    assert use() is None
-
-
-def test_without_a_home_there_is_none(monkeypatch):
-    def no_home():
-        raise RuntimeError
-
-    monkeypatch.delenv(_jit.VARIABLE)
-    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    monkeypatch.setattr(Path, "home", no_home)
-    assert _jit.cache_folder() is None
+def test_no_number_of_maps_is_no_reason(kept, tmp_path, monkeypatch):
+    monkeypatch.setattr(_jit, "MAPS", tmp_path / "none")
+    _jit.free_programs()
+    assert _jit.num_programs() == 1

@@ -24,7 +24,8 @@ from geomndp.auto.run_plan import RunPlan
 from geomndp.auto.split import ValidationSplit, split_functions
 from geomndp.auto.track_plan import plan_in_maps
 from geomndp.auto.validation import validation_tasks
-from geomndp.model._jit import use_compilation_cache
+from geomndp.model._compilation_cache import use_compilation_cache
+from geomndp.model._jit import free_programs
 from geomndp.model.base import AbstractModel
 from geomndp.train.lock import hold
 
@@ -123,6 +124,7 @@ class Selection:
         if plan.functions is None:
             raise ValueError("expected a plan with functions to choose by, got none")
         use_compilation_cache()
+        free_programs()
         self.clock = FitClock(60 * minutes, folder)
         self.plan, self.seed, self.folder, self.log = plan, seed, folder, log
         self.key = jr.key(seed)

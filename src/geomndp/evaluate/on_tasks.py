@@ -14,6 +14,7 @@ from geomndp.evaluate.table_tasks import FunctionRows, TableTask, read_function_
 from geomndp.evaluate.task_measurement import TaskMeasurement
 from geomndp.evaluate.task_metrics import TaskMetrics
 from geomndp.evaluate.task_runs import measure_tasks
+from geomndp.model._jit import free_programs
 from geomndp.predictive import AbstractProcess
 from geomndp.tables import Variables, name_variables
 
@@ -86,6 +87,7 @@ def on_tasks(
         ```
     """
     _validation.at_least(2, num_samples=num_samples)
+    free_programs()
     variables = _variables(process, inputs, outputs, codomain)
     functions = read_function_rows(table, variables, function)
     found = read_tasks(tasks, functions)

@@ -1,21 +1,12 @@
-"""Compiled programs: bounded, few of them in memory, the costly ones on disk for the next process.
+"""Compiled programs: bounded, few of them in memory.
 
 A program is kept for every function, structure and shape that it was called with, the last used
 ones only: each holds memory and memory maps, of which Linux grants a process 65,530 by default.
-
-On disk it is JAX's persistent compilation cache, in the user's cache folder
-(`$XDG_CACHE_HOME/geomndp/xla`) unless the environment variable GEOMNDP_COMPILATION_CACHE names
-another folder or says "off". A folder that JAX was set to use already, by
-`jax_compilation_cache_dir`, stays.
+What JAX keeps besides is dropped where these become few.
 """
 
 from __future__ import annotations
 
-import functools
-import hashlib
-import os
-import platform
-import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
@@ -29,10 +20,14 @@ import numpy as np
 from geomndp import _validation
 from geomndp._arrays import bucket_below, memory_bound, too_much
 from geomndp._progress import Progress
+from geomndp.model._compilation_cache import use_compilation_cache
 from geomndp.samplers import Problem
 
 MAX_PROGRAMS = 64
 """Programs that are kept."""
+MAPS, MOST_MAPS = Path("/proc/self/maps"), Path("/proc/sys/vm/max_map_count")
+MAX_SHARE = 0.5
+"""Share of the process's memory maps above which all compiled programs are dropped."""
 
 
 class CompiledProgram:
@@ -41,6 +36,7 @@ class CompiledProgram:
     def __init__(self, fn: Callable, *args: Any):
         """Compile `fn` for arguments like these."""
         use_compilation_cache()
+        free_programs()
         leaves, structure = jax.tree.flatten(args)
         static = [None if is_array(leaf) else leaf for leaf in leaves]
         among = list(map(is_array, leaves))
@@ -140,6 +136,26 @@ def forget_programs() -> None:
         _programs.clear()
 
 
+def free_programs() -> None:
+    """Drop all programs, those of JAX too, where the process has few memory maps left.
+
+    LLVM ends the process where there are none: after some ten fits, or hundreds of shapes. What is
+    needed again is compiled again. Other threads may be compiling, so the main one alone drops.
+    """
+    in_main = threading.current_thread() is threading.main_thread()
+    if in_main and _used_maps() > MAX_SHARE:
+        forget_programs()
+        jax.clear_caches()
+
+
+def _used_maps() -> float:
+    """Share of the memory maps that the process may have; zero where nothing tells."""
+    try:
+        return MAPS.read_bytes().count(b"\n") / int(MOST_MAPS.read_text())
+    except (OSError, ValueError):
+        return 0.0
+
+
 def signature(*args: Any) -> tuple:
     """What a program of these arguments is compiled for: alike for those that can share one."""
     leaves, structure = jax.tree.flatten(args)
@@ -171,70 +187,6 @@ def traced(tree: Any) -> bool:
     return setting("jax_disable_jit") or not all(map(_validation.concrete, leaves))
 
 
-VARIABLE = "GEOMNDP_COMPILATION_CACHE"
-OFF = ("off", "0", "no", "false")
-
-
-@functools.cache  # once in a process
-def use_compilation_cache() -> None:
-    """Let JAX keep what takes long to compile."""
-    folder = cache_folder()
-    if folder is None or setting("jax_compilation_cache_dir") is not None:
-        return
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return
-    if os.access(folder, os.W_OK):
-        jax.config.update("jax_compilation_cache_dir", str(folder))
-
-
 def setting(name: str) -> Any:
     """Setting of JAX."""
     return getattr(jax.config, name)
-
-
-def cache_folder() -> Path | None:
-    """Folder of compiled programs, None where there shall be none.
-
-    One for every kind of processor and number of threads: a program of one kind may not run on
-    another, home folders are shared between machines, and a program that was compiled for one
-    thread runs in one wherever it is loaded.
-    """
-    chosen = os.environ.get(VARIABLE, "")
-    if chosen.strip().lower() in OFF:
-        return None
-    if chosen.strip():
-        return Path(chosen).expanduser()
-    try:
-        return _user_cache() / "geomndp" / "xla" / _processor()
-    except RuntimeError:  # there is no home
-        return None
-
-
-def _user_cache() -> Path:
-    if os.environ.get("XDG_CACHE_HOME"):
-        return Path(os.environ["XDG_CACHE_HOME"])
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches"
-    if sys.platform == "win32" and os.environ.get("LOCALAPPDATA"):
-        return Path(os.environ["LOCALAPPDATA"])
-    return Path.home() / ".cache"
-
-
-def _processor() -> str:
-    """Short name of the processor's kind and of the number of threads."""
-    words = [platform.machine(), platform.processor(), _num_threads()]
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-        kinds = ("model name", "flags", "features")
-        words += sorted({line for line in lines if line.lower().startswith(kinds)})
-    except OSError:
-        pass
-    return hashlib.sha256("\n".join(words).encode()).hexdigest()[:12]
-
-
-def _num_threads() -> str:
-    """Threads that XLA takes: those that NPROC names, else one per core that this process has."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return os.environ.get("NPROC", "") or str(cores)
