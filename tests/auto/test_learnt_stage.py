@@ -35,7 +35,7 @@ def test_where_one_network_is_too_slow_no_other_is_compiled(monkeypatch, first, 
         asked.append(family.name)
         return first
 
-    families = [SimpleNamespace(name=name) for name in ("corrected", "network")]
+    families = [SimpleNamespace(name=n, first_share=0.6) for n in ("corrected", "network")]
     monkeypatch.setattr(learnt_stage, "network_families", lambda *args, **options: families)
     monkeypatch.setattr(learnt_stage, "network_budget", budget)
     monkeypatch.setattr(LearntStage, "_train", lambda *args: 1.0)

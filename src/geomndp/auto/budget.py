@@ -13,6 +13,8 @@ SHORT_SHARE, SHORT_SECONDS = 0.5, 60.0
 """Their share of a short time, and how long they may take by it: no network is trained in less."""
 REFIT_SHARE = 0.35
 """Share of the time of networks that is kept for the refit on all functions."""
+MANY_REFIT_SHARE = 0.1
+"""The same of many functions, of which a fifth more teach less than more steps."""
 VALIDATION_SHARE = 0.2
 NUM_POINTS = 12
 """Validations of one training; half as many where they take long."""
@@ -51,7 +53,12 @@ class NetworkSchedule(NamedTuple):
 
 
 def network_schedule(
-    seconds: float, timing: NetworkTiming, *, num_functions: int, num_folds: int
+    seconds: float,
+    timing: NetworkTiming,
+    *,
+    num_functions: int,
+    num_folds: int,
+    refit_share: float = REFIT_SHARE,
 ) -> NetworkSchedule:
     """Sizes of a training that take so many seconds, validation and refit included.
 
@@ -60,11 +67,12 @@ def network_schedule(
         timing: Seconds per step and per validation with `num_functions` functions.
         num_functions: Held-out functions of a fold.
         num_folds: Most folds.
+        refit_share: Share of the time that is kept for the refit.
 
     Returns:
         The schedule.
     """
-    refit = REFIT_SHARE * seconds
+    refit = refit_share * seconds
     training = seconds - refit
     folds = 1
     while folds < num_folds and training / (folds + 1) / timing.step >= FOLD_STEPS:

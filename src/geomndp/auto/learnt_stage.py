@@ -18,13 +18,13 @@ from geomndp.auto.network_stage import (
     train_network,
 )
 from geomndp.auto.network_timing import (
-    FIRST_SHARE,
     MIN_SECONDS,
     SAMPLED_FUNCTIONS,
     NetworkBudget,
     NetworkFamily,
     network_budget,
     network_families,
+    num_functions,
 )
 from geomndp.auto.plan import TrainingPlan
 from geomndp.auto.run_plan import RunPlan
@@ -80,7 +80,7 @@ class LearntStage:
         families = network_families(plan, base, seconds, key=jr.fold_in(self._key, 0))
         needed = MIN_SECONDS
         for number, family in enumerate(families):
-            share = FIRST_SHARE if number + 1 < len(families) else 1.0
+            share = family.first_share if number + 1 < len(families) else 1.0
             keys = [jr.fold_in(jr.fold_in(self._key, i), number) for i in (1, 2)]
             options = {"kept": kept, "needed": needed, "share": share, "key": keys[0]}
             splits, tasks = gaussians.splits, gaussians.tasks
@@ -125,7 +125,7 @@ class LearntStage:
             self._log(f"{family.name}: left out")
             return 0.0
         self.networks[family.name], self._families[family.name] = network, family
-        count = len(gaussians.plan.functions.x) if gaussians.plan.functions else 0
+        count = num_functions(gaussians.plan)
         steps = min(refit_steps(network, len(splits[0].train), count), budget.schedule.refit_steps)
         self.num_sampled = min(self.num_sampled, budget.num_sampled)
         return budget.sampling + steps * budget.timing.step

@@ -27,6 +27,8 @@ MAX_POINTS = 96
 """Points of a function in a batch."""
 MAX_VALUES = 256
 """Values of a function in a batch: a process that is corrected solves for all of them."""
+MANY_POINTS = (96, 64, 48)
+"""Points of one of many functions in a batch of a network that sees pairs, from many to few."""
 GRAPH_BATCH = 16
 """Functions per batch of a network on graphs."""
 PLANE_SIZE = {"width": 32, "num_layers": 3, "channels": 8}
@@ -114,7 +116,45 @@ def resized(
         if operations * MIN_STEPS <= seconds * FLOPS:
             break
     data = dataclasses.replace(data, batch_size=batch_size)
+    if not small and isinstance(smaller, RelativeAttention):
+        data = with_fewer_points(smaller, data, seconds)
     return dataclasses.replace(_with_network(plan, smaller), data=data)
+
+
+def with_fewer_points(
+    net: RelativeAttention, data: AbstractGenerator, seconds: float
+) -> AbstractGenerator:
+    """Fewer points of every function, where the biases of all pairs would leave too few steps.
+
+    Args:
+        net: The network.
+        data: Its training functions.
+        seconds: Time of a training.
+
+    Returns:
+        The functions; as they are where they come from no data set.
+    """
+    if not isinstance(data, ResampledGenerator):
+        return data
+    for most in (points for points in MANY_POINTS if points < num_points(data)):
+        if pair_operations(net, data) * MIN_STEPS <= seconds * FLOPS:
+            break
+        data = dataclasses.replace(data, max_points=most)
+    return data
+
+
+def pair_operations(net: RelativeAttention, data: AbstractGenerator) -> float:
+    """Floating-point operations of a training step for the biases of all pairs of points, roughly.
+
+    Args:
+        net: The network.
+        data: Its training functions.
+
+    Returns:
+        Six per weight of the network of biases, for every pair.
+    """
+    bias = sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(net.bias, eqx.is_array)))
+    return data.batch_size * num_points(data) ** 2 * 6.0 * bias
 
 
 def _with_network(plan: TrainingPlan, net: AbstractNet) -> TrainingPlan:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import optax
 
 from geomndp._types import PRNGKeyArray
-from geomndp.auto.budget import REFIT_SHARE, NetworkSchedule, network_schedule
+from geomndp.auto.budget import (
+    MANY_REFIT_SHARE,
+    REFIT_SHARE,
+    NetworkSchedule,
+    network_schedule,
+)
 from geomndp.auto.clock import FitClock
 from geomndp.auto.cosine_adam import cosine_adam
 from geomndp.auto.held_out import HeldOut, with_array_parameters
@@ -33,7 +38,7 @@ MIN_SECONDS = 45.0
 FEW_FUNCTIONS = 40
 """Fewer functions than this teach a network from scratch nothing, not even beside other laws."""
 MANY_FUNCTIONS = 1000
-"""With as many functions the network from scratch comes first."""
+"""With as many functions the network from scratch comes first, and may take all of the time."""
 FIRST_SHARE = 0.6
 """Share of the time for the first network, where there is a second."""
 
@@ -71,6 +76,16 @@ class NetworkFamily(NamedTuple):
     base: GaussianBase | None
     key: PRNGKeyArray
 
+    @property
+    def first_share(self) -> float:
+        """Share of the time if it is the first of two networks."""
+        return 1.0 if _many(self.plan) else FIRST_SHARE
+
+    @property
+    def refit_share(self) -> float:
+        """Share of its time that is kept for the refit on all functions."""
+        return MANY_REFIT_SHARE if _many(self.plan) else REFIT_SHARE
+
     def on_fold(self, fold: int) -> NetworkCandidate:
         """The candidate of a fold."""
         return self.with_base(None if self.base is None else self.base.processes[fold])
@@ -100,9 +115,9 @@ def network_families(
         A network that corrects the process, and one from scratch where there are functions enough,
         or where no network can correct.
     """
-    count = 0 if plan.functions is None else len(plan.functions.x)
+    count, many = num_functions(plan), _many(plan)
     plan = plan_in_units(plan, base.units)
-    plan = resized(plan, FIRST_SHARE * seconds, small=count < MANY_FUNCTIONS, key=key)
+    plan = resized(plan, seconds if many else FIRST_SHARE * seconds, small=not many, key=key)
     optimiser = cosine_adam(plan.peak_learning_rate)
     families = []
     score = plan.model.score
@@ -112,7 +127,16 @@ def network_families(
         families.append(NetworkFamily(f"corrected {base.name}", plan, optimiser, base, key))
     if count >= FEW_FUNCTIONS or not families:
         families.append(NetworkFamily("network", plan, optimiser, None, key))
-    return families[::-1] if count >= MANY_FUNCTIONS else families
+    return families[::-1] if many else families
+
+
+def num_functions(plan: TrainingPlan) -> int:
+    """Functions of a plan."""
+    return 0 if plan.functions is None else len(plan.functions.x)
+
+
+def _many(plan: TrainingPlan) -> bool:
+    return num_functions(plan) >= MANY_FUNCTIONS
 
 
 class NetworkBudget(NamedTuple):
@@ -179,13 +203,14 @@ def network_budget(
         each = COST * timing.validation / count
         num_sampled = int(np.clip(SAMPLING_SHARE * clock.total / each, *SAMPLED_FUNCTIONS))
         sampling = timing.compilation + num_sampled * each
-        options = {"num_functions": count, "num_folds": len(splits)}
+        options: dict[str, Any] = {"num_functions": count, "num_folds": len(splits)}
+        options["refit_share"] = family.refit_share
         everything = clock.left() - kept - sampling
         seconds = share * everything
         schedule = network_schedule(seconds, timing, **options)
         if not schedule.steps:  # all of the time, or none
             seconds, schedule = everything, network_schedule(everything, timing, **options)
-        end = clock.elapsed() + (1 - REFIT_SHARE) * seconds
+        end = clock.elapsed() + (1 - family.refit_share) * seconds
         return [list(schedule), list(timing), end, num_sampled, sampling]
 
     schedule, timing, *others = run.decide(family.name, decide)
