@@ -21,6 +21,7 @@ from geomndp import _validation
 from geomndp._types import Array, Bool, Float, Inputs, Mask, PRNGKeyArray
 from geomndp.linalg import zero_masked
 from geomndp.nets.base import check_compute
+from geomndp.nets.cos_and_sin import cos_and_sin
 from geomndp.nets.covariates import CovariateConfig
 from geomndp.nets.layers import FourierFeatures, linear_first, same_function
 
@@ -240,7 +241,7 @@ class RelativeBias(eqx.Module):
     def __call__(self, x: Inputs, dtype: np.dtype) -> list[Float[Array, "h n n"]]:
         """Biases of each layer in `dtype`; attention never reads those of masked pairs."""
         angles = self.features.angles(relative_inputs(x))
-        features = jnp.concatenate([jnp.cos(angles), jnp.sin(angles)]).astype(dtype)
+        features = jnp.concatenate(cos_and_sin(angles)).astype(dtype)
         hidden = jax.nn.relu(linear_first(self.inner, features))
         learnt = jnp.split(linear_first(self.outer, hidden), self.num_layers)
         lengths = (self.features.min_wavelength, self.features.max_wavelength)
