@@ -14,6 +14,7 @@ import os
 import platform
 import sys
 from pathlib import Path
+from typing import Any
 
 import jax
 
@@ -25,7 +26,7 @@ OFF = ("off", "0", "no", "false")
 def use_compilation_cache() -> None:
     """Let JAX keep what takes long to compile."""
     folder = cache_folder()
-    if folder is None or jax.config.jax_compilation_cache_dir is not None:
+    if folder is None or setting("jax_compilation_cache_dir") is not None:
         return
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -33,6 +34,11 @@ def use_compilation_cache() -> None:
         return
     if os.access(folder, os.W_OK):
         jax.config.update("jax_compilation_cache_dir", str(folder))
+
+
+def setting(name: str) -> Any:
+    """Setting of JAX."""
+    return getattr(jax.config, name)
 
 
 def cache_folder() -> Path | None:

@@ -20,7 +20,7 @@ import numpy as np
 from geomndp import _validation
 from geomndp._arrays import bucket_below, memory_bound, too_much
 from geomndp._progress import Progress
-from geomndp.model._compilation_cache import use_compilation_cache
+from geomndp.model._compilation_cache import setting, use_compilation_cache
 from geomndp.samplers import Problem
 
 MAX_PROGRAMS = 64
@@ -185,8 +185,3 @@ def traced(tree: Any) -> bool:
     """Whether JAX is tracing any leaf, or compilation is disabled."""
     leaves = jax.tree.leaves(tree)
     return setting("jax_disable_jit") or not all(map(_validation.concrete, leaves))
-
-
-def setting(name: str) -> Any:
-    """Setting of JAX."""
-    return getattr(jax.config, name)

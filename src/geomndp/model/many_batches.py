@@ -17,7 +17,8 @@ import numpy as np
 from geomndp._arrays import bucket, bucket_below, put, spread_devices
 from geomndp.data import Normaliser
 from geomndp.model import process_calls
-from geomndp.model._jit import setting, signature
+from geomndp.model._compilation_cache import setting
+from geomndp.model._jit import signature
 from geomndp.model.batch_rows import BatchableDraw, run_rows
 from geomndp.model.dense_targets import plan_rounds
 from geomndp.model.output_units import in_units, output_dtype, outputs_to_data_units
