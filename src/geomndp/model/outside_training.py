@@ -190,7 +190,7 @@ def _crowding(model: Any, x: np.ndarray) -> list[str]:
 
 
 def _least_crowding(model: Any) -> float | None:
-    """Radius about a point that held 15 others; half of that of a grid where no file has it."""
+    """Radius about a point that held 15 others; of older files half of that of even points."""
     support = model.support
     if support.crowding is not None or len(support.extents) > 1 or support.points < CROWD:
         return support.crowding
