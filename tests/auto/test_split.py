@@ -7,20 +7,20 @@ import xarray as xr
 
 from geomndp import build
 from geomndp.auto.selection import Selection
-from geomndp.auto.split import FEW_FUNCTIONS, NUM_FOLDS, split_functions
+from geomndp.auto.split import NUM_FOLDS, cross_validates, split_functions
 from geomndp.tables import read_groups
 
 from .helper import TINY
 
 
-@pytest.mark.parametrize("count", [2, 3, 7, 39, 40, 41, 200])
+@pytest.mark.parametrize("count", [2, 3, 7, 39, 40, 159, 160, 200])
 @pytest.mark.parametrize("ordered", [True, False])
 def test_every_function_is_either_fitted_or_held_out(count, ordered):
     splits = split_functions(count, seed=count, ordered=ordered)
     for train, held_out in splits:
         assert sorted([*train, *held_out]) == list(range(count))
         assert len(train) and len(held_out)
-    if count < FEW_FUNCTIONS:
+    if cross_validates(count, ordered):
         together = np.concatenate([split.held_out for split in splits])
         assert sorted(together) == list(range(count))
     else:
@@ -33,6 +33,13 @@ def test_the_last_functions_in_time_are_held_out():
     assert train.max() < held_out.min() == 80
     few = split_functions(30, seed=0, ordered=True)
     assert [held_out.min() for _, held_out in few] == [24, 18, 12, 6, 0]  # the last one first
+
+
+def test_functions_validate_in_turn_unless_many_or_followed_by_those_to_come():
+    assert len(split_functions(159, seed=0)) == NUM_FOLDS
+    assert len(split_functions(160, seed=0)) == 1
+    assert len(split_functions(39, seed=0, ordered=True)) == NUM_FOLDS
+    assert len(split_functions(40, seed=0, ordered=True)) == 1
 
 
 @pytest.mark.parametrize("count", [30, 90])

@@ -44,9 +44,10 @@ def fit(
 ) -> tuple[Any, Any]:
     """Fit a plan within a time, choosing between simple and learnt laws; or train one model.
 
-    A plan without `steps` is fitted by selection: a fifth of the functions is held out (of fewer
-    than 40 functions each fifth in turn), Gaussian processes and networks are fitted to the others
-    and compared by the log-density of held-out values given contexts; the best law, or mixture, is
+    A plan without `steps` is fitted by selection: a fifth of the functions is held out (each fifth
+    in turn of fewer than 160 functions for Gaussian processes, where time allows, and of fewer than
+    40 for networks and for functions in the order of time), models are fitted to the others and
+    compared by the log-density of held-out values given contexts; the best law, or mixture, is
     fitted to all functions. Simple laws win ties. With `steps`, or a model, one network is trained.
 
     Args:

@@ -28,13 +28,14 @@ from geomndp.auto.recalibration import (
     calibrate,
 )
 from geomndp.auto.run_plan import RunPlan
-from geomndp.auto.split import ValidationSplit
+from geomndp.auto.split import FEW_FUNCTIONS, ValidationSplit
 from geomndp.auto.validation import ValidationTasks
 from geomndp.baselines import Candidate
 from geomndp.model import ProcessModel
 
 OTHER_SPLITS = 0.6
-"""Share of the time that is kept for the other splits, which have one form per transform."""
+"""Share of the time that is kept for the other splits of few functions, which have one form per
+transform; those of more functions have what the first one leaves."""
 NUM_FREE = 3
 """Best candidates whose scales and noise are weighed freely."""
 
@@ -78,26 +79,32 @@ class GaussianStage:
         """Fit and measure all simple candidates.
 
         The forms of pooled processes are chosen on the first split, and kept on the others. Where
-        time is short, fewer forms, transforms and splits are tried.
+        time is short, fewer forms, transforms and splits are tried: one more split only where twice
+        the time that the one before took is left, since it is measured, too.
 
         Args:
             run: Decisions of the run: which forms were tried, on how many splits.
             left: Tells the time that is left for the simple candidates.
         """
-        first = self.splits[0]
+        first, begin = self.splits[0], left()
         if "forms" in run.decisions:
             fits = self.data.fit(first.train, first.held_out, _read(run.decisions["forms"]))
         else:
             forms = all_forms(tuple(self.data.units))
-            kept = 0.0 if len(self.splits) == 1 else OTHER_SPLITS * left()
+            few = len(first.train) + len(first.held_out) < FEW_FUNCTIONS
+            kept = OTHER_SPLITS * begin if few else 0.0
             fits = self.data.fit(first.train, first.held_out, forms, lambda: left() - kept)
             run.decide("forms", lambda: _tried(forms, fits))
         self.folds = [fits]
-        chosen = {name: (_form(fits, name),) for name in _read(run.decisions["forms"])}
+        tried = _read(run.decisions["forms"])
+        chosen = {name: (_form(fits, name),) for name in tried}
+        seconds = (begin - left()) * len(chosen) / sum(map(len, tried.values()))
         for number, split in enumerate(self.splits[1:], 2):
-            if not run.decide(f"split {number}", lambda: left() > 0):
+            begin = left()
+            if not run.decide(f"split {number}", lambda needed=2 * seconds: left() > needed):
                 break
             self.folds.append(self.data.fit(split.train, split.held_out, chosen))
+            seconds = begin - left()
         self._keep(len(self.folds))
         for name in fits:
             if all(name in fold for fold in self.folds):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import jax.random as jr
@@ -28,6 +28,7 @@ from geomndp.auto.network_timing import (
 )
 from geomndp.auto.plan import TrainingPlan
 from geomndp.auto.run_plan import RunPlan
+from geomndp.auto.split import FEW_FUNCTIONS, ValidationSplit
 from geomndp.auto.units import plan_in_units
 from geomndp.model import Model
 
@@ -65,6 +66,7 @@ class LearntStage:
         self._families: dict[str, NetworkFamily] = {}
         self._key, self._run, self._clock = key, run, clock
         self._folder, self._log = folder, log
+        self._splits: Sequence[ValidationSplit] = ()
 
     def run(self, plan: TrainingPlan, gaussians: GaussianStage, kept: float) -> None:
         """Train and measure the networks for which there is time, one after the other.
@@ -75,6 +77,9 @@ class LearntStage:
             kept: Seconds for what follows, without the refits of networks.
         """
         clock, base = self._clock, gaussians.base()
+        # Every fold takes a training: of more than few functions the first has to do.
+        few = num_functions(plan) < FEW_FUNCTIONS
+        self._splits = gaussians.splits if few else gaussians.splits[:1]
         # Sizes follow from the time that was left when they were chosen first.
         seconds = self._run.decide("network_seconds", lambda: clock.left() - kept)
         families = network_families(plan, base, seconds, key=jr.fold_in(self._key, 0))
@@ -83,7 +88,7 @@ class LearntStage:
             share = family.first_share if number + 1 < len(families) else 1.0
             keys = [jr.fold_in(jr.fold_in(self._key, i), number) for i in (1, 2)]
             options = {"kept": kept, "needed": needed, "share": share, "key": keys[0]}
-            splits, tasks = gaussians.splits, gaussians.tasks
+            splits, tasks = self._splits, gaussians.tasks
             with clock.part(family.name):
                 budget = network_budget(family, splits, tasks, self._run, clock, **options)
                 if budget.schedule.steps:
@@ -100,7 +105,7 @@ class LearntStage:
         key: PRNGKeyArray,
     ) -> float:
         """Train a network; the seconds that its refit and its transforms will take."""
-        clock, best, splits = self._clock, gaussians.best, gaussians.splits
+        clock, best, splits = self._clock, gaussians.best, self._splits
         line = gaussians.mean(gaussians.held_out[best])
 
         def log(text: str) -> None:

@@ -158,6 +158,8 @@ class NetworkBudget(NamedTuple):
 
 
 LEFT_OUT = NetworkBudget(NetworkSchedule(0, 1, 0, 0, 0), NetworkTiming(0.0, 0.0), 0.0, 0, 0.0)
+MAX_VALIDATING = 64
+"""Held-out functions of a fold that validate a network at most."""
 SAMPLED_FUNCTIONS = (4, 12)
 """Fewest and most held-out functions whose transforms are ranks among samples of a network."""
 SAMPLING_SHARE = 0.08
@@ -196,7 +198,7 @@ def network_budget(
     def decide() -> list:
         if clock.left() - kept < needed:
             return [list(part) if isinstance(part, tuple) else part for part in LEFT_OUT]
-        most = max(len(split.held_out) for split in splits)
+        most = min(MAX_VALIDATING, max(len(split.held_out) for split in splits))
         _, own = fold_tasks(tasks, splits[0], most)
         timing = time_network(family.on_fold(0), splits[0].train, own, key=key)
         count = len(np.unique(own.function))

@@ -12,7 +12,9 @@ from geomndp import _validation
 HELD_OUT = 0.2
 """Share of the functions that validate."""
 FEW_FUNCTIONS = 40
-"""Fewer functions than this are cross-validated."""
+"""Fewer functions than this are cross-validated, those that follow each other in time too."""
+MANY_FUNCTIONS = 160
+"""So many functions, or more, are not: a fifth of them tells as much as can be measured in time."""
 NUM_FOLDS = 5
 STREAM = 2
 """Sets the draws apart from others of the same seed."""
@@ -32,10 +34,10 @@ def split_functions(
     groups: Sequence[str] | None = None,
     ordered: bool = False,
 ) -> tuple[ValidationSplit, ...]:
-    """Hold out a fifth of the functions; of few functions, each fifth in turn.
+    """Hold out a fifth of the functions; unless they are many, each fifth in turn.
 
     Functions of a group stay together. Functions in the order of time are held out in one piece:
-    the last ones, or, in cross-validation, one stretch after the other, the last one first.
+    the last ones, or, where they are few, one stretch after the other, the last one first.
 
     Args:
         count: Number of functions.
@@ -44,7 +46,7 @@ def split_functions(
         ordered: Whether functions follow each other in time.
 
     Returns:
-        One split, or `NUM_FOLDS` of them for fewer than `FEW_FUNCTIONS` functions.
+        One split, or `NUM_FOLDS` of them where `cross_validates` says so.
 
     Raises:
         ValueError: If there are fewer than two groups to divide.
@@ -59,9 +61,22 @@ def split_functions(
         # A stream of its own: functions shuffled with this seed would be put in order again.
         position = np.random.default_rng([seed, STREAM]).permutation(num_groups)
     fold = (position * pieces) // num_groups
-    if count >= FEW_FUNCTIONS:
+    if not cross_validates(count, ordered):
         return (_split(fold[labels] == pieces - 1),)
     return tuple(_split(fold[labels] == number) for number in reversed(range(pieces)))
+
+
+def cross_validates(count: int, ordered: bool) -> bool:
+    """Whether every function is held out once: the last ones in time are most like those to come.
+
+    Args:
+        count: Number of functions.
+        ordered: Whether functions follow each other in time.
+
+    Returns:
+        True for fewer than `FEW_FUNCTIONS` functions, or `MANY_FUNCTIONS` without an order.
+    """
+    return count < (FEW_FUNCTIONS if ordered else MANY_FUNCTIONS)
 
 
 def _split(held_out: np.ndarray) -> ValidationSplit:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from geomndp.auto.network_sizes import steps_per_minute
 from geomndp.auto.plan import TIME_LIMIT
-from geomndp.auto.split import FEW_FUNCTIONS
+from geomndp.auto.split import FEW_FUNCTIONS, cross_validates
 from geomndp.data import AbstractGenerator, Normaliser, ResampledGenerator
 from geomndp.model import Model, ProcessModel
 from geomndp.nets import AbstractNet, BiDimensionalAttention, RelativeAttention
@@ -98,9 +98,11 @@ def estimate(
     net: AbstractNet, data: AbstractGenerator, count: int, grouped: bool, ordered: bool
 ) -> str:
     """What a fit without steps does, and how long it takes."""
-    held = "each fifth of the functions in turn" if count < FEW_FUNCTIONS else "a fifth"
+    folds = cross_validates(count, ordered)
+    held = "each fifth of the functions in turn" if folds else "a fifth"
+    held += ", where time allows," if folds and count >= FEW_FUNCTIONS else ""
     held += " (whole groups)" if grouped else ""
-    held += " (the last in time)" if ordered and count >= FEW_FUNCTIONS else ""
+    held += " (the last in time)" if ordered and not folds else ""
     speed = ""
     if isinstance(net, RelativeAttention | BiDimensionalAttention):
         speed = f", about {steps_per_minute(net, data)} steps per minute at this size on two cores"
