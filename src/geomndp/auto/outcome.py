@@ -12,6 +12,7 @@ import numpy as np
 from geomndp.auto.choice import Choice, results
 from geomndp.auto.held_out_pit import held_out_pit, mixture_pit
 from geomndp.auto.network_stage import TrainedNetwork
+from geomndp.auto.plan import TrainingPlan
 from geomndp.auto.recalibration import GAUSSIAN
 from geomndp.auto.report import SelectionReport, coverage_by_kind, pit_histogram
 from geomndp.auto.validation import ValidationTasks
@@ -112,12 +113,18 @@ def describe(
         pit_histogram(transforms.values),
         len(np.unique(choice.tasks.function)),
         selection.seed,
-        tuple(tuple(int(row) for row in split.held_out) for split in selection.splits),
+        tuple(_in_table(selection.plan, split.held_out) for split in selection.splits),
         dict(clock.parts) | {"all": clock.elapsed()},
         _remarks(selection, choice),
         errors,
         _conformal(selection, transforms),
     )
+
+
+def _in_table(plan: TrainingPlan, rows: np.ndarray) -> tuple[int, ...]:
+    """Positions of functions of a plan in the order of the table's labels."""
+    positions = rows if plan.order is None else np.asarray(plan.order)[rows]
+    return tuple(sorted(positions.tolist()))
 
 
 def _conformal(selection: Selection, transforms: HeldOutTransforms) -> Conformal | None:

@@ -46,7 +46,8 @@ class SelectionReport:
             ten equal intervals.
         num_held_out: Number of functions that validated.
         seed: Seed of the split and of everything else.
-        held_out: Rows of the held-out functions, fold by fold.
+        held_out: Positions of the held-out functions in the order of the table's labels, fold by
+            fold.
         seconds: Seconds by part of the fit.
         notes: Further sentences.
         coverage_error: Standard errors of the coverage over functions.
