@@ -127,8 +127,9 @@ def test_known_noise_reaches_the_loss(stations):
     plan = plan_of(stations, noise="variance")
     functions, scale = plan.data.functions, plan.model.normaliser.y_scale[0]
     real = np.asarray(functions.mask) > 0
-    ordered = stations.sort_values("day", kind="stable").variance.to_numpy()
-    assert_allclose(np.asarray(functions.noise)[real], ordered / scale**2, rtol=1e-5)
+    by_day = np.asarray(functions.noise)[np.argsort(plan.order)][real]
+    ordered = stations.sort_values(["day", "hour"]).variance.to_numpy()
+    assert_allclose(by_day, ordered / scale**2, rtol=1e-5)
     spread = stations.temp.var(ddof=0) - stations.variance.mean()
     assert_allclose(scale, np.sqrt(spread), rtol=1e-6)
     assert "clean functions" in str(plan)

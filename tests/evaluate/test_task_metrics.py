@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from geomndp.evaluate.task_metrics import TaskMetrics, compare, paired_differences
+from geomndp.evaluate.task_metrics import (
+    TaskMetrics,
+    compare,
+    over_functions,
+    paired_differences,
+)
 
 
 def metrics(joint, kinds="aaaabb", functions="uvuvuv"):
@@ -19,6 +24,16 @@ def test_standard_errors_are_over_functions():
     assert mean == 3 and summary["a"]["tasks"] == 4
     assert_allclose(error, np.std([2, 4], ddof=1) / np.sqrt(2))
     assert summary["a"]["rmse"] == [2.0, 0.0]
+
+
+@pytest.mark.parametrize("counts", [(1, 1, 1, 1, 5, 5, 5, 5), (10, 1, 1, 1, 1, 1, 1, 1)])
+def test_functions_of_many_tasks_have_their_part_in_the_error(counts):
+    """Equal tasks of independent functions: the deviation of the mean of all tasks is known."""
+    effects = np.random.default_rng(0).normal(size=(4000, 8))
+    names = np.repeat(np.arange(8), counts)
+    errors = [over_functions(effect[names], names)[1] for effect in effects]
+    deviation = np.linalg.norm(counts) / np.sum(counts)
+    assert_allclose(np.sqrt(np.mean(np.square(errors))), deviation, rtol=0.05)
 
 
 def test_one_function_has_no_standard_error():

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 
 import geomndp as gn
 from geomndp import ChartModel, MixtureProcess, Model
-from geomndp.data import LocalFrame, StartDensity
+from geomndp.data import LocalFrame, LogTransform, Normaliser, StartDensity
 from geomndp.evaluate.ensemble import crps
 from geomndp.evaluate.value_metrics import draw, gaussian_crps, quantile_crps, value_metrics
 from geomndp.kernels import Diagonal, White
@@ -64,6 +64,15 @@ def test_quantiles_stand_for_the_closed_form():
     assert_allclose(exact.mean, mixed.mean, atol=1e-6)
     assert_allclose(exact.pit, mixed.pit, atol=1e-9)
     assert_allclose(exact.crps, mixed.crps, rtol=5e-3)
+
+
+def test_the_mean_of_a_skew_law_has_its_tail():
+    """Of a log-normal law quantiles up to 99.5% miss a twentieth of the mean."""
+    units = Normaliser(transform=LogTransform())
+    law = gn.ProcessModel(gn.gp.GP(gn.kernels.SquaredExponential(0.5), noise=1.25), units)
+    x, y = jnp.zeros((1, 1)), jnp.ones((1, 1))
+    found = value_metrics(law.condition(x[:0], y[:0]), x, y, key=jr.key(0), num_samples=2)
+    assert_allclose(found.mean, np.exp(2.25 / 2), rtol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from geomndp.auto.defaults import (
     noising_and_score,
 )
 from geomndp.auto.degenerate import warn_of_own_dates, warn_of_values
+from geomndp.auto.function_order import in_order_of_points, order_of_contents
 from geomndp.auto.neural_process_plan import process_plan
 from geomndp.auto.plan import TrainingPlan
 from geomndp.auto.sphere_inputs import (
@@ -127,6 +128,10 @@ def build(
     reading |= {"covariates": covariates, "noise": noise, "numbers": tuple(periodic or ())}
     functions, labels = _functions_and_groups(dataset, groups, reading)
     warn_of_values(functions)
+    functions = in_order_of_points(functions)
+    order = np.arange(len(functions.x)) if ordered else order_of_contents(functions)
+    functions = functions.take(order)
+    labels = None if labels is None else tuple(labels[row] for row in order)
     warn_of_own_dates(functions, symmetry)
     rigid = field_type_of(functions, symmetry, representations)
     if globe and rigid is not None:
@@ -139,8 +144,10 @@ def build(
     given = (symmetry, rigid, periods, options)
     if method != DIFFUSION:
         plan = process_plan(functions, method, *given, batch_size=batch_size, key=seed)
-        return dataclasses.replace(plan, groups=labels, ordered=ordered)
-    return _diffusion_plan(functions, labels, ordered, *given, batch_size=batch_size, key=seed)
+        plan = dataclasses.replace(plan, groups=labels, ordered=ordered)
+    else:
+        plan = _diffusion_plan(functions, labels, ordered, *given, batch_size=batch_size, key=seed)
+    return dataclasses.replace(plan, order=tuple(order.tolist()))
 
 
 def _functions_and_groups(

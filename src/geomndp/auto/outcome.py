@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax.random as jr
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from geomndp.auto.choice import Choice, results
 from geomndp.auto.held_out_pit import held_out_pit, mixture_pit
 from geomndp.auto.network_stage import TrainedNetwork
+from geomndp.auto.plan import TrainingPlan
 from geomndp.auto.recalibration import GAUSSIAN
 from geomndp.auto.report import SelectionReport, coverage_by_kind, pit_histogram
 from geomndp.auto.validation import ValidationTasks
@@ -103,7 +104,8 @@ def describe(
     weights = np.exp(choice.law.log_weights).tolist()
     clock = selection.clock
     clock.save()
-    coverage, errors = coverage_by_kind(*transforms)
+    units = _units(selection.plan, transforms.tasks)
+    coverage, errors = coverage_by_kind(*transforms, units)
     return SelectionReport(
         results(measured, notes, choice.law, choice.tasks),
         tuple(zip(choice.law.names, weights, strict=True)),
@@ -112,21 +114,33 @@ def describe(
         pit_histogram(transforms.values),
         len(np.unique(choice.tasks.function)),
         selection.seed,
-        tuple(tuple(int(row) for row in split.held_out) for split in selection.splits),
+        tuple(_in_table(selection.plan, split.held_out) for split in selection.splits),
         dict(clock.parts) | {"all": clock.elapsed()},
         _remarks(selection, choice),
         errors,
-        _conformal(selection, transforms),
+        _conformal(selection, transforms, units),
     )
 
 
-def _conformal(selection: Selection, transforms: HeldOutTransforms) -> Conformal | None:
-    """Corrected levels of intervals; functions of one group are one unit."""
+def _in_table(plan: TrainingPlan, rows: np.ndarray) -> tuple[int, ...]:
+    """Positions of functions of a plan in the order of the table's labels."""
+    positions = rows if plan.order is None else np.asarray(plan.order)[rows]
+    return tuple(sorted(positions.tolist()))
+
+
+def _units(plan: TrainingPlan, tasks: ValidationTasks) -> list[Any]:
+    """Function of every task; functions of one group are one unit."""
+    rows = tasks.function.tolist()
+    return rows if plan.groups is None else [plan.groups[row] for row in rows]
+
+
+def _conformal(
+    selection: Selection, transforms: HeldOutTransforms, units: list[Any]
+) -> Conformal | None:
+    """Corrected levels of intervals; tracks have none."""
     if selection.plan.maps is not None:
         return None
-    groups, tasks = selection.plan.groups, transforms.tasks
-    units = [row if groups is None else groups[row] for row in tasks.function.tolist()]
-    return from_transforms(transforms.values, units, tasks.kind.tolist())
+    return from_transforms(transforms.values, units, transforms.tasks.kind.tolist())
 
 
 def _remarks(selection: Selection, choice: Choice) -> tuple[str, ...]:

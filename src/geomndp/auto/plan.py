@@ -41,6 +41,7 @@ class TrainingPlan:
         vectors: Whether the outputs are the components of one vector along the inputs, which turns
             with them.
         maps: Of a plan for tracks in local maps: the tracks and how they come into maps.
+        order: Position of every function in the order of the table's labels; None for that order.
     """
 
     model: Any
@@ -54,6 +55,7 @@ class TrainingPlan:
     resizable: bool = True
     vectors: bool = False
     maps: Any = None
+    order: tuple[int, ...] | None = None
 
     peak = renamed_attribute("peak_learning_rate")
     choices = renamed_attribute("description")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import textwrap
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from geomndp.auto.plan import WIDTH
 from geomndp.auto.validation import ValidationTasks
 from geomndp.evaluate import Conformal
+from geomndp.evaluate.task_metrics import TaskMetrics
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,10 +48,11 @@ class SelectionReport:
             ten equal intervals.
         num_held_out: Number of functions that validated.
         seed: Seed of the split and of everything else.
-        held_out: Rows of the held-out functions, fold by fold.
+        held_out: Positions of the held-out functions in the order of the table's labels, fold by
+            fold.
         seconds: Seconds by part of the fit.
         notes: Further sentences.
-        coverage_error: Standard errors of the coverage over functions.
+        coverage_error: Standard errors of the coverage over functions, or over groups of them.
         conformal: Levels that the held-out functions corrected, for `posterior.interval`; None for
             tracks. These functions were seen by none of the laws that predicted them, and the law
             that is refitted to all functions takes the levels over.
@@ -126,29 +129,27 @@ def _row(values: tuple[float, ...]) -> str:
 
 
 def coverage_by_kind(
-    pit: np.ndarray, tasks: ValidationTasks, level: float = 0.9
+    pit: np.ndarray, tasks: ValidationTasks, units: Sequence[Any], level: float = 0.9
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Share of values in the central interval, by kind of task and for all.
 
     Args:
         pit: Probability integral transforms (tasks, values); NaN for padding.
         tasks: The tasks.
+        units: Function of every task, or its group: these are independent of each other.
         level: Probability of the interval.
 
     Returns:
-        Shares by kind and for "all", the mean over kinds; and their standard errors over functions.
+        Shares by kind and for "all", the mean over kinds; and their standard errors over units,
+        infinite for one.
     """
     inside = np.where(np.isnan(pit), np.nan, np.abs(pit - 0.5) <= level / 2)
-    by_task = np.nanmean(inside, axis=1)
-    groups = {str(name): tasks.kind == name for name in dict.fromkeys(tasks.kind)}
-    shares = {name: float(by_task[rows].mean()) for name, rows in groups.items()}
-    every = tasks.by_function(by_task)
-    parts = {name: by_task[rows] for name, rows in groups.items()} | {"all": every}
-    errors = {
-        name: float(np.std(part, ddof=1) / np.sqrt(len(part))) if len(part) > 1 else float("inf")
-        for name, part in parts.items()
-    }
-    return shares | {"all": float(np.mean(list(shares.values())))}, errors
+    kinds, values = tuple(map(str, tasks.kind)), {"coverage": np.nanmean(inside, axis=1)}
+    measured = TaskMetrics(kinds, tuple(units), values, pit)
+    found = {kind: part["coverage"] for kind, part in measured.summary().items()}
+    found["all"] = measured.over_kinds()["coverage"]
+    errors = {name: np.inf if error is None else error for name, (_, error) in found.items()}
+    return {name: share for name, (share, _) in found.items()}, errors
 
 
 def pit_histogram(pit: np.ndarray) -> tuple[float, ...]:

@@ -64,22 +64,31 @@ class TaskMetrics(NamedTuple):
         return pd.DataFrame({"kind": self.kind, "function": self.function, **self.values})
 
 
-def over_functions(values: np.ndarray, functions: Iterable[str]) -> tuple[float, float | None]:
-    """Mean over tasks, and its standard error from the means of the functions.
+def over_functions(
+    values: np.ndarray, functions: Iterable[Any], weights: np.ndarray | None = None
+) -> tuple[float, float | None]:
+    """Mean over tasks, and its standard error from leaving out one function at a time.
+
+    Where all functions have the same tasks, the error is the standard deviation of their means over
+    the root of their number; a function of more tasks than others has a larger part in both.
 
     Args:
         values: One value per task.
         functions: Name of the function of every task.
+        weights: Weight of every task; by default all are equal. They sum to one.
 
     Returns:
-        The mean, and the standard deviation of the functions' means over the root of their
-        number; None for one function, and where a mean is infinite.
+        The mean, and its error (jackknife, Efron 1982); None for one function, and where a value is
+        infinite.
     """
-    labels = np.asarray(list(functions))
-    means = [np.mean(values[labels == label]) for label in dict.fromkeys(labels)]
-    known = len(means) > 1 and bool(np.all(np.isfinite(means)))
-    error = float(np.std(means, ddof=1) / np.sqrt(len(means))) if known else None
-    return float(np.mean(values)), error
+    weights = np.full(len(values), 1 / len(values)) if weights is None else weights
+    mean, labels = float(np.sum(weights * values)), np.asarray(list(functions))
+    index = np.unique(labels, return_inverse=True)[1].reshape(-1)
+    count = index.max() + 1
+    if count < 2 or not np.all(np.isfinite(values)):
+        return mean, None
+    share = np.bincount(index, weights * (values - mean)) / (1 - np.bincount(index, weights))
+    return mean, float(np.sqrt(np.sum(share**2) * (count - 1) / count))
 
 
 def _summary(part: TaskMetrics) -> dict[str, Any]:
@@ -140,20 +149,10 @@ def paired_differences(
 
 
 def _over_kinds(tasks: TaskMetrics, values: np.ndarray) -> tuple[float, float | None]:
-    """Mean over kinds of the means over tasks, with a standard error over functions.
-
-    Every task weighs as in that mean: 1 / (kinds x tasks of its kind). A function's share is its
-    tasks' weighted sum, and the error that of the sum of independent shares.
-    """
-    kinds, functions = np.asarray(tasks.kind), np.asarray(tasks.function)
-    counts = {kind: np.sum(kinds == kind) for kind in tasks.kinds()}
-    weights = np.array([1 / (len(counts) * counts[kind]) for kind in kinds])
-    mean = float(np.sum(weights * values))
-    labels = dict.fromkeys(functions)
-    if len(labels) < 2 or not np.all(np.isfinite(values)):
-        return mean, None
-    share = np.array([np.sum((weights * (values - mean))[functions == name]) for name in labels])
-    return mean, float(np.sqrt(np.sum(share**2) * len(share) / (len(share) - 1)))
+    """Mean over kinds of the means over tasks, with a standard error over functions."""
+    _, kind, counts = np.unique(tasks.kind, return_inverse=True, return_counts=True)
+    weights = 1 / (len(counts) * counts[kind.reshape(-1)])
+    return over_functions(values, tasks.function, weights)
 
 
 def compare(metrics: Mapping[str, TaskMetrics]) -> Any:

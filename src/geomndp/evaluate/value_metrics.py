@@ -15,7 +15,7 @@ from geomndp.marginals import NormalMarginals
 from geomndp.predictive import AbstractPredictive
 
 NUM_LEVELS = 100
-"""Quantiles from which mean and CRPS of a law without closed forms are computed."""
+"""Quantiles from which the CRPS of a law without closed forms is computed."""
 
 
 class ValueMetrics(NamedTuple):
@@ -75,8 +75,8 @@ def value_metrics(
 ) -> ValueMetrics:
     """Mean, PIT and CRPS of every target value.
 
-    Closed forms for Gaussian laws; 100 quantiles for other laws with exact marginals (a Gaussian
-    law seen through a transform, a mixture); else the samples of the law.
+    Closed forms for Gaussian laws; of other laws with exact marginals (a Gaussian law seen through
+    a transform, a mixture) the CRPS is that of 100 quantiles; else the samples of the law.
 
     Args:
         law: Predictive law.
@@ -104,7 +104,7 @@ def value_metrics(
         score = exact.scale * gaussian_crps(z)
         return ValueMetrics(exact.location, norm.cdf(z), score, quantiles, drawn)
     scores = quantile_crps(quantiles, levels, y)
-    return ValueMetrics(jnp.mean(quantiles, axis=0), exact.cdf(y), scores, quantiles, drawn)
+    return ValueMetrics(exact.mean(), exact.cdf(y), scores, quantiles, drawn)
 
 
 def draw(law: AbstractPredictive, x: Inputs, mask: Mask | None, **options: Any) -> Array:
