@@ -170,7 +170,7 @@ WRONG = {
     ),
     "points beside each other": (
         ["train", "wide.csv", "--function", "day", "--inputs", "hour", "--outputs", "temp"],
-        "one row per point with the columns 'hour', 'temp', got columns of points: '0.0', '4.0' to",
+        "make rows (pandas: table.melt(id_vars=['day'], var_name='hour', value_name='temp'))",
     ),
     "a wrong period": (
         ["train", "days.csv", "--inputs", "hour", "--period", "hour"],
@@ -205,7 +205,10 @@ WRONG = {
         "expected --forecast with a table of functions only, got it with test functions",
     ),
     "no table": (["evaluate", "regression1d/se", "days"], "expected a table (.csv, .parquet, .nc)"),
-    "other columns": (["evaluate", "regression1d/se", "days.csv"], "expected a column 'x', got"),
+    "other columns": (
+        ["evaluate", "regression1d/se", "days.csv"],
+        "expected a column 'function', got",
+    ),
     "a figure of nothing": (
         ["evaluate", "regression1d/se", "days.csv", "--figure", "x.png"],
         "expected --against MODEL for a --figure, got none",

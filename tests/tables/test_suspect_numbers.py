@@ -83,9 +83,12 @@ def test_functions_are_called_by_their_labels():
 
 TEXTS = {
     ".": r"got text, '\.' in row 1; leave it empty where a value is missing",
-    "1,000": "got text, '1,000' in row 1$",
+    "1,000": "got text, '1,000' in row 1; are decimals or thousands meant",
     "06:30": "got text, '06:30' in row 1; write hours as numbers, 6.5 for 06:30",
     "30/8/2024": "got text, .30/8/2024. in row 1$",
+    "12 %": r"write the number alone and its unit in the header: 'y \[%\]'",
+    "<0.1": "a limit is no value: leave it empty",
+    "2024-W05": "write a day of the week",
     "2.0": "got numbers as text or objects .*pandas.to_numeric",
 }
 
@@ -95,6 +98,16 @@ def test_a_text_among_numbers_is_shown(cell):
     table = pd.DataFrame({"id": ["a", "a"], "x": [0.0, 1.0], "y": ["1.0", cell]})
     with pytest.raises(ValueError, match=TEXTS[cell]):
         read_functions(table, function="id", inputs="x", outputs="y")
+
+
+def test_a_row_of_units_and_points_that_may_be_thousands_are_told_apart():
+    table = pd.DataFrame({"id": ["a", "a"], "x": ["km", "1.5"], "y": ["1.234", "15.234"]})
+    with pytest.raises(ValueError, match=r"'km' in row 0 alone; write a unit in the header, as"):
+        read_functions(table, function="id", inputs="x", outputs="y")
+    with pytest.raises(ValueError, match=r"got text, '1.234' and its like; are decimals or"):
+        read_functions(table.assign(x=[0, 1]), function="id", inputs="x", outputs="y")
+    with pytest.raises(ValueError, match=r"outputs=... that says whether 'y' is one, got text"):
+        read_functions(table.assign(x=[0, 1], z=[0, 1]), function="id", inputs="x")
 
 
 def test_a_column_of_dates_as_text_is_called_one():
