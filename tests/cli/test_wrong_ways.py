@@ -122,6 +122,10 @@ WRONG = {
         "condition mast dated.csv --targets 2024-03-01T00:00Z/2024-03-02T00:00Z/6h",
         "datetimes of --targets without a time zone as those of the observations, got with",
     ),
+    "a task for a time": (
+        CONDITION.format("mast.csv") + " --task-column time",
+        "expected --task-column beside the model's columns, got its 'time'",
+    ),
     "an unknown name in --columns": (
         CONDITION.format("mast.csv") + " --columns hour=time",
         "expected --columns NAME=COLUMN for time, temperature, got 'hour=time'",

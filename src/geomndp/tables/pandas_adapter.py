@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from geomndp._frame_columns import check_frame_columns
-from geomndp._time_zones import frame_is_zoned
+from geomndp._time_zones import as_utc, frame_is_zoned
 from geomndp.tables.variables import Variables
 
 
@@ -83,8 +83,7 @@ def series(frame: Any, name: str) -> Any:
 def _values(name: str, column: Any) -> np.ndarray:
     from pandas.api import types
 
-    if getattr(column.dtype, "tz", None) is not None:
-        return column.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy()
+    column = as_utc(column)
     if types.is_bool_dtype(column.dtype):
         raise ValueError(f"expected numbers or times in {name!r}, got true and false")
     if types.is_any_real_numeric_dtype(column.dtype):
