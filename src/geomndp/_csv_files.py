@@ -62,6 +62,8 @@ def _read(path: str, labels: Container[str]) -> Any:
 
     encoding = _encoding(path)
     skipped, first_line = _skipped_lines(path, encoding)
+    if "\0" in first_line:
+        raise UnicodeError("UTF-16 without a mark")
     separator = _separator(first_line)
     options: dict[str, Any] = {"skipinitialspace": True, "skiprows": skipped}
     options |= {"sep": separator, "encoding": encoding}

@@ -24,6 +24,10 @@ def check_frame_columns(frame: Any, names: tuple[str, ...]) -> None:
     missing = [name for name in dict.fromkeys(names) if name not in present]
     if not missing:
         return
+    if len(present) == 1 and str(missing[0]) in str(present[0]):
+        raise ValueError(
+            f"expected commas, semicolons or tabs between columns, got one column {present[0]!r}"
+        )
     listed = [repr(name) for name in present]
     if len(listed) > LISTED:
         listed[LISTED - 1 : -1] = ["..."]

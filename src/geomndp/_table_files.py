@@ -50,6 +50,7 @@ def _read_parquet(path: str, _) -> Any:
 
     frame = pd.read_parquet(path)
     units = frame.attrs.get("units", {})
+    frame = frame.reset_index([name for name in frame.index.names if name is not None])
     if not isinstance(units, dict):
         raise ValueError(f"units by column as a {type(units).__name__}")
     frame.attrs["units"] = {str(name): str(unit) for name, unit in units.items()}

@@ -32,6 +32,8 @@ def folder(tmp_path_factory):
     frame = pd.DataFrame({"day": day, "hour": hour, "temp": temp, "station": "A"})
     frame[frame.day < 9].to_csv(path / "days.csv", index=False)
     frame[frame.day >= 9].to_csv(path / "test.csv", index=False)
+    frame[frame.day == 0].to_csv(path / "one.csv", index=False)
+    (path / "bars.csv").write_text("day|hour|temp\n0|0|1\n")
     frame[frame.day == 9].iloc[:2].to_csv(path / "obs.csv", index=False)
     frame.pivot(index="day", columns="hour", values="temp").to_csv(path / "wide.csv")
     return path
@@ -171,6 +173,18 @@ WRONG = {
     "points beside each other": (
         ["train", "wide.csv", "--function", "day", "--inputs", "hour", "--outputs", "temp"],
         "make rows (pandas: table.melt(id_vars=['day'], var_name='hour', value_name='temp'))",
+    ),
+    "one function": (
+        ["train", "one.csv", "--function", "station", "--inputs", "hour"],
+        "one value of 'station'; a column of days, weeks or the like would make many of one long",
+    ),
+    "as many functions as points": (
+        ["train", "one.csv", "--function", "hour", "--inputs", "day"],
+        "got one row for every value of 'hour'; --function names the column that says which",
+    ),
+    "bars": (
+        ["train", "bars.csv", "--function", "day", "--inputs", "hour"],
+        "expected commas, semicolons or tabs between columns, got one column 'day|hour|temp'",
     ),
     "a wrong period": (
         ["train", "days.csv", "--inputs", "hour", "--period", "hour"],

@@ -43,7 +43,23 @@ def read_training_table(command: Train) -> Any:
     groups = [command.groups] if command.groups else []
     columns = (*command.inputs, *command.outputs, *command.covariates, *groups)
     _check_functions(table, function, columns)
+    if is_frame(table) and command.steps is None:
+        _check_several(table[function], function)
     return table
+
+
+def _check_several(labels: Any, function: str) -> None:
+    """Refuse one function, and points each of which is one: nothing could be held out, or given."""
+    if (number := labels.nunique()) == 1:
+        raise ValueError(
+            f"expected many functions, got one value of {function!r}; a column of days, weeks or "
+            "the like would make many of one long record"
+        )
+    if number == len(labels):
+        raise ValueError(
+            f"expected functions of several points, got one row for every value of {function!r}; "
+            "--function names the column that says which rows belong together"
+        )
 
 
 def _check_functions(table: Any, function: str, columns: tuple[str, ...]) -> None:
