@@ -2,7 +2,7 @@
 
 pandas takes values beyond the header for row labels, cuts a line off at a "#" anywhere, renames
 the second of two columns of one name, and makes one number of the labels 007 and 7: each gives
-other values than the file shows, without a word.
+other values than the file shows, without a word. What texts mean is in `_text_columns`.
 """
 
 from __future__ import annotations
@@ -14,14 +14,19 @@ from collections import Counter
 from collections.abc import Container
 from typing import Any
 
-from geomndp import _time_zones
+from geomndp._text_columns import read_texts
 
 UNITS = re.compile(r"(.*\S)\s*\[(.*)\]")
 """A header that states units: time [hours]."""
-LEADING_ZERO = re.compile(r"[+-]?0\d")
-"""A label such as 007."""
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+"""Signs between columns, and what they are called."""
+NO_ROW = re.compile(r"#|sep=.$|[,;\s]*$", re.IGNORECASE)
+"""Begin of a comment, the line by which a spreadsheet names the separator, and an empty row."""
+LINE = re.compile(r"line \d+")
+ASSUMED = "assumed"
+"""Entry of `frame.attrs`: what the file does not state, in words."""
 
-QUOTE, QUOTED = re.compile(rb'(^|,) *"'), re.compile(rb'(^|,) *"(?:[^"]|"")*"(?!")')
+QUOTE, QUOTED = re.compile(r'(^|[,;\t]) *"'), re.compile(r'(^|[,;\t]) *"(?:[^"]|"")*"(?!")')
 """Begin of a quoted text, and one that ends in its line; a quote in a text is written twice."""
 
 
@@ -29,76 +34,98 @@ def read_csv(path: str, labels: Container[str] = ()) -> Any:
     """Read columns; ISO 8601 becomes datetimes, units in the header are kept apart.
 
     Args:
-        path: The file, in UTF-8, with commas between columns. Lines that begin with "#" and empty
-            rows are left out; of columns with one name each gets its number, as "y (column 2)".
+        path: The file, in UTF-8 or UTF-16, with commas, semicolons or tabs between columns, as its
+            header has them; decimal commas may stand where columns are separated otherwise. Lines
+            that begin with "#" and empty rows are left out; of columns with one name each gets its
+            number, as "y (column 2)".
         labels: Names of columns whose values are labels: they stay texts where numbers would lose
             something, as 007 and 1.10 would.
 
     Returns:
-        A DataFrame with `units` and the zones of datetimes in its `attrs`.
+        A DataFrame with `units`, the zones of datetimes and what was assumed in its `attrs`.
 
     Raises:
-        ValueError: If columns are not separated by commas, rows are longer than the header, or the
-            text is not in UTF-8.
+        ValueError: If the header has several separators, rows are longer than the header, or the
+            text is in another encoding.
     """
     try:
         return _read(path, labels)
-    except UnicodeDecodeError:
+    except UnicodeError:
         raise ValueError(
-            "not in UTF-8 (spreadsheets: save as CSV UTF-8; pandas: "
-            "read_csv(path, encoding='latin1').to_csv(path, index=False))"
+            "not in UTF-8 (spreadsheets: save as CSV UTF-8; Python: "
+            "p = pathlib.Path(path); p.write_text(p.read_text('cp1252'), 'utf-8'))"
         ) from None
 
 
 def _read(path: str, labels: Container[str]) -> Any:
     import pandas as pd
 
-    options: dict[str, Any] = {"skipinitialspace": True, "skiprows": _comment_lines(path)}
+    encoding = _encoding(path)
+    skipped, first_line = _skipped_lines(path, encoding)
+    if "\0" in first_line:
+        raise UnicodeError("UTF-16 without a mark")
+    separator = _separator(first_line)
+    options: dict[str, Any] = {"skipinitialspace": True, "skiprows": skipped}
+    options |= {"sep": separator, "encoding": encoding}
     header = pd.read_csv(path, header=None, nrows=1, dtype=str, **options)
     names = [None if pd.isna(name) else str(name).strip() for name in header.iloc[0]]
-    if len(names) == 1 and names[0] is not None:
-        _check_commas(names[0])
     single, units = _read_names(names)
-    texts = [number for number, name in enumerate(single) if name in labels]
+    commas = separator != ","
+    texts = [number for number, name in enumerate(single) if commas or name in labels]
     frame = _read_rows(path, len(names), options | {"dtype": dict.fromkeys(texts, str)})
     frame.columns = single
+    for column in range(frame.shape[1]):
+        frame.isetitem(column, _stripped(frame.iloc[:, column]))
     frame = frame.dropna(how="all").reset_index(drop=True)
     if not len(frame):
         frame = frame.astype(float)
-    for column in range(frame.shape[1]):
-        frame.isetitem(column, _stripped(frame.iloc[:, column]))
-    kept = {single[column] for column in texts if not _as_numbers(frame, column)}
-    frame.attrs |= {"units": units, _time_zones.NOTE: _parse_datetimes(frame, kept)}
+    assumed = [f"{SEPARATORS[separator]} between columns"] if commas else []
+    assumed += read_texts(frame, labels, commas)
+    frame.attrs |= {"units": units, ASSUMED: "; ".join(assumed)}
     return frame
 
 
-def _check_commas(header: str) -> None:
-    """Refuse columns between which other signs than commas stand."""
-    for sign, words, code in ((";", "semicolons", "';', decimal=','"), ("\t", "tabs", "'\\t'")):
-        if sign in header:
-            raise ValueError(
-                f"columns parted by {words}, not commas (pandas: read_csv(path, sep={code})"
-                ".to_csv(path, index=False))"
-            )
+def _encoding(path: str) -> str:
+    """UTF-16 where the file begins with its mark, else UTF-8."""
+    with open(path, "rb") as file:
+        mark = file.read(2)
+    return "utf-16" if mark in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig"
 
 
-def _comment_lines(path: str) -> list[int]:
-    """Numbers of the lines that begin with "#", as pandas counts: texts may be several lines."""
-    numbers, number, inside = [], 0, False
-    with open(path, "rb") as lines:
+def _skipped_lines(path: str, encoding: str) -> tuple[list[int], str]:
+    """Numbers of the lines that are left out, as pandas counts, to which a text of several is one.
+
+    The second is the first line of the header.
+    """
+    numbers, number, inside, header = [], 0, False, ""
+    with open(path, encoding=encoding) as lines:
         for line in lines:
-            if not inside and line.removeprefix(codecs.BOM_UTF8).startswith(b"#"):
+            if not inside and NO_ROW.match(line):
                 numbers.append(number)
-            elif b'"' in line:
-                inside = _ends_inside(line, inside)
+            else:
+                header = header or line.rstrip("\n")
+                inside = _ends_inside(line, inside) if '"' in line else inside
             number += not inside
-    return numbers
+    return numbers, header
 
 
-def _ends_inside(line: bytes, inside: bool) -> bool:
+def _ends_inside(line: str, inside: bool) -> bool:
     """Whether a line ends inside of a quoted text, in which it may have begun."""
-    closed = QUOTED.sub(rb"\1", b'"' + line if inside else line)
+    closed = QUOTED.sub(r"\1", f'"{line}' if inside else line)
     return QUOTE.search(closed) is not None
+
+
+def _separator(header: str) -> str:
+    """The sign between the columns' names, texts in quotes left out; a comma for one column."""
+    bare = QUOTE.split(QUOTED.sub(r"\1", header))[0]
+    found = [sign for sign in SEPARATORS if sign in bare]
+    if len(found) > 1:
+        listed = " and ".join(SEPARATORS[sign] for sign in found)
+        raise ValueError(
+            f"{listed} in the header, one of which separates columns; put names that contain the "
+            "other in double quotes"
+        )
+    return found[0] if found else ","
 
 
 def _read_rows(path: str, num_names: int, options: dict[str, Any]) -> Any:
@@ -109,10 +136,13 @@ def _read_rows(path: str, num_names: int, options: dict[str, Any]) -> Any:
         warnings.simplefilter("error", pd.errors.ParserWarning)
         try:
             return pd.read_csv(path, low_memory=False, index_col=False, **options)
-        except pd.errors.ParserWarning as loss:
+        except (pd.errors.ParserWarning, pd.errors.ParserError) as loss:
+            if "EOF" in str(loss):  # within a text in quotes
+                raise
+            where = LINE.search(str(loss)) or ["a row"]
             raise ValueError(
-                f"{num_names} names in the header and more values in a row: decimal commas, or a "
-                "column without a name?"
+                f"{num_names} names in the header and more values in {where[0]}: decimal commas, a "
+                "column without a name, or a title above the names (begin it with #)?"
             ) from loss
 
 
@@ -139,44 +169,3 @@ def _stripped(column: Any) -> Any:
         return column
     texts = column.str.strip()
     return texts.where(texts != "")
-
-
-def _as_numbers(frame: Any, column: int) -> bool:
-    """Make numbers of the texts of a column; false if they are numbers that would lose something.
-
-    Leading zeros, and the difference of labels that are one number, as 1.1 and 1.10 are.
-    """
-    import pandas as pd
-
-    texts: Any = frame.iloc[:, column]
-    values: Any = pd.to_numeric(texts, errors="coerce")
-    if values.isna().any() or not len(values):
-        return bool((values.isna() & texts.notna()).any())
-    if texts.str.match(LEADING_ZERO).any() or values.nunique() < texts.nunique():
-        return False
-    frame.isetitem(column, values)
-    return True
-
-
-def _parse_datetimes(frame: Any, kept: Container[str]) -> dict[str, bool | None]:
-    """Replace columns of datetimes by such in UTC; whether each states a time zone."""
-    import pandas as pd
-
-    zoned = {}
-    for column, (name, dtype) in enumerate(frame.dtypes.items()):
-        if name not in kept and not pd.api.types.is_numeric_dtype(dtype):
-            texts = frame.iloc[:, column]
-            frame.isetitem(column, _as_datetimes(texts))
-            if frame.dtypes.iloc[column].kind == "M":
-                zoned[name] = _time_zones.all_zoned(texts.dropna())
-    return zoned
-
-
-def _as_datetimes(column: Any) -> Any:
-    """Datetimes in UTC without a zone, or the column as it is."""
-    import pandas as pd
-
-    try:
-        return pd.to_datetime(column, format="ISO8601", utc=True).dt.tz_localize(None)
-    except (ValueError, TypeError, OverflowError):
-        return column

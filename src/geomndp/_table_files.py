@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from geomndp import _arrays, _atomic_io
-from geomndp._csv_files import read_csv
+from geomndp._csv_files import ASSUMED, read_csv
 from geomndp._guarded import find_fault
+from geomndp._warnings import warn_at_request
 
 STORE = ".zarr"
 READ_SECONDS, READ_SPEED = 10, 20_000_000  # seconds for any file, and bytes per further second
@@ -34,11 +35,14 @@ def read_table(path: str, *labels: str | None) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return read(path, tuple(filter(None, labels)))
+            table = read(path, tuple(filter(None, labels)))
     # Damage shows as any type of error: KeyError in h5py, TypeError in pandas.
     except Exception as error:
         text = " ".join(str(error).split()) or type(error).__name__
         raise ValueError(f"expected a table in {path}, got a damaged one: {text[:200]}") from error
+    if assumed := table.attrs.pop(ASSUMED, ""):
+        warn_at_request(f"CSV read with {assumed}", UserWarning)
+    return table
 
 
 def _read_parquet(path: str, _) -> Any:
@@ -46,6 +50,7 @@ def _read_parquet(path: str, _) -> Any:
 
     frame = pd.read_parquet(path)
     units = frame.attrs.get("units", {})
+    frame = frame.reset_index([name for name in frame.index.names if name is not None])
     if not isinstance(units, dict):
         raise ValueError(f"units by column as a {type(units).__name__}")
     frame.attrs["units"] = {str(name): str(unit) for name, unit in units.items()}

@@ -2,7 +2,8 @@
 
 A zoned datetime is a moment; a naive one is what some clock shows, and beside zoned ones nobody
 knows which. Columns of a DataFrame are zoned by their type, those of a text file by a note in
-`frame.attrs`, since they are kept in UTC without a zone. Datasets know no zones: theirs fit both.
+`frame.attrs`, since they are kept in UTC without a zone. Datasets know no zones: theirs fit both,
+and an attribute says where their datetimes are in UTC, for the files that are written of them.
 """
 
 from __future__ import annotations
@@ -13,11 +14,31 @@ from typing import Any
 
 NOTE = "zoned"
 """Entry of `frame.attrs`: whether all datetimes of a column are zoned, None for some, by name."""
+STATED = {"time_zone": "UTC"}
+"""Attribute of the variables of a Dataset that were zoned."""
 ZONE = re.compile(r"[T ]\d.*(?:Z|[+-]\d\d(?::?\d\d)?)$", re.IGNORECASE)
 FIX = (
     "give all a time zone, as 2024-01-01T06:00Z (pandas: tz_localize('Europe/Madrid')), or none "
     "(pandas: tz_convert('UTC').tz_localize(None))"
 )
+
+
+def as_utc(column: Any) -> Any:
+    """A Series, whose datetimes lose their zone and are then in UTC."""
+    if getattr(column.dtype, "tz", None) is None:
+        return column
+    return column.dt.tz_convert("UTC").dt.tz_localize(None)
+
+
+def state_utc(dataset: Any, names: Iterable[str]) -> Any:
+    """The Dataset, where those of the variables that are datetimes say that they are in UTC."""
+    dated = [name for name in names if dataset[name].dtype.kind == "M"]
+    return dataset.assign_coords({n: dataset[n].assign_attrs(STATED) for n in dated})
+
+
+def states_utc(variable: Any) -> bool:
+    """Whether a variable of a Dataset says that its datetimes are in UTC."""
+    return variable.dtype.kind == "M" and STATED.items() <= variable.attrs.items()
 
 
 def is_zoned(text: str) -> bool:

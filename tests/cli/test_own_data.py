@@ -32,6 +32,8 @@ def folder(tmp_path_factory):
     frame = pd.DataFrame({"day": day, "hour": hour, "temp": temp, "station": "A"})
     frame[frame.day < 9].to_csv(path / "days.csv", index=False)
     frame[frame.day >= 9].to_csv(path / "test.csv", index=False)
+    frame[frame.day == 0].to_csv(path / "one.csv", index=False)
+    (path / "bars.csv").write_text("day|hour|temp\n0|0|1\n")
     frame[frame.day == 9].iloc[:2].to_csv(path / "obs.csv", index=False)
     frame.pivot(index="day", columns="hour", values="temp").to_csv(path / "wide.csv")
     return path
@@ -170,7 +172,19 @@ WRONG = {
     ),
     "points beside each other": (
         ["train", "wide.csv", "--function", "day", "--inputs", "hour", "--outputs", "temp"],
-        "one row per point with the columns 'hour', 'temp', got columns of points: '0.0', '4.0' to",
+        "make rows (pandas: table.melt(id_vars=['day'], var_name='hour', value_name='temp'))",
+    ),
+    "one function": (
+        ["train", "one.csv", "--function", "station", "--inputs", "hour"],
+        "one value of 'station'; a column of days, weeks or the like would make many of one long",
+    ),
+    "as many functions as points": (
+        ["train", "one.csv", "--function", "hour", "--inputs", "day"],
+        "got one row for every value of 'hour'; --function names the column that says which",
+    ),
+    "bars": (
+        ["train", "bars.csv", "--function", "day", "--inputs", "hour"],
+        "expected commas, semicolons or tabs between columns, got one column 'day|hour|temp'",
     ),
     "a wrong period": (
         ["train", "days.csv", "--inputs", "hour", "--period", "hour"],
@@ -205,7 +219,10 @@ WRONG = {
         "expected --forecast with a table of functions only, got it with test functions",
     ),
     "no table": (["evaluate", "regression1d/se", "days"], "expected a table (.csv, .parquet, .nc)"),
-    "other columns": (["evaluate", "regression1d/se", "days.csv"], "expected a column 'x', got"),
+    "other columns": (
+        ["evaluate", "regression1d/se", "days.csv"],
+        "expected a column 'function', got",
+    ),
     "a figure of nothing": (
         ["evaluate", "regression1d/se", "days.csv", "--figure", "x.png"],
         "expected --against MODEL for a --figure, got none",

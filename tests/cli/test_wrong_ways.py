@@ -26,7 +26,7 @@ WRONG_FILES = {
     "decimal-commas.csv": "time,temperature\n0,14,5\n3,15,5\n",
     "text.csv": "time,temperature\n0,14\n3,warm\n",
     "other.csv": "hour,temperature\n0,14\n",
-    "semicolons.csv": "time;temperature\n0;14,5\n",
+    "separators.csv": "time;mean,sd\n0;14,5\n",
     "kelvin.csv": "time,temperature [K]\n0,287.2\n",
     "mixed.csv": "time,temperature\n0,14\n2024-03-01,15\n",
     "metres.csv": "time [km],temperature\n0,14\n",
@@ -49,7 +49,7 @@ WRONG = {
     "a table without rows": (CONDITION.format("header.csv"), "got none; geomndp sample needs no"),
     "text for numbers": (CONDITION.format("text.csv"), "numbers in 'temperature', got text"),
     "a wrong column": (CONDITION.format("other.csv"), "a column 'time', got 'hour', 'temperature'"),
-    "semicolons": (CONDITION.format("semicolons.csv"), "parted by semicolons, not commas"),
+    "two separators": (CONDITION.format("separators.csv"), "commas and semicolons in the header,"),
     "nothing observed": (
         CONDITION.format("unobserved.csv"),
         "expected an observed value of 'temperature' in unobserved.csv, got none",
@@ -121,6 +121,10 @@ WRONG = {
     "a range with a zone": (
         "condition mast dated.csv --targets 2024-03-01T00:00Z/2024-03-02T00:00Z/6h",
         "datetimes of --targets without a time zone as those of the observations, got with",
+    ),
+    "a task for a time": (
+        CONDITION.format("mast.csv") + " --task-column time",
+        "expected --task-column beside the model's columns, got its 'time'",
     ),
     "an unknown name in --columns": (
         CONDITION.format("mast.csv") + " --columns hour=time",

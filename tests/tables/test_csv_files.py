@@ -1,5 +1,6 @@
 """CSV files are read as they look: what pandas would shift, cut or rename without a word."""
 
+import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
@@ -24,9 +25,9 @@ SAME = {
 }
 
 
-def table(tmp_path, text: str) -> pd.DataFrame:
+def table(tmp_path, text: str, *labels: str) -> pd.DataFrame:
     (tmp_path / "data.csv").write_text(text, encoding="utf-8")
-    return read_table(str(tmp_path / "data.csv"))
+    return read_table(str(tmp_path / "data.csv"), *labels)
 
 
 @pytest.mark.parametrize("text", SAME.values(), ids=SAME)
@@ -72,13 +73,78 @@ def test_labels_of_days_are_datetimes_and_inputs_with_zeros_numbers(tmp_path):
     assert frame["day"].dtype.kind == "M" and list(frame["hour"]) == [6, 12]
 
 
-def test_other_signs_than_commas_and_other_encodings_are_refused(tmp_path):
-    with pytest.raises(
-        ValueError, match=r"parted by semicolons, not commas .*sep=';', decimal=','"
-    ):
-        table(tmp_path, "x;y\n0;0,5\n")
-    with pytest.raises(ValueError, match=r"parted by tabs, not commas .*sep='\\t'\)"):
-        table(tmp_path, "x\ty\n0\t0.5\n")
+def test_other_encodings_are_refused(tmp_path):
     (tmp_path / "data.csv").write_bytes("x,temp\u00e9rature\n0,1\n".encode("latin1"))
-    with pytest.raises(ValueError, match=r"not in UTF-8 .*encoding='latin1'"):
+    with pytest.raises(ValueError, match=r"not in UTF-8 .*read_text\('cp1252'\), 'utf-8'"):
         read_table(str(tmp_path / "data.csv"))
+
+
+EUROPEAN = {
+    "semicolons": ("x;y\n0,0;0,5\n1;-0,5\n", "semicolons.*; decimal commas in 'x', 'y'$"),
+    "tabs": ("x\ty\n0\t,5\n1\t-0,5\n", "tabs between columns; decimal commas in 'y'$"),
+    "points": ("x;y\n0;0.5\n1;-0.5\n", "semicolons between columns$"),
+    "names in quotes": ('x;"a, b";y\n0;1,5;0.5\n1;2;-0.5\n', "decimal commas in 'a, b'$"),
+    "the line of a spreadsheet": ("sep=;\r\nx;y\r\n0;0,5\r\n1;-5e-1\r\n", None),
+    "ends, empty rows, comments": ("\ufeff# a,b\n;;\nx;y;\n\n0;0,5;\n;;\n1;-0,5;\n", None),
+}
+
+
+@pytest.mark.parametrize("text, said", EUROPEAN.values(), ids=EUROPEAN)
+def test_other_separators_are_read_and_said(tmp_path, text, said):
+    with pytest.warns(UserWarning, match=said or "CSV read with semicolons"):
+        assert_array_equal(table(tmp_path, text)[["x", "y"]], table(tmp_path, PLAIN))
+
+
+NUMBERS = {
+    "all three digits": (["1,234", "12"], None),
+    "not all three digits": (["1,234", "12,5"], [1.234, 12.5]),
+    "less than one": (["1,234", "0,125"], [1.234, 0.125]),
+    "points between thousands": (["1.234,5", "-12"], [1234.5, -12]),
+    "points between some thousands": (["1.234,5", "1234,5"], None),
+    "commas and points": (["1,5", "2.5"], None),
+    "commas between thousands": (["1,234.5", "2,5"], None),
+    "two commas": (["1,234,567", "2,5"], None),
+    "points that may be thousands": (["1.234", "12.345"], None),
+    "points that are none": (["1.234", "0.5"], [1.234, 0.5]),
+    "a limit": (["<0,1", "0,5"], None),
+    "all missing": (["", "NA"], [np.nan, np.nan]),
+}
+
+
+@pytest.mark.parametrize("written, numbers", NUMBERS.values(), ids=NUMBERS)
+def test_commas_stand_before_decimals_where_nothing_else_fits(tmp_path, written, numbers):
+    text = "id;x;y\n" + "".join(f"01;0,5;{cell}\n" for cell in written)
+    with pytest.warns(UserWarning, match="decimal commas in 'x'"):
+        frame = table(tmp_path, text, "id")
+    assert_array_equal(frame["y"], written if numbers is None else numbers)
+    assert list(frame["id"]) == ["01", "01"]
+
+
+DATES = {
+    "days first": (["1.12.2024", "31.12.2024"], ["2024-12-01", "2024-12-31"]),
+    "months first": (
+        ["12/1/2024 6:30", "12/31/2024 18:30"],
+        ["2024-12-01T06:30", "2024-12-31T18:30"],
+    ),
+    "times with a zone": (
+        ["13-1-2024T06:30Z", "14-01-2024, 06:30+01"],
+        ["2024-01-13T06:30", "2024-01-14T05:30"],
+    ),
+    "no order": (["1.12.2024", "12.12.2024"], None),
+    "two orders": (["12/31/2024", "31/12/2024"], None),
+    "no such day": (["31.2.2024"], None),
+    "half a day": (["31/12/2024 6:30 PM"], None),
+    "short years": (["31.12.24"], None),
+}
+
+
+@pytest.mark.parametrize("written, expected", DATES.values(), ids=DATES)
+def test_dates_are_read_where_one_tells_their_order(tmp_path, written, expected):
+    text = "day,x\n" + "".join(f'"{cell}",1\n' for cell in written)
+    if expected is None:
+        assert list(table(tmp_path, text)["day"]) == written
+        return
+    with pytest.warns(
+        UserWarning, match="read with (days before months|months before days) in 'day'"
+    ):
+        assert_array_equal(table(tmp_path, text)["day"], np.array(expected, "datetime64"))

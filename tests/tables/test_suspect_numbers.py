@@ -83,22 +83,37 @@ def test_functions_are_called_by_their_labels():
 
 TEXTS = {
     ".": r"got text, '\.' in row 1; leave it empty where a value is missing",
-    "1,000": "got text, '1,000' in row 1$",
+    "1,000": "got text, '1,000' in row 1; are decimals or thousands meant",
     "06:30": "got text, '06:30' in row 1; write hours as numbers, 6.5 for 06:30",
     "30/8/2024": "got text, .30/8/2024. in row 1$",
+    "n.d.": r"leave it empty where a value is missing \(pandas: na_values=\['n.d.'\]\)",
+    "12 %": r"write the number alone and its unit in the header: 'y \[%\]'",
+    "<0.1": "a limit is no value: leave it empty",
+    "2024-W05": "write a day of the week",
     "2.0": "got numbers as text or objects .*pandas.to_numeric",
 }
 
 
 @pytest.mark.parametrize("cell", TEXTS)
 def test_a_text_among_numbers_is_shown(cell):
-    table = pd.DataFrame({"id": ["a", "a"], "x": [0.0, 1.0], "y": ["1.0", cell]})
+    table = pd.DataFrame({"id": ["a", "a", "a"], "x": [0.0, 1.0, 2.0], "y": ["1.0", cell, "2"]})
     with pytest.raises(ValueError, match=TEXTS[cell]):
         read_functions(table, function="id", inputs="x", outputs="y")
 
 
-def test_a_column_of_dates_as_text_is_called_one():
-    table = pd.DataFrame({"id": ["a", "a"], "x": ["30/8/2024", "31/8/2024"], "y": [1.0, 2.0]})
+def test_a_row_of_units_and_points_that_may_be_thousands_are_told_apart():
+    table = pd.DataFrame({"id": ["a", "a"], "x": ["km", "1.5"], "y": ["1.234", "15.234"]})
+    with pytest.raises(ValueError, match=r"'km' in row 0 alone; write a unit in the header, as"):
+        read_functions(table, function="id", inputs="x", outputs="y")
+    with pytest.raises(ValueError, match=r"got text, '1.234' and its like; are decimals or"):
+        read_functions(table.assign(x=[0, 1]), function="id", inputs="x", outputs="y")
+    with pytest.raises(ValueError, match=r"outputs=... that says whether 'y' is one, got text"):
+        read_functions(table.assign(x=[0, 1], z=[0, 1]), function="id", inputs="x")
+
+
+@pytest.mark.parametrize("day", ["30/8/2024", "30.8.24", "30 August 2024", "Aug-2024"])
+def test_a_column_of_dates_as_text_is_called_one(day):
+    table = pd.DataFrame({"id": ["a", "a"], "x": [day, day], "y": [1.0, 2.0]})
     with pytest.raises(ValueError, match=r"got dates as text or .*dayfirst=True of 30/8/2024"):
         read_functions(table, function="id", inputs="x", outputs="y")
 

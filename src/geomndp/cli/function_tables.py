@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from geomndp import _atomic_io, _validation
@@ -13,9 +12,6 @@ from geomndp.cli.input_tables import model_names
 from geomndp.cli.needed_columns import NOTED_FUNCTION, check_columns
 
 FUNCTION = "function"
-WIDE = re.compile(r"\d")
-"""A name that counts points: wk1, 2019, 06:00."""
-MIN_WIDE = 4
 OF_EXPERIMENTS = ("data", "split", "functions")
 
 
@@ -44,25 +40,31 @@ def read_training_table(command: Train) -> Any:
             raise ValueError(f"expected --inputs, columns of {command.name} ({listed}), got none")
         if not len(table):
             raise ValueError(f"expected at least one row in {command.name}, got none")
-        check_columns(table, (function,))
-    columns = (*command.inputs, *command.outputs, *command.covariates)
-    columns = (*columns, *([command.groups] if command.groups else []))
-    _check_long(table, columns)
-    check_columns(table, columns)
+    groups = [command.groups] if command.groups else []
+    columns = (*command.inputs, *command.outputs, *command.covariates, *groups)
+    _check_functions(table, function, columns)
+    if is_frame(table) and command.steps is None:
+        _check_several(table[function], function)
     return table
 
 
-def _check_long(table: Any, columns: tuple[str, ...]) -> None:
-    """Refuse a table with the points of a function beside each other, as wk1, wk2, wk3."""
-    if not is_frame(table) or all(name in table for name in columns):
-        return
-    numbered = [str(name) for name in table.columns if WIDE.search(str(name))]
-    if len(numbered) > len(table.columns) / 2 and len(numbered) >= MIN_WIDE:
+def _check_several(labels: Any, function: str) -> None:
+    """Refuse one function, and points each of which is one: nothing could be held out, or given."""
+    if (number := labels.nunique()) == 1:
         raise ValueError(
-            f"expected one row per point with the columns {', '.join(map(repr, columns))}, got "
-            f"columns of points: {numbered[0]!r}, {numbered[1]!r} to {numbered[-1]!r} (pandas: "
-            "table.melt(id_vars=..., var_name=..., value_name=...) makes rows of them)"
+            f"expected many functions, got one value of {function!r}; a column of days, weeks or "
+            "the like would make many of one long record"
         )
+    if number == len(labels):
+        raise ValueError(
+            f"expected functions of several points, got one row for every value of {function!r}; "
+            "--function names the column that says which rows belong together"
+        )
+
+
+def _check_functions(table: Any, function: str, columns: tuple[str, ...]) -> None:
+    """Refuse a table that lacks a column; functions are a dimension of a Dataset."""
+    check_columns(table, (function, *columns) if is_frame(table) else columns)
 
 
 FIXED_BY_START = ("inputs", "outputs", "symmetry", "codomain", "representations", "covariates")
@@ -99,9 +101,7 @@ def read_test_table(command: Evaluate, document: dict[str, Any]) -> Any:
     for other in command.against:
         if model_names(other) != names:
             raise ValueError(f"expected --against models of the same columns, got {other}")
-    check_columns(table, (*names.inputs, *names.outputs))
-    if is_frame(table):
-        check_columns(table, (function,))
+    _check_functions(table, function, (*names.inputs, *names.outputs))
     return table
 
 
@@ -115,9 +115,7 @@ def read_student_table(command: Distil, document: dict[str, Any]) -> Any:
             raise ValueError(f"expected {said} with an experiment only, got it with a table")
     function, names = function_column(command, document["metadata"]), model_names(command.name)
     table = read_table(command.training_table, function)
-    check_columns(table, (*names.inputs, *names.outputs))
-    if is_frame(table):
-        check_columns(table, (function,))
+    _check_functions(table, function, (*names.inputs, *names.outputs))
     return table
 
 

@@ -16,7 +16,7 @@ from geomndp.cli.needed_columns import (
 )
 from geomndp.cli.predict_args import Condition, Predict, check_interval
 from geomndp.cli.target_ranges import MAX_TARGETS, numbers, typed_dates
-from geomndp.cli.task_tables import check_zones, read_tasks, zoned_inputs
+from geomndp.cli.task_tables import read_tasks, zoned_inputs
 from geomndp.cli.usage_errors import UsageError
 
 POINT = "point"
@@ -37,6 +37,8 @@ class Tables(NamedTuple):
     """DataFrame or Dataset; None where nothing is observed."""
     targets: Any
     """Dataset of the target locations."""
+    zoned: bool
+    """Whether datetimes of any of both have a time zone, and are therefore in UTC."""
 
 
 def read_tables(command: Predict) -> Tables:
@@ -53,16 +55,21 @@ def read_tables(command: Predict) -> Tables:
     table = _observations(command) if isinstance(command, Condition) else None
     names = model_names(command.name)
     renamed = parse_columns(command.columns, names)
+    task = command.task_column if isinstance(command, Condition) else None
+    if task in (*names.inputs, *names.outputs):
+        raise ValueError(f"expected --task-column beside the model's columns, got its {task!r}")
     if conditioned:
         table = rename(table, renamed)
         check_columns(table, (*names.inputs, *names.outputs))
         check_observed(table, names.outputs, str(command.tasks or command.observations))
         if command.tasks is None:
             check_one_function(table, _noted_function(command), command.observations)
-    task = command.task_column if isinstance(command, Condition) else None
-    targets = read_targets(command.targets, names, renamed, table, task)
+    targets, zoned = read_targets(command.targets, names, renamed, task)
+    observed_zoned = None if table is None else zoned_inputs(table, names.inputs)
+    _time_zones.check_together("--targets", zoned, "the observations", observed_zoned)
     check_output(command.out)
-    return Tables(table, targets)
+    from_zoned = _time_zones.is_zoned(command.origin or "")
+    return Tables(table, targets, bool(zoned or observed_zoned or from_zoned))
 
 
 def _observations(command: Condition) -> Any:
@@ -104,17 +111,16 @@ def model_names(model: str) -> Names:
 
 
 def read_targets(
-    ranges: tuple[str, ...],
-    columns: Names,
-    renamed: dict[str, str],
-    observations: Any = None,
-    task: str | None = None,
-) -> Any:
-    """Dataset of the locations: those of a file, or the grid that ranges of the inputs span."""
+    ranges: tuple[str, ...], columns: Names, renamed: dict[str, str], task: str | None = None
+) -> tuple[Any, bool | None]:
+    """Dataset of the locations: those of a file, or the grid that ranges of the inputs span.
+
+    The second is whether their datetimes have a time zone, None where that is not known.
+    """
     if len(ranges) == 1 and is_file(ranges[0]):
         table = rename(read_table(ranges[0], task), renamed, strict=False)
-        check_zones(zoned_inputs(table, columns.inputs), observations, columns.inputs)
-        return _as_dataset(table, columns) if is_frame(table) else table
+        zoned = zoned_inputs(table, columns.inputs)
+        return _as_dataset(table, columns) if is_frame(table) else table, zoned
     import xarray as xr
 
     names = columns.inputs
@@ -125,11 +131,10 @@ def read_targets(
         raise ValueError(f"expected --targets FILE or --targets {example}, got {got}")
     locations = {name: numbers(spans[name]) for name in names}
     # Typed dates without a zone count as UTC, as --origin does.
-    if any(_time_zones.is_zoned(end) for name in names for end in typed_dates(spans[name])):
-        check_zones(True, observations, names)
+    zoned = any(_time_zones.is_zoned(end) for name in names for end in typed_dates(spans[name]))
     if np.prod([float(values.size) for values in locations.values()]) > MAX_TARGETS:
         raise ValueError(f"expected at most {MAX_TARGETS} targets, got more: {' '.join(ranges)}")
-    return xr.Dataset(coords=locations)
+    return xr.Dataset(coords=locations), zoned or None
 
 
 def parse_columns(columns: tuple[str, ...], names: Names) -> dict[str, str]:
@@ -184,7 +189,11 @@ def _as_dataset(frame: Any, columns: Names) -> Any:
     dim = names[0] if len(names) == 1 else POINT
     units = frame.attrs.get("units", {})
     coords = {
-        name: (dim, frame[name].to_numpy(), {"units": units[name]} if name in units else {})
+        name: (
+            dim,
+            _time_zones.as_utc(frame[name]).to_numpy(),
+            {"units": units[name]} if name in units else {},
+        )
         for name in frame
         if name not in (*columns.outputs, "sample")
     }

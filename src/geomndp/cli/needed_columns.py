@@ -6,6 +6,7 @@ import functools
 import operator
 from typing import Any
 
+from geomndp._frame_columns import check_frame_columns
 from geomndp._table_files import is_frame
 
 NOTED_FUNCTION = "function"
@@ -13,14 +14,12 @@ NOTED_FUNCTION = "function"
 
 
 def check_columns(table: Any, names: tuple[str, ...]) -> None:
-    """Refuse a table that lacks a column, or a level of its index."""
+    """Refuse a table that lacks a column, a level of its index, or a variable."""
     if is_frame(table):
-        names_present, what = [*table.columns, *table.index.names], "column"
-    else:
-        names_present, what = list(table.variables), "variable or coordinate"
-    if missing := [name for name in names if name not in names_present]:
-        listed = ", ".join(repr(name) for name in names_present if name is not None) or "none"
-        raise ValueError(f"expected a {what} {missing[0]!r}, got {listed}")
+        return check_frame_columns(table, names)
+    if missing := [name for name in names if name not in table.variables]:
+        listed = ", ".join(map(repr, table.variables)) or "none"
+        raise ValueError(f"expected a variable or coordinate {missing[0]!r}, got {listed}")
 
 
 def check_observed(table: Any, outputs: tuple[str, ...], path: str) -> None:

@@ -17,6 +17,7 @@ import xarray as xr
 from geomndp import _table_files, _validation
 from geomndp._arrays import put
 from geomndp._progress import busy, progress
+from geomndp._time_zones import state_utc
 from geomndp.cli.input_tables import Tables
 from geomndp.cli.many_tasks import TaskHelpers, predict_tasks
 from geomndp.cli.needed_columns import drop_missing
@@ -32,7 +33,7 @@ from geomndp.summaries import describe
 from geomndp.tables import Variables, noise_from_km
 from geomndp.tables.geojson import check_points
 from geomndp.tables.to_arrays import numeric, read_columns
-from geomndp.tables.units import check_deviation
+from geomndp.tables.units import check_deviation, has_zone
 from geomndp.tables.xarray_adapter import as_frame, with_datetimes
 
 VARIANCE = "variance of the observation noise"
@@ -42,6 +43,7 @@ def predict(command: Predict, tables: Tables) -> None:
     """Draw functions given observations; without any, of the prior."""
     with _open_model(command) as (model, names):
         if isinstance(command, Condition) and command.tasks is not None:
+            tables = tables._replace(targets=_in_utc(tables.targets, names, tables))
             predict_tasks(command, model, names, tables, TaskHelpers(_with_noise, _task_sampler))
             return
         posterior = _posterior(command, model, names, tables.observations)
@@ -49,7 +51,13 @@ def predict(command: Predict, tables: Tables) -> None:
         if posterior.time_origin is not None and not _table_files.is_file(command.targets[0]):
             # Numbers of a range are times after the origin.
             targets = with_datetimes(targets, names.inputs, posterior.time_origin)
-        _write(command, posterior, names, targets)
+        _write(command, posterior, names, _in_utc(targets, names, tables))
+
+
+def _in_utc(targets: xr.Dataset, names: Variables, tables: Tables) -> xr.Dataset:
+    """Targets that say that their datetimes are in UTC, where any of the command has a zone."""
+    zoned = tables.zoned or any(has_zone(part.units) for part in names.inputs)
+    return state_utc(targets, names.input_names) if zoned else targets
 
 
 def _task_sampler(command: Predict, posterior: Any) -> AbstractSampler | None:

@@ -89,9 +89,3 @@ def zoned_inputs(table: Any, inputs: tuple[str, ...]) -> bool | None:
         return None
     present = {name: table[name] for name in inputs if name in table}
     return _time_zones.frame_is_zoned(table, present)
-
-
-def check_zones(targets_zoned: bool | None, observations: Any, inputs: tuple[str, ...]) -> None:
-    """Refuse targets with a time zone for observations without, and the other way round."""
-    known = None if observations is None else zoned_inputs(observations, inputs)
-    _time_zones.check_together("--targets", targets_zoned, "the observations", known)

@@ -1,11 +1,13 @@
 """Predictive laws in the data's units: moments and quantiles as arrays, or as tables."""
 
 import abc
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import jax
 import numpy as np
 
 from geomndp import _validation
+from geomndp._arrays import put
 from geomndp._types import Array, Outputs, Scalar
 from geomndp.model.inputs import Seed
 from geomndp.predictive import MOMENT_SAMPLES, AbstractPredictive
@@ -126,8 +128,33 @@ class AbstractNamedPredictive(AbstractPredictive):
         return self.variables
 
 
+class _Stored(NamedTuple):
+    """An array of a pickled law, whose numbers JAX in 32 bits would round on its way back."""
+
+    values: np.ndarray
+
+
+def _as_stored(leaf: Any) -> Any:
+    return _Stored(np.asarray(leaf)) if isinstance(leaf, jax.Array) else leaf
+
+
+def _from_stored(leaf: Any) -> Any:
+    return put(leaf.values) if isinstance(leaf, _Stored) else leaf
+
+
 class AbstractNamedPosterior(AbstractNamedPredictive):
     """Law of functions given observations, in the data's units."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Fields, as they are pickled and copied."""
+        return {name: jax.tree.map(_as_stored, field) for name, field in vars(self).items()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Fields with arrays of JAX in the dtypes that they had."""
+        with jax.enable_x64(True):
+            for name, field in state.items():
+                stored = {"is_leaf": lambda leaf: isinstance(leaf, _Stored)}
+                object.__setattr__(self, name, jax.tree.map(_from_stored, field, **stored))
 
     @abc.abstractmethod
     def sample_values(self, x: Any, *, key: Seed, num_samples: int = 16, **options: Any) -> Array:

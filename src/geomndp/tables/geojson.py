@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from geomndp._time_zones import as_utc, states_utc
 from geomndp.geometry.geodesy import to_latlon, to_unit, wrap_longitude
 from geomndp.tables.to_arrays import latlon_names
 from geomndp.tables.variables import LATITUDE, LONGITUDE, Variables, canonical
@@ -68,7 +69,7 @@ def cut(lat: np.ndarray, lon: np.ndarray) -> list[np.ndarray]:
 def _line(track: Any, lat: str, lon: str, properties: dict) -> dict:
     degrees = (track[name].values.ravel().astype(float) for name in (lat, lon))
     segments = [np.round(part, DIGITS).tolist() for part in cut(*degrees)]
-    inputs = {str(n): _plain(c.values.ravel()) for n, c in track.coords.items() if c.dims}
+    inputs = {str(n): _plain(c.values.ravel(), c) for n, c in track.coords.items() if c.dims}
     if len(segments) > 1:
         geometry = {"type": "MultiLineString", "coordinates": segments}
     elif len(segments[0]) == 1:
@@ -83,7 +84,11 @@ def _points(dataset: Any, lat: str, lon: str, inputs: tuple[str, ...]) -> list[d
     if lat not in frame or lon not in frame:
         lon, lat = inputs
     where = np.round(frame[[lon, lat]].to_numpy(float), DIGITS).tolist()
-    columns = {name: _plain(frame[name].to_numpy()) for name in frame if name not in (lat, lon)}
+    columns = {
+        name: _plain(as_utc(frame[name]).to_numpy(), dataset[name])
+        for name in frame
+        if name not in (lat, lon)
+    }
     return [
         {
             "type": "Feature",
@@ -94,10 +99,11 @@ def _points(dataset: Any, lat: str, lon: str, inputs: tuple[str, ...]) -> list[d
     ]
 
 
-def _plain(values: np.ndarray) -> list:
-    """Numbers or text that JSON knows."""
+def _plain(values: np.ndarray, variable: Any) -> list:
+    """Numbers or text that JSON knows, of the values of a variable."""
     if values.dtype.kind == "M":
-        return [f"{text}Z" for text in np.datetime_as_string(values, unit="s")]
+        zone = "Z" if states_utc(variable) else ""
+        return [f"{text}{zone}" for text in np.datetime_as_string(values, unit="s")]
     if values.dtype.kind == "m":
         return (values / np.timedelta64(1, "s")).tolist()
     return values.tolist()

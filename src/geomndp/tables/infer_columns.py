@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from geomndp.tables.not_numbers import no_numbers
 from geomndp.tables.to_arrays import latlon_names
 from geomndp.tables.variables import as_names
 from geomndp.tables.xarray_adapter import variable
@@ -99,6 +100,7 @@ def frame_columns(
     elif codomain == "sphere":
         outputs = ("lat", "lon")
     else:
+        _refuse_almost_numbers(frame, (*inputs, *taken, function))
         numbers = frame.select_dtypes(np.number).columns
         outputs = tuple(
             str(n)
@@ -108,6 +110,21 @@ def frame_columns(
     if not outputs or not len(frame):
         raise ValueError(f"expected rows with outputs, got {len(frame)} rows and {list(outputs)}")
     return inputs, outputs, function
+
+
+def _refuse_almost_numbers(frame: Any, taken: tuple[str, ...]) -> None:
+    """Refuse texts most of which are numbers: nobody would notice that they are no output."""
+    import pandas as pd
+
+    for name, column in frame.items():
+        if name not in taken and (pd.api.types.is_string_dtype(column) or column.dtype == object):
+            known = column.dropna().astype(str).str.replace(",", ".")
+            numbers: Any = pd.to_numeric(known, errors="coerce")
+            if numbers.notna().mean() > 0.5:
+                got = no_numbers(column.to_numpy())
+                raise ValueError(
+                    f"expected outputs=... that says whether {name!r} is one, got {got}"
+                )
 
 
 def _counts_rows(name: str, column: Any) -> bool:

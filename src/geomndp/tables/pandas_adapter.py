@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from geomndp._time_zones import frame_is_zoned
+from geomndp._frame_columns import check_frame_columns
+from geomndp._time_zones import as_utc, frame_is_zoned
 from geomndp.tables.variables import Variables
 
 
@@ -31,6 +32,7 @@ def columns(
 
     The last is None without datetimes; a mix of naive and zoned ones is refused.
     """
+    check_frame_columns(frame, (*inputs, *others))
     found, units = {name: series(frame, name) for name in (*inputs, *others)}, stated_units(frame)
     values = {name: _values(name, column) for name, column in found.items()}
     dates = {name: found[name] for name in inputs if found[name].dtype.kind == "M"}
@@ -69,25 +71,19 @@ def stated_units(frame: Any) -> dict[Any, Any]:
 
 def series(frame: Any, name: str) -> Any:
     """Find one column, or level of the index."""
-    if name in frame.columns:
-        column = frame[name]
-        if column.ndim > 1:
-            raise ValueError(f"expected one column {name!r}, got {column.shape[1]}")
-        return column
-    if name in frame.index.names:
+    check_frame_columns(frame, (name,))
+    if name not in frame.columns:
         return frame.index.get_level_values(name).to_series()
-    raise ValueError(f"expected a column {name!r}, got {_listed(frame)}")
-
-
-def _listed(frame) -> str:
-    return ", ".join(map(repr, frame.columns)) or "none"
+    column = frame[name]
+    if column.ndim > 1:
+        raise ValueError(f"expected one column {name!r}, got {column.shape[1]}")
+    return column
 
 
 def _values(name: str, column: Any) -> np.ndarray:
     from pandas.api import types
 
-    if getattr(column.dtype, "tz", None) is not None:
-        return column.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy()
+    column = as_utc(column)
     if types.is_bool_dtype(column.dtype):
         raise ValueError(f"expected numbers or times in {name!r}, got true and false")
     if types.is_any_real_numeric_dtype(column.dtype):

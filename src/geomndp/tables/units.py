@@ -216,8 +216,13 @@ def check_zone(name: str, units: str, zoned: bool | None) -> None:
     Raises:
         ValueError: If they have none and should.
     """
-    if units.endswith(("UTC", "Z")):
+    if has_zone(units):
         check_together(repr(name), zoned, "the training data", True)
+
+
+def has_zone(units: str) -> bool:
+    """Whether units of times count from a moment with a zone, as a training on such has them."""
+    return units.endswith(("UTC", "Z"))
 
 
 def _earliest(values: np.ndarray) -> np.ndarray:

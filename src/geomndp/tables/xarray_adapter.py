@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from geomndp._time_zones import states_utc
 from geomndp.tables.units import SECONDS, split_time
 from geomndp.tables.variables import Variable, Variables
 
@@ -170,13 +171,15 @@ def _named(array: Any, part: Variable) -> Any:
 def as_frame(dataset: Any) -> Any:
     """Tidy DataFrame of a Dataset: one row per sample and location, whose coordinates come first.
 
-    Units of columns of numbers are in its `attrs`.
+    Units of columns of numbers are in its `attrs`. Datetimes that are stated to be in UTC have that
+    zone.
     """
     order = sorted(dataset.sizes, key=lambda dim: dim != "sample")
     frame = dataset.to_dataframe(dim_order=order).reset_index()
     frame = frame.drop(columns=[dim for dim in order if dim not in dataset.coords])
     frame = frame[sorted(frame, key=lambda name: name not in dataset.coords)]
-    units = _units_of(dataset)
+    zoned = {name: frame[name].dt.tz_localize("UTC") for name in frame if states_utc(dataset[name])}
+    frame, units = frame.assign(**zoned), _units_of(dataset)
     frame.attrs = {"units": units} if units else {}
     return frame
 

@@ -1,0 +1,42 @@
+"""Columns that a DataFrame must have, and how a wide table gets them; pandas is not imported."""
+
+from __future__ import annotations
+
+from typing import Any
+
+MIN_WIDE = 4
+"""Fewest columns without a name of their own that may be the points of a function."""
+LISTED = 10
+
+
+def check_frame_columns(frame: Any, names: tuple[str, ...]) -> None:
+    """Refuse a DataFrame that lacks a column, or a level of its index.
+
+    Args:
+        frame: The DataFrame.
+        names: Columns that it must have.
+
+    Raises:
+        ValueError: If one is missing; where several are and there are many others instead, with the
+            call that makes rows of them.
+    """
+    present = [name for name in (*frame.columns, *frame.index.names) if name is not None]
+    missing = [name for name in dict.fromkeys(names) if name not in present]
+    if not missing:
+        return
+    if len(present) == 1 and str(missing[0]) in str(present[0]):
+        raise ValueError(
+            f"expected commas, semicolons or tabs between columns, got one column {present[0]!r}"
+        )
+    listed = [repr(name) for name in present]
+    if len(listed) > LISTED:
+        listed[LISTED - 1 : -1] = ["..."]
+    others = [name for name in present if name not in names]
+    hint = ""
+    kept = [name for name in present if name in names]
+    if kept and len(missing) > 1 and len(others) >= max(MIN_WIDE, len(present) / 2):
+        hint = (
+            "; of columns for points or functions make rows (pandas: table.melt("
+            f"id_vars={kept}, var_name={missing[0]!r}, value_name={missing[1]!r}))"
+        )
+    raise ValueError(f"expected a column {missing[0]!r}, got {', '.join(listed) or 'none'}{hint}")
