@@ -69,7 +69,12 @@ def warn_about_targets(
             targets and all observations.
     """
     model, observed = posterior.model, posterior.observations.x
-    if model.support is None or len(x) == 0 or not _all_concrete(x, y, mask, observed, together):
+    if model.support is None or len(x) == 0:
+        return
+    if not _all_concrete(x, y, mask, observed, together):
+        masks = mask, posterior.observations.mask
+        if model.learnt and all(part is None for part in masks):  # else rows may be padding
+            _warn(_number(model, len(x) + len(observed)))
         return
     units = model.normaliser or SAME_UNITS
     keep = slice(None) if mask is None else np.asarray(mask) > 0
@@ -163,11 +168,17 @@ def _extent_and_number(model: Any, units: Normaliser, x: np.ndarray) -> list[str
     if far and not local:
         most = support.extents[far[0]]
         reasons.append(f"points over a range of {ranges[far[0]]:.3g} (trained on up to {most:.3g})")
-    pooled = isinstance(net, AbstractNet) and not net.attends
-    factor = POOLED_POINTS_FACTOR if pooled else NUM_POINTS_FACTOR
-    if len(x) > factor * support.points and not local:
-        reasons.append(f"{len(x)} points (trained on up to {support.points})")
-    return reasons
+    return reasons + _number(model, len(x))
+
+
+def _number(model: Any, count: int) -> list[str]:
+    """Of all points of a function, which JAX may trace."""
+    most, net = model.support.points, model.network
+    known = isinstance(net, AbstractNet)
+    factor = POOLED_POINTS_FACTOR if known and not net.attends else NUM_POINTS_FACTOR
+    if count <= factor * most or (known and net.local):
+        return []
+    return [f"{count} points (trained on up to {most})"]
 
 
 def _closeness(support: TrainingSupport, typical: float) -> list[str]:

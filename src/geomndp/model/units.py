@@ -101,6 +101,7 @@ def read_raw_inputs(posterior: Any, x: Any) -> tuple[Any, Any]:
     x = as_float("x", raw, _dtype(posterior, x))
     _validation.function(x, dim=posterior.model.manifold.ambient_dim)
     _check_columns(posterior, x)
+    _check_resolution(raw, None)  # here, since rounds and patches go on in float64
     return raw, x.dtype
 
 
