@@ -70,8 +70,8 @@ class AbstractGP(AbstractProcess, AbstractPredictive):
         if num_samples is None:
             return self.sample(x, key=key, num_samples=1)[0]
         _validation.at_least(0, num_samples=num_samples)
-        key = _validation.as_key(key)
-        return self.colour(x, jr.normal(key, (num_samples, len(x), self.dim), dtype=x.dtype))
+        shape = (num_samples, len(x), self.dim)
+        return self.colour(x, jr.normal(_validation.as_key(key), shape, dtype=x.dtype))
 
     def colour(self, x: Inputs, z: Array) -> Array:
         """Functions (s, n, p) at inputs (n, d) from standard normal numbers z (s, n, p)."""
@@ -116,8 +116,7 @@ class AbstractGP(AbstractProcess, AbstractPredictive):
 
     def mean_and_covariance(self, x: Inputs) -> tuple[Outputs, Float[Array, "np np"]]:
         """Mean (n, p), and covariance (n p, n p) on flattened (point, output) indices."""
-        x, _ = _validation.float_function(x, dim=self.dim)
-        return self.mean_at(x), self.gram(x).dense()
+        return self.mean_at(x := _validation.as_float("x", x)), self.gram(x).dense()
 
 
 class GP(AbstractGP):
