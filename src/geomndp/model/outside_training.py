@@ -108,8 +108,9 @@ def warn_about_functions(model: Any, y: Any, mask: Any) -> None:
         return
     there = rows[:, :, None] if rows.ndim == 2 else rows
     there = np.repeat(there, values.shape[2] // there.shape[2], axis=2)
-    flat, ranges = np.where(there, values, np.nan).reshape(-1, values.shape[2]), model.support.outputs
-    warn_outside_training(_beyond(column_names(model, "y"), flat, ranges, OUTPUT_MARGIN))
+    flat = np.where(there, values, np.nan).reshape(-1, values.shape[2])
+    names, ranges = column_names(model, "y"), model.support.outputs
+    warn_outside_training(_beyond(names, flat, ranges, OUTPUT_MARGIN))
 
 
 def _known(y: Any, mask: Any) -> np.ndarray:
