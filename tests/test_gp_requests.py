@@ -82,3 +82,26 @@ def test_other_refusals(unchecked):
         gp.sample(X, key=jr.key(0), num_samples=-1)
     with pytest.raises(ValueError, match=r"mean function of shape \(4, 1\), got shape \(4, 2\)"):
         GP(White(), mean=lambda x: x).sample(X, key=jr.key(0))
+
+
+def test_whole_numbers_and_half_precision_are_floats_to_a_process(unchecked):
+    """Noise took the type of the inputs: 0.3 among whole numbers was none."""
+    gp, x = GP(SquaredExponential(), noise=0.3), jnp.arange(4)[:, None]
+    floats = x.astype(jnp.result_type(float))
+    exact = gp.condition(floats, floats, noise=0.2)
+    for same in (x, x.tolist(), x.astype(jnp.float16)):
+        found = gp.condition(same, same, noise=0.2)
+        assert_allclose(found.mean_and_std(same), exact.mean_and_std(floats))
+        assert_allclose(found.log_prob(same, same), exact.log_prob(floats, floats))
+        assert_allclose(gp.mean_and_std(same), gp.mean_and_std(floats))
+    assert_allclose(gp.sample(x, key=0), gp.sample(floats, key=jr.key(0)))
+    assert_allclose(exact.mean_and_covariance(x)[1], exact.mean_and_covariance(floats)[1])
+
+
+@pytest.mark.parametrize("noise", [[0.1, 0.2], jnp.ones(2), jnp.ones((2, 1))], ids=str)
+def test_numbers_of_noise_variances_are_checked(noise, unchecked):
+    """Two variances of two points, of two outputs, or of neither."""
+    with pytest.raises(ValueError, match="expected one noise variance or a tuple of 1"):
+        GP(SquaredExponential(), noise=noise)
+    with pytest.raises(ValueError, match=r"expected one noise variance or 4, got shape \(2"):
+        GP(SquaredExponential()).condition(X, Y, noise=jnp.asarray(noise))

@@ -65,6 +65,31 @@ def as_array(name: str, value) -> np.ndarray:
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
+def as_float(name: str, value: Any, dtype: Any = None) -> Any:
+    """Array of floats in the dtype that came, numbers of other kinds in JAX's default.
+
+    A `dtype` comes before both. No solve is computed in half precision.
+    """
+    import jax
+
+    if value is None:
+        raise ValueError(f"expected numbers for {name}, got none")
+    default = jax.numpy.result_type(float)
+    if not isinstance(value, jax.Array):
+        no_masked(**{name: value})
+        value = as_array(name, value)
+        if value.dtype.kind not in "fiu":
+            raise ValueError(f"expected numbers for {name}, got {value.dtype}")
+        full = value.dtype.kind == "f" and value.dtype.itemsize >= 4
+        usual = value.dtype if full else default
+        return jax.device_put(np.asarray(value, usual if dtype is None else dtype))
+    if not jax.numpy.issubdtype(value.dtype, np.number) or value.dtype.kind == "c":
+        raise ValueError(f"expected real numbers for {name}, got {value.dtype}")
+    full = value.dtype in (np.float32, np.float64)
+    usual = value.dtype if full else default
+    return value.astype(usual if dtype is None else dtype)
+
+
 def is_number(value) -> bool:
     """Whether a value is one finite real number."""
     return is_finite(value) and np.ndim(value) == 0
@@ -160,6 +185,13 @@ def function(x, y=None, *, dim: int, mask=None, name: str = "") -> None:
     finite_rows(f"x{name}", x, mask)
     if y is not None:
         finite_rows(f"y{name}", y, mask)
+
+
+def float_function(x, y=None, *, dim: int, mask=None) -> tuple[Any, Any]:
+    """Arrays of floats of x and y, checked as by `function`; y may be None."""
+    x, y = as_float("x", x), None if y is None else as_float("y", y)
+    function(x, y, dim=dim, mask=mask)
+    return x, y
 
 
 def _without_masked(y, real: np.ndarray):

@@ -51,6 +51,20 @@ def collect_outside_training() -> Iterator[list[str]]:
         _COLLECTED.reset(token)
 
 
+def warn_outside_training(reasons: list[str]) -> None:
+    """Warn of all reasons at once, where there are any.
+
+    Args:
+        reasons: What is outside of what training saw.
+    """
+    if not reasons:
+        return
+    text = "; ".join(reasons)
+    message = f"outside of what the model was trained on, so less reliable: {text}"
+    if not collected(message):
+        warn_at_request(message, OutsideTrainingWarning)
+
+
 def warn_at_request(message: str, category: type[Warning]) -> None:
     """Warn at the line outside the package that made the request.
 

@@ -11,6 +11,7 @@ import abc
 import jax
 import jax.numpy as jnp
 import jax.random as jr
+import numpy as np
 
 from geomndp import _validation, linalg
 from geomndp._types import Array, Float, Inputs, Mask, Outputs, PerPoint, PRNGKeyArray, Scalar
@@ -65,11 +66,12 @@ class AbstractGP(AbstractProcess, AbstractPredictive):
         Returns:
             Samples of shape (s, n, p), or one of shape (n, p) without `num_samples`.
         """
-        _validation.function(x, dim=self.dim)
+        x, _ = _validation.float_function(x, dim=self.dim)
         if num_samples is None:
             return self.sample(x, key=key, num_samples=1)[0]
         _validation.at_least(0, num_samples=num_samples)
-        return self.colour(x, jr.normal(key, (num_samples, len(x), self.dim), dtype=x.dtype))
+        shape = (num_samples, len(x), self.dim)
+        return self.colour(x, jr.normal(_validation.as_key(key), shape, dtype=x.dtype))
 
     def colour(self, x: Inputs, z: Array) -> Array:
         """Functions (s, n, p) at inputs (n, d) from standard normal numbers z (s, n, p)."""
@@ -88,7 +90,7 @@ class AbstractGP(AbstractProcess, AbstractPredictive):
 
         The mask is (n,), 1 for real rows and 0 for padding, or (n, p) per value.
         """
-        _validation.function(x, y, dim=self.dim, mask=mask)
+        x, y = _validation.float_function(x, y, dim=self.dim, mask=mask)
         x = zero_masked(x, linalg.row_mask(mask))
         return self.gram(x, mask).log_density(y - self.mean_at(x), mask)
 
@@ -109,12 +111,12 @@ class AbstractGP(AbstractProcess, AbstractPredictive):
 
     def marginals(self, x: Inputs, *, key=None, num_samples: int = 0) -> NormalMarginals:
         """Normal laws of y at inputs (n, d), noise included; exact."""
-        _validation.function(x, dim=self.dim)
+        x, _ = _validation.float_function(x, dim=self.dim)
         return NormalMarginals(self.mean_at(x), jnp.sqrt(self.gram(x).diagonal()))
 
     def mean_and_covariance(self, x: Inputs) -> tuple[Outputs, Float[Array, "np np"]]:
         """Mean (n, p), and covariance (n p, n p) on flattened (point, output) indices."""
-        return self.mean_at(x), self.gram(x).dense()
+        return self.mean_at(x := _validation.as_float("x", x)), self.gram(x).dense()
 
 
 class GP(AbstractGP):
@@ -143,8 +145,9 @@ class GP(AbstractGP):
 
     def __check_init__(self):
         _validation.not_negative(noise=self.noise)
-        if isinstance(self.noise, tuple) and len(self.noise) != self.dim:
-            raise ValueError(f"expected {self.dim} noise variances, got {len(self.noise)}")
+        given = len(self.noise) if isinstance(self.noise, tuple) else np.shape(self.noise)
+        if given not in ((), self.dim):
+            raise ValueError(f"expected one noise variance or a tuple of {self.dim}, got {given}")
 
     @property
     def dim(self) -> int:
@@ -177,7 +180,7 @@ class GP(AbstractGP):
         Raises:
             ValueError: If shapes do not fit, values are not finite or a variance is negative.
         """
-        _validation.function(x, y, dim=self.dim, mask=mask)
+        x, y = _validation.float_function(x, y, dim=self.dim, mask=mask)
         _validation.not_negative(noise=noise)
         x = zero_masked(x, linalg.row_mask(mask))
         return ConditionedGP(self, x, y, variances(noise, x), mask)
@@ -235,7 +238,7 @@ class ConditionedGP(AbstractGP):
         self, x: Inputs, y: Outputs, noise=0.0, mask: Mask | None = None
     ) -> ConditionedGP:
         """Add more observations; arguments as those of `GP.condition`."""
-        _validation.function(x, y, dim=self.dim, mask=mask)
+        x, y = _validation.float_function(x, y, dim=self.dim, mask=mask)
         _validation.not_negative(noise=noise)
         return ConditionedGP(
             self.prior,

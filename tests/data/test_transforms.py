@@ -105,6 +105,12 @@ def test_noise_goes_through_to_first_order(getkey):
         units.forward_noise(0.01, jnp.ones((6, 2)))
 
 
+def test_known_noise_of_traced_values_goes_through_too():
+    units, y = Normaliser(transform=LogTransform()), jnp.asarray([[2.0], [4.0]])
+    slope = jax.grad(lambda y: units.forward_noise(np.full(2, 0.01), y).sum())(y)
+    assert_allclose(slope, -0.02 / y**3, rtol=1e-6)
+
+
 def test_candidates_are_those_that_the_values_allow():
     def names(*columns):
         y = np.stack(columns, axis=-1)[None]

@@ -173,10 +173,23 @@ def test_networks_without_attention_take_more_points_at_once():
     assert found[0] is None and found[1].shape == (1, 40, 2)
 
 
-def test_inside_of_jit_all_is_one_pass(learnt):
+def test_inside_of_jit_all_is_one_pass_which_warns(learnt):
     posterior = learnt.condition([0.5], [0.1])
     draw = jax.jit(lambda x: posterior.sample(x, key=jr.key(0), num_samples=1, sampler=SAMPLER))
-    assert draw(jnp.asarray(X)).shape == (1, 40, 1)
+    with pytest.warns(OutsideTrainingWarning, match=r"41 points \(trained on up to 12\)"):
+        assert draw(jnp.asarray(X)).shape == (1, 40, 1)
+
+
+def test_inputs_that_low_precision_merges_are_refused_before_rounds(learnt):
+    with pytest.raises(ValueError, match="expected inputs whose spacing float16 can hold"):
+        learnt.sample(np.float16(1000 + X), key=0, sampler=SAMPLER)
+    with pytest.raises(ValueError, match="expected inputs whose spacing float32 can hold"):
+        learnt.sample(np.float32(1e6 + X), key=0, sampler=SAMPLER, patches="auto")
+
+
+def test_what_is_no_sampler_is_refused_before_rounds(learnt):
+    with pytest.raises(ValueError, match=r"expected a sampler such as Amortised\(50\), got 'ode'"):
+        learnt.sample(X, key=0, sampler="ode")
 
 
 @pytest.mark.slow

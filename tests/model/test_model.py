@@ -176,6 +176,10 @@ BAD = {
         lambda m, x, y: m.condition(x, y, noise=1e6).sample(x, key=jr.key(0), sampler=Amortised()),
         "noise at most",
     ),
+    "huge noise of a density": (
+        lambda m, x, y: m.condition(x, y, noise=1e6).log_prob(x, y),
+        "noise at most",
+    ),
     "joint noise": (
         lambda m, x, y: m.condition(x, y, noise=0.1).log_prob(x, y, route="joint"),
         "without noise",

@@ -91,7 +91,8 @@ def first_order_variance(transform: AbstractTransform, noise: Any, y: Any) -> An
     """
     xp = array_module(y)
     variances = xp.broadcast_to(xp.asarray(noise, dtype=y.dtype), y.shape)
-    if _validation.concrete(variances) and np.any(np.asarray(variances) > 0):
+    known = _validation.concrete(variances) and _validation.concrete(y)
+    if known and np.any(np.asarray(variances) > 0):
         _check_first_order(transform, np.asarray(y), np.sqrt(np.asarray(variances)))
     return variances * xp.exp(2 * transform.log_derivative(y))
 

@@ -59,8 +59,13 @@ def variances(noise, x: Float[Array, "n d"]) -> PerPoint:
     Args:
         noise: One variance for all values, or one per point (n,), or per value (n, p).
         x: Inputs, shape (n, d).
+
+    Raises:
+        ValueError: If there are others.
     """
-    noise = jnp.asarray(noise, dtype=x.dtype)
+    noise = jnp.asarray(noise, dtype=jnp.result_type(x.dtype, float))
+    if noise.shape[:1] not in ((), (len(x),)) or noise.ndim > 2:
+        raise ValueError(f"expected one noise variance or {len(x)}, got shape {noise.shape}")
     return noise if noise.ndim == 2 else jnp.broadcast_to(noise, (len(x),))
 
 

@@ -66,12 +66,11 @@ def sample_in_rounds(
     Returns:
         The samples; None where one pass will do, or must (`plan_rounds`).
     """
+    check_request(num_samples, options.get("sampler"), key := _validation.as_key(key))
     planned = None if mask is not None else plan_rounds(posterior, x, key, **options)
     if planned is None:
         return None
     law, raw, plan = planned
-    key = _validation.as_key(key)
-    check_request(num_samples, law.sampler, key)
     check_num_samples(num_samples, len(raw), posterior.model.noising.dim)
     with reporting("sampling", num_samples, progress) as report:
         y = _draw(law, raw, plan, key, int(num_samples), report)

@@ -157,31 +157,6 @@ def _plain(value: Any) -> Any:
     return np.ma.getdata(value) if isinstance(value, np.ma.MaskedArray) else value
 
 
-def as_float(name: str, value: Any, dtype: Any = None) -> Array:
-    """Array of floats in the dtype that came, numbers of other kinds in JAX's default.
-
-    A `dtype` comes before both.
-    """
-    if value is None:
-        raise ValueError(f"expected numbers for {name}, got none")
-    if not isinstance(value, jax.Array):
-        _validation.no_masked(**{name: value})
-        value = _validation.as_array(name, value)
-        if value.dtype.kind not in "fiu":
-            raise ValueError(f"expected numbers for {name}, got {value.dtype}")
-        full = value.dtype.kind == "f" and value.dtype.itemsize >= 4
-        usual = value.dtype if full else jnp.result_type(float)
-        return put(value, usual if dtype is None else dtype)
-    array = value
-    if array.dtype in (jnp.float16, jnp.bfloat16):  # no precision to compute a solve in
-        array = array.astype(jnp.result_type(float))
-    if jnp.issubdtype(array.dtype, jnp.floating):
-        return array if dtype is None else array.astype(dtype)
-    if not jnp.issubdtype(array.dtype, jnp.integer):
-        raise ValueError(f"expected real numbers for {name}, got {array.dtype}")
-    return array.astype(jnp.result_type(float) if dtype is None else dtype)
-
-
 def check_columns(input_dim: int | None, x: Array) -> None:
     """Refuse inputs of other dimension than those of a model, where it has a fixed one."""
     if input_dim is not None and x.shape[1] != input_dim:
@@ -216,7 +191,7 @@ def as_observations(
     num_groups: int = 1,
 ) -> Observations:
     """Check observations; `noise` is one variance, one per point, or one per point and group."""
-    x, y = as_float("x", x, dtype), as_float("y", y, dtype)
+    x, y = _validation.as_float("x", x, dtype), _validation.as_float("y", y, dtype)
     _validation.function(x, y, dim=manifold.ambient_dim, mask=mask, name=" of the context")
     _validation.not_negative(noise=noise)
     apart = num_groups > 1 and np.shape(noise) == (len(x), num_groups)

@@ -32,7 +32,8 @@ ROUTES = ("conditional", "joint")
 def chosen_route(problem: Problem, route: str | None) -> str:
     """The route that was asked for, refused where it cannot be gone; the cheaper one for None."""
     if route is None:
-        route = "conditional" if amortises(problem) else "joint"
+        too_noisy = problem.score.conditional and problem.observations.noisy
+        route = "conditional" if too_noisy or amortises(problem) else "joint"
     _validation.one_of("route", route, ROUTES)
     if route == "conditional":
         check_amortised(problem)

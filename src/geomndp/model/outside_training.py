@@ -14,7 +14,7 @@ import numpy as np
 
 from geomndp import _validation
 from geomndp._training_log import Range, TrainingSupport
-from geomndp._warnings import OutsideTrainingWarning, collected, warn_at_request
+from geomndp._warnings import warn_outside_training
 from geomndp.data import Normaliser
 from geomndp.model.point_distances import CROWD, crowding, extents, spacing
 from geomndp.model.training_record import (
@@ -49,7 +49,7 @@ def warn_about_context(model: Any, observations: Observations) -> None:
     typical = spacing(rows, periods_of(model.normaliser))
     if model.learnt:
         reasons += _closeness(model.support, typical) or _crowding(model, rows)
-    _warn(reasons)
+    warn_outside_training(reasons)
 
 
 def warn_about_targets(
@@ -69,7 +69,12 @@ def warn_about_targets(
             targets and all observations.
     """
     model, observed = posterior.model, posterior.observations.x
-    if model.support is None or len(x) == 0 or not _all_concrete(x, y, mask, observed, together):
+    if model.support is None or len(x) == 0:
+        return
+    if not _all_concrete(x, y, mask, observed, together):
+        masks = mask, posterior.observations.mask
+        if model.learnt and all(part is None for part in masks):  # else rows may be padding
+            warn_outside_training(_number(model, len(x) + len(observed)))
         return
     units = model.normaliser or SAME_UNITS
     keep = slice(None) if mask is None else np.asarray(mask) > 0
@@ -87,7 +92,7 @@ def warn_about_targets(
         reasons += _closeness(model.support, typical) or _crowding(model, both)
         if model.network is not None:  # which sees targets together: neural processes do not
             reasons += _sparsity(model.support, typical, len(both))
-    _warn(reasons)
+    warn_outside_training(reasons)
 
 
 def warn_about_functions(model: Any, y: Any, mask: Any) -> None:
@@ -104,7 +109,8 @@ def warn_about_functions(model: Any, y: Any, mask: Any) -> None:
     there = rows[:, :, None] if rows.ndim == 2 else rows
     there = np.repeat(there, values.shape[2] // there.shape[2], axis=2)
     flat = np.where(there, values, np.nan).reshape(-1, values.shape[2])
-    _warn(_beyond(column_names(model, "y"), flat, model.support.outputs, OUTPUT_MARGIN))
+    names, ranges = column_names(model, "y"), model.support.outputs
+    warn_outside_training(_beyond(names, flat, ranges, OUTPUT_MARGIN))
 
 
 def _known(y: Any, mask: Any) -> np.ndarray:
@@ -114,16 +120,6 @@ def _known(y: Any, mask: Any) -> np.ndarray:
         return values
     there = np.repeat(np.asarray(mask) > 0, values.shape[1] // mask.shape[1], axis=1)
     return np.where(there, values, np.nan)
-
-
-def _warn(reasons: list[str]) -> None:
-    """Warn of all reasons at once."""
-    if not reasons:
-        return
-    text = "; ".join(reasons)
-    message = f"outside of what the model was trained on, so less reliable: {text}"
-    if not collected(message):
-        warn_at_request(message, OutsideTrainingWarning)
 
 
 def _all_concrete(*values: Any) -> bool:
@@ -163,11 +159,17 @@ def _extent_and_number(model: Any, units: Normaliser, x: np.ndarray) -> list[str
     if far and not local:
         most = support.extents[far[0]]
         reasons.append(f"points over a range of {ranges[far[0]]:.3g} (trained on up to {most:.3g})")
-    pooled = isinstance(net, AbstractNet) and not net.attends
-    factor = POOLED_POINTS_FACTOR if pooled else NUM_POINTS_FACTOR
-    if len(x) > factor * support.points and not local:
-        reasons.append(f"{len(x)} points (trained on up to {support.points})")
-    return reasons
+    return reasons + _number(model, len(x))
+
+
+def _number(model: Any, count: int) -> list[str]:
+    """Of all points of a function, which JAX may trace."""
+    most, net = model.support.points, model.network
+    known = isinstance(net, AbstractNet)
+    factor = POOLED_POINTS_FACTOR if known and not net.attends else NUM_POINTS_FACTOR
+    if count <= factor * most or (known and net.local):
+        return []
+    return [f"{count} points (trained on up to {most})"]
 
 
 def _closeness(support: TrainingSupport, typical: float) -> list[str]:

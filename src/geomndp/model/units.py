@@ -23,7 +23,6 @@ from geomndp.data import Normaliser
 from geomndp.data.transformed_outputs import check_outputs, inside
 from geomndp.kernels.sphere.zonal import AbstractSphereKernel, check_unit_vectors
 from geomndp.model.inputs import (
-    as_float,
     as_rows,
     check_columns,
     check_whole_rows,
@@ -98,9 +97,10 @@ def read_target_inputs(posterior: Any, x: Any) -> Inputs:
 def read_raw_inputs(posterior: Any, x: Any) -> tuple[Any, Any]:
     """Checked inputs of a posterior's targets in the data's units, and the dtype to compute in."""
     raw = _read(posterior, read_inputs, x)[0] if is_table(x) else as_rows(x)
-    x = as_float("x", raw, _dtype(posterior, x))
+    x = _validation.as_float("x", raw, _dtype(posterior, x))
     _validation.function(x, dim=posterior.model.manifold.ambient_dim)
     _check_columns(posterior, x)
+    _check_resolution(raw, None)  # here, since rounds and patches go on in float64
     return raw, x.dtype
 
 
@@ -122,7 +122,7 @@ def read_targets(
         x, y = read_raw_rows(posterior, x)
         check_whole_rows(y, model.num_groups)
     raw_x, raw_y, mask = target_rows(x, y, mask, model.manifold.ambient_dim, model.num_groups)
-    x, y = as_float("x", raw_x, dtype), as_float("y", raw_y, dtype)
+    x, y = _validation.as_float("x", raw_x, dtype), _validation.as_float("y", raw_y, dtype)
     mask = None if mask is None else mask.astype(x.dtype)
     _validation.function(x, y, dim=model.manifold.ambient_dim, mask=mask)
     _check_columns(posterior, x)
