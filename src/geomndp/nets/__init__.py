@@ -1,7 +1,6 @@
 """Networks that see one function at a time: net(t, x, y, mask) -> (n, p)."""
 
 from geomndp._deprecated import deprecated_names
-from geomndp.nets.attention import TransformerConfig
 from geomndp.nets.base import AbstractNet, NetConfig, build, with_capacity
 from geomndp.nets.bidimensional_attention import (
     BiDimensionalAttention,
@@ -21,6 +20,7 @@ from geomndp.nets.relative_attention import (
     RelativeAttention,
     RelativeAttentionConfig,
 )
+from geomndp.nets.relative_position_bias import TransformerConfig
 from geomndp.nets.spherical_attention import (
     SphericalAttention,
     SphericalAttentionConfig,
