@@ -26,6 +26,7 @@ from geomndp.nets.spherical_attention import (
     SphericalAttentionConfig,
 )
 from geomndp.nets.steerable_2d import Steerable2, Steerable2Config
+from geomndp.nets.steerable_2d.circular_config import CircularNetConfig
 from geomndp.nets.steerable_2d.map_network import SteerableMap, SteerableMapConfig
 from geomndp.nets.steerable_3d import Steerable3, Steerable3Config
 from geomndp.nets.steerable_sphere import SteerableSphere, SteerableSphereConfig
@@ -36,6 +37,7 @@ __all__ = [
     "AbstractNet",
     "BiDimensionalAttention",
     "BiDimensionalAttentionConfig",
+    "CircularNetConfig",
     "GraphNetConfig",
     "NetConfig",
     "RelativeAttention",
