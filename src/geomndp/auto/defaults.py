@@ -154,7 +154,7 @@ def _make(kind: type[AbstractNet], dims: tuple, sizes: dict, options: dict, comm
 
 
 def wavelengths(spacing: float, extent: float) -> dict[str, Any]:
-    """From twice the points' spacing to four times the extent of the inputs, two an octave."""
+    """From twice the points' spacing to four times the extent of the inputs, two per octave."""
     low = _round(2 * spacing)
     high = _round(max(4 * extent, 4 * low))
     count = int(np.clip(math.ceil(2.2 * math.log2(high / low)), 8, 32))

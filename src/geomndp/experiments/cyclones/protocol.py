@@ -61,7 +61,7 @@ def blur() -> float:
 
 
 def lead_errors(track_task: TrackTask, error: np.ndarray) -> tuple[float, ...] | None:
-    """Errors (storms, targets) at `LEADS` after the last known point, for an extrapolation."""
+    """Errors (storms, targets) at `LEADS` after the last context point, for an extrapolation."""
     if track_task.name != "extrapolation":
         return None
     rows = [hours // STEP_HOURS - 1 for hours in LEADS]
