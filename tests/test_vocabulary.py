@@ -8,12 +8,10 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 THINGS = (
-    "batch|function|layer|location|octave|point|process|row|sample|"
-THINGS += "step|storm|target|task|track"
+    "batch|function|layer|location|octave|point|process|row|sample|step|storm|target|task|track"
 )
 AMOUNTS = (
-    "evaluations?|functions?|matrix|ms|nats|one|points|probes?|samples|"
-AMOUNTS += "seconds|times?|tokens?|two"
+    "evaluations?|functions?|matrix|ms|nats|one|points|probes?|samples|seconds|times?|tokens?|two"
 )
 WORDS = {
     r"\btold\b": "context and target",
