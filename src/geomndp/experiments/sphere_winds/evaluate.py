@@ -119,7 +119,7 @@ def evaluate_tasks(
     pairs = {"log_prob": value, "gp": reference.joint, "regret": reference.joint - value}
     pairs |= {"axial_gp": axial.joint}
     return {
-        **{key: list(summarise(jnp.asarray(part, jnp.float32))) for key, part in pairs.items()},
+        **summaries(pairs),
         **_sample_metrics(model, single, stations, sampler, samples, keys),
         **_process_metrics("gp", reference),
         **_process_metrics("axial", axial),
@@ -148,6 +148,11 @@ def axial_metrics(tasks: Batch) -> WindMetrics:
         found.square_anomaly * square,
         found.coverage,
     )
+
+
+def summaries(values: dict[str, np.ndarray]) -> dict[str, list[float]]:
+    """Pairs of mean and standard error over the tasks."""
+    return {key: list(summarise(jnp.asarray(v, jnp.float32))) for key, v in values.items()}
 
 
 def _process_metrics(name: str, metrics: WindMetrics) -> dict[str, float]:
