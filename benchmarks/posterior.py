@@ -36,14 +36,14 @@ def seconds(call: Callable) -> float:
 
 
 def posteriors() -> dict[str, tuple[Any, int]]:
-    """The posterior by both ways, with the number from which on there are more sizes."""
+    """The posterior by both versions, with the number from which on there are more sizes."""
     model = load("regression1d/se")
     net = with_config(model.score.net, attention_backend="xla")
     plain = dataclasses.replace(model, score=dataclasses.replace(model.score, net=net))
     xc = jr.uniform(jr.key(0), (10, 1), minval=-2, maxval=2)
     yc = jnp.sin(3 * xc)
-    ways = {"before": (plain, 64), "now": (model, _arrays.MANY)}
-    return {way: (law.condition(xc, yc), many) for way, (law, many) in ways.items()}
+    versions = {"before": (plain, 64), "now": (model, _arrays.MANY)}
+    return {version: (law.condition(xc, yc), many) for version, (law, many) in versions.items()}
 
 
 def requests(posterior) -> dict[str, Callable]:
@@ -59,18 +59,18 @@ def requests(posterior) -> dict[str, Callable]:
 
 
 def main() -> None:
-    """Measure every request by both ways, in turn."""
+    """Measure every request by both versions, in turn."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=3)
     repeats = parser.parse_args().repeats
-    ways = {way: (requests(law), many) for way, (law, many) in posteriors().items()}
-    for name in ways["now"][0]:
-        times = {way: [] for way in ways}
+    versions = {version: (requests(law), many) for version, (law, many) in posteriors().items()}
+    for name in versions["now"][0]:
+        times = {version: [] for version in versions}
         for repeat in range(repeats + 1):
-            for way, (calls, _arrays.MANY) in ways.items():
+            for version, (calls, _arrays.MANY) in versions.items():
                 taken = seconds(calls[name])
-                times[way] += [taken] if repeat else []
-        before, now = (min(times[way]) for way in ("before", "now"))
+                times[version] += [taken] if repeat else []
+        before, now = (min(times[version]) for version in ("before", "now"))
         print(f"{name:<28} before {before:.3f} s, now {now:.3f} s, ratio {before / now:.2f}")
 
 

@@ -1,6 +1,7 @@
 """Strict numerics for every test: float64, no silent promotion, shapes checked at each call."""
 
 import gc
+import importlib
 import json
 import os
 import random
@@ -58,6 +59,13 @@ def few_programs():
     if MAPS.exists() and MAPS.read_bytes().count(b"\n") > MANY_MAPS:
         forget_programs()
         jax.clear_caches()
+
+
+@pytest.fixture
+def import_benchmark(monkeypatch):
+    """Import a module of `benchmarks/` by its name."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "benchmarks"))
+    return importlib.import_module
 
 
 def pytest_configure(config):

@@ -1,8 +1,6 @@
 """The learning curve: functions that teach or evaluate, and the log-densities compared."""
 
 import json
-import sys
-from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
@@ -16,17 +14,10 @@ from geomndp.kernels import Matern32
 
 from .experiments.own_data.helper import write_set
 
-FOLDER = Path(__file__).parents[1] / "benchmarks"
-
 
 @pytest.fixture
-def curve(monkeypatch):
-    monkeypatch.syspath_prepend(str(FOLDER))
-    import learning_curve
-
-    yield learning_curve
-    for name in ("learning_curve", "_gains", "_table"):
-        sys.modules.pop(name, None)
+def curve(import_benchmark):
+    return import_benchmark("learning_curve")
 
 
 def test_functions_that_teach_and_functions_that_evaluate(curve, tmp_path):

@@ -1,23 +1,13 @@
 """The benchmark on sets of R packages: rounding, and functions that teach or evaluate."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 
-FOLDER = Path(__file__).parents[1] / "benchmarks"
-
 
 @pytest.fixture
-def r_sets(monkeypatch):
-    monkeypatch.syspath_prepend(str(FOLDER))
-    import r_sets
-
-    yield r_sets
-    for name in ("r_sets", "_r_sets", "_table"):
-        sys.modules.pop(name, None)
+def r_sets(import_benchmark):
+    return import_benchmark("r_sets")
 
 
 @pytest.mark.parametrize("step", [0.05, 1.0, 100.0])

@@ -7,8 +7,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-THINGS = "batch|function|layer|location|point|process|row|sample|step|storm|target|task|track"
-AMOUNTS = "evaluations?|functions?|matrix|ms|nats|one|probes?|samples|seconds|times?|tokens?|two"
+THINGS = (
+    "batch|function|layer|location|octave|point|process|row|sample|step|storm|target|task|track"
+)
+AMOUNTS = (
+    "evaluations?|functions?|matrix|ms|nats|one|points|probes?|samples|seconds|times?|tokens?|two"
+)
 WORDS = {
     r"\btold\b": "context and target",
     r"\bplaces\b": "locations, inputs or indices",

@@ -59,14 +59,19 @@ def fresh(name, d=2, p=1, dtype="float64", **options):
     return cls(d, p, **TINY | own | options, dtype=dtype, key=jr.key(0))
 
 
-def awake(name, *, key, **options):
-    """All parameters drawn at random, so that the zero-initialised output says something."""
+def randomised(shapes, *, key):
+    """A tree of shapes, filled at random."""
     rng = random(key)
 
     def fill(leaf):
         return jnp.asarray(0.4 * rng.standard_normal(leaf.shape), leaf.dtype)
 
-    return jax.tree.map(fill, shapes_of(name, **options))
+    return jax.tree.map(fill, shapes)
+
+
+def awake(name, *, key, **options):
+    """All parameters drawn at random, so that the zero-initialised output says something."""
+    return randomised(shapes_of(name, **options), key=key)
 
 
 @functools.cache

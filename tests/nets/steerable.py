@@ -3,7 +3,6 @@
 import functools
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from geomndp import nets
 
 from ..cases import random
-from .helper import Function
+from .helper import Function, randomised
 
 PLANE = {"channels": 4, "width": 8, "num_layers": 2, "num_radial": 4, "radius": 1.3}
 SPACE = {
@@ -70,12 +69,7 @@ def fresh(name, dtype="float64", **options):
 
 def awake(name, *, key, **options):
     """All parameters drawn at random, so that the zero-initialised output says something."""
-    rng = random(key)
-
-    def fill(leaf):
-        return jnp.asarray(0.4 * rng.standard_normal(leaf.shape), leaf.dtype)
-
-    return jax.tree.map(fill, shapes_of(name, **options))
+    return randomised(shapes_of(name, **options), key=key)
 
 
 @functools.cache

@@ -12,7 +12,7 @@ from geomndp import nets
 from geomndp.nets.layers import FourierFeatures
 
 from ..cases import random
-from .helper import Function, quick, run
+from .helper import Function, quick, randomised, run
 from .steerable import STEERABLE
 
 SIZES = {"width": 8, "num_layers": 2, "num_heads": 2, "dtype": "float64"}
@@ -33,9 +33,7 @@ translated = pytest.mark.parametrize("name", ["relative", "sphere"])
 
 def awake(make, *, key):
     """Network with all parameters drawn at random."""
-    rng = random(key)
-    shapes = eqx.filter_eval_shape(make)
-    return jax.tree.map(lambda s: jnp.asarray(0.4 * rng.standard_normal(s.shape)), shapes)
+    return randomised(eqx.filter_eval_shape(make), key=key)
 
 
 def network(name, *, key, **options):

@@ -18,7 +18,7 @@ from geomndp.nets.steerable_2d import gaussian_pooling
 from geomndp.nets.steerable_sphere.pairs import FramedPoints, all_pairs
 
 from ..cases import random, slow_but
-from .helper import gradients, quick, run
+from .helper import gradients, quick, randomised, run
 
 FULL = {
     "representations": ("vector", "scalar", "pseudoscalar", "symmetric"),
@@ -40,12 +40,8 @@ POLES = np.array([[0.0, 0, 1], [0, 0, -1]])
 
 def awake(make=nets.SteerableSphere, *, key, **options):
     """All parameters drawn at random, so that the zero-initialised output says something."""
-    rng = random(key)
-
-    def fill(leaf):
-        return jnp.asarray(0.4 * rng.standard_normal(leaf.shape), leaf.dtype)
-
-    return jax.tree.map(fill, eqx.filter_eval_shape(make, **options, key=jr.key(0)))
+    shapes = eqx.filter_eval_shape(make, **options, key=jr.key(0))
+    return randomised(shapes, key=key)
 
 
 def sphere_points(key, n):

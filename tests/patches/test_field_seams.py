@@ -1,8 +1,5 @@
 """`benchmarks/field_seams.py` on a stored field of the exact process, whose truth is known."""
 
-import importlib
-from pathlib import Path
-
 import jax
 import numpy as np
 import pytest
@@ -16,9 +13,8 @@ SIDE, CHUNK = 40, 4
 
 
 @pytest.fixture
-def seams(monkeypatch):
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
-    return importlib.import_module("field_seams")
+def seams(import_benchmark):
+    return import_benchmark("field_seams")
 
 
 @pytest.fixture

@@ -1,8 +1,5 @@
 """The errors that `benchmarks/seams.py` reports: those of the noise alone, or of a seam."""
 
-import importlib
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -12,15 +9,13 @@ SIDE, SAMPLES, CHUNKS = 10, 1000, (5, 10)
 
 
 @pytest.fixture
-def errors(monkeypatch):
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
-    return importlib.import_module("_seam_errors")
+def errors(import_benchmark):
+    return import_benchmark("_seam_errors")
 
 
 @pytest.fixture
-def spectra(monkeypatch):
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
-    return importlib.import_module("_scheme_spectrum")
+def spectra(import_benchmark):
+    return import_benchmark("_scheme_spectrum")
 
 
 def samples(seam):

@@ -133,11 +133,7 @@ def build(
     functions = functions.take(order)
     labels = None if labels is None else tuple(labels[row] for row in order)
     warn_of_own_dates(functions, symmetry)
-    rigid = field_type_of(functions, symmetry, representations)
-    if globe and rigid is not None:
-        check_components(rigid, outputs)
-    else:
-        check_order(rigid, inputs, functions)
+    rigid = _rigid_type(functions, symmetry, representations, inputs, outputs, globe)
     periods = periods_of(functions.variables, periodic, rigid is not None)
     periods = column_periods(functions.variables, periods)
     seed = as_key(0 if key is None else key)
@@ -148,6 +144,23 @@ def build(
     else:
         plan = _diffusion_plan(functions, labels, ordered, *given, batch_size=batch_size, key=seed)
     return dataclasses.replace(plan, order=tuple(order.tolist()))
+
+
+def _rigid_type(
+    functions: Functions,
+    symmetry: str,
+    representations: Any,
+    inputs: Any,
+    outputs: Any,
+    globe: bool,
+) -> FieldType | None:
+    """What the outputs are under motions of space, in the order of their components."""
+    rigid = field_type_of(functions, symmetry, representations)
+    if globe and rigid is not None:
+        check_components(rigid, outputs)
+    else:
+        check_order(rigid, inputs, functions)
+    return rigid
 
 
 def _functions_and_groups(

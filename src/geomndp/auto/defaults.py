@@ -96,19 +96,14 @@ def network(
 ) -> AbstractNet:
     """Untrained network; `options` replace what would be chosen, periods are in its units."""
     d, p = functions.x.shape[2], functions.variables.dim
-    points = int(functions.rows.sum())
+    few = int(functions.rows.sum()) < FEW
     common = {"dtype": jnp.dtype(jnp.result_type(float)).name, "key": key}
-    sizes: dict[str, Any] = {"width": 32 if points < FEW else 64}
-    sizes["num_layers"] = 3 if points < FEW else 5
+    sizes: dict[str, Any] = {"width": 32 if few else 64, "num_layers": 3 if few else 5}
     if covariates := functions.variables.num_covariates:
         sizes["num_invariant_inputs"] = covariates
     sizes |= {"periods": periods} if any(periods) else {}
     if functions.variables.codomain == "sphere":
-        sizes |= {"width": 128, "num_layers": 6} if points > MANY else {}
-        sizes |= wavelengths(spaced.spacing, spaced.extent)
-        sizes["absolute_min_wavelength"] = 0.0 if symmetry == "translation" else 0.5
-        sizes["noise_rate"] = math.sqrt(DEFAULT_SCHEDULE.beta1 / 2)
-        sizes["resolution"] = _round(0.3 * step_length(*functions[:3]))
+        sizes |= _track_sizes(functions, symmetry, spaced)
         return _make(SphericalAttention, (d,), sizes, options, common)
     if functions.mask.ndim == 3:
         if rigid is not None:
@@ -132,6 +127,18 @@ def network(
     return _make(BiDimensionalAttention, (d, p), sizes, options, common)
 
 
+def _track_sizes(functions: Functions, symmetry: str, spaced: Density) -> dict[str, Any]:
+    """Options of a network of tracks on the sphere."""
+    sizes = {"width": 128, "num_layers": 6} if int(functions.rows.sum()) > MANY else {}
+    return {
+        **sizes,
+        **wavelengths(spaced.spacing, spaced.extent),
+        "absolute_min_wavelength": 0.0 if symmetry == "translation" else 0.5,
+        "noise_rate": math.sqrt(DEFAULT_SCHEDULE.beta1 / 2),
+        "resolution": _round(0.3 * step_length(*functions[:3])),
+    }
+
+
 def _make(kind: type[AbstractNet], dims: tuple, sizes: dict, options: dict, common: dict) -> Any:
     """Network with a user's options, refused in a sentence where they do not fit."""
     known = inspect.signature(kind.config_type).parameters
@@ -147,7 +154,7 @@ def _make(kind: type[AbstractNet], dims: tuple, sizes: dict, options: dict, comm
 
 
 def wavelengths(spacing: float, extent: float) -> dict[str, Any]:
-    """From twice the points' spacing to four times the extent of the inputs, two an octave."""
+    """From twice the points' spacing to four times the extent of the inputs, two per octave."""
     low = _round(2 * spacing)
     high = _round(max(4 * extent, 4 * low))
     count = int(np.clip(math.ceil(2.2 * math.log2(high / low)), 8, 32))

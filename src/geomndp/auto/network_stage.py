@@ -111,17 +111,11 @@ def train_network(
     for fold, split in enumerate(splits[: schedule.num_folds]):
         candidate = on_fold(fold)
         rows, own = fold_tasks(tasks, split, schedule.num_functions)
-        trainer, state = candidate.start(
-            split.train, steps=schedule.steps, key=jr.fold_in(key, fold + 1)
-        )
+        start_options = {"steps": schedule.steps, "key": jr.fold_in(key, fold + 1)}
+        trainer, state = candidate.start(split.train, **start_options)
         known = None if exact is None else exact.take(rows)
         validation = NetworkValidation(candidate, own, probe_key, known)
-
         where = f"{candidate.name}, fold {fold + 1}" if fold else candidate.name
-
-        def report(step: int, value: float, where: str = where, end: int = steps) -> None:
-            log(f"{where}: step {step} of {end}, held-out {value:.3f}")
-
         run = train_validated(
             trainer,
             state,
@@ -134,14 +128,23 @@ def train_network(
             deadline=deadline(where),
             folder=None if folder is None else folder / candidate.name / f"fold-{fold + 1}",
             settings={"schedule": list(schedule), "train": split.train.tolist()},
-            log=report,
+            log=_report(log, where, steps),
         )
         if not run.points or (fold and run.points[-1].step < steps):
             break
         steps = run.points[-1].step
         start = None if known is None else known.per_value(own)
         runs.append(_FoldRun(trainer, run, rows, validation, start))
-    return _measured(schedule, runs, tasks) if runs else None
+    return _measured(schedule, runs) if runs else None
+
+
+def _report(log: Callable[[str], None], where: str, end: int) -> Callable[[int, float], None]:
+    """What a training calls at every validation."""
+
+    def report(step: int, value: float) -> None:
+        log(f"{where}: step {step} of {end}, held-out {value:.3f}")
+
+    return report
 
 
 class _FoldRun(NamedTuple):
@@ -159,9 +162,7 @@ class _FoldRun(NamedTuple):
         return self.validation.mean(values - (0.0 if self.start is None else self.start))
 
 
-def _measured(
-    schedule: NetworkSchedule, runs: list[_FoldRun], tasks: ValidationTasks
-) -> TrainedNetwork | None:
+def _measured(schedule: NetworkSchedule, runs: list[_FoldRun]) -> TrainedNetwork | None:
     """The best step of all folds together, and the log-densities there."""
     length = min(len(fold.run.points) for fold in runs)
     gains = [np.mean([fold.gain(i) for fold in runs]) for i in range(length)]

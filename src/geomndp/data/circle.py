@@ -32,13 +32,18 @@ def wrap(x: CirclePoints, centre: tuple[float, ...], periods: tuple[float, ...])
         expected, got = len(periods), x.shape
         raise ValueError(f"expected x with {expected} coordinates per point, got shape {got}")
     xp = np if isinstance(x, np.ndarray) else jnp
-    middle, period = (_row(xp, values, x) for values in (centre, periods))
+    middle, period = as_row("a centre", centre, x), as_row("periods", periods, x)
     safe = xp.where(period > 0, period, 1.0)
     turns = xp.floor((x - middle) / safe + 0.5)
     return xp.where(xp.broadcast_to(period > 0, x.shape), x - safe * turns, x)
 
 
-def _row(xp: Any, values: tuple[float, ...], like: Any) -> Any:
+def as_row(name: str, values: tuple[float, ...], like: Any) -> Any:
+    """Values, one or one per coordinate, as an array that meets the last axis of `like`."""
+    if len(values) not in (1, like.shape[-1]):
+        expected, got = len(values), like.shape
+        raise ValueError(f"expected {name} with {expected} coordinates per point, got shape {got}")
+    xp = np if isinstance(like, np.ndarray) else jnp
     row = xp.broadcast_to(xp.asarray(values, dtype=like.dtype), like.shape[-1:])
     return xp.expand_dims(row, tuple(range(like.ndim - 1)))
 

@@ -2,7 +2,7 @@ r"""Training fields on the Earth from few observed ones, turned about the axis a
 
 A rotation about the Earth's axis moves points along their parallels and leaves (east, north)
 components as they are; the mirror image of the hemispheres changes the sign of heights and of
-north components. Both keep what a place's latitude means.
+north components. Both keep what a location's latitude means.
 """
 
 import equinox as eqx

@@ -11,7 +11,7 @@ import numpy as np
 
 from geomndp import _validation
 from geomndp._types import Array, Batch, Float, Outputs, Scalar
-from geomndp.data.circle import wrap
+from geomndp.data.circle import as_row, wrap
 from geomndp.data.column_means import column_means
 from geomndp.data.transformed_outputs import (
     apply,
@@ -136,7 +136,7 @@ class Normaliser(eqx.Module):
             Inputs (..., d) in the model's units.
         """
         x = wrap(x, self.x_shift, self.x_period)
-        return (x - _row("x", self.x_shift, x)) / _row("x", self.x_scale, x)
+        return (x - as_row("x", self.x_shift, x)) / as_row("x", self.x_scale, x)
 
     def inverse_x(self, x: RowArray) -> RowArray:
         """Convert inputs back to the data's units.
@@ -147,7 +147,7 @@ class Normaliser(eqx.Module):
         Returns:
             Inputs (..., d) in the data's units, periodic ones within half a period of `x_shift`.
         """
-        return _row("x", self.x_shift, x) + _row("x", self.x_scale, x) * x
+        return as_row("x", self.x_shift, x) + as_row("x", self.x_scale, x) * x
 
     def forward_y(self, y: AnyRowArray) -> AnyRowArray:
         """Convert outputs to the model's units.
@@ -159,7 +159,7 @@ class Normaliser(eqx.Module):
             Outputs (..., p) in the model's units.
         """
         y = apply("forward", self.transform, y)
-        return (y - _row("y", self.y_shift, y)) / _row("y", self.y_scale, y)
+        return (y - as_row("y", self.y_shift, y)) / as_row("y", self.y_scale, y)
 
     def inverse_y(self, y: Values) -> Values:
         """Convert outputs back to the data's units.
@@ -170,7 +170,7 @@ class Normaliser(eqx.Module):
         Returns:
             Outputs (..., p) in the data's units.
         """
-        y = _row("y", self.y_shift, y) + _row("y", self.y_scale, y) * y
+        y = as_row("y", self.y_shift, y) + as_row("y", self.y_scale, y) * y
         return apply("inverse", self.transform, y)
 
     def forward_noise(self, noise: Any, y: Any = None) -> Any:
@@ -190,7 +190,7 @@ class Normaliser(eqx.Module):
                 transform changes more than twofold within one standard deviation to either side.
         """
         if np.ndim(noise) == 2 and not self.transform:
-            return noise / _row("y", self.y_scale, noise) ** 2
+            return noise / as_row("y", self.y_scale, noise) ** 2
         if len(set(self.y_scale)) > 1:
             raise ValueError(f"expected one y_scale for noisy data, got {self.y_scale}")
         if not self.transform:
@@ -223,13 +223,3 @@ class Normaliser(eqx.Module):
         terms = jnp.where(inside(self.transform, y), terms, -jnp.inf)
         keep = True if mask is None else (mask if mask.ndim == 2 else mask[:, None]) > 0
         return affine + jnp.sum(jnp.where(keep, terms, 0.0))
-
-
-def _row(name: str, values: tuple[float, ...], like: Any) -> Any:
-    """Write the values as an array that meets the last axis of `like`."""
-    if len(values) not in (1, like.shape[-1]):
-        expected, got = len(values), like.shape
-        raise ValueError(f"expected {name} with {expected} coordinates per point, got shape {got}")
-    xp = np if isinstance(like, np.ndarray) else jnp
-    row = xp.broadcast_to(xp.asarray(values, dtype=like.dtype), like.shape[-1:])
-    return xp.expand_dims(row, tuple(range(like.ndim - 1)))

@@ -115,23 +115,31 @@ def distil(
     if directory is not None:
         units = {name: getattr(model, name) for name in ("normaliser", "variables", "t_min")}
         options = {"directory": directory, "model_settings": units, **options}
-    ema_decay = min(0.999, max(0.5, 1 - 20 / steps))
-    settings = {"optimiser": adam(steps, peak=PEAK_RATE), "ema_decay": ema_decay, **options}
-    untrained: Any = student.score
-    settings |= {"steps": steps, "key": train_key, "loss": loss}
-    score, history = fit_score(untrained, student.noising, sources, **settings)
-    score = dataclasses.replace(score, conditional=teacher.score.conditional)
-    student = in_precision(dataclasses.replace(student, score=score), None)
-    seconds = float(history.seconds[-1]) if len(history.seconds) else 0.0
+    options |= {"steps": steps, "key": train_key, "loss": loss}
+    student, seconds = _trained(student, sources, **options)
     record = {"steps": steps, "training_seconds": seconds, **(notes or {})}
-    if directory is not None and jax.process_index() == 0:  # kept, should the table be stopped
-        student.save(Path(directory) / "model", record)
+    _save(student, directory, record)  # kept, should the table be stopped
     table = compare_calls(
         teacher, student, generators[0], key=table_key, calls=calls, num_tasks=num_tasks
     )
-    if directory is not None and jax.process_index() == 0:
-        student.save(Path(directory) / "model", {"calls": table.rows} | record)
+    _save(student, directory, {"calls": table.rows} | record)
     return student, table
+
+
+def _trained(student: Model, sources: Any, *, steps: int, **options: Any) -> tuple[Model, float]:
+    """The student after its training, in full precision, and the seconds that this took."""
+    ema_decay = min(0.999, max(0.5, 1 - 20 / steps))
+    options = {"optimiser": adam(steps, peak=PEAK_RATE), "ema_decay": ema_decay, **options}
+    untrained: Any = student.score
+    score, history = fit_score(untrained, student.noising, sources, steps=steps, **options)
+    score = dataclasses.replace(score, conditional=True)
+    student = in_precision(dataclasses.replace(student, score=score), None)
+    return student, float(history.seconds[-1]) if len(history.seconds) else 0.0
+
+
+def _save(student: Model, directory: str | PathLike[str] | None, record: dict[str, Any]) -> None:
+    if directory is not None and jax.process_index() == 0:
+        student.save(Path(directory) / "model", record)
 
 
 def in_precision(model: Model, compute_dtype: str | None) -> Model:

@@ -19,13 +19,12 @@ from geomndp._types import Array, Batch, Float, PerPoint, PRNGKeyArray, Scalar
 from geomndp.data import SEPARATE, Batching
 from geomndp.data.context_sampling import ContextNoiseLevels
 from geomndp.distillation.noised_functions import NoisedFunctions, noised_functions
-from geomndp.distillation.over_targets import over_targets
 from geomndp.distillation.time_pairs import TimePairs
 from geomndp.linalg import per_point, zero_masked
 from geomndp.noising import AbstractNoising
 from geomndp.score import AbstractScore, flow_velocity, time_per_angle
 from geomndp.train.abstract_loss import AbstractLoss, LossInfo
-from geomndp.train.loss import mean_square, per_function
+from geomndp.train.loss import mean_square, over_targets, per_function
 
 PairWeight = Callable[[AbstractNoising, Float[Array, " b"], Float[Array, " b"]], Float[Array, " b"]]
 
@@ -66,17 +65,7 @@ class LagrangianLoss(AbstractLoss):
         key: PRNGKeyArray,
         batching: Batching = SEPARATE,
     ) -> tuple[Scalar, LossInfo]:
-        """Loss of a batch.
-
-        Args:
-            score: The student.
-            noising: Forward process.
-            batch: Functions (b, n).
-            key: Random key of times and noise.
-            batching: What the functions have in common, as their generator says.
-
-        Returns:
-            The loss, and that of each function with its target time.
+        """Loss of a batch and, for every function, its loss and target time: see `AbstractLoss`.
 
         Raises:
             ValueError: If the values have known noise.

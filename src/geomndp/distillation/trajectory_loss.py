@@ -19,13 +19,12 @@ from geomndp.data import SEPARATE, Batching
 from geomndp.data.context_sampling import ContextNoiseLevels
 from geomndp.distillation.call_pairs import CallPairs
 from geomndp.distillation.noised_functions import noised_functions
-from geomndp.distillation.over_targets import over_targets
 from geomndp.distillation.solved_functions import SolvedFunctions, solve_functions
 from geomndp.linalg import zero_masked
 from geomndp.noising import AbstractNoising
 from geomndp.score import AbstractScore, flow_angle, flow_map_grid
 from geomndp.train.abstract_loss import AbstractLoss, LossInfo
-from geomndp.train.loss import mean_square
+from geomndp.train.loss import mean_square, over_targets
 
 FLOORS = {True: 1e-3, False: 1e-5}
 """Smallest variance of data in flat space, over the limiting one, and on manifolds."""

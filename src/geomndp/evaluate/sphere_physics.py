@@ -99,11 +99,11 @@ def posterior_physics(
 def exact_posterior(
     matrix: Float[np.ndarray, "m m"], y: Float[np.ndarray, " m"], known: Bool[np.ndarray, " m"]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Mean (m,) and covariance (m, m) of all values given the known ones, which have no variance.
+    """Mean (m,) and covariance (m, m) of all values given the observed ones, which do not vary.
 
     Args:
         matrix: Covariance of the values, noise included.
-        y: Values, of which the known ones count.
+        y: Values, of which the observed ones count.
         known: Whether each value is known.
     """
     solved = np.linalg.solve(matrix[np.ix_(known, known)], matrix[known])

@@ -61,16 +61,13 @@ class Product(AbstractKernel):
 
     first: AbstractKernel
     second: AbstractKernel
+    dim = 1
     shared = True
 
     def __check_init__(self):
         if self.first.dim != 1 or self.second.dim != 1:
             dims = f"{self.first.dim} and {self.second.dim}"
             raise ValueError(f"expected scalar kernels in a product, got {dims} outputs")
-
-    @property
-    def dim(self) -> int:
-        return 1
 
     @property
     def white(self) -> bool:

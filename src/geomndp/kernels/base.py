@@ -136,14 +136,11 @@ class White(AbstractKernel):
     """
 
     variance: float = 1.0
+    dim = 1
     shared = True
 
     def __check_init__(self):
         _validation.one_positive(variance=self.variance)
-
-    @property
-    def dim(self) -> int:
-        return 1
 
     @property
     def white(self) -> bool:

@@ -19,6 +19,7 @@ class AbstractStationary(AbstractKernel):
 
     lengthscale: eqx.AbstractVar[Lengthscale]
     variance: eqx.AbstractVar[float]
+    dim = 1
     shared = True
 
     def __check_init__(self):
@@ -26,10 +27,6 @@ class AbstractStationary(AbstractKernel):
         _validation.one_positive(variance=self.variance)
         if isinstance(self.lengthscale, tuple) and not self.lengthscale:
             raise ValueError("expected a lengthscale, or one per dimension, got none")
-
-    @property
-    def dim(self) -> int:
-        return 1
 
     @abc.abstractmethod
     def profile(self, r: Point) -> Scalar:
@@ -122,14 +119,11 @@ class Bias(AbstractKernel):
     """
 
     variance: float = 1.0
+    dim = 1
     shared = True
 
     def __check_init__(self):
         _validation.one_positive(variance=self.variance)
-
-    @property
-    def dim(self) -> int:
-        return 1
 
     def __call__(self, x1, x2):
         return jnp.asarray(self.variance, dtype=x1.dtype).reshape(1, 1)
@@ -148,16 +142,13 @@ class Periodic(AbstractKernel):
     lengthscale: float = 1.0
     period: float = 1.0
     variance: float = 1.0
+    dim = 1
     shared = True
 
     def __check_init__(self):
         _validation.one_positive(
             lengthscale=self.lengthscale, period=self.period, variance=self.variance
         )
-
-    @property
-    def dim(self) -> int:
-        return 1
 
     def __call__(self, x1, x2):
         s = jnp.sin(math.pi * (x1 - x2) / self.period) / self.lengthscale

@@ -1,6 +1,5 @@
 """Kernels of vectors in the plane that are turned by an angle which varies with the input."""
 
-import jax
 import jax.numpy as jnp
 
 from geomndp import _model_files
@@ -66,6 +65,3 @@ class Turned(AbstractWrappedKernel):
             return gram.masked(mask)
         turned = self._turned(gram.dense(), x, x)  # `cross` has no white parts
         return MatrixGram(turned, 2, False).masked(mask)
-
-    def diagonal(self, x):
-        return jax.vmap(lambda row: self.gram(row[None]).diagonal()[0])(x)

@@ -1,7 +1,6 @@
 """Networks that see one function at a time: net(t, x, y, mask) -> (n, p)."""
 
 from geomndp._deprecated import deprecated_names
-from geomndp.nets.attention import TransformerConfig
 from geomndp.nets.base import AbstractNet, NetConfig, build, with_capacity
 from geomndp.nets.bidimensional_attention import (
     BiDimensionalAttention,
@@ -21,11 +20,13 @@ from geomndp.nets.relative_attention import (
     RelativeAttention,
     RelativeAttentionConfig,
 )
+from geomndp.nets.relative_position_bias import TransformerConfig
 from geomndp.nets.spherical_attention import (
     SphericalAttention,
     SphericalAttentionConfig,
 )
 from geomndp.nets.steerable_2d import Steerable2, Steerable2Config
+from geomndp.nets.steerable_2d.circular_config import CircularNetConfig
 from geomndp.nets.steerable_2d.map_network import SteerableMap, SteerableMapConfig
 from geomndp.nets.steerable_3d import Steerable3, Steerable3Config
 from geomndp.nets.steerable_sphere import SteerableSphere, SteerableSphereConfig
@@ -36,6 +37,7 @@ __all__ = [
     "AbstractNet",
     "BiDimensionalAttention",
     "BiDimensionalAttentionConfig",
+    "CircularNetConfig",
     "GraphNetConfig",
     "NetConfig",
     "RelativeAttention",

@@ -207,6 +207,11 @@ def build(config: Mapping[str, Any], *, key: PRNGKeyArray) -> AbstractNet:
     return make(**options, key=key)
 
 
+def has_graph(node: Any) -> bool:
+    """Whether a node of a tree is a network on a graph."""
+    return isinstance(node, AbstractNet) and node.has_graph
+
+
 def with_capacity(tree: Tree, *point_sets: Any, masks: tuple | None = None) -> Tree:
     """Give every graph network inside `tree` room for all neighbours among the points.
 
@@ -219,10 +224,6 @@ def with_capacity(tree: Tree, *point_sets: Any, masks: tuple | None = None) -> T
     Returns:
         The same with larger `max_neighbours` where needed (`AbstractGraphNet.with_room`).
     """
-
-    def has_graph(node: Any) -> bool:
-        return isinstance(node, AbstractNet) and node.has_graph
-
     masks = (None,) * len(point_sets) if masks is None else masks
     leaves, structure = jax.tree.flatten(tree, is_leaf=has_graph)
     nodes = [leaf.with_room(point_sets, masks) if has_graph(leaf) else leaf for leaf in leaves]

@@ -17,7 +17,7 @@ from geomndp._types import Array, Float, Inputs, Mask, Outputs, PRNGKeyArray, Ti
 from geomndp.linalg import zero_masked
 from geomndp.nets.attention import centred, check_heads
 from geomndp.nets.base import AbstractNet
-from geomndp.nets.covariates import CovariateConfig, CovariateEmbedding
+from geomndp.nets.covariates import CovariateConfig, CovariateEmbedding, covariate_embedding
 from geomndp.nets.layers import (
     FourierFeatures,
     TimeEmbedding,
@@ -200,11 +200,8 @@ class BiDimensionalAttention(
         ]
         self.gather = eqx.nn.Linear(c.width, c.width, dtype=c.dtype, key=gather_key)
         self.head = zeroed(eqx.nn.Linear(c.width, c.output_dim, dtype=c.dtype, key=head_key))
-        self.covariates = (
-            CovariateEmbedding(c, c.width, key=key) if c.num_invariant_inputs else None
-        )
-        sizes, options = (c.width, c.num_groups), {"dtype": c.dtype, "key": key}
-        self.target_time = target_embedding(*sizes, **options) if c.target_times else None
+        self.covariates = covariate_embedding(c, key=key)
+        self.target_time = target_embedding(c, c.num_groups, key=key)
 
     @property
     def num_relative_inputs(self) -> int:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import jax
 
 from geomndp._types import Array
-from geomndp.nets.base import AbstractNet, with_capacity
+from geomndp.nets.base import has_graph, with_capacity
 from geomndp.nets.changed_config import with_config
 
 Tree = TypeVar("Tree")
@@ -27,15 +27,11 @@ def with_common_capacity(
     Returns:
         The same tree where it holds no such network.
     """
-    leaves = jax.tree.leaves(tree, is_leaf=_has_graph)
-    if point_sets is None or not any(map(_has_graph, leaves)):
+    leaves = jax.tree.leaves(tree, is_leaf=has_graph)
+    if point_sets is None or not any(map(has_graph, leaves)):
         return tree
     point_sets = list(point_sets)
     masks = [None] * len(point_sets) if masks is None else masks
     for x, mask in zip(point_sets, masks, strict=True):
         tree = with_capacity(tree, x, masks=(mask,))
-    return jax.tree.map(lambda v: with_config(v) if _has_graph(v) else v, tree, is_leaf=_has_graph)
-
-
-def _has_graph(node: Any) -> bool:
-    return isinstance(node, AbstractNet) and node.has_graph
+    return jax.tree.map(lambda v: with_config(v) if has_graph(v) else v, tree, is_leaf=has_graph)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -94,8 +95,7 @@ class CovariateEmbedding(eqx.Module):
     """A small MLP of the covariates of a point, to be added to its token.
 
     Args:
-        config: Configuration of a network with covariates.
-        width: Channels of a token.
+        config: Configuration of a network with covariates, and tokens of a width.
         key: Random key of the network; that of the embedding is folded from it.
     """
 
@@ -103,9 +103,9 @@ class CovariateEmbedding(eqx.Module):
     outer: eqx.nn.Linear
     periods: tuple[float, ...] = eqx.field(static=True)
 
-    def __init__(self, config: CovariateConfig, width: int, *, key: PRNGKeyArray):
+    def __init__(self, config: Any, *, key: PRNGKeyArray):
         inner_key, outer_key = jr.split(jr.fold_in(key, 7))
-        periods, dtype = config.covariate_periods, config.dtype
+        periods, width, dtype = config.covariate_periods, config.width, config.dtype
         size = num_covariate_features(periods)
         self.inner = eqx.nn.Linear(size, width, dtype=dtype, key=inner_key)
         self.outer = eqx.nn.Linear(width, width, use_bias=False, dtype=dtype, key=outer_key)
@@ -115,3 +115,8 @@ class CovariateEmbedding(eqx.Module):
         """Embed the covariates of every point."""
         features = covariate_features(covariates, self.periods)
         return linear(self.outer, jax.nn.gelu(linear(self.inner, features)))
+
+
+def covariate_embedding(config: Any, *, key: PRNGKeyArray) -> CovariateEmbedding | None:
+    """`CovariateEmbedding` of a network, None where it takes no covariates."""
+    return CovariateEmbedding(config, key=key) if config.num_invariant_inputs else None

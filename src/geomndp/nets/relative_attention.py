@@ -12,21 +12,24 @@ import jax.random as jr
 
 from geomndp import _validation
 from geomndp._deprecated import renamed_arguments
-from geomndp._types import Array, Bool, Float, Inputs, Mask, Outputs, PRNGKeyArray, Times, Values
+from geomndp._types import Array, Bool, Float, Mask, Outputs, PRNGKeyArray
 from geomndp.linalg import zero_masked
-from geomndp.nets.attention import RelativeBias, TransformerConfig, attend
-from geomndp.nets.base import AbstractNet, check_compute
-from geomndp.nets.covariates import CovariateEmbedding
+from geomndp.nets.attention import attend
+from geomndp.nets.base import check_compute
+from geomndp.nets.covariates import CovariateEmbedding, covariate_embedding
 from geomndp.nets.layers import (
-    FourierFeatures,
     TimeEmbedding,
     check_groups,
     clean,
-    clean_inputs,
     embed_times,
     linear,
     rms_norm,
     zeroed,
+)
+from geomndp.nets.relative_position_bias import (
+    AbstractTransformer,
+    RelativeBias,
+    TransformerConfig,
 )
 from geomndp.nets.target_times import target_embedding
 
@@ -141,7 +144,7 @@ class TransformerBlock(eqx.Module):
         return h + linear(self.narrow, inner).astype(h.dtype)
 
 
-class RelativeAttention(AbstractNet[RelativeAttentionConfig], tag="net/relative-attention"):
+class RelativeAttention(AbstractTransformer[RelativeAttentionConfig], tag="net/relative-attention"):
     """Tokens of outputs and times; inputs enter through a bias of x_i - x_j in each layer and head.
 
     Unlike inputs relative to the centre of mass, nothing moves when points are added or masked.
@@ -168,16 +171,10 @@ class RelativeAttention(AbstractNet[RelativeAttentionConfig], tag="net/relative-
             TransformerBlock(c.width, c.num_heads, c.expansion, dtype=c.dtype, key=key)
             for key in jr.split(block_key, c.num_layers)
         ]
-        wavelengths = (c.min_wavelength, c.max_wavelength)
-        features = FourierFeatures(c.num_frequencies, *wavelengths, c.input_periods)
-        sizes = (c.num_inputs, c.num_layers, c.num_heads, c.bias_width)
-        self.bias = RelativeBias(*sizes, features, dtype=c.dtype, key=bias_key)
+        self.bias = RelativeBias(c, key=bias_key)
         self.head = zeroed(eqx.nn.Linear(c.width, c.output_dim, dtype=c.dtype, key=head_key))
-        self.covariates = (
-            CovariateEmbedding(c, c.width, key=key) if c.num_invariant_inputs else None
-        )
-        sizes, options = (c.width, c.num_groups), {"dtype": c.dtype, "key": key}
-        self.target_time = target_embedding(*sizes, **options) if c.target_times else None
+        self.covariates = covariate_embedding(c, key=key)
+        self.target_time = target_embedding(c, c.num_groups, key=key)
 
     @property
     def num_relative_inputs(self) -> int:
@@ -187,18 +184,6 @@ class RelativeAttention(AbstractNet[RelativeAttentionConfig], tag="net/relative-
     @property
     def num_groups(self) -> int:
         return self.config.num_groups
-
-    def prepare(self, x: Inputs, mask: Mask | None = None) -> list[Float[Array, "h n n"]]:
-        """Biases of every layer."""
-        x, _ = clean_inputs(self, x, mask)
-        return self._biases(x, x.dtype)
-
-    def _biases(self, x: Inputs, dtype: Any) -> list[Float[Array, "h n n"]]:
-        inputs = x[:, : self.config.num_inputs]
-        return self.bias(inputs, jnp.dtype(self.config.compute_dtype or dtype))
-
-    def __call__(self, t: Times, x: Inputs, y: Values, mask: Mask | None = None) -> Outputs:
-        return self.call_prepared(None, t, x, y, mask)
 
     def call_prepared(self, prepared, t, x, y, mask=None) -> Outputs:
         t, x, y, mask = points = clean(self, t, x, y, mask)

@@ -20,21 +20,23 @@ import jax.random as jr
 
 from geomndp import _validation
 from geomndp._deprecated import renamed_arguments
-from geomndp._types import Array, Bool, Float, Inputs, Mask, Outputs, PRNGKeyArray, Times
+from geomndp._types import Array, Bool, Float, Inputs, Outputs, PRNGKeyArray
 from geomndp.linalg import zero_masked
-from geomndp.nets.attention import RelativeBias, TransformerConfig
-from geomndp.nets.base import AbstractNet
-from geomndp.nets.covariates import CovariateEmbedding
+from geomndp.nets.covariates import CovariateEmbedding, covariate_embedding
 from geomndp.nets.layers import (
     FourierFeatures,
     TimeEmbedding,
     clean,
-    clean_inputs,
     embed_times,
     linear,
     rms_norm,
     same_function,
     zeroed,
+)
+from geomndp.nets.relative_position_bias import (
+    AbstractTransformer,
+    RelativeBias,
+    TransformerConfig,
 )
 from geomndp.nets.target_times import target_embedding
 
@@ -157,7 +159,7 @@ class SphericalBlock(eqx.Module):
         return h + linear(self.narrow, inner).astype(h.dtype)
 
 
-class SphericalAttention(AbstractNet[SphericalAttentionConfig], tag="net/track-attention"):
+class SphericalAttention(AbstractTransformer[SphericalAttentionConfig], tag="net/track-attention"):
     """Tangent vectors at points of S^2, equivariant under rotations about the axis.
 
     Arguments are those of `SphericalAttentionConfig`.
@@ -179,20 +181,14 @@ class SphericalAttention(AbstractNet[SphericalAttentionConfig], tag="net/track-a
             size += 2 * (3 * NUM_POSITION_FREQUENCIES + c.input_features.count(c.num_inputs))
         self.embed = eqx.nn.Linear(size, c.width, dtype=c.dtype, key=embed_key)
         self.time = TimeEmbedding(c.width, dtype=c.dtype, key=time_key)
-        wavelengths = (c.min_wavelength, c.max_wavelength)
-        features = FourierFeatures(c.num_frequencies, *wavelengths, c.input_periods)
-        sizes = (c.num_inputs, c.num_layers, c.num_heads, c.bias_width)
-        self.bias = RelativeBias(*sizes, features, dtype=c.dtype, key=bias_key)
+        self.bias = RelativeBias(c, key=bias_key)
         self.blocks = [
             SphericalBlock(c.width, c.num_heads, c.expansion, dtype=c.dtype, key=key)
             for key in jr.split(block_key, c.num_layers)
         ]
         self.head = zeroed(eqx.nn.Linear(c.width, 2, dtype=c.dtype, key=head_key))
-        self.covariates = (
-            CovariateEmbedding(c, c.width, key=key) if c.num_invariant_inputs else None
-        )
-        options = {"dtype": c.dtype, "key": key}
-        self.target_time = target_embedding(c.width, **options) if c.target_times else None
+        self.covariates = covariate_embedding(c, key=key)
+        self.target_time = target_embedding(c, key=key)
 
     def _position_features(self, x: Inputs, y: Outputs) -> Float[Array, "n f"]:
         """Fourier features of the height above the equator, with absolute ones if asked for."""
@@ -207,18 +203,6 @@ class SphericalAttention(AbstractNet[SphericalAttentionConfig], tag="net/track-a
     def num_relative_inputs(self) -> int:
         """All inputs unless absolute features are asked for; covariates are not relative."""
         return 0 if self.config.absolute_min_wavelength else self.config.num_inputs
-
-    def prepare(self, x: Inputs, mask: Mask | None = None) -> list[Float[Array, "h n n"]]:
-        """Biases of every layer."""
-        x, _ = clean_inputs(self, x, mask)
-        return self._biases(x, x.dtype)
-
-    def _biases(self, x: Inputs, dtype: Any) -> list[Float[Array, "h n n"]]:
-        inputs = x[:, : self.config.num_inputs]
-        return self.bias(inputs, jnp.dtype(self.config.compute_dtype or dtype))
-
-    def __call__(self, t: Times, x: Inputs, y: Outputs, mask: Mask | None = None) -> Outputs:
-        return self.call_prepared(None, t, x, y, mask)
 
     def call_prepared(self, prepared, t, x, y, mask=None) -> Outputs:
         c = self.config

@@ -7,7 +7,7 @@ its own time.
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -41,17 +41,19 @@ class FixedTargets(eqx.Module):
 
 
 def target_embedding(
-    width: int, num_groups: int = 1, *, dtype: str, key: PRNGKeyArray
-) -> TimeEmbedding:
-    """Embedding of target times, zero before training.
+    config: Any, num_groups: int = 1, *, key: PRNGKeyArray
+) -> TimeEmbedding | None:
+    """Embedding of target times, zero before training; None without `target_times`.
 
     Args:
-        width: Channels of the embedding.
+        config: Configuration of the network.
         num_groups: Groups of outputs with times of their own.
-        dtype: Dtype of the parameters.
         key: Random key of the network; that of the embedding is folded from it.
     """
-    embedding = TimeEmbedding(width, num_groups, dtype=dtype, key=jr.fold_in(key, 11))
+    if not config.target_times:
+        return None
+    sizes, embedding_key = (config.width, num_groups), jr.fold_in(key, 11)
+    embedding = TimeEmbedding(*sizes, dtype=config.dtype, key=embedding_key)
     return eqx.tree_at(lambda e: e.outer, embedding, zeroed(embedding.outer))
 
 

@@ -16,7 +16,7 @@ GRIDS = (PLANE, EARTH)
 """Pictures whose targets are a grid of two inputs."""
 LATLON: tuple[Range, ...] = ((-90.0, 90.0), (-180.0, 180.0))
 EARTH_VIEW: tuple[Range, ...] = ((-82.5, 82.5), (-168.75, 168.75))
-"""Latitudes and longitudes of the targets first: 16 by 16 without two in one place."""
+"""Latitudes and longitudes of the targets first: 16 by 16 without two at one location."""
 NOTHING_KNOWN: Range = (-3.0, 3.0)
 """Range of inputs and outputs where a model has no record of its training."""
 TARGETS = {LINE: (50, 2, 400), PLANE: (16, 2, 40), GLOBE: (24, 1, 120), EARTH: (16, 2, 40)}

@@ -6,13 +6,16 @@ so $u = -K D [A K_0 A + D K D]^{-1} (Y - mean)$, for times that may differ by po
 
 from __future__ import annotations
 
+import abc
+from collections.abc import Sequence
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from geomndp import _validation
-from geomndp._types import Outputs, Scalar
+from geomndp._types import Array, Float, Outputs, Scalar
 from geomndp.gp import AbstractGP
 from geomndp.linalg import AbstractGram, columns, per_point, row_mask, zero_masked
 from geomndp.score.base import AbstractScore
@@ -74,7 +77,33 @@ class GaussianScore(AbstractScore):
         return gram.log_density(residual, mask)
 
 
-class MixtureScore(AbstractScore):
+class AbstractMixtureScore(AbstractScore):
+    """Score of data drawn from one of several laws, picked at random."""
+
+    weights: eqx.AbstractVar[tuple[float, ...]]
+
+    @abc.abstractmethod
+    def _log_joint(self, noising, t, x, y, mask) -> Float[Array, " k"]:
+        """Log-density of the noised values and of the pick, of every law."""
+
+    def responsibilities(self, noising, t, x, y, mask=None) -> Float[Array, " k"]:
+        """Probability of every law given the noised values; arguments as those of a call."""
+        return jax.nn.softmax(self._log_joint(noising, t, x, y, mask))
+
+    def log_prob(self, noising, t, x, y, mask=None) -> Scalar:
+        """Log-density of the noised law in nats; arguments as those of a call."""
+        return jax.scipy.special.logsumexp(self._log_joint(noising, t, x, y, mask))
+
+
+def as_weights(weights: Sequence[float] | None, num: int) -> tuple[float, ...]:
+    """Weights of so many laws, equal by default, refused unless they are probabilities."""
+    weights = tuple(map(float, [1 / num] * num if weights is None else weights))
+    if len(weights) != num or min(weights) <= 0 or not np.isclose(sum(weights), 1):
+        raise ValueError(f"expected {num} positive weights that sum to 1, got {weights}")
+    return weights
+
+
+class MixtureScore(AbstractMixtureScore):
     """Score of data drawn from one of several Gaussian processes, picked at random.
 
     u = sum_k w_k u_k, with w_k the probability of the k-th process given Y.
@@ -96,12 +125,8 @@ class MixtureScore(AbstractScore):
         gps = tuple(gps)
         if not gps:
             raise ValueError("expected at least one process, got none")
-        weights = [1 / len(gps)] * len(gps) if weights is None else weights
-        weights = tuple(float(weight) for weight in weights)
-        if len(weights) != len(gps) or min(weights) <= 0 or not np.isclose(sum(weights), 1):
-            raise ValueError(f"expected {len(gps)} positive weights that sum to 1, got {weights}")
         self.scores = tuple(GaussianScore(gp) for gp in gps)
-        self.weights = weights
+        self.weights = as_weights(weights, len(gps))
 
     @property
     def num_groups(self) -> int:
@@ -112,15 +137,7 @@ class MixtureScore(AbstractScore):
         log_probs = [score.log_prob(noising, t, x, y, mask) for score in self.scores]
         return jnp.stack(log_probs) + jnp.log(jnp.asarray(self.weights, dtype=y.dtype))
 
-    def responsibilities(self, noising, t, x, y, mask=None):
-        """Probability of each process given the noised values; arguments as those of a call."""
-        return jax.nn.softmax(self._log_joint(noising, t, x, y, mask))
-
     def __call__(self, noising, t, x, y, mask=None):
         w = self.responsibilities(noising, t, x, y, mask)
         u = jnp.stack([score(noising, t, x, y, mask) for score in self.scores])
         return jnp.sum(w[:, None, None] * u, axis=0)
-
-    def log_prob(self, noising, t, x, y, mask=None) -> Scalar:
-        """Log-density of the noised law in nats; arguments as those of a call."""
-        return jax.scipy.special.logsumexp(self._log_joint(noising, t, x, y, mask))

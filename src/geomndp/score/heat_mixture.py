@@ -11,21 +11,19 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import jax.random as jr
-import numpy as np
 
 from geomndp import _validation
-from geomndp._types import Array, Float, Inputs, Outputs, PRNGKeyArray, Scalar
+from geomndp._types import Array, Float, Inputs, Outputs, PRNGKeyArray
 from geomndp.geometry import heat_kernel
 from geomndp.linalg import per_point, zero_masked
-from geomndp.score.base import AbstractScore
+from geomndp.score.exact import AbstractMixtureScore, as_weights
 
 Centres = Callable[[Inputs], Float[Array, "j n p"]]
 
 
-class HeatMixtureScore(AbstractScore):
+class HeatMixtureScore(AbstractMixtureScore):
     """Score of data from a mixture of heat kernels.
 
     Args:
@@ -48,12 +46,8 @@ class HeatMixtureScore(AbstractScore):
         if not spreads:
             raise ValueError("expected at least one component, got none")
         _validation.positive(spreads=spreads)
-        weights = [1 / len(spreads)] * len(spreads) if weights is None else weights
-        weights = tuple(float(weight) for weight in weights)
-        if len(weights) != len(spreads) or min(weights) <= 0 or not np.isclose(sum(weights), 1):
-            expected = f"{len(spreads)} positive weights that sum to 1"
-            raise ValueError(f"expected {expected}, got {weights}")
-        self.centres, self.spreads, self.weights = centres, spreads, weights
+        self.centres, self.spreads = centres, spreads
+        self.weights = as_weights(weights, len(spreads))
 
     def _components(self, noising, t, x, y, mask):
         """Centres, total times and values of all components, each with the component first."""
@@ -69,19 +63,11 @@ class HeatMixtureScore(AbstractScore):
         logs = logs if mask is None else jnp.where(mask[None] > 0, logs, 0.0)
         return jnp.sum(logs, axis=1) + jnp.log(jnp.asarray(self.weights, dtype=y.dtype))
 
-    def responsibilities(self, noising, t, x, y, mask=None) -> Float[Array, " j"]:
-        """Probability of every component given the noised values; arguments as in a call."""
-        return jax.nn.softmax(self._log_joint(noising, t, x, y, mask))
-
     def __call__(self, noising, t, x, y, mask=None):
         w = self.responsibilities(noising, t, x, y, mask)
         scores = heat_kernel(noising.manifold).score(*self._components(noising, t, x, y, mask))
         sigma = noising.sigma(per_point(t, len(x)))[:, None]
         return zero_masked(sigma * jnp.sum(w[:, None, None] * scores, axis=0), mask)
-
-    def log_prob(self, noising, t, x, y, mask=None) -> Scalar:
-        """Log-density of the noised law with respect to volume, in nats."""
-        return jax.scipy.special.logsumexp(self._log_joint(noising, t, x, y, mask))
 
     def sample(self, noising, x: Inputs, *, key: PRNGKeyArray) -> Outputs:
         """Draw clean values (n, p).

@@ -131,23 +131,12 @@ def fit_score(
     _validation.at_least(1, steps=steps)
     loss = DenoisingLoss() if loss is None else loss
     loss = loss if t_min is None else dataclasses.replace(loss, t_min=t_min)
-    trainers, state, history = train_from_start(
-        score,
-        noising,
-        as_generators(generator),
-        loss,
-        adam(steps) if optimiser is None else optimiser,
-        steps=steps,
-        key=key,
-        ema_decay=ema_decay,
-        chunk=chunk,
-        directory=directory,
-        checkpoint_every=checkpoint_every,
-        keep=keep,
-        devices=devices,
-        quiet=quiet,
-        model_settings=model_settings,
-    )
+    optimiser = adam(steps) if optimiser is None else optimiser
+    options = {"ema_decay": ema_decay, "chunk": chunk, "devices": devices, "quiet": quiet}
+    options |= {"directory": directory, "checkpoint_every": checkpoint_every, "keep": keep}
+    options |= {"steps": steps, "key": key, "model_settings": model_settings}
+    parts = score, noising, as_generators(generator), loss, optimiser
+    trainers, state, history = train_from_start(*parts, **options)
     score = _in_own_size(averaged(trainers, state), score)
     conditional = all(trainer.generator.conditional for trainer in trainers)
     return dataclasses.replace(score, conditional=conditional), history

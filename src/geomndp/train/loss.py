@@ -116,18 +116,7 @@ class DenoisingLoss(AbstractLoss):
         key: PRNGKeyArray,
         batching: Batching = SEPARATE,
     ) -> tuple[Scalar, LossInfo]:
-        """Loss of a batch.
-
-        Args:
-            score: The score to train.
-            noising: Forward process.
-            batch: Functions (b, n).
-            key: Random key of times and noise.
-            batching: What the functions have in common, as their generator says.
-
-        Returns:
-            The loss, and that of each function with its time.
-        """
+        """Loss of a batch and, for every function, its loss and time: see `AbstractLoss`."""
         if batch.noise is not None:
             return self._of_noisy_values(score, noising, batch, key)
         time_key, noise_key = jr.split(key)
@@ -164,13 +153,22 @@ class DenoisingLoss(AbstractLoss):
         info = LossInfo(losses, t)
         if self.reduction == "function":
             return jnp.mean(losses), info
-        targets = per_function(targets)
-        return jnp.sum(losses * targets) / jnp.maximum(jnp.sum(targets), 1.0), info
+        return over_targets(losses, per_function(targets)), info
 
 
 def per_function(values: Float[Array, "b n *g"]) -> Float[Array, " b"]:
     """Sums over the points, and groups of outputs, of every function."""
     return jnp.sum(values, axis=tuple(range(1, values.ndim)))
+
+
+def over_targets(losses: Float[Array, " b"], counts: Float[Array, " b"]) -> Scalar:
+    """Mean over the targets of all functions, each of which counts by their number.
+
+    Args:
+        losses: Loss of every function, a mean over its targets.
+        counts: Numbers of its targets; functions without any do not count.
+    """
+    return jnp.sum(losses * counts) / jnp.maximum(jnp.sum(counts), 1.0)
 
 
 def squared_errors(

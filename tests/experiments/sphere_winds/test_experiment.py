@@ -118,9 +118,7 @@ def test_an_untrained_residual_is_its_process(getkey):
     options |= {"flow": Flow(divergence=Exact())}
     corrected = dataclasses.replace(model.score, conditional=True)
     for law in (exact, dataclasses.replace(model, score=corrected)):
-        metrics = evaluate_tasks(
-            law, tasks, 4, axial_metrics(tasks), flow=Flow(divergence=Exact()), **options
-        )
+        metrics = evaluate_tasks(law, tasks, 4, axial_metrics(tasks), **options)
         assert abs(metrics["regret"][0]) < 0.02 and metrics["num"] == 2
     arrays = (np.full(8, 0.3), x[0], y[0] / SCALE)
     args = (model.noising, *(jnp.asarray(array, jnp.float32) for array in arrays))

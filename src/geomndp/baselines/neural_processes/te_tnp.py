@@ -21,10 +21,10 @@ from geomndp.baselines.neural_processes.network_process import (
 )
 from geomndp.baselines.neural_processes.predictions import FactorisedGaussian, gaussian_head
 from geomndp.linalg import zero_masked
-from geomndp.nets.attention import RelativeBias, TransformerConfig
-from geomndp.nets.covariates import CovariateEmbedding
-from geomndp.nets.layers import FourierFeatures, linear, rms_norm
+from geomndp.nets.covariates import CovariateEmbedding, covariate_embedding
+from geomndp.nets.layers import linear, rms_norm
 from geomndp.nets.relative_attention import TransformerBlock
+from geomndp.nets.relative_position_bias import RelativeBias, TransformerConfig
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -62,18 +62,13 @@ class TETNP(AbstractNetworkProcess[TETNPConfig], tag="process/te-tnp"):
         embed_key, target_key, bias_key, block_key, head_key = jr.split(key, 5)
         self.embed = eqx.nn.Linear(c.output_dim, c.width, dtype=c.dtype, key=embed_key)
         self.target = jr.normal(target_key, (c.width,), jnp.dtype(c.dtype))
-        wavelengths = (c.min_wavelength, c.max_wavelength)
-        features = FourierFeatures(c.num_frequencies, *wavelengths, c.input_periods)
-        sizes = (c.num_inputs, c.num_layers, c.num_heads, c.bias_width)
-        self.bias = RelativeBias(*sizes, features, dtype=c.dtype, key=bias_key)
+        self.bias = RelativeBias(c, key=bias_key)
         self.blocks = [
             TransformerBlock(c.width, c.num_heads, c.expansion, dtype=c.dtype, key=key)
             for key in jr.split(block_key, c.num_layers)
         ]
         self.head = eqx.nn.Linear(c.width, 2 * c.output_dim, dtype=c.dtype, key=head_key)
-        self.covariates = (
-            CovariateEmbedding(c, c.width, key=key) if c.num_invariant_inputs else None
-        )
+        self.covariates = covariate_embedding(c, key=key)
 
     @property
     def num_relative_inputs(self) -> int:

@@ -66,7 +66,7 @@ def fans_figure(
     steps: int = 100,
     seed: int = 0,
 ) -> Path:
-    """Samples between known ends and after a known start, with the truth, for some storms."""
+    """Samples given both ends, and given the start, of tracks, with the truth, for some storms."""
     import matplotlib.pyplot as plt
 
     storms = min(storms, len(split.test))

@@ -80,7 +80,7 @@ class LatLonProcess(AbstractProcess):
             Law of the track at other times.
         """
         if mask is not None:
-            raise ValueError("expected known points without padding, got a mask")
+            raise ValueError("expected context points without padding, got a mask")
         return LatLonPredictive(self.model.condition(x, CHART.to_plane(y), noise), y)
 
 
@@ -89,7 +89,7 @@ class LatLonPredictive(AbstractPredictive):
 
     Attributes:
         law: That of latitude and longitude.
-        context: Known points, unit vectors.
+        context: Context points, unit vectors.
     """
 
     law: Posterior
@@ -101,7 +101,7 @@ class LatLonPredictive(AbstractPredictive):
         return jax.vmap(CHART.from_plane)(degrees)
 
     def log_prob_info(self, x, y, *, key=None, mask=None, **options) -> LogProb:
-        """Log-density by area of the sheet on which the known points lie."""
+        """Log-density by area of the sheet on which the context points lie."""
         track = CHART.to_plane(jnp.concatenate([self.context, y]))
         degrees = track[len(self.context) :]
         info = self.law.log_prob_info(x, degrees, key=key, mask=mask, **options)

@@ -55,13 +55,13 @@ def task_batch(track_task: TrackTask, tracks: Tracks, dtype: Any = jnp.float32) 
     return Batch(x, y, jnp.ones(x.shape[:2], x.dtype), jnp.broadcast_to(marks, x.shape[:2]))
 
 
-def blur(t_min: float = T_MIN) -> float:
+def blur() -> float:
     """Variance B(t_min) of a tangent coordinate of the noised law that densities speak of."""
-    return float(SCHEDULE.integral(jnp.asarray(t_min)))
+    return float(SCHEDULE.integral(jnp.asarray(T_MIN)))
 
 
 def lead_errors(track_task: TrackTask, error: np.ndarray) -> tuple[float, ...] | None:
-    """Errors (storms, targets) at `LEADS` after the last known point, for an extrapolation."""
+    """Errors (storms, targets) at `LEADS` after the last context point, for an extrapolation."""
     if track_task.name != "extrapolation":
         return None
     rows = [hours // STEP_HOURS - 1 for hours in LEADS]

@@ -14,7 +14,7 @@ from geomndp.experiments import results
 SPLITS = ("storms", "seasons")
 TASKS = ("joint", "interpolation", "extrapolation")
 LEADS = (24, 48, 90)
-"""Hours after the last known point at which the mean error of an extrapolation is given."""
+"""Hours after the last context point at which the mean error of an extrapolation is given."""
 
 
 class TrackMetrics(NamedTuple):

@@ -63,7 +63,6 @@ def posterior_score_error(
     *,
     num: int,
     key: PRNGKeyArray,
-    batches: int = 4,
 ) -> ScoreError:
     """KL of the model's posterior from the exact one by the integrated error of its score.
 
@@ -71,7 +70,7 @@ def posterior_score_error(
     """
     draw_key, error_key = jr.split(key)
     tasks = _tasks(gp, *context, x, num, draw_key)
-    options = {"mode": "conditional", "batches": batches, "cells": min(16, num * batches // 4)}
+    options = {"mode": "conditional", "batches": 4, "cells": min(16, num)}
     return score_error(model, GaussianScore(gp), tasks, key=error_key, **options)
 
 

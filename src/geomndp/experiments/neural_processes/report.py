@@ -85,10 +85,10 @@ def _functions(results: dict[str, Any], suite: str, dataset: str, region: str) -
     return next((f"{rows[label]['num']:,}" for label in method_rows(suite) if label in rows), "")
 
 
-def _cell(results: dict[str, Any], place: tuple[str, str, str, str], metric: str) -> str:
+def _cell(results: dict[str, Any], keys: tuple[str, str, str, str], metric: str) -> str:
     """A measured pair, else that of the card of a diffusion model, else nothing."""
-    suite, dataset, region, label = place
-    found = lookup(results, "rows", *place)
+    suite, dataset, region, label = keys
+    found = lookup(results, "rows", *keys)
     value = None if found is None else found.get(metric)
     if value is None and metric in CARD and label in DIFFUSION[suite]:
         value = card_metrics(diffusion_name(suite, dataset, label), region).get(CARD[metric])

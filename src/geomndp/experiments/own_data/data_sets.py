@@ -110,15 +110,15 @@ def read_set(folder: Path, name: str) -> FunctionSet:
     if name not in set_names(folder):
         known = ", ".join(set_names(folder))
         raise ValueError(f"expected one of the sets {known}, got {name!r}")
-    place = folder / name
+    path = folder / name
     try:
         meta, split, tasks, results = (
-            json.loads((place / f"{part}.json").read_bytes())
+            json.loads((path / f"{part}.json").read_bytes())
             for part in ("meta", "split", "tasks", "results")
         )
-        table = pd.read_csv(place / meta["file"], dtype={FUNCTION: str})
+        table = pd.read_csv(path / meta["file"], dtype={FUNCTION: str})
     except (OSError, ValueError, KeyError) as error:
-        raise ValueError(f"expected a whole set in {place}, got {error}") from error
+        raise ValueError(f"expected a whole set in {path}, got {error}") from error
     facts = FACTS.get(name, Facts())
     if facts.groups:
         table[GROUP] = table[FUNCTION].str.partition(facts.groups)[0]

@@ -102,29 +102,21 @@ def exact_process(name: str) -> GP:
 
 
 def make_model(
-    name: str,
-    *,
-    key: PRNGKeyArray,
-    compute_dtype: str | None = None,
-    attention_backend: str | None = None,
-    **options,
+    name: str, *, key: PRNGKeyArray, compute_dtype: str | None = None, **options
 ) -> Model:
     """Untrained model: white limit with the data's variance, beta from 1e-4 to 15.
 
     Options go to the network, such as `num_pooling_widths=0` for neighbours only.
     """
     problem, network = problem_for(name), MODELS[name].network
-    representations = problem.codomain.representations
+    options |= {"compute_dtype": compute_dtype, "dtype": "float32", "key": key}
     net: AbstractNet
     if network == "ndp":
-        options |= {"compute_dtype": compute_dtype, "attention_backend": attention_backend}
-        dims = 3, problem.codomain.size
-        net = BiDimensionalAttention(*dims, **NDP | options, dtype="float32", key=key)
+        net = BiDimensionalAttention(3, problem.codomain.size, **NDP | options)
     else:
-        options = STEERABLE | {"radius": radius_for(name)} | options
-        options |= {"compute_dtype": compute_dtype, "dtype": "float32"}
+        sizes: dict[str, Any] = STEERABLE | {"radius": radius_for(name)}
         make = SteerableSphere if network == "sphere" else SteerableMap
-        net = make(representations, **options, key=key)
+        net = make(problem.codomain.representations, **sizes | options)
         if with_capacity(net, problem.grid) is not net:
             got = net.config.max_neighbours
             raise ValueError(f"expected room for all neighbours of the points, got {got}")

@@ -1,6 +1,6 @@
 r"""Mean winds of the season, from monthly means of other years, and how much they vary.
 
-The mean of a wind at the place x on the date d is
+The mean of a wind at the location x on the date d is
 
 $\bar w(x, d) = z(x) + \kappa \, [c(x, d) - \langle c \rangle_z(x)],$
 

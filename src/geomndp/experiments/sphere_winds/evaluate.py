@@ -107,8 +107,7 @@ def evaluate_tasks(
         `coverage` of central 90% intervals.
     """
     _validation.at_least(2, samples=samples)
-    arrays = (jnp.asarray(np.asarray(part), jnp.float32) for part in tasks)
-    single = Batch(*arrays)
+    single = Batch(*(jnp.asarray(np.asarray(part), jnp.float32) for part in tasks))
     for x in np.asarray(single.x):
         model = with_capacity(model, x)
     flow = Flow(divergence=Hutchinson(probes=probes)) if flow is None else flow
@@ -116,23 +115,14 @@ def evaluate_tasks(
     options |= {"flow": flow, "route": route, "num_context": stations}
     log_probs = log_likelihood(model, single, key=jr.key(7), **options).per_target()
     axial, value = axial_metrics(tasks), np.asarray(log_probs.value)
-    scores = [
-        _sample_scores(model, x, y, stations, sampler, samples, key)
-        for x, y, key in zip(single.x, single.y, jr.split(jr.key(seed), len(value)), strict=True)
-    ]
-    square, crps, energy, covered = np.mean(np.array(scores), axis=0)
+    keys = jr.split(jr.key(seed), len(value))
     pairs = {"log_prob": value, "gp": reference.joint, "regret": reference.joint - value}
     pairs |= {"axial_gp": axial.joint}
     return {
-        **{key: list(summarise(jnp.asarray(part, jnp.float32))) for key, part in pairs.items()},
-        "rmse": math.sqrt(max(square, 0.0)),
-        "gp_rmse": math.sqrt(float(np.mean(reference.square_error))),
-        "axial_rmse": math.sqrt(float(np.mean(axial.square_error))),
-        "crps": float(crps),
-        "energy_score": float(energy),
-        "coverage": float(covered),
-        "gp_coverage": float(np.mean(reference.coverage)),
-        "axial_coverage": float(np.mean(axial.coverage)),
+        **summaries(pairs),
+        **_sample_metrics(model, single, stations, sampler, samples, keys),
+        **_process_metrics("gp", reference),
+        **_process_metrics("axial", axial),
         "solver_error": float(np.mean(np.asarray(log_probs.solver_error))),
         "probe_error": float(np.mean(np.asarray(log_probs.probe_error))),
         "num": len(value),
@@ -160,11 +150,29 @@ def axial_metrics(tasks: Batch) -> WindMetrics:
     )
 
 
-def _sample_scores(model: Model, x, y, stations: int, sampler, samples: int, key) -> list[float]:
-    """Scores of one task."""
-    posterior = model.condition(x[:stations], y[:stations])
-    drawn = posterior.sample(x[stations:], key=key, num_samples=samples, sampler=sampler)
-    return sample_scores(np.asarray(drawn, float), np.asarray(y[stations:], float))
+def summaries(values: dict[str, np.ndarray]) -> dict[str, list[float]]:
+    """Pairs of mean and standard error over the tasks."""
+    return {key: list(summarise(jnp.asarray(v, jnp.float32))) for key, v in values.items()}
+
+
+def _process_metrics(name: str, metrics: WindMetrics) -> dict[str, float]:
+    """RMSE in m/s and coverage of a process of this name."""
+    rmse = math.sqrt(float(np.mean(metrics.square_error)))
+    return {f"{name}_rmse": rmse, f"{name}_coverage": float(np.mean(metrics.coverage))}
+
+
+def _sample_metrics(
+    model: Model, tasks: Batch, stations: int, sampler: AbstractSampler | None, samples: int, keys
+) -> dict[str, float]:
+    """Means over all tasks of what `sample_scores` gives, the first as a root."""
+    scores = []
+    for x, y, key in zip(tasks.x, tasks.y, keys, strict=True):
+        posterior = model.condition(x[:stations], y[:stations])
+        drawn = posterior.sample(x[stations:], key=key, num_samples=samples, sampler=sampler)
+        scores.append(sample_scores(np.asarray(drawn, float), np.asarray(y[stations:], float)))
+    square, crps, energy, covered = map(float, np.mean(np.array(scores), axis=0))
+    rmse = math.sqrt(max(square, 0.0))
+    return {"rmse": rmse, "crps": crps, "energy_score": energy, "coverage": covered}
 
 
 def sample_scores(

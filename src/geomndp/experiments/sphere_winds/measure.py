@@ -19,12 +19,9 @@ import jax.random as jr
 import numpy as np
 
 from geomndp._types import Batch
-from geomndp.data.winds import WindFields
-from geomndp.evaluate import summarise
 from geomndp.experiments import results
 from geomndp.experiments.sphere_fields.winds import (
     WindMetrics,
-    WindTask,
     gaussian_metrics,
     held_back_tasks,
     task_batch,
@@ -32,7 +29,12 @@ from geomndp.experiments.sphere_fields.winds import (
     wind_anomalies,
 )
 from geomndp.experiments.sphere_winds.climatology import seasonal_anomalies
-from geomndp.experiments.sphere_winds.evaluate import axial_metrics, evaluate_tasks, sample_scores
+from geomndp.experiments.sphere_winds.evaluate import (
+    axial_metrics,
+    evaluate_tasks,
+    sample_scores,
+    summaries,
+)
 from geomndp.experiments.sphere_winds.experiment import REGIONS
 from geomndp.experiments.sphere_winds.stored import stored_gp
 from geomndp.experiments.sphere_winds.training import hodge_gp
@@ -47,9 +49,12 @@ SAMPLES = 256
 DRAWS = 8
 
 
-def tasks_of(split: str, winds: WindFields, data: str | None) -> list[WindTask]:
-    """Tasks of the validation or of the test times."""
-    return held_back_tasks(data) if split == "test" else validation_tasks(winds)
+def _tasks(split: str, stations: int, data: str | None) -> tuple[Batch, Batch, WindMetrics]:
+    """Tasks as anomalies of all times and of their season, and the Hodge GP on the former."""
+    zonal, winds = wind_anomalies(data), seasonal_anomalies(data)
+    tasks = held_back_tasks(data) if split == "test" else validation_tasks(zonal)
+    plain, seasonal = (task_batch(part, tasks, stations) for part in (zonal, winds))
+    return plain, seasonal, gaussian_metrics(hodge_gp(), plain)
 
 
 def gaussian_row(gp: GP, tasks: Batch, found: WindMetrics, reference: WindMetrics, unit: float):
@@ -78,7 +83,7 @@ def gaussian_row(gp: GP, tasks: Batch, found: WindMetrics, reference: WindMetric
     pairs = {"log_prob": found.joint, "regret": reference.joint - found.joint}
     pairs |= {"diagonal": found.diagonal}
     return {
-        **{key: list(summarise(jnp.asarray(part, jnp.float32))) for key, part in pairs.items()},
+        **summaries(pairs),
         "rmse": math.sqrt(float(np.mean(found.square_error))),
         "climatology": math.sqrt(float(np.mean(found.square_anomaly))),
         "crps": float(crps),
@@ -96,10 +101,8 @@ def gaussian_rows(split: str, stations: int, data: str | None = None) -> dict[st
         stations: Number of stations.
         data: Folder of the weather fields; by default `weather` in $GEOMNDP_DATA.
     """
-    zonal, winds = wind_anomalies(data), seasonal_anomalies(data)
-    tasks = tasks_of(split, zonal, data)
-    plain, seasonal = (task_batch(part, tasks, stations) for part in (zonal, winds))
-    reference, found = gaussian_metrics(hodge_gp(), plain), axial_metrics(seasonal)
+    plain, seasonal, reference = _tasks(split, stations, data)
+    found = axial_metrics(seasonal)
     return {
         "Hodge GP": gaussian_row(hodge_gp(), plain, reference, reference, 1.0),
         "axial GP": gaussian_row(stored_gp(), seasonal, found, reference, SCALE),
@@ -108,10 +111,8 @@ def gaussian_rows(split: str, stations: int, data: str | None = None) -> dict[st
 
 def model_row(name: str, split: str, stations: int, data: str | None = None) -> dict:
     """Row of a trained model, by its name or path."""
-    zonal, winds = wind_anomalies(data), seasonal_anomalies(data)
-    tasks = tasks_of(split, zonal, data)
-    reference = gaussian_metrics(hodge_gp(), task_batch(zonal, tasks, stations))
-    return evaluate_tasks(load(name), task_batch(winds, tasks, stations), stations, reference)
+    _, tasks, reference = _tasks(split, stations, data)
+    return evaluate_tasks(load(name), tasks, stations, reference)
 
 
 def cheap_row(name: str, split: str, stations: int, data: str | None = None) -> dict:
@@ -120,11 +121,8 @@ def cheap_row(name: str, split: str, stations: int, data: str | None = None) -> 
     At time one a noised target says next to nothing, and the denoiser there gives the mean given
     the stations; it is averaged over `DRAWS` draws of the noise.
     """
-    zonal, winds = wind_anomalies(data), seasonal_anomalies(data)
-    tasks = tasks_of(split, zonal, data)
-    reference = gaussian_metrics(hodge_gp(), task_batch(zonal, tasks, stations))
+    _, batch, reference = _tasks(split, stations, data)
     model: Any = load(name)
-    batch = task_batch(winds, tasks, stations)
     for x in np.asarray(batch.x, np.float32):
         model = with_capacity(model, x)
     flow, rows = Flow(steps=8, divergence=Hutchinson(probes=1)), []
@@ -138,8 +136,7 @@ def cheap_row(name: str, split: str, stations: int, data: str | None = None) -> 
         rows.append((value, float(np.mean(np.sum(error**2, axis=1)))))
     values, squares = np.array(rows).T
     pairs = {"log_prob": values, "regret": reference.joint - values}
-    means = {key: list(summarise(jnp.asarray(part, jnp.float32))) for key, part in pairs.items()}
-    return means | {"rmse": math.sqrt(squares.mean()), "num": len(rows), "probes": 1}
+    return summaries(pairs) | {"rmse": math.sqrt(squares.mean()), "num": len(rows), "probes": 1}
 
 
 @eqx.filter_jit

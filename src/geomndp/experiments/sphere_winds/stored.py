@@ -32,13 +32,9 @@ FIT_POINTS, FIT_EVERY = 150, 2
 
 
 @functools.cache
-def stored_gp(path: Path = STORED) -> GP:
-    """The process of maximum likelihood of the training times, of values in units of `SCALE`.
-
-    Args:
-        path: File of parameters and features.
-    """
-    with np.load(path) as stored, jax.enable_x64(True):
+def stored_gp() -> GP:
+    """The process of maximum likelihood of the training times, of values in units of `SCALE`."""
+    with np.load(STORED) as stored, jax.enable_x64(True):
         arrays = {name: jnp.asarray(stored[name], "float64") for name in stored}
         columns = arrays.pop("columns")
         return as_constants(axial_gp(AxialParameters(**arrays), columns))

@@ -40,16 +40,11 @@ CORRECTION = {"channels": 16, "num_layers": 3}
 """The network of the residual model: a small one, since there are 101 correlated fields."""
 
 
-def hodge_gp(scale: float = 1.0) -> GP:
-    """The process of maximum likelihood of the training times, as `fit_sphere_gp` finds it.
-
-    Args:
-        scale: Unit of its values, in m/s.
-    """
-    square = scale**2
-    rotation = SphereDivergenceFree(ZonalExponential(0.1886), 11.71 / square)
-    gradient = SphereCurlFree(ZonalExponential(0.1895), 2.45 / square)
-    return GP(rotation + gradient, noise=4.26 / square)
+def hodge_gp() -> GP:
+    """The process of maximum likelihood of the training times, as `fit_sphere_gp` finds it."""
+    rotation = SphereDivergenceFree(ZonalExponential(0.1886), 11.71)
+    gradient = SphereCurlFree(ZonalExponential(0.1895), 2.45)
+    return GP(rotation + gradient, noise=4.26)
 
 
 def make_model(

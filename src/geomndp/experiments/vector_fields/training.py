@@ -93,19 +93,14 @@ def exact_process(name: str) -> GP:
 
 
 def make_model(
-    name: str,
-    *,
-    key: PRNGKeyArray,
-    compute_dtype: str | None = None,
-    attention_backend: str | None = None,
-    **options,
+    name: str, *, key: PRNGKeyArray, compute_dtype: str | None = None, **options
 ) -> Model:
     """Untrained model: white limit with the data's variance, beta from 1e-4 to 15.
 
     Options go to the network, such as `num_pooling_widths=0` for neighbours only.
     """
     problem = problem_for(name)
-    options |= {"compute_dtype": compute_dtype, "attention_backend": attention_backend}
+    options |= {"compute_dtype": compute_dtype, "dtype": "float32", "key": key}
     net: AbstractNet
     if MODELS[name].equivariant:
         sizes = {
@@ -116,13 +111,13 @@ def make_model(
             "density_features": True,
             "angular_pooling": True,  # the covariance of a gradient field in one step
         }
-        net = Steerable2(**sizes | options, dtype="float32", key=key)
+        net = Steerable2(**sizes | options)
         missed = int(num_dropped_edges(net, jnp.asarray(problem.grid, jnp.float32)))
         if missed:
             raise ValueError(f"expected room for all neighbours on the grid, got {missed} too many")
     else:
         dims = problem.codomain.dim, problem.codomain.size
-        net = BiDimensionalAttention(*dims, **NDP | options, dtype="float32", key=key)
+        net = BiDimensionalAttention(*dims, **NDP | options)
     kernel = Diagonal(White(problem.variance), problem.codomain.size)
     model = Model(OrnsteinUhlenbeck(kernel, DEFAULT_SCHEDULE), NetworkScore(net))
     size = problem.codomain.size

@@ -25,15 +25,12 @@ class AbstractTangent(AbstractSphereKernel):
 
     potential: eqx.AbstractVar[AbstractZonal]
     variance: eqx.AbstractVar[float]
+    dim = 2
     shared = False
 
     def __check_init__(self):
         _validation.one_positive(variance=self.variance)
         self.potential.check_gradient()
-
-    @property
-    def dim(self) -> int:
-        return 2
 
     @abc.abstractmethod
     def gradient_directions(self, x: Float[Array, " 3"]) -> Float[Array, "2 3"]:

@@ -32,11 +32,8 @@ class AbstractZonal(AbstractSphereKernel):
     """Kernels variance * f(x1 . x2), invariant under rotations and reflections of the sphere."""
 
     variance: eqx.AbstractVar[float]
+    dim = 1
     shared = True
-
-    @property
-    def dim(self) -> int:
-        return 1
 
     @abc.abstractmethod
     def derivatives(

@@ -14,27 +14,25 @@ from geomndp.nets.graph_network import GraphNetConfig
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CircularNetConfig(GraphNetConfig, abc.ABC):
-    """Hyperparameters of networks of circular channels; those of a surface are a subclass.
+    """Hyperparameters of networks of circular channels: those of `GraphNetConfig`, and others.
 
     Args:
-        representations: What the values are, such as ("scalar", "vector"): see
-            `equivariance.FieldType`.
-        num_invariant_inputs: Further columns of x, after those of the location: covariates.
-        periods: Period of every column of x, zero where it has none; empty where none has one.
-        channels: Channels of every angular order.
-        width: Width of the MLPs of times and non-linearities.
-        num_layers: Number of message-passing layers.
-        radius: Points nearer than this are neighbours.
-        max_neighbours: Neighbours per point for which there is room.
-        num_radial: Number of radial basis functions.
-        num_pooling_widths: Widths of Gaussian averages over all points; zero for none.
-        angular_pooling: Whether these averages have angular moments too.
-        density_features: Whether every layer sees how many points are near each.
-        odd: Whether to take the odd part in y.
-        num_input_fields: Fields of the outputs' type that enter.
-        compute_dtype: "bfloat16" for matrix products in it; None follows y.
-        target_times: Whether points have a second time (see `geomndp.nets.target_times`).
-        dtype: Dtype of the parameters.
+        channels: Channels of every angular order, divisible by `num_pooling_widths` where this is
+            not zero.
+        num_pooling_widths: Widths of Gaussian averages over all points in every layer, in time
+            quadratic in the points; zero for none.
+        angular_pooling: Whether these averages have angular moments too, for fields of gradients.
+        density_features: Whether every layer sees how many points are near each, for irregular
+            points; needs `num_pooling_widths`.
+        odd: Whether to take the odd part in y, (f(y) - f(-y)) / 2, in twice the time: for laws that
+            are symmetric under y -> -y, whose scores are odd. Vectors and pseudo-vectors are then
+            one.
+        num_input_fields: Fields of the outputs' type that enter: 1 for the noised values, 2 with
+            the score of a Gaussian process beside them (see `NetworkScore.base`).
+        compute_dtype: "bfloat16" for matrix products with float32 parameters and residuals; None
+            follows y.
+        target_times: Whether points have a second time, that to which a flow map leads (see
+            `geomndp.nets.target_times`).
     """
 
     channels: int = 24

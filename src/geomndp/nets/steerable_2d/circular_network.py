@@ -127,8 +127,7 @@ class AbstractCircularNet(AbstractGraphNet[CircularConfig]):
             density_key = jr.fold_in(key, 9)
             self.density = DensityEmbedding(w, widths, dtype=dtype, key=density_key)
         self.head = zeroed(EquivariantLinear(c, output_channels, dtype=dtype, key=keys[7]))
-        targets = config.target_times
-        self.target_time = target_embedding(w, dtype=dtype, key=key) if targets else None
+        self.target_time = target_embedding(config, key=key)
 
     @abc.abstractmethod
     def _surface(self, x: Inputs, mask: Mask) -> Surface:

@@ -26,26 +26,12 @@ def plate_carree(x: Any) -> Any:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SteerableMapConfig(CircularNetConfig):
-    """Hyperparameters of `SteerableMap`, those of `SteerableSphere` without the axis.
+    """Hyperparameters of `SteerableMap`: those of `CircularNetConfig`, with radii on the map.
 
     Args:
         representations: What the values are, such as ("vector",), in the order east, north.
         num_invariant_inputs: Further columns of x, after the three of a unit vector: covariates.
-        periods: Period of every column of x, zero where it has none; empty where none has one.
-        channels: Channels of every angular order.
-        width: Width of the MLPs of times and non-linearities.
-        num_layers: Number of message-passing layers.
         radius: Points nearer than this on the map are neighbours, in radians.
-        max_neighbours: Neighbours per point for which there is room.
-        num_radial: Number of radial basis functions.
-        num_pooling_widths: Widths of Gaussian averages over all points; zero for none.
-        angular_pooling: Whether these averages have angular moments too.
-        density_features: Whether every layer sees how many points are near each.
-        odd: Whether to take the odd part in y.
-        num_input_fields: Fields of the outputs' type that enter.
-        compute_dtype: "bfloat16" for matrix products in it; None follows y.
-        target_times: Whether points have a second time (see `geomndp.nets.target_times`).
-        dtype: Dtype of the parameters.
     """
 
     radius: float = 0.4

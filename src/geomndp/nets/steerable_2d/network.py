@@ -28,41 +28,15 @@ from geomndp.nets.steerable_2d.pooling_layouts import PoolingLayouts, pooling_la
 )
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Steerable2Config(CircularNetConfig):
-    """Hyperparameters of `Steerable2`.
+    """Hyperparameters of `Steerable2`: those of `CircularNetConfig`, and some of its own.
 
     Args:
-        representations: What the values are, such as ("scalar", "vector"): see
-            `equivariance.FieldType`.
         num_invariant_inputs: Further columns of x, after the two of the plane, that do not rotate
             with it: covariates (height, land or sea, or the location itself, which breaks the
             symmetry softly).
-        periods: Period of every column of x, zero where it has none, as the first two must; empty
-            where none has one.
-        channels: Channels of every angular order, divisible by `num_heads` and
-            `num_pooling_widths` where these are not zero.
-        width: Width of the MLPs of times and non-linearities.
-        num_layers: Number of message-passing layers.
-        radius: Points nearer than this are neighbours, in units of the inputs.
-        max_neighbours: Neighbours per point for which there is room.
-        num_radial: Number of radial basis functions.
         num_heads: Attention heads over all points, in time and memory quadratic in the points; zero
-            for none.
-        num_pooling_widths: Widths of Gaussian averages over all points in every layer, in time
-            quadratic in the points; zero for none.
-        angular_pooling: Whether these averages have angular moments too, for fields of gradients.
-        density_features: Whether every layer sees how many points are near each, for irregular
-            points; needs `num_pooling_widths`.
-        odd: Whether to take the odd part in y, (f(y) - f(-y)) / 2, in twice the time: for laws that
-            are symmetric under y -> -y, whose scores are odd. Vectors and pseudo-vectors are then
-            one.
-        num_input_fields: Fields of the outputs' type that enter: 1 for the noised values, 2 with
-            the score of a Gaussian process beside them (see `NetworkScore.base`).
-        compute_dtype: "bfloat16" for matrix products with float32 parameters and residuals; None
-            follows y.
+            for none. They divide `channels`.
         attention_backend: `implementation` of jax.nn.dot_product_attention.
-        target_times: Whether points have a second time, that to which a flow map leads (see
-            `geomndp.nets.target_times`).
-        dtype: Dtype of the parameters.
     """
 
     num_heads: int = 0

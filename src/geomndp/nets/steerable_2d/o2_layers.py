@@ -18,8 +18,9 @@ import jax.random as jr
 import numpy as np
 
 from geomndp._types import Array, Float, Inputs, Mask, PRNGKeyArray
-from geomndp.nets.attention import attend, distance_decay
+from geomndp.nets.attention import attend
 from geomndp.nets.layers import linear
+from geomndp.nets.relative_position_bias import distance_decay
 
 RADIAL_WEIGHTS = 18  # w+ and w- for every pair of orders, see message_passing
 PARTS = 6  # real and imaginary, orders 0, 1, 2

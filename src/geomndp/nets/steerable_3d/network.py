@@ -39,23 +39,12 @@ MAX_ORDER, MAX_FEATURES = 6, 10_000
 @renamed_arguments(kinds="representations")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Steerable3Config(GraphNetConfig):
-    """Hyperparameters of `Steerable3`.
+    """Hyperparameters of `Steerable3`: those of `GraphNetConfig`, and some of its own.
 
     Args:
-        representations: What the values are, such as ("scalar", "vector"): see
-            `equivariance.FieldType`.
-        num_invariant_inputs: Further columns of x, after those of the location, that do not rotate
-            with it: covariates.
-        periods: Period of every column of x, zero where it has none, as those of the location must;
-            empty where none has one.
         space: Dimension of the inputs, 3, or 2 for a plane embedded in space.
         hidden: Irreps of the features, as e3nn writes them.
         width: Width of the MLPs of edges and times.
-        num_layers: Number of message-passing layers.
-        radius: Points nearer than this are neighbours, in units of the inputs.
-        max_neighbours: Neighbours per point for which there is room.
-        num_radial: Number of radial basis functions.
-        dtype: Dtype of the parameters.
     """
 
     space: int = 3

@@ -24,38 +24,17 @@ AXIS = ("pseudoscalar", "pseudovector")  # the Earth's rotation at a point: acro
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SteerableSphereConfig(CircularNetConfig):
-    """Hyperparameters of `SteerableSphere`.
+    """Hyperparameters of `SteerableSphere`: those of `CircularNetConfig`, and some of its own.
 
     Args:
         representations: What the values are, such as ("scalar", "vector"), the components of
             tangent vectors and tensors in the order east, north: see `equivariance.FieldType`.
         num_invariant_inputs: Further columns of x, after the three of a unit vector, that do not
             turn with it: covariates (height, land or sea, season), which break the symmetry softly.
-        periods: Period of every column of x, zero where it has none, as the first three must; empty
-            where none has one.
-        channels: Channels of every angular order, divisible by `num_pooling_widths` where this is
-            not zero.
-        width: Width of the MLPs of times and non-linearities.
-        num_layers: Number of message-passing layers.
         radius: Points nearer than this are neighbours, in radians along great circles, at most pi.
-        max_neighbours: Neighbours per point for which there is room.
-        num_radial: Number of radial basis functions.
-        num_pooling_widths: Widths of Gaussian averages over all points in every layer, in time
-            quadratic in the points; zero for none.
-        angular_pooling: Whether these averages have angular moments too, for fields of gradients.
-        density_features: Whether every layer sees how many points are near each, for irregular
-            points; needs `num_pooling_widths`.
         axial: Whether the network knows the Earth's axis and the sense of its rotation. What is
             left of the symmetry are rotations about the axis and the mirror image of the
             hemispheres.
-        odd: Whether to take the odd part in y, (f(y) - f(-y)) / 2, in twice the time.
-        num_input_fields: Fields of the outputs' type that enter: 1 for the noised values, 2 with
-            the score of a Gaussian process beside them (see `NetworkScore.base`).
-        compute_dtype: "bfloat16" for matrix products with float32 parameters and residuals; None
-            follows y.
-        target_times: Whether points have a second time, that to which a flow map leads (see
-            `geomndp.nets.target_times`).
-        dtype: Dtype of the parameters.
     """
 
     radius: float = 0.4
