@@ -30,25 +30,15 @@ def sample(twist: Twister, world: World) -> Attempt:
     """Samples of a posterior."""
     known = _known(twist, world)
     given = _observations(twist, known)
-    asked = {
-        "x": twist("targets", known.targets, lambda r: odd_array(r, known.targets)),
-        "key": twist("key", jr.key(3), odd_key),
-        "num_samples": twist("num_samples", 2, odd_count),
-        "sampler": twist("sampler", world.sampler, _odd_sampler),
-    }
+    asked = _request(twist, known, world)
     return given | asked, lambda: judge_call(lambda: known.model.condition(**given).sample(**asked))
 
 
 def prior(twist: Twister, world: World) -> Attempt:
     """Samples of a model without observations."""
     known = _known(twist, world)
-    asked = {
-        "x": twist("targets", known.targets, lambda r: odd_array(r, known.targets)),
-        "key": twist("key", jr.key(3), odd_key),
-        "num_samples": twist("num_samples", 2, odd_count),
-        "sampler": twist("sampler", world.sampler, _odd_sampler),
-        "origin": twist("origin", None, lambda r: r.choice(ORIGINS)),
-    }
+    asked = _request(twist, known, world)
+    asked["origin"] = twist("origin", None, lambda r: r.choice(ORIGINS))
     return asked, lambda: judge_call(lambda: known.model.sample(**asked))
 
 
@@ -85,12 +75,12 @@ def parts(twist: Twister, world: World) -> Attempt:
         random.choice((*NOTHINGS, -1.0, "nan", np.zeros(2), 1e30, [1.0], ("a", "b"), 2))
         for _ in "ab"
     ]
-    return {"part": name, "odd": odd}, lambda: _clean(
+    return {"part": name, "odd": odd}, lambda: judge_files(
         world, lambda: _PARTS[name](known, world, *odd)
     )
 
 
-def _clean(world: World, call: Callable[[], Any]) -> str:
+def judge_files(world: World, call: Callable[[], Any]) -> str:
     """Judge a call that may write files: none after a refusal."""
     try:
         found = judge_call(call)
@@ -99,6 +89,16 @@ def _clean(world: World, call: Callable[[], Any]) -> str:
     finally:
         world.mend()
     return found
+
+
+def _request(twist: Twister, known: Known, world: World) -> dict[str, Any]:
+    """Arguments of `sample`."""
+    return {
+        "x": twist("targets", known.targets, lambda r: odd_array(r, known.targets)),
+        "key": twist("key", jr.key(3), odd_key),
+        "num_samples": twist("num_samples", 2, odd_count),
+        "sampler": twist("sampler", world.sampler, _odd_sampler),
+    }
 
 
 def _known(twist: Twister, world: World) -> Known:

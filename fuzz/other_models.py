@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 import geomndp as gn
-from fuzz.calls import Attempt
-from fuzz.judge import REFUSED, Finding, judge_call
+from fuzz.calls import Attempt, judge_files
+from fuzz.judge import judge_call
 from fuzz.twists import Twister
 from fuzz.values import NOTHINGS, NUMBERS, TEXTS, odd_array, odd_count, odd_key, odd_noise
 from fuzz.world import Known, World
@@ -125,16 +125,7 @@ def patches(twist: Twister, world: World) -> Attempt:
         result = known.model.condition(known.x, known.y).sample(**asked, **options)
         return None if out is not None else result
 
-    def judged() -> str:
-        try:
-            found = judge_call(call)
-            if found == REFUSED and world.new():
-                raise Finding(f"refused, and files left: {world.new()}")
-        finally:
-            world.mend()
-        return found
-
-    return {**scheme, **asked, "out": out}, judged
+    return {**scheme, **asked, "out": out}, lambda: judge_files(world, call)
 
 
 def many(twist: Twister, world: World) -> Attempt:

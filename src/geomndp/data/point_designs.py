@@ -70,13 +70,17 @@ def sample_clusters(
         x = random.permutation(sample_pattern("lattice", 2 * points, 2 * density, random))[:points]
     else:
         x = sample_pattern("disc", points, density, random)
-    moved = random.permutation(points)[: random.integers(1, max(int(CLUSTERED * points), 1) + 1)]
-    for members in np.array_split(moved, random.integers(1, 5)):
-        if len(members):
-            radius = 0.0 if random.uniform() < 1 / 3 else 10 ** random.uniform(-2.5, 0)
-            offsets = sample_pattern("disc", len(members), len(members) / math.pi, random)
-            x[members] = x[members[0]] + radius * offsets
+    for members in draw_clusters(points, random):
+        radius = 0.0 if random.uniform() < 1 / 3 else 10 ** random.uniform(-2.5, 0)
+        offsets = sample_pattern("disc", len(members), len(members) / math.pi, random)
+        x[members] = x[members[0]] + radius * offsets
     return x
+
+
+def draw_clusters(points: int, random: np.random.Generator) -> list[np.ndarray]:
+    """Indices of the points of one to four clusters; the first of each is its centre."""
+    moved = random.permutation(points)[: random.integers(1, max(int(CLUSTERED * points), 1) + 1)]
+    return [members for members in np.array_split(moved, random.integers(1, 5)) if len(members)]
 
 
 def designs(

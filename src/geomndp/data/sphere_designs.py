@@ -10,7 +10,7 @@ import numpy as np
 
 from geomndp import _validation
 from geomndp._types import Float
-from geomndp.data.point_designs import CLUSTERED
+from geomndp.data.point_designs import draw_clusters
 from geomndp.data.sphere_fields import fibonacci
 
 SPHERE_PATTERNS = ("fibonacci", "uniform", "cap", "clusters")
@@ -75,14 +75,11 @@ def sample_sphere_pattern(
     x = uniform_cap(points, 1.0, random)
     if pattern == "uniform":
         return x
-    moved = random.permutation(points)[: random.integers(1, max(int(CLUSTERED * points), 1) + 1)]
-    for members in np.array_split(moved, random.integers(1, 5)):
-        if len(members):
-            low, high = math.log(SMALLEST_CLUSTER), math.log(LARGEST_CLUSTER)
-            radius = 0.0 if random.uniform() < 1 / 3 else math.exp(random.uniform(low, high))
-            offsets = random.normal(size=(len(members), 3)) * radius / math.sqrt(2)
-            near = x[members[0]] + offsets
-            x[members] = near / np.linalg.norm(near, axis=1, keepdims=True)
+    low, high = math.log(SMALLEST_CLUSTER), math.log(LARGEST_CLUSTER)
+    for members in draw_clusters(points, random):
+        radius = 0.0 if random.uniform() < 1 / 3 else math.exp(random.uniform(low, high))
+        near = x[members[0]] + random.normal(size=(len(members), 3)) * radius / math.sqrt(2)
+        x[members] = near / np.linalg.norm(near, axis=1, keepdims=True)
     return x
 
 

@@ -35,6 +35,7 @@ from geomndp.experiments.gaussian_noise_tasks import (
     draw_noise_tasks,
     noise_setting,
 )
+from geomndp.experiments.results import mean_and_error
 from geomndp.model import Model, load
 from geomndp.score import GaussianScore
 
@@ -98,13 +99,13 @@ def noise_rows(
             "noise": noises[i],
             "tasks": sizes.tasks,
             "num_samples": samples,
-            "kl": _pair(kls[i]),
+            "kl": mean_and_error(kls[i]),
             "kl_error": float(np.sqrt(np.mean(errors[i] ** 2))),
-            "floor": _pair(floors[i]),
+            "floor": mean_and_error(floors[i]),
             "relative": relative[i],
-            "log_prob": _pair(log_probs[i]),
-            "gp": _pair(exact[i]),
-            "regret": _pair(exact[i] - log_probs[i]),
+            "log_prob": mean_and_error(log_probs[i]),
+            "gp": mean_and_error(exact[i]),
+            "regret": mean_and_error(exact[i] - log_probs[i]),
         }
         for i, ratio in enumerate(ratios)
     ]
@@ -133,7 +134,9 @@ def relative_to_reference(ratios: Sequence[float], kls: np.ndarray) -> list[list
     pairs = []
     for values in kls:
         ratio = values.mean() / reference.mean()
-        pairs.append([float(ratio), _pair((values - ratio * reference) / reference.mean())[1]])
+        pairs.append(
+            [float(ratio), mean_and_error((values - ratio * reference) / reference.mean())[1]]
+        )
     return pairs
 
 
@@ -195,11 +198,6 @@ def _exact_draw(seed: int, task: NoiseTask) -> tuple[np.ndarray, float]:
     logdet = np.sum(np.log(np.diag(task.factor)))
     density = -0.5 * np.sum(z**2 + np.log(2 * np.pi)) - logdet
     return (task.mean + task.factor @ z).reshape(len(task.x), -1), density
-
-
-def _pair(values: Sequence[float] | np.ndarray) -> list[float]:
-    values = np.asarray(values, float)
-    return [float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values)))]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

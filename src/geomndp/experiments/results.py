@@ -33,7 +33,10 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
+
+import numpy as np
 
 from geomndp import _atomic_io, _model_files
 
@@ -88,6 +91,11 @@ def update(path: str | os.PathLike, keys: tuple[str, ...], value) -> None:
         inner = inner.setdefault(name, {})
     inner[keys[-1]] = value
     write(path, content)
+
+
+def mean_and_error(values: Sequence[float] | np.ndarray) -> list[float]:
+    """A measurement as results hold it: the mean of values and its standard error."""
+    return [float(np.mean(values)), float(np.std(values, ddof=1) / np.sqrt(len(values)))]
 
 
 def ship(path: str | os.PathLike, target: Path, models: Path) -> None:

@@ -7,7 +7,7 @@ so $u = -K D [A K_0 A + D K D]^{-1} (Y - mean)$, for times that may differ by po
 from __future__ import annotations
 
 import abc
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import equinox as eqx
 import jax
@@ -95,7 +95,7 @@ class AbstractMixtureScore(AbstractScore):
         return jax.scipy.special.logsumexp(self._log_joint(noising, t, x, y, mask))
 
 
-def as_weights(weights: Sequence[float] | None, num: int) -> tuple[float, ...]:
+def as_weights(weights: Iterable[float] | None, num: int) -> tuple[float, ...]:
     """Weights of so many laws, equal by default, refused unless they are probabilities."""
     weights = tuple(map(float, [1 / num] * num if weights is None else weights))
     if len(weights) != num or min(weights) <= 0 or not np.isclose(sum(weights), 1):

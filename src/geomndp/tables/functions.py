@@ -94,12 +94,8 @@ def read_functions(
     inputs = globe_inputs(inputs, padded.attributes) if domain == "sphere" else inputs
     check_numbers(padded.values, (*covariates, *numbers))
     x, about_x, known = _inputs(padded, (*inputs, *covariates), elapsed)
-    stated_x = [about.units for about in about_x[:2]]
-    about_x = tuple(as_latlon(about_x)) if domain == "sphere" else about_x
     about_y = tuple(_described(padded, name) for name in outputs)
-    stated = [about.units for about in about_y]
-    about_y = tuple(as_latlon(about_y)) if codomain == "sphere" else about_y
-    variables = Variables(about_x, about_y, codomain, len(covariates), domain)
+    variables = _variables(about_x, about_y, codomain, len(covariates), domain)
     y = np.stack([padded.numbers(name) for name in outputs], axis=-1)
     there = _inputs(padded, inputs, False)[2] & ~np.isnan(y).all(axis=2)
     check_known({name: padded.numbers(name) for name in covariates}, there, padded.functions)
@@ -107,12 +103,13 @@ def read_functions(
     _warn_of_numbers(padded, (*inputs, *covariates), outputs, codomain)
     rows = mask if mask.ndim == 2 else np.asarray(mask.any(axis=2))
     if codomain == "sphere":
-        check_degrees(outputs, y[mask], stated)
+        check_degrees(outputs, y[mask], [about.units for about in about_y])
     if domain == "sphere":
-        check_degrees(inputs, x[rows][:, :2], stated_x, few=FEW_LOCATIONS)
+        stated = [about.units for about in about_x[:2]]
+        check_degrees(inputs, x[rows][:, :2], stated, few=FEW_LOCATIONS)
         x = variables.to_inputs(np.where(rows[:, :, None], x, 0.0))
     units = {name: about["units"] for name, about in padded.attributes.items()}
-    if (variances := read_noise(noise, about_y, padded.values, units, mask)) is not None:
+    if (variances := read_noise(noise, variables.outputs, padded.values, units, mask)) is not None:
         warn_about_size(outputs, y, variances)
     y = variables.to_values(np.where(rows[:, :, None], filled(y), 0.0))
     return Functions(np.where(rows[:, :, None], x, 0.0), y, mask, variables, variances)
@@ -199,6 +196,13 @@ def _warn_of_numbers(
             warn_of_markers(name, padded.numbers(name))
     for name in outputs if codomain == "real" else ():
         warn_of_markers(name, padded.numbers(name))
+
+
+def _variables(about_x, about_y, codomain: str, num_covariates: int, domain: str) -> Variables:
+    """Names and units of all columns; those of locations are degrees."""
+    about_x = tuple(as_latlon(about_x)) if domain == "sphere" else about_x
+    about_y = tuple(as_latlon(about_y)) if codomain == "sphere" else about_y
+    return Variables(about_x, about_y, codomain, num_covariates, domain)
 
 
 def _described(padded: Padded, name: str) -> Variable:

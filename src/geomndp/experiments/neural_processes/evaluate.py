@@ -24,6 +24,7 @@ from geomndp.evaluate.resumable import AbstractMeasurement
 from geomndp.evaluate.task_measurement import TaskMeasurement
 from geomndp.experiments.neural_processes.experiment import MODELS, TEST_REGIONS
 from geomndp.experiments.neural_processes.problems import exact_process, problem_for
+from geomndp.experiments.results import mean_and_error
 from geomndp.likelihood import Flow, Hutchinson
 from geomndp.model import Model, ProcessModel
 from geomndp.predictive import AbstractProcess
@@ -56,11 +57,6 @@ class FunctionMetrics(NamedTuple):
     def summary(self) -> dict[str, list[float]]:
         """Mean and standard error of each."""
         return {name: mean_and_error(values) for name, values in self._asdict().items()}
-
-
-def mean_and_error(values: np.ndarray) -> list[float]:
-    """Mean over functions and its standard error."""
-    return [float(np.mean(values)), float(np.std(values, ddof=1) / np.sqrt(len(values)))]
 
 
 def evaluate(

@@ -20,7 +20,6 @@ from geomndp.experiments.neural_processes.evaluate import (
     FunctionMetrics,
     function_metrics,
     in_model_units,
-    mean_and_error,
     order_spread,
     padded_tasks,
     with_room,
@@ -36,6 +35,7 @@ from geomndp.experiments.neural_processes.experiment import (
 )
 from geomndp.experiments.neural_processes.problems import exact_process, problem_for
 from geomndp.experiments.neural_processes.rows import DIFFUSION, diffusion_name
+from geomndp.experiments.results import mean_and_error
 from geomndp.model import load
 from geomndp.predictive import AbstractProcess
 

@@ -181,7 +181,7 @@ def _regrets(truth: np.ndarray, law: np.ndarray, inside: np.ndarray, contexts: l
             for part, other in ((truth[np.ix_(v, v)], law[np.ix_(v, v)]) for v in (both, given))
         ]
         found.append((losses[0] - losses[1]) / len(targets))
-    return [float(np.mean(found)), float(np.std(found, ddof=1) / math.sqrt(len(found)))]
+    return results.mean_and_error(found)
 
 
 def _values(rows: np.ndarray) -> np.ndarray:
