@@ -10,7 +10,8 @@ from scipy.stats import norm
 
 from geomndp.auto.gaussian_candidate import scaled
 from geomndp.auto.gaussian_measure import GaussianMeasure, measure
-from geomndp.auto.held_out import held_out_in_units
+from geomndp.auto.held_out import held_out
+from geomndp.auto.units import tasks_in_units
 from geomndp.auto.validation import validation_tasks
 from geomndp.data import Normaliser
 from geomndp.gp import GP
@@ -38,9 +39,10 @@ def tasks():
 @pytest.mark.parametrize("factor", [1.0, 2.5])
 def test_log_densities_are_those_of_the_scaled_law(tasks, factor):
     found = measure(LAW, UNITS, tasks).at(factor)
-    expected = held_out_in_units(scaled(LAW, factor), UNITS, tasks, key=jr.key(0))
-    assert_allclose(found.targets, expected.targets, rtol=1e-7)
-    assert_allclose(found.context, expected.context, rtol=1e-7)
+    own, targets, contexts = tasks_in_units(tasks, UNITS)
+    expected = held_out(scaled(LAW, factor), own, key=jr.key(0))
+    assert_allclose(found.targets, expected.targets + targets, rtol=1e-7)
+    assert_allclose(found.context, expected.context + contexts, rtol=1e-7)
 
 
 def test_transforms_are_those_of_the_conditional_law(tasks):

@@ -10,9 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from geomndp._types import Batch, PRNGKeyArray
-from geomndp.auto.units import tasks_in_units
 from geomndp.auto.validation import ValidationTasks
-from geomndp.data import Normaliser
 from geomndp.evaluate import log_likelihood
 from geomndp.geometry import Hutchinson
 from geomndp.likelihood import Flow
@@ -102,25 +100,6 @@ def full_batches(count: int, size: int) -> np.ndarray:
         Rows in order; the last one again and again where they are used up.
     """
     return np.minimum(np.arange(-(-count // size) * size), count - 1).reshape(-1, size)
-
-
-def held_out_in_units(
-    process: AbstractProcess, units: Normaliser, tasks: ValidationTasks, *, key: PRNGKeyArray
-) -> HeldOut:
-    """Measure a candidate that is given in the model's units.
-
-    Args:
-        process: A law in the model's units.
-        units: These units.
-        tasks: Tasks in the data's units.
-        key: Random key of the probes.
-
-    Returns:
-        Log-densities in the data's units.
-    """
-    own, targets, contexts = tasks_in_units(tasks, units)
-    values = held_out(process, own, key=key)
-    return HeldOut(values.targets + targets, values.context + contexts)
 
 
 def with_array_parameters(process: Any) -> Any:

@@ -9,13 +9,12 @@ import numpy as np
 
 from geomndp import _validation
 
-HELD_OUT = 0.2
-"""Share of the functions that validate."""
 FEW_FUNCTIONS = 40
 """Fewer functions than this are cross-validated, those that follow each other in time too."""
 MANY_FUNCTIONS = 160
 """So many functions, or more, are not: a fifth of them tells as much as can be measured in time."""
 NUM_FOLDS = 5
+"""One of so many parts of the functions validates."""
 STREAM = 2
 """Sets the draws apart from others of the same seed."""
 
