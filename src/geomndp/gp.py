@@ -112,7 +112,9 @@ class AbstractGP(AbstractProcess, AbstractPredictive):
     def marginals(self, x: Inputs, *, key=None, num_samples: int = 0) -> NormalMarginals:
         """Normal laws of y at inputs (n, d), noise included; exact."""
         x, _ = _validation.float_function(x, dim=self.dim)
-        return NormalMarginals(self.mean_at(x), jnp.sqrt(self.gram(x).diagonal()))
+        return NormalMarginals(
+            *linalg.by_blocks(lambda x: (self.mean_at(x), jnp.sqrt(self.gram(x).diagonal())), x)
+        )
 
     def mean_and_covariance(self, x: Inputs) -> tuple[Outputs, Float[Array, "np np"]]:
         """Mean (n, p), and covariance (n p, n p) on flattened (point, output) indices."""

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from geomndp.auto.outcome import of_few
 from geomndp.auto.report import (
     CandidateResult,
     SelectionReport,
@@ -96,3 +97,12 @@ def test_coverage_of_laws_that_are_right_and_too_narrow(spread):
     histogram = pit_histogram(pit)
     assert_allclose(sum(histogram), 1.0)
     assert (max(histogram) < 0.11) == (spread == 1.0)
+
+
+def test_few_data_are_said():
+    """Of functions with 30 and 60 values of two outputs, and of many."""
+    mask = np.zeros((12, 10, 2))
+    mask[:6, :, 0] = mask[:3, :, 1] = 1.0
+    (held_out, values) = of_few(mask, 3)
+    assert "3 held-out functions" in held_out and values.startswith("30 values of an output")
+    assert of_few(np.ones((12, 10), bool), 5) == []

@@ -14,6 +14,7 @@ from geomndp.evaluate.ensemble import crps, pit
 from geomndp.evaluate.resumable import AbstractMeasurement, RunOptions
 from geomndp.evaluate.tasks import TaskLayout, arrange
 from geomndp.evaluate.value_metrics import draw
+from geomndp.linalg import row_mask
 from geomndp.predictive import AbstractProcess
 
 
@@ -57,13 +58,11 @@ class CalibrationOf(AbstractMeasurement):
             task, (sample_key, rank_key) = self.layout.split(item[0]), jr.split(item[1])
             law = process.condition(task.context_x, task.context_y, mask=task.context_mask)
             request = {"key": sample_key, "num_samples": self.num_samples, **self.options}
-            samples = draw(law, task.x, task.mask, **request)
+            samples = draw(law, task.x, row_mask(task.mask), **request)
             ranks, scores = pit(samples, task.y, key=rank_key), crps(samples, task.y)
-            if task.mask is not None:
-                real = task.mask[:, None] > 0
-                ranks, scores = jnp.where(real, ranks, jnp.nan), jnp.where(real, scores, 0.0)
-            count = task.num_targets() * task.y.shape[1]
-            return Calibration(ranks.reshape(-1), jnp.sum(scores), count)._asdict()
+            real = task.real_values()
+            ranks, scores = jnp.where(real > 0, ranks, jnp.nan), jnp.where(real > 0, scores, 0.0)
+            return Calibration(ranks.reshape(-1), jnp.sum(scores), jnp.sum(real))._asdict()
 
         return jax.lax.map(one, items, batch_size=min(self.batch_size, len(items[1])))
 

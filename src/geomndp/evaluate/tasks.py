@@ -11,6 +11,7 @@ import numpy as np
 
 from geomndp import _validation
 from geomndp._types import Array, Batch, Inputs
+from geomndp.linalg import columns, row_mask
 from geomndp.model.point_distances import refuse_coarse
 
 ADVICE = "subtract a common origin, or set jax_enable_x64"
@@ -28,9 +29,14 @@ class ContextAndTargets(NamedTuple):
     mask: Array | None
 
     def num_targets(self) -> Array:
-        """Number of real targets."""
-        dtype = self.x.dtype
-        return jnp.asarray(len(self.x), dtype) if self.mask is None else jnp.sum(self.mask)
+        """Number of targets with a real value."""
+        rows = row_mask(self.mask)
+        return jnp.asarray(len(self.x), self.x.dtype) if rows is None else jnp.sum(rows)
+
+    def real_values(self) -> Array:
+        """1 for target values that are there, 0 for others, shape (n, p)."""
+        mask = jnp.ones(len(self.x), self.y.dtype) if self.mask is None else self.mask
+        return jnp.broadcast_to(columns(mask, self.y.shape[1]), self.y.shape)
 
 
 class TaskLayout(eqx.Module):
@@ -78,8 +84,9 @@ def arrange(tasks: Batch, num_context: int | None) -> tuple[TaskLayout, tuple[An
     x, mask, context = (np.asarray(v) for v in (tasks.x, tasks.mask, tasks.context))
     common = np.array_equal(x, np.broadcast_to(x[:1], x.shape))
     dtype = jax.dtypes.canonicalize_dtype(x.dtype)
-    for own, real in zip(x[:1] if common else x, mask, strict=False):
-        refuse_coarse(own if common else own[real > 0], dtype, ADVICE)
+    rows = np.asarray(mask.reshape(*x.shape[:2], -1).any(axis=2))
+    for own, real in zip(x[:1] if common else x, rows, strict=False):
+        refuse_coarse(own if common else own[real], dtype, ADVICE)
     c = num_context
     if c is not None:
         _validation.at_least(0, num_context=c)

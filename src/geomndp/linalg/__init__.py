@@ -6,6 +6,7 @@ column, so that one Cholesky of size n serves all p outputs.
 """
 
 from geomndp._deprecated import deprecated_names
+from geomndp.linalg.blocks import by_blocks
 from geomndp.linalg.diagonal import (
     LOG_2PI,
     DiagonalGram,
@@ -32,6 +33,7 @@ __all__ = [
     "DiagonalGram",
     "MatrixGram",
     "apply",
+    "by_blocks",
     "cholesky",
     "cholesky_solve",
     "columns",
