@@ -16,7 +16,8 @@ def _tasks() -> ValidationTasks:
     """One context value and one target value per function."""
     ones = np.ones((COUNT, 2))
     arrays = (ones[:, :, None], ones[:, :, None], ones, ones * [1.0, 0.0])
-    return ValidationTasks(*arrays, 1, np.arange(COUNT), np.array(["few"] * COUNT))
+    row = np.arange(COUNT)
+    return ValidationTasks(*arrays, 1, row, np.array(["few"] * COUNT), row)
 
 
 def _candidates(*laws: tuple[float, float]) -> dict[str, HeldOut]:

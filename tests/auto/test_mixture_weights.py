@@ -23,9 +23,8 @@ def _tasks(count: int) -> ValidationTasks:
     ones = np.ones((count, 2))
     context = ones * [1.0, 0.0]
     kind = np.array(["few"] * count)
-    return ValidationTasks(
-        ones[:, :, None], ones[:, :, None], ones, context, 1, np.arange(count), kind
-    )
+    row = np.arange(count)
+    return ValidationTasks(ones[:, :, None], ones[:, :, None], ones, context, 1, row, kind, row)
 
 
 def _candidates(share: float, count: int = 1500) -> dict[str, HeldOut]:
@@ -81,6 +80,21 @@ def test_the_paired_error_is_over_functions():
     difference, error = paired_difference(np.array([1.0, 2.0, 4.5]), np.zeros(3), tasks)
     assert_allclose((difference, error), (2.5, np.std([1, 2, 4.5], ddof=1) / np.sqrt(3)))
     assert paired_difference(np.ones(1), np.zeros(1), _tasks(1)) == (1.0, np.inf)
+
+
+def test_functions_of_a_group_count_once():
+    """Equal scans of a person tell what one does, and weights are fitted to other persons."""
+    candidates, tasks = _candidates(0.5, count=30), _tasks(30)
+    rows = np.repeat(np.arange(30), 3)
+    scans = tasks.take(rows)._replace(function=np.arange(90))
+    values = np.random.default_rng(0).normal(size=30)
+    expected = paired_difference(values, np.zeros(30), tasks)
+    assert_allclose(paired_difference(values[rows], np.zeros(90), scans), expected)
+    names = ("scale 0.5", "scale 3.0")
+    members = {name: held.take(rows) for name, held in candidates.items()}
+    weights = cross_validated(names, members, scans).weights_by_task
+    assert_allclose(weights.reshape(30, 3, 2), np.repeat(weights[::3, None], 3, axis=1))
+    assert len(np.unique(scans.parts(5).reshape(30, 3))) == 5
 
 
 def test_contexts_without_a_density():

@@ -27,7 +27,8 @@ def _tasks(y: np.ndarray) -> ValidationTasks:
     ones = np.ones((count, 3))
     kind = np.array(["few"] * count)
     context = ones * [1.0, 0.0, 0.0]
-    return ValidationTasks(ones[..., None], y[..., None], ones, context, 1, np.arange(count), kind)
+    row = np.arange(count)
+    return ValidationTasks(ones[..., None], y[..., None], ones, context, 1, row, kind, row)
 
 
 def _held_out(y: np.ndarray, factor: float) -> HeldOut:

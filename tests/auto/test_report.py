@@ -85,14 +85,15 @@ def test_coverage_of_laws_that_are_right_and_too_narrow(spread):
     pit = norm(scale=spread).cdf(np.random.default_rng(0).normal(size=(400, 50)))
     pit[::2, 30:] = np.nan
     kind, empty = np.array(["few", "many"] * 200), np.zeros((400, 1, 1))
-    tasks = ValidationTasks(empty, empty, empty, empty, 0, np.arange(400) // 2, kind)
-    coverage, errors = coverage_by_kind(pit, tasks, tasks.function.tolist())
+    row = np.arange(400) // 2
+    tasks = ValidationTasks(empty, empty, empty, empty, 0, row, kind, row)
+    coverage, errors = coverage_by_kind(pit, tasks)
     share = coverage["all"]
     assert_allclose(errors["all"], np.sqrt(share * (1 - share) / np.isfinite(pit).sum()), rtol=0.2)
     assert_allclose(list(coverage.values()), 1 - 2 * norm.cdf(-1.645 * spread), atol=0.02)
     rows = np.repeat(np.arange(400), 4)  # four equal scans of every person say no more than one
-    scans, persons = tasks.take(rows)._replace(function=np.arange(1600)), tasks.function[rows]
-    of_groups = coverage_by_kind(pit[rows], scans, persons.tolist())[1]
+    scans = tasks.take(rows)._replace(function=np.arange(1600))
+    of_groups = coverage_by_kind(pit[rows], scans)[1]
     assert_allclose(of_groups["all"], errors["all"])
     histogram = pit_histogram(pit)
     assert_allclose(sum(histogram), 1.0)

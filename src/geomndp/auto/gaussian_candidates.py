@@ -45,7 +45,7 @@ class GaussianData:
         assert plan.functions is not None
         units = plan.model.normaliser or Normaliser()
         fitted = plan.functions if rows is None else plan.functions.take(rows)
-        self.ordered, self.seed = plan.ordered, seed
+        self.ordered, self.labels, self.seed = plan.ordered, plan.groups, seed
         self.units: dict[str, Normaliser] = {}
         self.functions: dict[str, Batch] = {}
         allowed = fit_transforms(functions_in_units(plan.functions, Normaliser()))
@@ -123,7 +123,12 @@ class GaussianData:
     ) -> GaussianFit:
         """Shrink the covariance of some functions, by default of all, towards a pooled process."""
         return fit_shrunk_gaussian(
-            functions, pooled, train=rows, ordered=self.ordered, seed=self.seed
+            functions,
+            pooled,
+            train=rows,
+            groups=self.labels,
+            ordered=self.ordered,
+            seed=self.seed,
         )
 
     def support(self) -> TrainingSupport:

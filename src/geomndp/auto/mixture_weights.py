@@ -106,7 +106,7 @@ def cross_validated(
     by_task = np.repeat(weights[None], len(tasks.function), axis=0)
     if len(names) == 1:
         return WeightedCandidates(names, weights, members[0].per_value(tasks), by_task)
-    part = np.unique(tasks.function, return_inverse=True)[1].reshape(-1) % NUM_PARTS
+    part = tasks.parts(NUM_PARTS)
     for number in np.unique(part):
         rest = np.flatnonzero(part == number)
         fitted = np.flatnonzero(part != number)
@@ -149,7 +149,10 @@ def _mean(mixture: WeightedCandidates, tasks: ValidationTasks) -> float:
 def paired_difference(
     first: np.ndarray, second: np.ndarray, tasks: ValidationTasks
 ) -> tuple[float, float]:
-    """Mean of first - second over functions, and its standard error.
+    r"""Mean of first - second over functions, and its standard error.
+
+    With the sums $R_g$ of the deviations of the n functions by group its variance is
+    $\frac{G}{G - 1} \sum_g R_g^2 / n^2$ for G groups, that of a mean where each is one function.
 
     Args:
         first: Nats per target value of every task.
@@ -157,9 +160,15 @@ def paired_difference(
         tasks: The tasks.
 
     Returns:
-        Difference and standard error; infinite for a single function.
+        Difference and standard error; infinite for a single group.
     """
     differences = tasks.by_function(first) - tasks.by_function(second)
-    count = len(differences)
-    error = np.std(differences, ddof=1) / np.sqrt(count) if count > 1 else np.inf
-    return float(differences.mean()), float(error)
+    groups = tasks.group[np.unique(tasks.function, return_index=True)[1]]
+    _, index = np.unique(groups, return_inverse=True)
+    mean, sums = (
+        differences.mean(),
+        np.bincount(index.reshape(-1), differences - differences.mean()),
+    )
+    count = len(sums)
+    error = np.sqrt(count / (count - 1) * np.sum(sums**2)) if count > 1 else np.inf
+    return float(mean), float(error / len(differences))

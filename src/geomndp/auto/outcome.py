@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import jax.random as jr
 import numpy as np
@@ -106,8 +106,7 @@ def describe(
     weights = np.exp(choice.law.log_weights).tolist()
     clock = selection.clock
     clock.save()
-    units = _units(selection.plan, transforms.tasks)
-    coverage, errors = coverage_by_kind(*transforms, units)
+    coverage, errors = coverage_by_kind(*transforms)
     return SelectionReport(
         results(measured, notes, choice.law, choice.tasks),
         tuple(zip(choice.law.names, weights, strict=True)),
@@ -120,7 +119,7 @@ def describe(
         dict(clock.parts) | {"all": clock.elapsed()},
         _remarks(selection, choice),
         errors,
-        _conformal(selection, transforms, units),
+        _conformal(selection, transforms),
     )
 
 
@@ -130,19 +129,12 @@ def _in_table(plan: TrainingPlan, rows: np.ndarray) -> tuple[int, ...]:
     return tuple(sorted(positions.tolist()))
 
 
-def _units(plan: TrainingPlan, tasks: ValidationTasks) -> list[Any]:
-    """Function of every task; functions of one group are one unit."""
-    rows = tasks.function.tolist()
-    return rows if plan.groups is None else [plan.groups[row] for row in rows]
-
-
-def _conformal(
-    selection: Selection, transforms: HeldOutTransforms, units: list[Any]
-) -> Conformal | None:
+def _conformal(selection: Selection, transforms: HeldOutTransforms) -> Conformal | None:
     """Corrected levels of intervals; tracks have none."""
     if selection.plan.maps is not None:
         return None
-    return from_transforms(transforms.values, units, transforms.tasks.kind.tolist())
+    tasks = transforms.tasks
+    return from_transforms(transforms.values, tasks.group.tolist(), tasks.kind.tolist())
 
 
 def _remarks(selection: Selection, choice: Choice) -> tuple[str, ...]:

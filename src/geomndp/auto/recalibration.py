@@ -29,7 +29,7 @@ MIN_GAIN = 0.001
 NOISES = (0.0, 1.0, 3.0)
 """Further noise that is tried, in units of the variance of a law's own."""
 NUM_PARTS = 5
-"""Parts of the held-out functions; the scale of one is chosen on the others."""
+"""Parts of the held-out functions, or groups of them; the scale of one is chosen on the others."""
 
 
 class Component(NamedTuple):
@@ -183,10 +183,10 @@ def calibrate(
     values = {scale: mixed(law, scale) for scale in dict.fromkeys([start, *scales])}
     nats = np.stack([tasks.by_function(held.per_value(tasks)) for held in values.values()])
     nats = np.where(np.isfinite(nats), nats, -1e10)
-    index = np.unique(tasks.function, return_inverse=True)[1].reshape(-1)
-    part = np.arange(nats.shape[1]) % NUM_PARTS
+    _, first, index = np.unique(tasks.function, return_index=True, return_inverse=True)
+    part = tasks.parts(NUM_PARTS)[first]
     chosen = np.zeros(nats.shape[1], int)
-    for number in range(min(NUM_PARTS, nats.shape[1])):
+    for number in np.unique(part):
         others = nats[:, part != number]
         if others.shape[1]:
             chosen[part == number] = int(np.argmax(others.mean(axis=1)))

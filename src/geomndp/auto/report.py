@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import textwrap
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -129,23 +128,22 @@ def _row(values: tuple[float, ...]) -> str:
 
 
 def coverage_by_kind(
-    pit: np.ndarray, tasks: ValidationTasks, units: Sequence[Any], level: float = 0.9
+    pit: np.ndarray, tasks: ValidationTasks, level: float = 0.9
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Share of values in the central interval, by kind of task and for all.
 
     Args:
         pit: Probability integral transforms (tasks, values); NaN for padding.
         tasks: The tasks.
-        units: Function of every task, or its group: these are independent of each other.
         level: Probability of the interval.
 
     Returns:
-        Shares by kind and for "all", the mean over kinds; and their standard errors over units,
-        infinite for one.
+        Shares by kind and for "all", the mean over kinds; and their standard errors over
+        functions, or groups of them, infinite for one.
     """
     inside = np.where(np.isnan(pit), np.nan, np.abs(pit - 0.5) <= level / 2)
     kinds, values = tuple(map(str, tasks.kind)), {"coverage": np.nanmean(inside, axis=1)}
-    measured = TaskMetrics(kinds, tuple(units), values, pit)
+    measured = TaskMetrics(kinds, tuple(tasks.group.tolist()), values, pit)
     found = {kind: part["coverage"] for kind, part in measured.summary().items()}
     found["all"] = measured.over_kinds()["coverage"]
     errors = {name: np.inf if error is None else error for name, (_, error) in found.items()}

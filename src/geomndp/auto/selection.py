@@ -134,8 +134,8 @@ class Selection:
         self.run = RunPlan(folder, {**settings, "data": _digest(plan)})
         self.splits = self._split()
         rows = np.concatenate([split.held_out for split in self.splits])
-        num_inputs = plan.functions.variables.num_inputs
-        self.tasks = validation_tasks(x, y, mask, rows, seed=seed, num_inputs=num_inputs)
+        about = {"num_inputs": plan.functions.variables.num_inputs, "groups": plan.groups}
+        self.tasks = validation_tasks(x, y, mask, rows, seed=seed, **about)
         # Functions of one point validate nothing, nor does a split that holds out no others.
         self.splits = tuple(
             s for s in self.splits if np.isin(s.held_out, self.tasks.function).any()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +29,7 @@ class ValidationTasks(NamedTuple):
         num_context: Rows of the context.
         function: Row of the data set that each task was drawn from.
         kind: Name of each task's kind.
+        group: Number of the group of each task's function: groups are independent of each other.
     """
 
     x: np.ndarray
@@ -37,6 +39,7 @@ class ValidationTasks(NamedTuple):
     num_context: int
     function: np.ndarray
     kind: np.ndarray
+    group: np.ndarray
 
     def num_values(self) -> np.ndarray:
         """Number of target values of each task, shape (tasks,)."""
@@ -50,8 +53,12 @@ class ValidationTasks(NamedTuple):
     def take(self, rows: np.ndarray) -> ValidationTasks:
         """Some of the tasks, of the same shapes."""
         x, y, mask, context = (values[rows] for values in self[:4])
-        function, kind = self.function[rows], self.kind[rows]
-        return ValidationTasks(x, y, mask, context, self.num_context, function, kind)
+        about = (self.function[rows], self.kind[rows], self.group[rows])
+        return ValidationTasks(x, y, mask, context, self.num_context, *about)
+
+    def parts(self, count: int) -> np.ndarray:
+        """One of so many parts for every task, shape (tasks,); those of a group stay together."""
+        return np.unique(self.group, return_inverse=True)[1].reshape(-1) % count
 
     def contexts(self) -> ValidationTasks:
         """Tasks of the same shapes whose targets are the contexts, given nothing."""
@@ -93,6 +100,7 @@ def validation_tasks(
     *,
     seed: int,
     num_inputs: int | None = None,
+    groups: Sequence[str] | None = None,
 ) -> ValidationTasks:
     """Draw tasks from held-out functions: few and many context points, and forecasts of curves.
 
@@ -104,6 +112,7 @@ def validation_tasks(
         seed: Seed of contexts and targets.
         num_inputs: How many of the first columns of x are inputs, the others are covariates; by
             default all.
+        groups: One label per function: functions of one label are not independent of each other.
 
     Returns:
         One task per function and kind, of at most `MAX_FUNCTIONS` functions, evenly spread; a
@@ -140,7 +149,8 @@ def validation_tasks(
     context_mask[:, num_context:] = 0.0
     arrays = (x[at], y[at], real, context_mask)
     kind = np.array([name for _, name, *_ in drawn])
-    return ValidationTasks(*arrays, num_context, function, kind)
+    labels = np.arange(len(x)) if groups is None else np.unique(groups, return_inverse=True)[1]
+    return ValidationTasks(*arrays, num_context, function, kind, labels.reshape(-1)[function])
 
 
 def _task(kind: str, first_input: np.ndarray, rng: np.random.Generator):

@@ -59,6 +59,20 @@ def test_few_functions_of_a_process_stay_near_it():
     assert np.linalg.eigvalsh(covariance).min() > 0
 
 
+def test_scans_of_a_person_do_not_choose_the_weight():
+    """Three equal scans of each: without groups a fold would hold what it is fitted to."""
+    truth = GP(SE(0.4), noise=0.02)
+    persons = draw(truth, 12, common=True)
+    batch = Batch(*(None if v is None else np.repeat(v, 3, axis=0) for v in persons))
+    pooled = fit_gp(batch, candidates=(Candidate("SE", "constant"),))
+    names = [str(row) for row in np.repeat(np.arange(12), 3)]
+    weights = [
+        float(fit_shrunk_gaussian(batch, pooled, groups=groups).name.split()[-1])
+        for groups in (None, names, ["one"] * 36)
+    ]
+    assert weights[0] == weights[2] < 0.3 < 0.5 <= weights[1]
+
+
 def test_none_where_no_inputs_are_common():
     batch = draw(GP(SE(0.4), noise=0.02), 80)
     fit = fit_gp(batch, candidates=ONE, max_iterations=3)

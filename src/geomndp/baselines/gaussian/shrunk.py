@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -57,6 +58,7 @@ def fit_shrunk_gaussian(
     *,
     train=None,
     folds: int = 5,
+    groups: Sequence[str] | None = None,
     ordered: bool = False,
     seed: int = 0,
 ) -> GaussianFit:
@@ -74,6 +76,7 @@ def fit_shrunk_gaussian(
         fit: The pooled process.
         train: Indices of the functions to fit; by default all.
         folds: Number of folds.
+        groups: One label per function of all; functions of one label stay in one fold.
         ordered: Whether functions stand in the order of time: folds are then stretches of it.
         seed: Seed of the folds and of the held-out values.
 
@@ -94,14 +97,29 @@ def fit_shrunk_gaussian(
         reason = inputs if isinstance(inputs, str) else f"{len(held)} functions for {folds} folds"
         return GaussianFit(None, "shrunk covariance", -np.inf, note=reason)
     table = _table(inputs.x, inputs.values, prior)
-    fold = np.arange(len(held)) * folds // len(held)
-    if not ordered:
-        fold = np.random.default_rng(seed).permutation(fold)
+    fold = _folds(_labels(functions, train, groups), folds, None if ordered else seed)
     chosen, tried = _choose(table, fold, inputs.values.shape[2], seed)
     process = _process(table, prior, chosen, inputs.values.shape[2])
     name = f"shrunk covariance, weight of the process {chosen.weight:g}"
     seconds = time.monotonic() - began
     return GaussianFit(process, name, chosen.nats, tried, seconds, dof=chosen.dof)
+
+
+def _labels(functions: Batch, train: Any, groups: Sequence[str] | None) -> np.ndarray:
+    """Group of every function with a value, shape (functions,); its number if all are in one."""
+    rows = np.arange(len(functions.x)) if train is None else np.asarray(train)
+    rows = np.array([row for row in rows if np.any(np.asarray(functions.mask[row]) > 0)])
+    labels = rows if groups is None else np.asarray(groups)[rows]
+    return labels if len(np.unique(labels)) > 1 else rows
+
+
+def _folds(labels: np.ndarray, folds: int, seed: int | None) -> np.ndarray:
+    """Fold of every function, those of one label in the same; stretches without a seed."""
+    _, first, group = np.unique(labels, return_index=True, return_inverse=True)
+    fold = np.arange(len(first)) * min(folds, len(first)) // len(first)
+    if seed is not None:
+        fold = np.random.default_rng(seed).permutation(fold)
+    return fold[np.argsort(np.argsort(first))][group.reshape(-1)]
 
 
 def _table(x: np.ndarray, values: np.ndarray, prior: GP) -> _Table:
