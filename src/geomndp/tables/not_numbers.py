@@ -44,6 +44,8 @@ def no_numbers(values: np.ndarray) -> str:
     for row, cell in enumerate(values.flat):
         if isinstance(cell, date) or hasattr(cell, "to_timestamp"):
             return DATES
+        if hasattr(cell, "calendar"):  # of cftime
+            return f"dates of the calendar {cell.calendar!r} (xarray: convert_calendar('standard'))"
         if isinstance(cell, time):
             return f"times of the day; {HOURS}"
         if isinstance(cell, str) and not _is_number(cell):

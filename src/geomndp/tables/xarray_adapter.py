@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from geomndp._missing_columns import check_variables
 from geomndp._time_zones import states_utc
 from geomndp.tables.units import SECONDS, split_time
 from geomndp.tables.variables import Variable, Variables
@@ -46,9 +47,7 @@ def attributes(table: Any) -> dict[str, dict[str, Any]]:
 
 def variable(dataset: Any, name: str) -> Any:
     """Find a variable or coordinate."""
-    if name not in dataset.variables:
-        listed = ", ".join(map(repr, dataset.variables)) or "none"
-        raise ValueError(f"expected a variable or coordinate {name!r}, got {listed}")
+    check_variables(dataset, (name,))
     if not isinstance(dataset[name].dtype, np.dtype):  # of pandas: periods, nullable numbers, ...
         raise ValueError(f"expected numbers or times in {name!r}, got {dataset[name].dtype}")
     _check_decoded(name, dataset[name])

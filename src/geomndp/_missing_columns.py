@@ -1,4 +1,4 @@
-"""Columns that a DataFrame must have, and how a wide table gets them; pandas is not imported."""
+"""Columns that a table must have, and how it gets them; neither pandas nor xarray is imported."""
 
 from __future__ import annotations
 
@@ -40,3 +40,21 @@ def check_frame_columns(frame: Any, names: tuple[str, ...]) -> None:
             f"id_vars={kept}, var_name={missing[0]!r}, value_name={missing[1]!r}))"
         )
     raise ValueError(f"expected a column {missing[0]!r}, got {', '.join(listed) or 'none'}{hint}")
+
+
+def check_variables(dataset: Any, names: tuple[str, ...]) -> None:
+    """Refuse a Dataset that lacks a variable or coordinate.
+
+    Args:
+        dataset: The Dataset.
+        names: Variables that it must have.
+
+    Raises:
+        ValueError: If one is missing.
+    """
+    for name in names:
+        if name not in dataset.variables:
+            listed = ", ".join(map(repr, dataset.variables)) or "none"
+            bare = name in dataset.dims
+            hint = f"; give the dimension numbers: assign_coords({name}=...)" if bare else ""
+            raise ValueError(f"expected a variable or coordinate {name!r}, got {listed}{hint}")
