@@ -25,9 +25,12 @@ FIX = (
 
 def as_utc(column: Any) -> Any:
     """A Series, whose datetimes lose their zone and are then in UTC."""
-    if getattr(column.dtype, "tz", None) is None:
-        return column
-    return column.dt.tz_convert("UTC").dt.tz_localize(None)
+    return column.dt.tz_convert("UTC").dt.tz_localize(None) if _zone(column) else column
+
+
+def _zone(column: Any) -> Any:
+    """Time zone of the type of a Series, of pandas or of Arrow."""
+    return column.dt.tz if column.dtype.kind == "M" else None
 
 
 def state_utc(dataset: Any, names: Iterable[str]) -> Any:
@@ -68,7 +71,7 @@ def frame_is_zoned(frame: Any, columns: dict[str, Any]) -> bool | None:
     noted, states = frame.attrs.get(NOTE) or {}, {}
     for name, column in columns.items():
         if column.dtype.kind == "M":
-            states[name] = getattr(column.dtype, "tz", None) is not None or noted.get(name, False)
+            states[name] = _zone(column) is not None or noted.get(name, False)
     for name, zoned in states.items():
         if zoned is None or zoned != next(iter(states.values())):
             where = " and ".join(map(repr, states)) if zoned is not None else repr(name)

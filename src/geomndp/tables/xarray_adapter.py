@@ -34,8 +34,8 @@ def as_dataset(table: Any) -> Any:
         same = table.name in table.coords
         return table.coords.to_dataset() if same else table.to_dataset()
     if not is_dataset(table):
-        kind = type(table).__name__
-        raise ValueError(f"expected a DataFrame, a Dataset or arrays, got a {kind}")
+        got = f"a {type(table).__name__}" + " without a name" * is_data_array(table)
+        raise ValueError(f"expected a DataFrame, a Dataset or arrays, got {got}")
     return table
 
 
