@@ -52,7 +52,7 @@ def read_csv(path: str, labels: Container[str] = ()) -> Any:
         return _read(path, labels)
     except UnicodeError:
         raise ValueError(
-            "not in UTF-8 (spreadsheets: save as CSV UTF-8; Python: "
+            "no text in UTF-8 (spreadsheets: save as CSV UTF-8; Python: "
             "p = pathlib.Path(path); p.write_text(p.read_text('cp1252'), 'utf-8'))"
         ) from None
 

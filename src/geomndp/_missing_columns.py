@@ -28,6 +28,11 @@ def check_frame_columns(frame: Any, names: tuple[str, ...]) -> None:
         raise ValueError(
             f"expected commas, semicolons or tabs between columns, got one column {present[0]!r}"
         )
+    if not any(character.isalpha() for name in present for character in str(name)):
+        raise ValueError(
+            f"expected a line of names such as {missing[0]!r} above the numbers, got "
+            f"{present[0]!r} for a name (lines that begin with # are left out)"
+        )
     listed = [repr(name) for name in present]
     if len(listed) > LISTED:
         listed[LISTED - 1 : -1] = ["..."]

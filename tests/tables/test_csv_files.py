@@ -75,7 +75,7 @@ def test_labels_of_days_are_datetimes_and_inputs_with_zeros_numbers(tmp_path):
 
 def test_other_encodings_are_refused(tmp_path):
     (tmp_path / "data.csv").write_bytes("x,temp\u00e9rature\n0,1\n".encode("latin1"))
-    with pytest.raises(ValueError, match=r"not in UTF-8 .*read_text\('cp1252'\), 'utf-8'"):
+    with pytest.raises(ValueError, match=r"no text in UTF-8 .*read_text\('cp1252'\), 'utf-8'"):
         read_table(str(tmp_path / "data.csv"))
 
 

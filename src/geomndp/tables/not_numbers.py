@@ -24,14 +24,14 @@ HOURS = "write hours as numbers, 6.5 for 06:30, or datetimes, 2024-08-30T06:30"
 MARK = r"\W*$"
 """A sign for a missing value."""
 DIGITS = r"[-+]?[\d.,'\s]+$"
-NUMBER = r"[-+]?\d[\d.]*"
 ADVICE = {
     r"\d{1,2}:\d\d\b": HOURS,
     MARK: "leave it empty where a value is missing (pandas: na_values=[{cell!r}])",
+    r"[−–]": "write a minus as '-'",
     r"[<>≤≥]": "a limit is no value: leave it empty, or write the number that shall stand for it",
     DIGITS: AMBIGUOUS,
     r"\d{4}-?W\d\d": "write a day of the week, 2024-01-29 for 2024-W05",
-    rf"{NUMBER}\s*([^\W\d]|[%°])\D*$": "write the number alone and its unit in the header: 'y [%]'",
+    r"[-+]?\d[\d.,]*\s*[^\d\s.,:;/-]\D*$": "write the number alone, its unit in the header: y [%]",
 }
 """What to do about a text, by a pattern of its beginning."""
 
