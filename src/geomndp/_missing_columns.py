@@ -22,29 +22,30 @@ def check_frame_columns(frame: Any, names: tuple[str, ...]) -> None:
     """
     present = [name for name in (*frame.columns, *frame.index.names) if name is not None]
     missing = [name for name in dict.fromkeys(names) if name not in present]
-    if not missing:
-        return
-    if len(present) == 1 and str(missing[0]) in str(present[0]):
-        raise ValueError(
-            f"expected commas, semicolons or tabs between columns, got one column {present[0]!r}"
-        )
-    if not any(character.isalpha() for name in present for character in str(name)):
-        raise ValueError(
+    if missing:
+        raise ValueError(_without(present, missing, [name for name in present if name in names]))
+
+
+def _without(present: list[Any], missing: list[str], found: list[Any]) -> str:
+    """Say which column is missing, and what the table looks like instead."""
+    if len(present) == 1 < len(missing) and all(name in str(present[0]) for name in missing):
+        return f"expected commas, semicolons or tabs between columns, got one column {present[0]!r}"
+    if present and not any(letter.isalpha() for name in present for letter in str(name)):
+        return (
             f"expected a line of names such as {missing[0]!r} above the numbers, got "
             f"{present[0]!r} for a name (lines that begin with # are left out)"
         )
     listed = [repr(name) for name in present]
     if len(listed) > LISTED:
         listed[LISTED - 1 : -1] = ["..."]
-    others = [name for name in present if name not in names]
-    hint = ""
-    kept = [name for name in present if name in names]
-    if kept and len(missing) > 1 and len(others) >= max(MIN_WIDE, len(present) / 2):
-        hint = (
-            "; of columns for points or functions make rows (pandas: table.melt("
-            f"id_vars={kept}, var_name={missing[0]!r}, value_name={missing[1]!r}))"
-        )
-    raise ValueError(f"expected a column {missing[0]!r}, got {', '.join(listed) or 'none'}{hint}")
+    said = f"expected a column {missing[0]!r}, got {', '.join(listed) or 'none'}"
+    wide = len(present) - len(found) >= max(MIN_WIDE, len(present) / 2)
+    if not (found and wide and len(missing) > 1):
+        return said
+    return (
+        f"{said}; of columns for points or functions make rows (pandas: table.melt("
+        f"id_vars={found}, var_name={missing[0]!r}, value_name={missing[1]!r}))"
+    )
 
 
 def check_variables(dataset: Any, names: tuple[str, ...]) -> None:
