@@ -81,5 +81,5 @@ def test_a_wide_frame_is_shown_how_it_becomes_long():
     wide = pd.DataFrame(np.ones((3, 5)), columns=range(5)).assign(day=range(3))
     with pytest.raises(ValueError, match=r"id_vars=\['day'\], var_name='hour', value_name='temp'"):
         read_functions(wide, function="day", inputs="hour", outputs="temp")
-    with pytest.raises(ValueError, match="expected a column 'function', got none$"):
+    with pytest.raises(ValueError, match=r"expected a column 'function', got none$"):
         read_functions(pd.DataFrame(), inputs="x", outputs="y")

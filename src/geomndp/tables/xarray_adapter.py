@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from geomndp._missing_columns import check_variables
-from geomndp._time_zones import states_utc
+from geomndp._time_zones import dataset_is_zoned, states_utc
 from geomndp.tables.units import SECONDS, split_time
 from geomndp.tables.variables import Variable, Variables
 
@@ -72,11 +72,11 @@ def _check_decoded(name: str, array: Any) -> None:
 
 def columns(
     table: Any, inputs: tuple[str, ...], others: tuple[str, ...] = ()
-) -> tuple[dict[str, np.ndarray], dict[str, str], None]:
+) -> tuple[dict[str, np.ndarray], dict[str, str], bool | None]:
     """Variables at all locations that the inputs span together, in the order of their dimensions.
 
-    Inputs on different dimensions make a grid; every other variable has those dimensions. Datasets
-    know no time zones: the last is None.
+    Inputs on different dimensions make a grid; every other variable has those dimensions. The last
+    is whether datetimes of inputs are stated to be in UTC, None where nothing is stated.
     """
     import xarray as xr
 
@@ -92,7 +92,7 @@ def columns(
             )
         values[name] = array.transpose(*dims).values.reshape(-1)
     units = {name: stated_units(dataset[name]) for name in values}
-    return values, units, None
+    return values, units, dataset_is_zoned(dataset, inputs)
 
 
 def spanned_shape(table: Any, inputs: tuple[str, ...]) -> dict[str, int]:
