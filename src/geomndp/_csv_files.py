@@ -80,7 +80,7 @@ def _read(path: str, labels: Container[str]) -> Any:
     if not len(frame):
         frame = frame.astype(float)
     assumed = [f"{SEPARATORS[separator]} between columns"] if commas else []
-    assumed += read_texts(frame, labels, commas)
+    assumed += read_texts(frame, labels, separator)
     frame.attrs |= {"units": units, ASSUMED: "; ".join(assumed)}
     return frame
 

@@ -120,6 +120,15 @@ def test_commas_stand_before_decimals_where_nothing_else_fits(tmp_path, written,
     assert list(frame["id"]) == ["01", "01"]
 
 
+@pytest.mark.parametrize(
+    "sign, other, read", [(";", "2", False), (";", "2.5", True), ("\t", "2", True)]
+)
+def test_points_between_semicolons_may_stand_between_thousands(tmp_path, sign, other, read):
+    with pytest.warns(UserWarning, match="between columns$"):
+        frame = table(tmp_path, f"x;y\n{other};1.234\n1;12.345\n".replace(";", sign))
+    assert list(frame["y"]) == ([1.234, 12.345] if read else ["1.234", "12.345"])
+
+
 DATES = {
     "days first": (["1.12.2024", "31.12.2024"], ["2024-12-01", "2024-12-31"]),
     "months first": (
