@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Container
 from typing import Any
 
-from geomndp._text_columns import read_texts
+from geomndp._text_columns import is_text, read_texts
 
 UNITS = re.compile(r"(.*\S)\s*\[(.*)\]")
 """A header that states units: time [hours]."""
@@ -163,9 +163,7 @@ def _read_names(names: list[str | None]) -> tuple[list[str], dict[str, str]]:
 
 def _stripped(column: Any) -> Any:
     """Texts without the spaces around them, which nobody sees; what is then empty is missing."""
-    import pandas as pd
-
-    if not pd.api.types.is_string_dtype(column):
+    if not is_text(column):
         return column
     texts = column.str.strip()
     return texts.where(texts != "")

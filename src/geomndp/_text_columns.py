@@ -35,6 +35,13 @@ class Reading(NamedTuple):
     """Of datetimes whether all state a time zone or all do not, None for some."""
 
 
+def is_text(column: Any) -> bool:
+    """Whether a column holds texts, some of which may be missing, in any version of pandas."""
+    import pandas as pd
+
+    return pd.api.types.infer_dtype(column) in ("string", "empty")
+
+
 def read_texts(frame: Any, labels: Container[str], separator: str) -> list[str]:
     """Replace columns of texts by the numbers, or the datetimes (UTC), that they hold.
 
@@ -48,9 +55,7 @@ def read_texts(frame: Any, labels: Container[str], separator: str) -> list[str]:
     Returns:
         What was assumed, and in which columns.
     """
-    import pandas as pd
-
-    texts = {name: frame[name] for name in frame if pd.api.types.is_string_dtype(frame[name])}
+    texts = {name: frame[name] for name in frame if is_text(frame[name])}
     commas = separator != ","
     found = {name: _read(column, name in labels, commas) for name, column in texts.items()}
     if commas:
