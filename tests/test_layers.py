@@ -26,7 +26,7 @@ LAYERS = (
         "_safetensors",
         "_threads",
         "_time_zones",
-        "_frame_columns",
+        "_missing_columns",
         "_progress",
         "_warnings",
         "_guarded",

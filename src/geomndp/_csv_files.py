@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Container
 from typing import Any
 
-from geomndp._text_columns import read_texts
+from geomndp._text_columns import is_text, read_texts
 
 UNITS = re.compile(r"(.*\S)\s*\[(.*)\]")
 """A header that states units: time [hours]."""
@@ -52,7 +52,7 @@ def read_csv(path: str, labels: Container[str] = ()) -> Any:
         return _read(path, labels)
     except UnicodeError:
         raise ValueError(
-            "not in UTF-8 (spreadsheets: save as CSV UTF-8; Python: "
+            "no text in UTF-8 (spreadsheets: save as CSV UTF-8; Python: "
             "p = pathlib.Path(path); p.write_text(p.read_text('cp1252'), 'utf-8'))"
         ) from None
 
@@ -80,7 +80,7 @@ def _read(path: str, labels: Container[str]) -> Any:
     if not len(frame):
         frame = frame.astype(float)
     assumed = [f"{SEPARATORS[separator]} between columns"] if commas else []
-    assumed += read_texts(frame, labels, commas)
+    assumed += read_texts(frame, labels, separator)
     frame.attrs |= {"units": units, ASSUMED: "; ".join(assumed)}
     return frame
 
@@ -163,9 +163,7 @@ def _read_names(names: list[str | None]) -> tuple[list[str], dict[str, str]]:
 
 def _stripped(column: Any) -> Any:
     """Texts without the spaces around them, which nobody sees; what is then empty is missing."""
-    import pandas as pd
-
-    if not pd.api.types.is_string_dtype(column):
+    if not is_text(column):
         return column
     texts = column.str.strip()
     return texts.where(texts != "")

@@ -39,7 +39,7 @@ def read_table(path: str, *labels: str | None) -> Any:
     # Damage shows as any type of error: KeyError in h5py, TypeError in pandas.
     except Exception as error:
         text = " ".join(str(error).split()) or type(error).__name__
-        raise ValueError(f"expected a table in {path}, got a damaged one: {text[:200]}") from error
+        raise ValueError(f"expected a table in {path}, got none: {text[:200]}") from error
     if assumed := table.attrs.pop(ASSUMED, ""):
         warn_at_request(f"CSV read with {assumed}", UserWarning)
     return table

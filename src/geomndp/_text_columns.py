@@ -35,7 +35,14 @@ class Reading(NamedTuple):
     """Of datetimes whether all state a time zone or all do not, None for some."""
 
 
-def read_texts(frame: Any, labels: Container[str], commas: bool) -> list[str]:
+def is_text(column: Any) -> bool:
+    """Whether a column holds texts, some of which may be missing, in any version of pandas."""
+    import pandas as pd
+
+    return pd.api.types.infer_dtype(column) in ("string", "empty")
+
+
+def read_texts(frame: Any, labels: Container[str], separator: str) -> list[str]:
     """Replace columns of texts by the numbers, or the datetimes (UTC), that they hold.
 
     Whether datetimes state a time zone is noted in `frame.attrs`.
@@ -43,18 +50,16 @@ def read_texts(frame: Any, labels: Container[str], commas: bool) -> list[str]:
     Args:
         frame: Columns as a file has them.
         labels: Names of columns of labels, which stay texts where numbers would lose something.
-        commas: Whether a comma may stand before decimals.
+        separator: Sign between the columns: where it is no comma, commas may stand before decimals.
 
     Returns:
         What was assumed, and in which columns.
     """
-    import pandas as pd
-
-    texts = {name: frame[name] for name in frame if pd.api.types.is_string_dtype(frame[name])}
+    texts = {name: frame[name] for name in frame if is_text(frame[name])}
+    commas = separator != ","
     found = {name: _read(column, name in labels, commas) for name, column in texts.items()}
-    if any(reading.assumed == DECIMAL_COMMAS for reading in found.values()):
-        doubtful = [n for n in found if n not in labels and _maybe_thousands(texts[n], ".")]
-        found |= {name: Reading(texts[name]) for name in doubtful}
+    if commas:
+        found |= {name: Reading(texts[name]) for name in _doubtful(found, texts, labels, separator)}
     assumed: dict[str, list[str]] = {}
     for name, reading in found.items():
         frame[name] = reading.values
@@ -62,6 +67,21 @@ def read_texts(frame: Any, labels: Container[str], commas: bool) -> list[str]:
     dated = [name for name in found if frame[name].dtype.kind == "M"]
     frame.attrs[_time_zones.NOTE] = {name: found[name].zoned for name in dated}
     return [f"{how} in {_listed(names)}" for how, names in assumed.items() if how]
+
+
+def _doubtful(
+    found: dict[str, Reading], texts: dict[str, Any], labels: Container[str], separator: str
+) -> list[str]:
+    """Columns of numbers whose points may stand between thousands, as other columns do not deny.
+
+    Semicolons are the separator of those who write decimal commas.
+    """
+    with_points = [n for n in found if texts[n].str.contains(".", regex=False).any()]
+    plain = [n for n in with_points if n not in labels and found[n].values.dtype.kind == "f"]
+    plain = [name for name in plain if not found[name].assumed]
+    doubtful = [name for name in plain if _maybe_thousands(texts[name], ".")]
+    with_commas = any(reading.assumed == DECIMAL_COMMAS for reading in found.values())
+    return doubtful if with_commas or (separator == ";" and doubtful == plain) else []
 
 
 def _read(texts: Any, label: bool, commas: bool) -> Reading:

@@ -3,7 +3,7 @@
 A zoned datetime is a moment; a naive one is what some clock shows, and beside zoned ones nobody
 knows which. Columns of a DataFrame are zoned by their type, those of a text file by a note in
 `frame.attrs`, since they are kept in UTC without a zone. Datasets know no zones: theirs fit both,
-and an attribute says where their datetimes are in UTC, for the files that are written of them.
+unless an attribute says that they are in UTC, as in the files that are written here.
 """
 
 from __future__ import annotations
@@ -25,9 +25,12 @@ FIX = (
 
 def as_utc(column: Any) -> Any:
     """A Series, whose datetimes lose their zone and are then in UTC."""
-    if getattr(column.dtype, "tz", None) is None:
-        return column
-    return column.dt.tz_convert("UTC").dt.tz_localize(None)
+    return column.dt.tz_convert("UTC").dt.tz_localize(None) if _zone(column) else column
+
+
+def _zone(column: Any) -> Any:
+    """Time zone of the type of a Series, of pandas or of Arrow."""
+    return column.dt.tz if column.dtype.kind == "M" else None
 
 
 def state_utc(dataset: Any, names: Iterable[str]) -> Any:
@@ -39,6 +42,11 @@ def state_utc(dataset: Any, names: Iterable[str]) -> Any:
 def states_utc(variable: Any) -> bool:
     """Whether a variable of a Dataset says that its datetimes are in UTC."""
     return variable.dtype.kind == "M" and STATED.items() <= variable.attrs.items()
+
+
+def dataset_is_zoned(dataset: Any, names: Iterable[str]) -> bool | None:
+    """Whether datetimes of a Dataset are stated to be in UTC; None where nothing is stated."""
+    return any(name in dataset and states_utc(dataset[name]) for name in names) or None
 
 
 def is_zoned(text: str) -> bool:
@@ -68,7 +76,7 @@ def frame_is_zoned(frame: Any, columns: dict[str, Any]) -> bool | None:
     noted, states = frame.attrs.get(NOTE) or {}, {}
     for name, column in columns.items():
         if column.dtype.kind == "M":
-            states[name] = getattr(column.dtype, "tz", None) is not None or noted.get(name, False)
+            states[name] = _zone(column) is not None or noted.get(name, False)
     for name, zoned in states.items():
         if zoned is None or zoned != next(iter(states.values())):
             where = " and ".join(map(repr, states)) if zoned is not None else repr(name)

@@ -33,6 +33,8 @@ def folder(tmp_path_factory):
     frame[frame.day < 9].to_csv(path / "days.csv", index=False)
     frame[frame.day >= 9].to_csv(path / "test.csv", index=False)
     frame[frame.day == 0].to_csv(path / "one.csv", index=False)
+    (path / "dated.csv").write_text("day,x\n1.2.2024,0\n2.1.2024,1\n2.1.2024,2\n")
+    (path / "nameless.csv").write_text("# day,hour,temp\n0,1.5,2\n0,2.5,2\n")
     (path / "bars.csv").write_text("day|hour|temp\n0|0|1\n")
     frame[frame.day == 9].iloc[:2].to_csv(path / "obs.csv", index=False)
     frame.pivot(index="day", columns="hour", values="temp").to_csv(path / "wide.csv")
@@ -181,6 +183,18 @@ WRONG = {
     "as many functions as points": (
         ["train", "one.csv", "--function", "hour", "--inputs", "day"],
         "got one row for every value of 'hour'; --function names the column that says which",
+    ),
+    "labels in no order": (
+        [*"train dated.csv --function day --inputs x --outputs x --ordered".split()],
+        "expected --ordered with labels in order of time, got dates as text in 'day'; write",
+    ),
+    "another kind of file": (
+        ["train", "days.xlsx", "--inputs", "hour", "--minutes", "1"],
+        "expected a file to read that ends in .csv, .parquet, .nc, got 'days.xlsx'",
+    ),
+    "no names": (
+        ["train", "nameless.csv", "--function", "day", "--inputs", "hour"],
+        "expected a line of names such as 'day' above the numbers, got '0' for a name (lines that",
     ),
     "bars": (
         ["train", "bars.csv", "--function", "day", "--inputs", "hour"],

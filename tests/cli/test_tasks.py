@@ -114,6 +114,18 @@ def test_time_zones_of_all_files_count(second, message, tmp_path):
         zoned_inputs(read_tasks(command), ("time",))
 
 
+@pytest.mark.filterwarnings("default::UserWarning")
+def test_the_file_that_is_read_as_text_is_named(model, capsys, tmp_path):
+    (tmp_path / "tasks").mkdir()
+    for name, cell in (("a", "0,5"), ("b", "1,234")):
+        (tmp_path / "tasks" / f"{name}.csv").write_text(f"x;y\n0,5;{cell}\n")
+    line = ["condition", "model.safetensors", "--tasks", str(tmp_path / "tasks")]
+    assert main([*line, "--targets", "0:1:0.5", "--out", str(tmp_path / "out.csv")]) == 1
+    error = capsys.readouterr().err
+    assert "warning: CSV read with semicolons between columns; decimal commas in 'x', 'y'" in error
+    assert "task 'b': expected numbers in 'y', got text, '1,234'" in error
+
+
 def test_the_column_of_functions_may_be_that_of_the_tasks(model, capsys):
     model.save("model", metadata={"function": "id"})
     table().rename(columns={"task": "id"}).to_csv("new.csv", index=False)

@@ -1,6 +1,7 @@
 """Where a table states a time zone, so do the files that are made of it: their times are in UTC."""
 
 import json
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -8,6 +9,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 
+import geomndp as gn
 from geomndp import ProcessModel
 from geomndp._table_files import read_table, write_table
 from geomndp.cli import main
@@ -57,6 +59,16 @@ def test_every_format_states_the_zone(wind):
     assert read_table("a.csv").attrs["zoned"] == {"time": True}
 
 
+def test_a_file_that_states_the_zone_is_read_as_such(wind, capsys):
+    written(f"{LINE} at.parquet")
+    assert main([*LINE.replace("obs", "naive").split(), "a.nc"]) == 1
+    assert "--targets without a time zone as those of the obs" in capsys.readouterr().err
+    with xr.open_dataset("a.nc") as dataset:
+        observed, other = dataset.isel(sample=0), wind.assign(time=TIME)
+        with pytest.raises(ValueError, match="of the locations with a time zone as those of"):
+            gn.load("wind").condition(observed).mean(other)
+
+
 def test_times_without_a_zone_get_none(wind):
     dataset = written(f"{LINE.replace('obs', 'naive')} naive.csv")
     there = "2024-03-31 01:00:00"
@@ -71,4 +83,8 @@ def test_typed_times_have_the_zone_of_the_observations(wind, times):
 
 def test_tasks_state_the_zone_too(wind):
     line = LINE.replace("obs.csv", "--tasks obs.csv")
-    assert written(f"{line} at.parquet")["time"].attrs["time_zone"] == "UTC"
+    dataset = written(f"{line} at.parquet")
+    assert dataset["time"].attrs["time_zone"] == "UTC"
+    Path("tasks").mkdir()
+    dataset.isel(sample=0).drop_vars("task").to_netcdf("tasks/a.nc", engine="h5netcdf")
+    assert written(f"{line.replace('obs.csv', 'tasks')} at.parquet").sizes["row"] == len(TIME)

@@ -75,7 +75,7 @@ def test_labels_of_days_are_datetimes_and_inputs_with_zeros_numbers(tmp_path):
 
 def test_other_encodings_are_refused(tmp_path):
     (tmp_path / "data.csv").write_bytes("x,temp\u00e9rature\n0,1\n".encode("latin1"))
-    with pytest.raises(ValueError, match=r"not in UTF-8 .*read_text\('cp1252'\), 'utf-8'"):
+    with pytest.raises(ValueError, match=r"no text in UTF-8 .*read_text\('cp1252'\), 'utf-8'"):
         read_table(str(tmp_path / "data.csv"))
 
 
@@ -118,6 +118,15 @@ def test_commas_stand_before_decimals_where_nothing_else_fits(tmp_path, written,
         frame = table(tmp_path, text, "id")
     assert_array_equal(frame["y"], written if numbers is None else numbers)
     assert list(frame["id"]) == ["01", "01"]
+
+
+@pytest.mark.parametrize(
+    "sign, other, read", [(";", "2", False), (";", "2.5", True), ("\t", "2", True)]
+)
+def test_points_between_semicolons_may_stand_between_thousands(tmp_path, sign, other, read):
+    with pytest.warns(UserWarning, match="between columns$"):
+        frame = table(tmp_path, f"x;y\n{other};1.234\n1;12.345\n".replace(";", sign))
+    assert list(frame["y"]) == ([1.234, 12.345] if read else ["1.234", "12.345"])
 
 
 DATES = {

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 from numpy.testing import assert_array_equal
 
 from geomndp.tables import read_functions
@@ -43,3 +44,42 @@ def test_missing_values_among_texts_are_refused_in_words(name, dtype):
     frame.loc[1, name] = pd.NA
     with pytest.raises(ValueError, match=f"expected numbers in '{name}', got numbers as text"):
         read_functions(frame, inputs="x", outputs="y")
+
+
+class NoLeapDay:
+    """A date as cftime has it."""
+
+    calendar = "noleap"
+
+
+DATASETS = {
+    "no numbers along a dimension": (
+        lambda d: d.drop_vars("x"),
+        r"coordinate 'x', got 'y'; give the dimension numbers: assign_coords\(x=...\)",
+    ),
+    "several dimensions": (lambda d: d.expand_dims("level"), r"make one \(xarray: stack, reset_"),
+    "too few dimensions": (
+        lambda d: d.isel(function=0, drop=True),
+        "over the dimension 'function'",
+    ),
+    "a calendar": (
+        lambda d: d.assign_coords(x=np.array([NoLeapDay()] * 3, object)),
+        r"dates of the calendar 'noleap' \(xarray: convert_calendar\('standard'\)\)",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", DATASETS)
+def test_datasets_that_are_no_functions_say_what_to_do(case):
+    change, message = DATASETS[case]
+    dataset = xr.Dataset({"y": (("function", "x"), np.ones((2, 3)))}, {"x": [0.0, 1.0, 2.0]})
+    with pytest.raises(ValueError, match=message):
+        read_functions(change(dataset), function="function", inputs="x", outputs="y")
+
+
+def test_a_wide_frame_is_shown_how_it_becomes_long():
+    wide = pd.DataFrame(np.ones((3, 5)), columns=range(5)).assign(day=range(3))
+    with pytest.raises(ValueError, match=r"id_vars=\['day'\], var_name='hour', value_name='temp'"):
+        read_functions(wide, function="day", inputs="hour", outputs="temp")
+    with pytest.raises(ValueError, match=r"expected a column 'function', got none$"):
+        read_functions(pd.DataFrame(), inputs="x", outputs="y")

@@ -87,7 +87,9 @@ TEXTS = {
     "06:30": "got text, '06:30' in row 1; write hours as numbers, 6.5 for 06:30",
     "30/8/2024": "got text, .30/8/2024. in row 1$",
     "n.d.": r"leave it empty where a value is missing \(pandas: na_values=\['n.d.'\]\)",
-    "12 %": r"write the number alone and its unit in the header: 'y \[%\]'",
+    "12 %": r"write the number alone, its unit in the header: y \[%\]",
+    "1.234,50 €": r"write the number alone, its unit in the header: y \[%\]",
+    "−1.5": "write a minus as '-'",
     "<0.1": "a limit is no value: leave it empty",
     "2024-W05": "write a day of the week",
     "2.0": "got numbers as text or objects .*pandas.to_numeric",
@@ -105,6 +107,8 @@ def test_a_row_of_units_and_points_that_may_be_thousands_are_told_apart():
     table = pd.DataFrame({"id": ["a", "a"], "x": ["km", "1.5"], "y": ["1.234", "15.234"]})
     with pytest.raises(ValueError, match=r"'km' in row 0 alone; write a unit in the header, as"):
         read_functions(table, function="id", inputs="x", outputs="y")
+    with pytest.raises(ValueError, match="'<0,1' in row 1; a limit is no value"):
+        read_functions(table.assign(x=["1,5", "<0,1"]), function="id", inputs="x", outputs="y")
     with pytest.raises(ValueError, match=r"got text, '1.234' and its like; are decimals or"):
         read_functions(table.assign(x=[0, 1]), function="id", inputs="x", outputs="y")
     with pytest.raises(ValueError, match=r"outputs=... that says whether 'y' is one, got text"):

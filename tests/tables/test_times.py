@@ -125,7 +125,8 @@ def test_naive_and_zoned_datetimes_do_not_mix(tracks, fixes):
     fixes = fixes.reset_index() if "time" not in fixes else fixes
     zoned = fixes.assign(time=fixes.time.dt.tz_localize("Europe/Madrid"))
     later = zoned.assign(time=zoned.time.dt.tz_convert("Asia/Tokyo"))
-    for first, second in ((fixes, fixes), (zoned, later)):
+    arrow = zoned.astype({"time": "timestamp[ns, tz=Europe/Madrid][pyarrow]"})
+    for first, second in ((fixes, fixes), (zoned, later), (arrow, later)):
         posterior = tracks.condition(first)
         assert_allclose(read_target_inputs(posterior, second)[:, 0], [0.0, 0.25, 0.5, 0.75])
     with pytest.raises(ValueError, match=r"without a time zone as those of the obs.*, got with;"):

@@ -113,6 +113,10 @@ STATIONS = {
         lambda m, t: m.condition(t.temperature),
         "expected a DataFrame, a Dataset or arrays, got a Series",
     ),
+    "values without a name": (
+        lambda m, t: m.condition(t.set_index("time").temperature.to_xarray().rename(None)),
+        "expected a DataFrame, a Dataset or arrays, got a DataArray without a name",
+    ),
     "numbers, then datetimes": (
         lambda m, t: m.condition(t.assign(time=range(5))).sample(t, key=KEY),
         "expected numbers for 'time' as in the observations, got datetimes",

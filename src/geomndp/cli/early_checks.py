@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from geomndp import _atomic_io, _model_files, _validation
-from geomndp._table_files import is_file, read_table
+from geomndp._table_files import read_table
 from geomndp.cli.commands import Demo, Evaluate, Play, Reproduce, Train
 from geomndp.cli.distil_args import Distil
 from geomndp.cli.function_tables import read_student_table, read_test_table, read_training_table
@@ -35,7 +35,7 @@ def check_train(command: Train) -> Any:
     counts |= {"checkpoint_every": command.checkpoint_every, "functions": command.functions}
     _validation.at_least(1, **{name: value for name, value in counts.items() if value is not None})
     _check_run(command)
-    if is_file(command.name):
+    if Path(command.name).suffix:  # experiments have none
         return read_training_table(command)
     _refuse(command, ON_TABLES[Train], "an experiment")
     experiment = find(command.name)

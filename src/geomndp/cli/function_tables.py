@@ -6,6 +6,7 @@ from typing import Any
 
 from geomndp import _atomic_io, _validation
 from geomndp._table_files import is_file, is_frame, read_table
+from geomndp._text_columns import DATE
 from geomndp.cli.commands import Evaluate, Train
 from geomndp.cli.distil_args import Distil
 from geomndp.cli.input_tables import model_names
@@ -45,6 +46,11 @@ def read_training_table(command: Train) -> Any:
     _check_functions(table, function, columns)
     if is_frame(table) and command.steps is None:
         _check_several(table[function], function)
+    if is_frame(table) and command.ordered and table[function].astype(str).str.match(DATE).any():
+        raise ValueError(
+            f"expected --ordered with labels in order of time, got dates as text in {function!r}; "
+            "write 2024-08-30"
+        )
     return table
 
 

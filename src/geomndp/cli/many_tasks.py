@@ -79,7 +79,8 @@ def _tasks(command: Condition, table: Any, targets: xr.Dataset) -> dict[Any, tup
     """Observations and targets by the name of the task."""
     column = command.task_column
     groups = table.groupby(column, sort=False)
-    observed = {name: group.drop(columns=[column]) for name, group in groups}
+    # Of files that are read differently, each has its own types again, and its own faults.
+    observed = {name: group.drop(columns=[column]).infer_objects() for name, group in groups}
     for group in observed.values():
         group.attrs = table.attrs
     if column not in targets.coords:

@@ -6,7 +6,7 @@ import functools
 import operator
 from typing import Any
 
-from geomndp._frame_columns import check_frame_columns
+from geomndp._missing_columns import check_frame_columns, check_variables
 from geomndp._table_files import is_frame
 
 NOTED_FUNCTION = "function"
@@ -16,10 +16,9 @@ NOTED_FUNCTION = "function"
 def check_columns(table: Any, names: tuple[str, ...]) -> None:
     """Refuse a table that lacks a column, a level of its index, or a variable."""
     if is_frame(table):
-        return check_frame_columns(table, names)
-    if missing := [name for name in names if name not in table.variables]:
-        listed = ", ".join(map(repr, table.variables)) or "none"
-        raise ValueError(f"expected a variable or coordinate {missing[0]!r}, got {listed}")
+        check_frame_columns(table, names)
+    else:
+        check_variables(table, names)
 
 
 def check_observed(table: Any, outputs: tuple[str, ...], path: str) -> None:

@@ -79,13 +79,14 @@ def _as_frame(table: Any) -> Any:
         str(n): str(v.attrs["units"]) for n, v in table.variables.items() if "units" in v.attrs
     }
     frame = table.to_dataframe().reset_index()
-    frame.attrs["units"] = units
+    zoned = {str(n): True for n, v in table.variables.items() if _time_zones.states_utc(v)}
+    frame.attrs |= {"units": units, _time_zones.NOTE: zoned}
     return frame
 
 
 def zoned_inputs(table: Any, inputs: tuple[str, ...]) -> bool | None:
     """Whether the datetimes among inputs have a time zone, None where that is not known."""
     if not is_frame(table):
-        return None
+        return _time_zones.dataset_is_zoned(table, inputs)
     present = {name: table[name] for name in inputs if name in table}
     return _time_zones.frame_is_zoned(table, present)

@@ -23,6 +23,8 @@ from geomndp.tables.units import per_function
 from geomndp.tables.variables import Variable, Variables, as_latlon, as_names
 from geomndp.tables.xarray_adapter import as_dataset, stated_units, variable
 
+STACK = "of several that count functions make one (xarray: stack, reset_index), drop others (isel)"
+
 
 class Functions(NamedTuple):
     """Inputs (b, n, d), values (b, n, p), mask, and what they are called.
@@ -149,7 +151,7 @@ def _check_dims(outputs: dict[str, Any], functions: tuple[str, ...], points: set
             listed = ", ".join(map(repr, dict.fromkeys((*functions, *sorted(wanted)))))
             raise ValueError(
                 f"expected {name!r} over the dimensions of functions and inputs ({listed}), got "
-                + ", ".join(map(repr, dims))
+                f"{', '.join(map(repr, dims))}; {STACK if {*dims} - wanted else 'name outputs=...'}"
             )
 
 

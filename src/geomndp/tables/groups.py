@@ -74,7 +74,7 @@ def function_labels(name: str, column: Any) -> np.ndarray:
         row = int(np.argmax(missing))
         raise ValueError(
             f"expected {name!r} to name the function of every row, got none in row {row} (an empty "
-            "cell, or a label such as NA, which is read as one)"
+            "cell, a label such as NA, which is read as one, or a row of units)"
         )
     try:
         labels, index = np.unique(column.to_numpy(), return_inverse=True)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from geomndp._missing_columns import check_frame_columns
 from geomndp.tables.not_numbers import no_numbers
 from geomndp.tables.to_arrays import latlon_names
 from geomndp.tables.variables import as_names
@@ -107,6 +108,7 @@ def frame_columns(
             for n in numbers
             if n not in (*inputs, *taken, function) and not _counts_rows(str(n), frame[n])
         )
+    check_frame_columns(frame, (function, *inputs, *outputs, *taken))
     if not outputs or not len(frame):
         raise ValueError(f"expected rows with outputs, got {len(frame)} rows and {list(outputs)}")
     return inputs, outputs, function

@@ -23,14 +23,15 @@ AMBIGUOUS = (
 HOURS = "write hours as numbers, 6.5 for 06:30, or datetimes, 2024-08-30T06:30"
 MARK = r"\W*$"
 """A sign for a missing value."""
-NUMBER = r"[-+]?\d[\d.]*"
+DIGITS = r"[-+]?[\d.,'\s]+$"
 ADVICE = {
     r"\d{1,2}:\d\d\b": HOURS,
     MARK: "leave it empty where a value is missing (pandas: na_values=[{cell!r}])",
+    r"[−–]": "write a minus as '-'",
     r"[<>≤≥]": "a limit is no value: leave it empty, or write the number that shall stand for it",
-    r"[-+]?[\d.,'\s]+$": AMBIGUOUS,
+    DIGITS: AMBIGUOUS,
     r"\d{4}-?W\d\d": "write a day of the week, 2024-01-29 for 2024-W05",
-    rf"{NUMBER}\s*([^\W\d]|[%°])\D*$": "write the number alone and its unit in the header: 'y [%]'",
+    r"[-+]?\d[\d.,]*\s*[^\d\s.,:;/-]\D*$": "write the number alone, its unit in the header: y [%]",
 }
 """What to do about a text, by a pattern of its beginning."""
 
@@ -40,15 +41,26 @@ def no_numbers(values: np.ndarray) -> str:
     kinds = {"M": "datetimes", "m": "durations", "b": "true and false", "c": "complex"}
     if values.dtype.kind in kinds:
         return kinds[values.dtype.kind]
-    texts = [cell for cell in values.flat if isinstance(cell, str)]
-    for row, cell in enumerate(values.flat):
+    for cell in values.flat:
         if isinstance(cell, date) or hasattr(cell, "to_timestamp"):
             return DATES
+        if hasattr(cell, "calendar"):  # of cftime
+            return f"dates of the calendar {cell.calendar!r} (xarray: convert_calendar('standard'))"
         if isinstance(cell, time):
             return f"times of the day; {HOURS}"
-        if isinstance(cell, str) and not _is_number(cell):
-            return DATES if cell is texts[0] and DATED.match(cell.strip()) else _text(values, row)
-    with_points = [text for text in texts if "." in text]
+    return _texts(values)
+
+
+def _texts(values: np.ndarray) -> str:
+    """Say what the texts of a column are, of which those that are no numbers matter most."""
+    texts = {row: cell for row, cell in enumerate(values.flat) if isinstance(cell, str)}
+    strange = [row for row, text in texts.items() if not _is_number(text)]
+    if strange and strange[0] == min(texts) and DATED.match(texts[strange[0]].strip()):
+        return DATES
+    if strange:
+        without_digits = [row for row in strange if not re.match(DIGITS, texts[row])]
+        return _text(values, [*without_digits, *strange][0])
+    with_points = [text for text in texts.values() if "." in text]
     if with_points and all(re.fullmatch(MAYBE_THOUSANDS, text) for text in with_points):
         return f"text, {with_points[0]!r} and its like; {AMBIGUOUS}"
     return "numbers as text or objects (pandas.to_numeric makes numbers of them)"

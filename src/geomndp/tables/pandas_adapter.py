@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from geomndp._frame_columns import check_frame_columns
+from geomndp._missing_columns import check_frame_columns
 from geomndp._time_zones import as_utc, frame_is_zoned
 from geomndp.tables.variables import Variables
 
@@ -32,7 +32,6 @@ def columns(
 
     The last is None without datetimes; a mix of naive and zoned ones is refused.
     """
-    check_frame_columns(frame, (*inputs, *others))
     found, units = {name: series(frame, name) for name in (*inputs, *others)}, stated_units(frame)
     values = {name: _values(name, column) for name, column in found.items()}
     dates = {name: found[name] for name in inputs if found[name].dtype.kind == "M"}

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from geomndp._time_zones import states_utc
+from geomndp._missing_columns import check_variables
+from geomndp._time_zones import dataset_is_zoned, states_utc
 from geomndp.tables.units import SECONDS, split_time
 from geomndp.tables.variables import Variable, Variables
 
@@ -33,8 +34,8 @@ def as_dataset(table: Any) -> Any:
         same = table.name in table.coords
         return table.coords.to_dataset() if same else table.to_dataset()
     if not is_dataset(table):
-        kind = type(table).__name__
-        raise ValueError(f"expected a DataFrame, a Dataset or arrays, got a {kind}")
+        got = f"a {type(table).__name__}" + " without a name" * is_data_array(table)
+        raise ValueError(f"expected a DataFrame, a Dataset or arrays, got {got}")
     return table
 
 
@@ -46,9 +47,7 @@ def attributes(table: Any) -> dict[str, dict[str, Any]]:
 
 def variable(dataset: Any, name: str) -> Any:
     """Find a variable or coordinate."""
-    if name not in dataset.variables:
-        listed = ", ".join(map(repr, dataset.variables)) or "none"
-        raise ValueError(f"expected a variable or coordinate {name!r}, got {listed}")
+    check_variables(dataset, (name,))
     if not isinstance(dataset[name].dtype, np.dtype):  # of pandas: periods, nullable numbers, ...
         raise ValueError(f"expected numbers or times in {name!r}, got {dataset[name].dtype}")
     _check_decoded(name, dataset[name])
@@ -73,11 +72,11 @@ def _check_decoded(name: str, array: Any) -> None:
 
 def columns(
     table: Any, inputs: tuple[str, ...], others: tuple[str, ...] = ()
-) -> tuple[dict[str, np.ndarray], dict[str, str], None]:
+) -> tuple[dict[str, np.ndarray], dict[str, str], bool | None]:
     """Variables at all locations that the inputs span together, in the order of their dimensions.
 
-    Inputs on different dimensions make a grid; every other variable has those dimensions. Datasets
-    know no time zones: the last is None.
+    Inputs on different dimensions make a grid; every other variable has those dimensions. The last
+    is whether datetimes of inputs are stated to be in UTC, None where nothing is stated.
     """
     import xarray as xr
 
@@ -93,7 +92,7 @@ def columns(
             )
         values[name] = array.transpose(*dims).values.reshape(-1)
     units = {name: stated_units(dataset[name]) for name in values}
-    return values, units, None
+    return values, units, dataset_is_zoned(dataset, inputs)
 
 
 def spanned_shape(table: Any, inputs: tuple[str, ...]) -> dict[str, int]:
