@@ -57,6 +57,17 @@ def test_quantiles_invert_the_cdf(make, getkey):
     assert np.all(np.asarray(law.quantile([0.0, 1.0])) == np.reshape([-np.inf, np.inf], (2, 1, 1)))
 
 
+def test_derivatives_of_a_mixtures_quantiles_are_those_of_the_root(getkey):
+    law = mixture(getkey())
+
+    def moved(shift):  # of one member
+        first = NormalMarginals(law.members[0].location + shift, law.members[0].scale)
+        return MixtureMarginals((first, law.members[1]), law.log_weights).quantile(0.3)[0, 0]
+
+    numeric = (moved(1e-5) - moved(-1e-5)) / 2e-5
+    assert_allclose(jax.grad(moved)(0.0), numeric, rtol=1e-6)
+
+
 def test_weights_of_float32_do_not_move_large_values():
     location, scale = jnp.full((1, 1), 1e8), jnp.full((1, 1), 0.01)
     log_weights = jax.nn.log_softmax(jnp.asarray([0.1, 0.5, 2.0], jnp.float32))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -14,10 +13,8 @@ from scipy.special import ndtri
 
 from geomndp import _validation
 from geomndp._arrays import keep_float64
+from geomndp._bisection import bisected_quantiles
 from geomndp._types import Array, Float, Outputs
-
-BISECTIONS = 60
-"""Halvings of the interval in which a quantile of a mixture lies: enough for float64."""
 
 
 class AbstractMarginals(eqx.Module):
@@ -212,38 +209,10 @@ class MixtureMarginals(AbstractMarginals):
         return bisected_quantiles(self.cdf, ends, q)
 
 
-def bisected_quantiles(cdf: Callable, ends: Float[Array, "k l n p"], q: Array) -> Array:
-    """Quantiles of a mixture, each of which lies between those of the members.
-
-    Args:
-        cdf: Probabilities (n, p) of values up to (n, p).
-        ends: Quantiles of the k members at all l levels, shape (k, l, n, p).
-        q: The levels, of any shape of l values.
-
-    Returns:
-        Shape (*q.shape, n, p).
-    """
-    level = q.reshape(-1)[:, None, None]
-
-    def halve(_, interval):
-        low, high = interval
-        middle = 0.5 * (low + high)
-        below = jax.vmap(cdf)(middle) < level
-        return jnp.where(below, middle, low), jnp.where(below, high, middle)
-
-    interval = jnp.min(ends, axis=0), jnp.max(ends, axis=0)
-    _, high = jax.lax.fori_loop(0, BISECTIONS, halve, interval)
-    # A level of 0 or 1 has its end itself, which may be infinite.
-    value = jnp.where((interval[0] == interval[1]) | (level <= 0), interval[0], high)
-    value = jnp.where(level >= 1, interval[1], value)
-    return value.reshape(*q.shape, *value.shape[1:])
-
-
 __all__ = [
     "AbstractMarginals",
     "MixtureMarginals",
     "NormalMarginals",
     "SampleMarginals",
-    "bisected_quantiles",
     "levels",
 ]
