@@ -25,7 +25,7 @@ from geomndp.model.inputs import Seed, check_request
 from geomndp.model.likelihood_routes import chosen_flow, finite_log_prob
 from geomndp.model.named_predictive import AbstractNamedPosterior, Key
 from geomndp.model.posterior import Posterior
-from geomndp.model.sample_options import check_num_samples
+from geomndp.model.sample_options import SAMPLE_OPTIONS, check_num_samples
 from geomndp.predictive import MOMENT_SAMPLES, LogProb, exact_log_prob
 from geomndp.tables import Variables
 
