@@ -94,6 +94,8 @@ def test_whole_numbers_and_half_precision_are_floats_to_a_process(unchecked):
         assert_allclose(found.mean_and_std(same), exact.mean_and_std(floats))
         assert_allclose(found.log_prob(same, same), exact.log_prob(floats, floats))
         assert_allclose(gp.mean_and_std(same), gp.mean_and_std(floats))
+    mask = jnp.ones(4).at[1].set(0.0)
+    assert_allclose(exact.log_prob(x, x, [1, 0, 1, 1]), exact.log_prob(x, x, mask))
     assert_allclose(gp.sample(x, key=0), gp.sample(floats, key=jr.key(0)))
     assert_allclose(exact.mean_and_covariance(x)[1], exact.mean_and_covariance(floats)[1])
 

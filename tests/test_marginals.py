@@ -76,13 +76,19 @@ def test_weights_of_float32_do_not_move_large_values():
     assert_allclose(law.std(), 0.01, rtol=1e-6)
 
 
+def test_one_sample_has_no_spread():
+    samples = SampleMarginals(jnp.zeros((1, *SHAPE)))
+    with pytest.raises(ValueError, match="at least 2 samples for a standard deviation, got 1"):
+        samples.std()
+
+
 def test_samples_stand_for_a_law(getkey):
     law = normal(getkey())
     noise = jr.normal(jr.key(0), (20_000, *SHAPE))
     samples = SampleMarginals(law.location[None] + law.scale[None] * noise)
     assert_allclose(samples.mean(), law.mean(), atol=0.05)
     assert_allclose(samples.std(), law.std(), rtol=0.05)
-    assert_allclose(samples.quantile([0.1, 0.5]), law.quantile([0.1, 0.5]), atol=0.08)
+    assert_allclose(samples.quantile([[0.1], [0.5]]), law.quantile([[0.1], [0.5]]), atol=0.08)
     y = law.quantile(0.3)
     assert_allclose(samples.cdf(y), 0.3, atol=0.02)
     assert np.all(np.asarray(samples.cdf(y - 100)) > 0)

@@ -134,6 +134,7 @@ class SampleMarginals(AbstractMarginals):
             return jnp.mean(self.samples, axis=0)
 
     def std(self):
+        self._check_count("a standard deviation")
         with keep_float64(self.samples):
             return jnp.std(self.samples, axis=0, ddof=1)
 
@@ -145,13 +146,13 @@ class SampleMarginals(AbstractMarginals):
 
     def quantile(self, q):
         with keep_float64(self.samples):
-            return jnp.quantile(self.samples, levels(q, self.samples.dtype), axis=0)
+            level = levels(q, self.samples.dtype)
+            values = jnp.quantile(self.samples, level.reshape(-1), axis=0)
+            return values.reshape(*level.shape, *values.shape[1:])
 
     def interval(self, tail):
         """Ends by ranks i / (s + 1), as those of `evaluate.pit`; beyond all by normal tails."""
-        count = len(self.samples)
-        if count < 2:
-            raise ValueError(f"expected at least 2 samples for an interval, got {count}")
+        count = self._check_count("an interval")
         if tail / 2 * (count + 1) >= 1:
             low = (tail / 2 * (count + 1) - 1) / (count - 1)
             return self.quantile(np.array([low, 1 - low]))
@@ -162,6 +163,11 @@ class SampleMarginals(AbstractMarginals):
 
     def log_prob(self, y):
         raise ValueError("expected a closed form for marginal densities, got samples")
+
+    def _check_count(self, what: str) -> int:
+        if (count := len(self.samples)) < 2:
+            raise ValueError(f"expected at least 2 samples for {what}, got {count}")
+        return count
 
 
 class MixtureMarginals(AbstractMarginals):
