@@ -35,7 +35,7 @@ LAYERS = (
     ("_training_log",),
     ("_validation",),
     ("_arrays",),
-    ("linalg",),
+    ("linalg", "_bisection"),
     ("geometry", "equivariance", "marginals"),
     ("kernels", "predictive"),
     ("gp",),

@@ -57,6 +57,17 @@ def test_quantiles_invert_the_cdf(make, getkey):
     assert np.all(np.asarray(law.quantile([0.0, 1.0])) == np.reshape([-np.inf, np.inf], (2, 1, 1)))
 
 
+def test_derivatives_of_a_mixtures_quantiles_are_those_of_the_root(getkey):
+    law = mixture(getkey())
+
+    def moved(shift):  # of one member
+        first = NormalMarginals(law.members[0].location + shift, law.members[0].scale)
+        return MixtureMarginals((first, law.members[1]), law.log_weights).quantile(0.3)[0, 0]
+
+    numeric = (moved(1e-5) - moved(-1e-5)) / 2e-5
+    assert_allclose(jax.grad(moved)(0.0), numeric, rtol=1e-6)
+
+
 def test_weights_of_float32_do_not_move_large_values():
     location, scale = jnp.full((1, 1), 1e8), jnp.full((1, 1), 0.01)
     log_weights = jax.nn.log_softmax(jnp.asarray([0.1, 0.5, 2.0], jnp.float32))
@@ -65,13 +76,19 @@ def test_weights_of_float32_do_not_move_large_values():
     assert_allclose(law.std(), 0.01, rtol=1e-6)
 
 
+def test_one_sample_has_no_spread():
+    samples = SampleMarginals(jnp.zeros((1, *SHAPE)))
+    with pytest.raises(ValueError, match="at least 2 samples for a standard deviation, got 1"):
+        samples.std()
+
+
 def test_samples_stand_for_a_law(getkey):
     law = normal(getkey())
     noise = jr.normal(jr.key(0), (20_000, *SHAPE))
     samples = SampleMarginals(law.location[None] + law.scale[None] * noise)
     assert_allclose(samples.mean(), law.mean(), atol=0.05)
     assert_allclose(samples.std(), law.std(), rtol=0.05)
-    assert_allclose(samples.quantile([0.1, 0.5]), law.quantile([0.1, 0.5]), atol=0.08)
+    assert_allclose(samples.quantile([[0.1], [0.5]]), law.quantile([[0.1], [0.5]]), atol=0.08)
     y = law.quantile(0.3)
     assert_allclose(samples.cdf(y), 0.3, atol=0.02)
     assert np.all(np.asarray(samples.cdf(y - 100)) > 0)

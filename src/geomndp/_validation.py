@@ -187,11 +187,13 @@ def function(x, y=None, *, dim: int, mask=None, name: str = "") -> None:
         finite_rows(f"y{name}", y, mask)
 
 
-def float_function(x, y=None, *, dim: int, mask=None) -> tuple[Any, Any]:
-    """Arrays of floats of x and y, checked as by `function`; y may be None."""
+def float_function(x, y=None, *, dim: int, mask=None) -> tuple[Any, Any, Any]:
+    """Arrays of floats of x and y, and of the mask, checked as by `function`; y may be None."""
     x, y = as_float("x", x), None if y is None else as_float("y", y)
+    if isinstance(mask, (list, tuple)):
+        mask = as_float("mask", 1.0 * as_array("mask", mask))
     function(x, y, dim=dim, mask=mask)
-    return x, y
+    return x, y, mask
 
 
 def _without_masked(y, real: np.ndarray):

@@ -66,7 +66,7 @@ class AbstractGP(AbstractProcess, AbstractPredictive):
         Returns:
             Samples of shape (s, n, p), or one of shape (n, p) without `num_samples`.
         """
-        x, _ = _validation.float_function(x, dim=self.dim)
+        x, _, _ = _validation.float_function(x, dim=self.dim)
         if num_samples is None:
             return self.sample(x, key=key, num_samples=1)[0]
         _validation.at_least(0, num_samples=num_samples)
@@ -90,7 +90,7 @@ class AbstractGP(AbstractProcess, AbstractPredictive):
 
         The mask is (n,), 1 for real rows and 0 for padding, or (n, p) per value.
         """
-        x, y = _validation.float_function(x, y, dim=self.dim, mask=mask)
+        x, y, mask = _validation.float_function(x, y, dim=self.dim, mask=mask)
         x = zero_masked(x, linalg.row_mask(mask))
         return self.gram(x, mask).log_density(y - self.mean_at(x), mask)
 
@@ -111,7 +111,7 @@ class AbstractGP(AbstractProcess, AbstractPredictive):
 
     def marginals(self, x: Inputs, *, key=None, num_samples: int = 0) -> NormalMarginals:
         """Normal laws of y at inputs (n, d), noise included; exact."""
-        x, _ = _validation.float_function(x, dim=self.dim)
+        x, _, _ = _validation.float_function(x, dim=self.dim)
         return NormalMarginals(
             *linalg.by_blocks(lambda x: (self.mean_at(x), jnp.sqrt(self.gram(x).diagonal())), x)
         )
@@ -182,7 +182,7 @@ class GP(AbstractGP):
         Raises:
             ValueError: If shapes do not fit, values are not finite or a variance is negative.
         """
-        x, y = _validation.float_function(x, y, dim=self.dim, mask=mask)
+        x, y, mask = _validation.float_function(x, y, dim=self.dim, mask=mask)
         _validation.not_negative(noise=noise)
         x = zero_masked(x, linalg.row_mask(mask))
         return ConditionedGP(self, x, y, variances(noise, x), mask)
@@ -240,7 +240,7 @@ class ConditionedGP(AbstractGP):
         self, x: Inputs, y: Outputs, noise=0.0, mask: Mask | None = None
     ) -> ConditionedGP:
         """Add more observations; arguments as those of `GP.condition`."""
-        x, y = _validation.float_function(x, y, dim=self.dim, mask=mask)
+        x, y, mask = _validation.float_function(x, y, dim=self.dim, mask=mask)
         _validation.not_negative(noise=noise)
         return ConditionedGP(
             self.prior,

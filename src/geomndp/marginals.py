@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -14,10 +13,8 @@ from scipy.special import ndtri
 
 from geomndp import _validation
 from geomndp._arrays import keep_float64
+from geomndp._bisection import bisected_quantiles
 from geomndp._types import Array, Float, Outputs
-
-BISECTIONS = 60
-"""Halvings of the interval in which a quantile of a mixture lies: enough for float64."""
 
 
 class AbstractMarginals(eqx.Module):
@@ -137,6 +134,7 @@ class SampleMarginals(AbstractMarginals):
             return jnp.mean(self.samples, axis=0)
 
     def std(self):
+        self._check_count("a standard deviation")
         with keep_float64(self.samples):
             return jnp.std(self.samples, axis=0, ddof=1)
 
@@ -148,13 +146,13 @@ class SampleMarginals(AbstractMarginals):
 
     def quantile(self, q):
         with keep_float64(self.samples):
-            return jnp.quantile(self.samples, levels(q, self.samples.dtype), axis=0)
+            level = levels(q, self.samples.dtype)
+            values = jnp.quantile(self.samples, level.reshape(-1), axis=0)
+            return values.reshape(*level.shape, *values.shape[1:])
 
     def interval(self, tail):
         """Ends by ranks i / (s + 1), as those of `evaluate.pit`; beyond all by normal tails."""
-        count = len(self.samples)
-        if count < 2:
-            raise ValueError(f"expected at least 2 samples for an interval, got {count}")
+        count = self._check_count("an interval")
         if tail / 2 * (count + 1) >= 1:
             low = (tail / 2 * (count + 1) - 1) / (count - 1)
             return self.quantile(np.array([low, 1 - low]))
@@ -165,6 +163,11 @@ class SampleMarginals(AbstractMarginals):
 
     def log_prob(self, y):
         raise ValueError("expected a closed form for marginal densities, got samples")
+
+    def _check_count(self, what: str) -> int:
+        if (count := len(self.samples)) < 2:
+            raise ValueError(f"expected at least 2 samples for {what}, got {count}")
+        return count
 
 
 class MixtureMarginals(AbstractMarginals):
@@ -212,38 +215,10 @@ class MixtureMarginals(AbstractMarginals):
         return bisected_quantiles(self.cdf, ends, q)
 
 
-def bisected_quantiles(cdf: Callable, ends: Float[Array, "k l n p"], q: Array) -> Array:
-    """Quantiles of a mixture, each of which lies between those of the members.
-
-    Args:
-        cdf: Probabilities (n, p) of values up to (n, p).
-        ends: Quantiles of the k members at all l levels, shape (k, l, n, p).
-        q: The levels, of any shape of l values.
-
-    Returns:
-        Shape (*q.shape, n, p).
-    """
-    level = q.reshape(-1)[:, None, None]
-
-    def halve(_, interval):
-        low, high = interval
-        middle = 0.5 * (low + high)
-        below = jax.vmap(cdf)(middle) < level
-        return jnp.where(below, middle, low), jnp.where(below, high, middle)
-
-    interval = jnp.min(ends, axis=0), jnp.max(ends, axis=0)
-    _, high = jax.lax.fori_loop(0, BISECTIONS, halve, interval)
-    # A level of 0 or 1 has its end itself, which may be infinite.
-    value = jnp.where((interval[0] == interval[1]) | (level <= 0), interval[0], high)
-    value = jnp.where(level >= 1, interval[1], value)
-    return value.reshape(*q.shape, *value.shape[1:])
-
-
 __all__ = [
     "AbstractMarginals",
     "MixtureMarginals",
     "NormalMarginals",
     "SampleMarginals",
-    "bisected_quantiles",
     "levels",
 ]

@@ -9,8 +9,10 @@ from numpy.testing import assert_allclose
 
 from geomndp.kernels import SphereCurlFree, ZonalExponential, ZonalHeat, ZonalMatern
 
-from ..cases import DTYPES, N, quick, rotation, slow_but
+from ..cases import DTYPES, N, quick, rotation, slow_but, unchecked
 from ..globes import ZONAL, awkward_points, unit_vectors
+
+__all__ = ["unchecked"]
 
 ANGLES = np.array([0.0, 1e-8, 1e-4, 0.03, 0.4, 1.3, np.pi / 2, 2.0, 3.1, np.pi - 1e-6, np.pi])
 
@@ -171,3 +173,8 @@ def test_neglected_share_bounds_what_more_terms_add():
 def test_wrong_arguments(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_a_number_is_no_potential(unchecked):
+    with pytest.raises(ValueError, match=r"expected a zonal kernel as potential, .* got 0\.5"):
+        SphereCurlFree(0.5)

@@ -187,6 +187,19 @@ def test_inputs_that_low_precision_merges_are_refused_before_rounds(learnt):
         learnt.sample(np.float32(1e6 + X), key=0, sampler=SAMPLER, patches="auto")
 
 
+def test_drawn_values_that_rounding_put_on_the_end_of_a_transform_are_context(learnt):
+    units = gn.data.Normaliser(transform=gn.data.Logit(0.0, 1.0))
+    model = dataclasses.replace(learnt, normaliser=units)
+    law = ScoreLaw(model.condition([0.5], [0.5]), end_rows(X), sampler=SAMPLER)
+    y = np.asarray([[0.0], [0.25], [1.0]], np.float32)
+    found = law.in_model_units(y)
+    assert_allclose(found[1], np.log(1 / 3), rtol=1e-6)
+    assert_allclose(found[2], np.log(2**24 - 1), rtol=1e-6)
+    assert found[0] < -80 and y[2, 0] == 1.0
+    with pytest.raises(FloatingPointError, match="left the domain"):
+        law.in_model_units(np.asarray([[np.nan]], np.float32))
+
+
 def test_what_is_no_sampler_is_refused_before_rounds(learnt):
     with pytest.raises(ValueError, match=r"expected a sampler such as Amortised\(50\), got 'ode'"):
         learnt.sample(X, key=0, sampler="ode")

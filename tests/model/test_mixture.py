@@ -16,6 +16,7 @@ from geomndp.data import Batch, LogTransform, Normaliser
 from geomndp.evaluate import log_likelihood
 from geomndp.likelihood import Flow
 from geomndp.marginals import MixtureMarginals
+from geomndp.samplers import Amortised
 from geomndp.score import GaussianScore
 
 from .helper import change
@@ -229,6 +230,20 @@ def test_members_that_do_not_belong_together_are_refused(members, gp, mixture):
         MixtureProcess((members[0].with_variables("t", "v"), members[1]))
     with pytest.raises(ValueError, match="Model or ProcessModel as member, got MixtureProcess"):
         MixtureProcess((mixture,))
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"sampler": Amortised(2)}, "expected no sampler for a mixture of processes"),
+        ({"number": 3}, "expected an option of samples to be one of .* got 'number'"),
+        ({"scheduler": "threads"}, 'expected patches, such as "auto", beside scheduler'),
+    ],
+    ids=["sampler", "unknown", "scheduler"],
+)
+def test_options_that_no_member_takes_are_refused(options, match, mixture):
+    with pytest.raises(ValueError, match=match):
+        mixture.condition(XC, YC).sample(X, **{"key": 0, **options})
 
 
 def test_samples_of_many_targets_under_vmap(mixture):

@@ -197,7 +197,7 @@ BAD = {
     "deep": (lambda d: d["process"]["mean"].update(x={"tensor": {"tensor": 1}}), "expected"),
     "inputs": (lambda d: d["variables"]["inputs"].append(_variable("s")), "functions of 2 inputs"),
     "outputs": (lambda d: d["variables"]["outputs"].append(_variable("c")), "expected 2 outputs"),
-    "noise": (lambda d: d["process"].update(noise=[0.1]), "expected 2 noise variances"),
+    "noise": (lambda d: d["process"].update(noise=[0.1]), "one noise variance or a tuple of 2"),
     "report": (lambda d: d.update(report=[1]), "expected text for report"),
 }
 

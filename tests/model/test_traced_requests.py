@@ -82,6 +82,22 @@ def test_draws_of_a_shrunk_covariance_in_a_compiled_program():
     assert_allclose(np.std(draw(targets), axis=0), model.std(targets), rtol=0.15)
 
 
+def test_processes_have_gradients_in_a_program_of_32_bits():
+    model = ProcessModel(GP(SquaredExponential(0.5), noise=0.1))
+    x, y = np.arange(3.0)[:, None], np.asarray([[0.3], [-0.2], [0.5]])
+
+    def value(x, noise):
+        posterior = model.condition(x, y, noise=noise)
+        return posterior.log_prob(x + 0.3, y) + posterior.std(x + 0.3).sum()
+
+    with jax.enable_x64(False):
+        found = jax.grad(value, (0, 1))(jnp.asarray(x, jnp.float32), 0.2)
+    expected = jax.grad(value, (0, 1))(jnp.asarray(x), 0.2)
+    assert found[0].dtype == np.float32
+    for one, other in zip(found, expected, strict=True):
+        assert_allclose(one, other, rtol=1e-4)
+
+
 def test_patches_are_refused_inside_jit():
     process = ProcessModel(GP(SquaredExponential(0.5), noise=0.1))
     x, y, match = np.arange(4.0), np.ones(4), "expected numbers for patches, got values that JAX"

@@ -54,6 +54,14 @@ STATIONS = {
         ),
         "expected noise at the coordinates 'time' of the table, got others",
     ),
+    "mask of other rows": (
+        lambda m, t: m.condition(t, mask=pd.Series(1, index=t.index[::-1])),
+        "expected mask with the index of the table, got another; give mask.to_numpy()",
+    ),
+    "mask of other targets": (
+        lambda m, t: m.log_prob(t, mask=pd.Series(1, index=t.index[::-1])),
+        "expected mask with the index of the table",
+    ),
     "fill values": (
         lambda m, t: m.condition(filled(t.set_index("time").to_xarray(), _FillValue=-9999.0)),
         "for missing values in 'temperature' .*, got the fill value -9999.0 of its attribute _Fill",

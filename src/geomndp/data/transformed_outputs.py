@@ -45,6 +45,20 @@ def inside(transforms: Transforms, y: Any) -> Any:
     return (y > low) & (y < high)
 
 
+def off_the_ends(transforms: Transforms, y: np.ndarray) -> np.ndarray:
+    """Drawn outputs (..., p), next to an end of a transform's domain where rounding put them on it.
+
+    The inverse of a bounded transform is its end from some value on, which has no finite transform.
+    """
+    y = y.copy()
+    for j, transform in enumerate(per_output(transforms, y)):
+        low, high = (y.dtype.type(end) for end in transform.domain)
+        for end, other in ((low, high), (high, low)):
+            if np.isfinite(end):  # what overflowed is no value
+                y[y[..., j] == end, j] = np.nextafter(end, other)
+    return y
+
+
 def check_outputs(
     transforms: Transforms, y: Any, mask: Any = None, names: tuple[str, ...] = ()
 ) -> None:

@@ -14,6 +14,16 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 
+def diagonal(matrix: Float[Array, "m m"]) -> Float[Array, " m"]:
+    """Diagonal of a matrix, by products: their derivatives are float64 in a 32-bit program too."""
+    return jnp.sum(matrix * jnp.eye(len(matrix), dtype=matrix.dtype), axis=1)
+
+
+def on_diagonal(values: Float[Array, " m"]) -> Float[Array, "m m"]:
+    """Matrix of a diagonal, by products as `diagonal`."""
+    return values[:, None] * jnp.eye(len(values), dtype=values.dtype)
+
+
 def _batched_in_turn(one: Callable[..., Array]) -> Any:
     """Function of a matrix, or of a matrix and columns, whose batches go in turn on a CPU."""
     function = jax.custom_batching.custom_vmap(one)
@@ -54,7 +64,7 @@ def _cholesky_jvp(primals, tangents):
     factor, moved = _cholesky(*primals), tangents[0]
     half = solve_lower(factor, moved)
     inner = jnp.tril(solve_lower(factor, half.T).T)
-    inner = inner - 0.5 * jnp.diag(jnp.diag(inner))
+    inner = inner * (1 - 0.5 * jnp.eye(len(inner), dtype=inner.dtype))
     return factor, jax.lax.dot(factor, inner, precision="highest")
 
 

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 
 from geomndp._types import Outputs, PerPoint, Scalar
 from geomndp.linalg.diagonal import DiagonalGram, columns, gaussian_log_density, zero_masked
-from geomndp.linalg.factors import cholesky, cholesky_solve, solve_lower
+from geomndp.linalg.factors import cholesky, cholesky_solve, diagonal, on_diagonal, solve_lower
 from geomndp.linalg.gram import AbstractGram, per_output
 
 
@@ -96,10 +96,10 @@ class MatrixGram(AbstractGram):
         return jitter(self.matrix.dtype, size)
 
     def _shift(self) -> Scalar:
-        diagonal = jnp.diag(self.matrix)
+        entries = diagonal(self.matrix)
         if self.real is None:
-            return self.jitter() * jnp.mean(diagonal)
-        total = jnp.sum(jnp.where(self.real > 0, diagonal, 0.0))
+            return self.jitter() * jnp.mean(entries)
+        total = jnp.sum(jnp.where(self.real > 0, entries, 0.0))
         return self.jitter() * total / jnp.maximum(jnp.sum(self.real), 1.0)
 
     def _power(self, power: float) -> Float[Array, "m m"]:
@@ -121,7 +121,7 @@ class MatrixGram(AbstractGram):
         """Lower Cholesky factor, jittered for smooth kernels and repeated inputs."""
         ones = jnp.ones(len(self.matrix), self.matrix.dtype)
         real = ones if self.real is None else self.real
-        return cholesky(self.matrix + jnp.diag(self._shift() * real))
+        return cholesky(self.matrix + on_diagonal(self._shift() * real))
 
     def cholesky_mv(self, v):
         return apply(self.cholesky(), v)
@@ -137,13 +137,13 @@ class MatrixGram(AbstractGram):
         return self.dim if self.shared else 1
 
     def logdet(self):
-        return 2 * self._copies * jnp.sum(jnp.log(jnp.diag(self.cholesky())))
+        return 2 * self._copies * jnp.sum(jnp.log(diagonal(self.cholesky())))
 
     def log_density(self, v, mask=None):
         gram, v = self.masked(mask), zero_masked(v, mask)
         factor = gram.cholesky()
         white = solve_lower(factor, gram._columns(v))
-        logdet = 2 * gram._copies * jnp.sum(jnp.log(jnp.diag(factor)))
+        logdet = 2 * gram._copies * jnp.sum(jnp.log(diagonal(factor)))
         return gaussian_log_density(jnp.sum(white**2), logdet, v, mask)
 
     def dense(self):
@@ -176,14 +176,14 @@ class MatrixGram(AbstractGram):
         return MatrixGram(matrix, self.dim, gram.shared, keep.astype(gram.matrix.dtype))
 
     def diagonal(self):
-        diagonal = jnp.diag(self.matrix)
+        entries = diagonal(self.matrix)
         if self.shared:
-            return jnp.broadcast_to(diagonal[:, None], (len(diagonal), self.dim))
-        return diagonal.reshape(-1, self.dim)
+            return jnp.broadcast_to(entries[:, None], (len(entries), self.dim))
+        return entries.reshape(-1, self.dim)
 
     def add_diagonal(self, variance):
         gram = self._for(variance)
-        return gram._with(gram.matrix + jnp.diag(gram._spread(variance)))
+        return gram._with(gram.matrix + on_diagonal(gram._spread(variance)))
 
     def hadamard(self, other):
         if isinstance(other, DiagonalGram):

@@ -110,8 +110,7 @@ class AbstractModel(AbstractProcess, AbstractNamedPredictive, ConditionedMany):
         """Law of the model's functions given observations; without any, the prior.
 
         Args:
-            x: Inputs of the observations, shape (n, d) or (n,), any number of them; or a table that
-                holds inputs and values.
+            x: Inputs of observations, shape (n, d) or (n,); or a table of inputs and values.
             y: Observed values, shape (n, p) or (n,).
             noise: Variance of the observation noise beyond that of the training data: one for all
                 points, one per point, or a table's column by name; (n, p) if outputs are observed
@@ -136,7 +135,8 @@ class AbstractModel(AbstractProcess, AbstractNamedPredictive, ConditionedMany):
                 raise ValueError("expected x of the observations beside y and mask, got none")
             return self.posterior(None, time_origin)
         if is_table(x):
-            x, y, noise, time_origin = read_observations(names_of(self, y), x, noise, time_origin)
+            names = names_of(self, y, x, mask)
+            x, y, noise, time_origin = read_observations(names, x, noise, time_origin)
             check_whole_rows(y, self.num_groups)
         manifold, groups = self.manifold, self.num_groups
         x, y, noise, mask = context_rows(x, y, noise, mask, manifold.ambient_dim, groups)

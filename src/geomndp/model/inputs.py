@@ -20,6 +20,7 @@ from geomndp.geometry import AbstractManifold
 from geomndp.model.missing_outputs import Presence, presence, whole_groups
 from geomndp.samplers import AbstractSampler, Observations
 from geomndp.tables import Variables
+from geomndp.tables.to_arrays import adapter_of
 
 Seed = PRNGKeyArray | int | np.integer
 """A key of JAX, or the number to make it from."""
@@ -210,8 +211,11 @@ def as_observations(
     return Observations(x, y, variances, noisy, mask)
 
 
-def names_of(model, y=None) -> Variables:
-    """Names under which a model's inputs and outputs stand in tables; these hold y too."""
+def names_of(model, y=None, table=None, mask=None) -> Variables:
+    """Names under which a model's inputs and outputs stand in tables; these hold y too.
+
+    A mask with an index or coordinates has those of the table.
+    """
     if y is not None:
         raise ValueError("expected inputs and outputs in one table, got a second argument")
     if model.variables is None:
@@ -219,4 +223,6 @@ def names_of(model, y=None) -> Variables:
             "expected arrays, got a table; to read tables name the model's inputs and outputs: "
             "model.with_variables(inputs=..., outputs=...)"
         )
+    if table is not None:
+        adapter_of(table).check_same_rows(table, mask, "mask")
     return model.variables

@@ -21,11 +21,11 @@ from geomndp.likelihood import AnyFlow
 from geomndp.marginals import AbstractMarginals, MixtureMarginals, SampleMarginals
 from geomndp.model import patchwise
 from geomndp.model._jit import traced
-from geomndp.model.inputs import Seed
+from geomndp.model.inputs import Seed, check_request
 from geomndp.model.likelihood_routes import chosen_flow, finite_log_prob
 from geomndp.model.named_predictive import AbstractNamedPosterior, Key
 from geomndp.model.posterior import Posterior
-from geomndp.model.sample_options import check_num_samples
+from geomndp.model.sample_options import SAMPLE_OPTIONS, check_num_samples
 from geomndp.predictive import MOMENT_SAMPLES, LogProb, exact_log_prob
 from geomndp.tables import Variables
 
@@ -116,9 +116,12 @@ class MixturePosterior(AbstractNamedPosterior):
     def sample_values(self, x: Any, *, key: Seed, num_samples: int = 16, **options: Any) -> Array:
         """Draws as arrays, at the locations of a table too; arguments as those of `sample`."""
         check_num_samples(num_samples)
+        check_request(num_samples, options.get("sampler"), key := as_key(key))
+        self._check_options(options)
         if (patches := options.pop("patches", None)) is not None:
             return patchwise.sample_values(self, x, key, num_samples, patches, **options)
-        choice_key, *keys = jr.split(as_key(key), 1 + len(self.posteriors))
+        patchwise.refuse_scheduler(options.pop("scheduler", None))
+        choice_key, *keys = jr.split(key, 1 + len(self.posteriors))
         choice = jr.categorical(choice_key, self.log_weights, shape=(num_samples,))
         if traced((self, choice, x, options)):  # a number of draws is not known then
             draws = [
@@ -127,6 +130,14 @@ class MixturePosterior(AbstractNamedPosterior):
             ]
             return jnp.stack(draws)[choice, jnp.arange(num_samples)]
         return _assembled(self.posteriors, x, np.asarray(choice), keys, options)
+
+    def _check_options(self, options: dict[str, Any]) -> None:
+        """Refuse what no member takes; members that are drawn exactly take none."""
+        for name in options:
+            _validation.one_of("an option of samples", name, SAMPLE_OPTIONS)
+        learnt = any(isinstance(posterior, Posterior) for posterior in self.posteriors)
+        if not learnt and options.get("sampler") is not None:
+            raise ValueError("expected no sampler for a mixture of processes, got one")
 
     def log_prob_info(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, x: Any, y: Any = None, key: Key = None, mask: Any = None, **options: Any

@@ -17,6 +17,7 @@ import numpy as np
 from geomndp._arrays import bucket, put
 from geomndp._types import Array, Inputs
 from geomndp.data import Normaliser
+from geomndp.data.transformed_outputs import off_the_ends
 from geomndp.model import patch_batches, sampling
 from geomndp.model._jit import Settings
 from geomndp.model.output_units import outputs_to_data_units
@@ -76,7 +77,8 @@ class AbstractPosteriorLaw(AbstractPatchLaw):
 
     def in_model_units(self, y: np.ndarray) -> np.ndarray:
         """Drawn values (..., p) in the model's units."""
-        values = np.asarray(self.units.forward_y(np.asarray(y, np.float64)), self.dtype)
+        y = off_the_ends(self.units.transform, np.asarray(y)).astype(np.float64)
+        values = np.asarray(self.units.forward_y(y), self.dtype)
         if not np.all(np.isfinite(values)):
             raise FloatingPointError("drawn values left the domain of the outputs' transform")
         return values

@@ -21,7 +21,7 @@ from geomndp.gp import AbstractGP
 from geomndp.marginals import AbstractMarginals
 from geomndp.model._jit import traced
 from geomndp.model.data_marginals import in_data_units
-from geomndp.model.inputs import Seed, check_like
+from geomndp.model.inputs import Seed, check_like, check_request
 from geomndp.model.likelihood_routes import finite_log_prob
 from geomndp.model.named_predictive import AbstractNamedPosterior, Key
 from geomndp.model.output_units import in_units, not_nan, output_dtype, result_dtype
@@ -96,7 +96,8 @@ class ProcessPosterior(AbstractNamedPosterior):
             request = {"key": key, "num_samples": num_samples, "mask": mask, "progress": progress}
             return sample_values(self, x, patches=patches, scheduler=scheduler, **request)
         refuse_scheduler(scheduler)
-        dtype, key = result_dtype(x), as_key(key)
+        dtype = result_dtype(x)
+        check_request(num_samples, None, key := as_key(key))
         dtype = output_dtype(self.model.normaliser, dtype, (self, x, key))
         # JAX cannot draw float64 inside a program that it traces in its 32-bit mode.
         single = dtype == jnp.float32 and traced((self, x, key))

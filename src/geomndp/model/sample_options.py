@@ -25,6 +25,9 @@ class SampleOptions(TypedDict, total=False):
     scheduler: Scheduler
 
 
+SAMPLE_OPTIONS = ("mask", *SampleOptions.__annotations__)
+
+
 def check_num_samples(num_samples: Any, *shape: int) -> None:
     """Refuse a number of samples that is none, or whose result no memory holds.
 

@@ -118,7 +118,7 @@ def read_targets(
     """
     model, dtype = posterior.model, _dtype(posterior, x)
     if is_table(x):
-        names_of(model, y)
+        names_of(model, y, x, mask)
         x, y = read_raw_rows(posterior, x)
         check_whole_rows(y, model.num_groups)
     raw_x, raw_y, mask = target_rows(x, y, mask, model.manifold.ambient_dim, model.num_groups)

@@ -49,12 +49,12 @@ def check_locations(frame: Any, inputs: tuple[str, ...]) -> None:
     """Rows of a DataFrame are locations, whatever its columns are called."""
 
 
-def check_same_rows(frame: Any, noise: Any) -> None:
-    """Refuse variances with another index than the table's: whose they are is not known then."""
-    if is_series(noise) and not noise.index.equals(frame.index):
+def check_same_rows(frame: Any, values: Any, what: str = "noise") -> None:
+    """Refuse values with another index than the table's: whose they are is not known then."""
+    if (is_series(values) or is_frame(values)) and not values.index.equals(frame.index):
         raise ValueError(
-            "expected noise with the index of the table, got another; give noise.to_numpy() for "
-            "variances in the order of the rows"
+            f"expected {what} with the index of the table, got another; give {what}.to_numpy() for "
+            "values in the order of the rows"
         )
 
 

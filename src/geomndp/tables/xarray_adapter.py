@@ -112,17 +112,17 @@ def check_locations(table: Any, inputs: tuple[str, ...]) -> None:
         raise ValueError(f"expected locations without a dimension {SAMPLE!r}, got {tuple(dims)}")
 
 
-def check_same_rows(table: Any, noise: Any) -> None:
-    """Refuse variances at other coordinates than the table's: whose they are is not known then."""
-    if not is_data_array(noise):
+def check_same_rows(table: Any, values: Any, what: str = "noise") -> None:
+    """Refuse values at other coordinates than the table's: whose they are is not known then."""
+    if not is_data_array(values):
         return
     dataset = as_dataset(table)
-    for name in noise.dims:
-        known = name in noise.indexes and name in dataset.indexes
-        if known and not noise.indexes[name].equals(dataset.indexes[name]):
+    for name in values.dims:
+        known = name in values.indexes and name in dataset.indexes
+        if known and not values.indexes[name].equals(dataset.indexes[name]):
             raise ValueError(
-                f"expected noise at the coordinates {name!r} of the table, got others; give "
-                "noise.values for variances in the order of the points"
+                f"expected {what} at the coordinates {name!r} of the table, got others; give "
+                f"{what}.values for values in the order of the points"
             )
 
 

@@ -7,8 +7,9 @@ import math
 import jax
 import jax.numpy as jnp
 
+from geomndp._bisection import bisected_quantiles
 from geomndp._types import Array, Float
-from geomndp.marginals import AbstractMarginals, NormalMarginals, bisected_quantiles, levels
+from geomndp.marginals import AbstractMarginals, NormalMarginals, levels
 
 
 class NormalMixtureMarginals(AbstractMarginals):

@@ -30,6 +30,11 @@ class AbstractTangent(AbstractSphereKernel):
 
     def __check_init__(self):
         _validation.one_positive(variance=self.variance)
+        if not isinstance(self.potential, AbstractZonal):
+            got = _validation.brief(self.potential)
+            raise ValueError(
+                f"expected a zonal kernel as potential, such as ZonalMatern(), got {got}"
+            )
         self.potential.check_gradient()
 
     @abc.abstractmethod
