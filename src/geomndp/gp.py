@@ -74,8 +74,7 @@ class AbstractGP(AbstractProcess, AbstractPredictive):
         return self.colour(x, jr.normal(_validation.as_key(key), shape, dtype=x.dtype))
 
     def colour(self, x: Inputs, z: Array) -> Array:
-        """Functions (s, n, p) at inputs (n, d) from standard normal numbers z (s, n, p)."""
-        # The factor does not depend on z, so that one factorisation serves all samples.
+        """Functions (s, n, p) at (n, d) from normal numbers z (s, n, p); one factorisation for all."""
         return self.mean_at(x)[None] + jax.vmap(self.gram(x).cholesky_mv)(z)
 
     def log_prob(  # pyright: ignore[reportIncompatibleMethodOverride] # mask by position too
@@ -112,9 +111,8 @@ class AbstractGP(AbstractProcess, AbstractPredictive):
     def marginals(self, x: Inputs, *, key=None, num_samples: int = 0) -> NormalMarginals:
         """Normal laws of y at inputs (n, d), noise included; exact."""
         x, _, _ = _validation.float_function(x, dim=self.dim)
-        return NormalMarginals(
-            *linalg.by_blocks(lambda x: (self.mean_at(x), jnp.sqrt(self.gram(x).diagonal())), x)
-        )
+        moments = linalg.by_blocks(lambda x: (self.mean_at(x), self.gram(x).diagonal()), x)
+        return NormalMarginals(moments[0], jnp.sqrt(moments[1]))
 
     def mean_and_covariance(self, x: Inputs) -> tuple[Outputs, Float[Array, "np np"]]:
         """Mean (n, p), and covariance (n p, n p) on flattened (point, output) indices."""
