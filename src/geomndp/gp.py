@@ -74,7 +74,7 @@ class AbstractGP(AbstractProcess, AbstractPredictive):
         return self.colour(x, jr.normal(_validation.as_key(key), shape, dtype=x.dtype))
 
     def colour(self, x: Inputs, z: Array) -> Array:
-        """Functions (s, n, p) at (n, d) from normal numbers z (s, n, p); one factorisation for all."""
+        """Functions (s, n, p) at inputs (n, d) from normal z (s, n, p); one factor serves all."""
         return self.mean_at(x)[None] + jax.vmap(self.gram(x).cholesky_mv)(z)
 
     def log_prob(  # pyright: ignore[reportIncompatibleMethodOverride] # mask by position too
