@@ -90,6 +90,9 @@ def test_functions_of_a_group_count_once():
     values = np.random.default_rng(0).normal(size=30)
     expected = paired_difference(values, np.zeros(30), tasks)
     assert_allclose(paired_difference(values[rows], np.zeros(90), scans), expected)
+    alike = np.tile([0.5, 1.5, 1.0], 30)  # persons agree by chance, their scans do not
+    error = paired_difference(alike, np.zeros(90), scans)[1]
+    assert_allclose(error, np.std(alike, ddof=1) / np.sqrt(90))
     names = ("scale 0.5", "scale 3.0")
     members = {name: held.take(rows) for name, held in candidates.items()}
     weights = cross_validated(names, members, scans).weights_by_task

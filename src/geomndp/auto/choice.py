@@ -68,21 +68,21 @@ def choose(
     if not set(best.names) & set(learnt):
         return Choice(reference, common, rows, False)
     gain, error = paired_difference(best.per_value, reference.per_value, common)
-    if gain <= errors_of_chance(len(np.unique(common.group))) * error:
+    if gain <= errors_of_chance(len(np.unique(common.function))) * error:
         return Choice(reference, common, rows, gain > 0)
     return Choice(best, common, rows, False)
 
 
-def errors_of_chance(num_groups: int) -> float:
-    """Paired standard errors that a gain must exceed: 2.8 for many groups, 3.8 for nine.
+def errors_of_chance(num_functions: int) -> float:
+    """Paired standard errors that a gain must exceed: 2.8 for many functions, 3.8 for nine.
 
     Args:
-        num_groups: Functions that are compared, or groups of them.
+        num_functions: Functions that are compared.
 
     Returns:
-        Quantile of Student's t; infinite for one.
+        Quantile of Student's t; infinite for one function.
     """
-    return float(stdtrit(num_groups - 1, 1 - CHANCE)) if num_groups > 1 else np.inf
+    return float(stdtrit(num_functions - 1, 1 - CHANCE)) if num_functions > 1 else np.inf
 
 
 def results(

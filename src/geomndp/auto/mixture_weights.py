@@ -151,8 +151,9 @@ def paired_difference(
 ) -> tuple[float, float]:
     r"""Mean of first - second over functions, and its standard error.
 
-    With the sums $R_g$ of the deviations of the n functions by group its variance is
-    $\frac{G}{G - 1} \sum_g R_g^2 / n^2$ for G groups, that of a mean where each is one function.
+    With the sums $R_g$ of the deviations of the n functions by group the variance of the mean is
+    $\frac{G}{G - 1} \sum_g R_g^2 / n^2$ for G groups. Few groups may agree by chance: the error is
+    at least that of functions, each a group of its own.
 
     Args:
         first: Nats per target value of every task.
@@ -160,15 +161,15 @@ def paired_difference(
         tasks: The tasks.
 
     Returns:
-        Difference and standard error; infinite for a single group.
+        Difference and standard error; infinite for a single function.
     """
     differences = tasks.by_function(first) - tasks.by_function(second)
+    mean, count = differences.mean(), len(differences)
     groups = tasks.group[np.unique(tasks.function, return_index=True)[1]]
-    _, index = np.unique(groups, return_inverse=True)
-    mean, sums = (
-        differences.mean(),
-        np.bincount(index.reshape(-1), differences - differences.mean()),
-    )
-    count = len(sums)
-    error = np.sqrt(count / (count - 1) * np.sum(sums**2)) if count > 1 else np.inf
-    return float(mean), float(error / len(differences))
+    error = np.inf if count < 2 else 0.0
+    for labels in (np.arange(count), np.unique(groups, return_inverse=True)[1].reshape(-1)):
+        sums = np.bincount(labels, differences - mean)
+        if len(sums) > 1:
+            variance = len(sums) / (len(sums) - 1) * np.sum(sums**2) / count**2
+            error = max(error, float(np.sqrt(variance)))
+    return float(mean), float(error)
