@@ -44,11 +44,12 @@ def fit(
 ) -> tuple[Any, Any]:
     """Fit a plan within a time, choosing between simple and learnt laws; or train one model.
 
-    A plan without `steps` is fitted by selection: a fifth of the functions is held out (each fifth
-    in turn of fewer than 160 functions for Gaussian processes, where time allows, and of fewer than
-    40 for networks and for functions in the order of time), models are fitted to the others and
-    compared by the log-density of held-out values given contexts; the best law, or mixture, is
-    fitted to all functions. Simple laws win ties. With `steps`, or a model, one network is trained.
+    A plan without `steps` is fitted by selection: a fifth of the functions is held out, models are
+    fitted to the others and compared by the log-density of held-out values given contexts; the best
+    law, or mixture, is fitted to all functions. Each fifth is held out in turn of fewer than 160
+    functions for Gaussian processes, where time allows, and of fewer than 40, or 40 groups, for
+    networks and for functions in the order of time. Simple laws win ties. With `steps`, or a model,
+    one network is trained.
 
     Args:
         model: A plan of `gn.build`, which has its own data, loss and options, or a model with a

@@ -77,8 +77,9 @@ class LearntStage:
             kept: Seconds for what follows, without the refits of networks.
         """
         clock, base = self._clock, gaussians.base()
-        # Every fold takes a training: of more than few functions the first has to do.
-        few = num_functions(plan) < FEW_FUNCTIONS
+        # Every fold takes a training: where it holds out enough, the first has to do.
+        independent = num_functions(plan) if plan.groups is None else len(set(plan.groups))
+        few = independent < FEW_FUNCTIONS
         self._splits = gaussians.splits if few else gaussians.splits[:1]
         # Sizes follow from the time that was left when they were chosen first.
         seconds = self._run.decide("network_seconds", lambda: clock.left() - kept)
