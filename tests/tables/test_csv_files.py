@@ -53,9 +53,7 @@ def test_of_two_columns_of_one_name_none_is_taken(tmp_path, header):
 
 
 def test_a_name_that_other_columns_would_get_is_refused(tmp_path):
-    with pytest.raises(
-        ValueError, match="several columns of one name: 'y', 'y'"
-    ):
+    with pytest.raises(ValueError, match="several columns of one name: 'y', 'y'"):
         table(tmp_path, "y,y,y (column 2)\n0.0,0.5,7\n")
 
 
