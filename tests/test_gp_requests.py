@@ -107,3 +107,7 @@ def test_numbers_of_noise_variances_are_checked(noise, unchecked):
         GP(SquaredExponential(), noise=noise)
     with pytest.raises(ValueError, match=r"expected one noise variance or 4, got shape \(2"):
         GP(SquaredExponential()).condition(X, Y, noise=jnp.asarray(noise))
+    one, same = jnp.asarray([0.3]), jnp.arange(4.0)[:, None]
+    found = GP(SquaredExponential(), noise=one).condition(same, same, noise=one)
+    exact = GP(SquaredExponential(), noise=0.3).condition(same, same, noise=0.3)
+    assert_allclose(found.mean_and_std(same), exact.mean_and_std(same))

@@ -8,6 +8,7 @@ other values than the file shows, without a word. What texts mean is in `_text_c
 from __future__ import annotations
 
 import codecs
+import functools
 import re
 import warnings
 from collections import Counter
@@ -26,8 +27,8 @@ LINE = re.compile(r"line \d+")
 ASSUMED = "assumed"
 """Entry of `frame.attrs`: what the file does not state, in words."""
 
-QUOTE, QUOTED = re.compile(r'(^|[,;\t]) *"'), re.compile(r'(^|[,;\t]) *"(?:[^"]|"")*"(?!")')
-"""Begin of a quoted text, and one that ends in its line; a quote in a text is written twice."""
+NO_SEPARATOR = re.compile(r"\[[^]]*\]|(?<=,)\t+|\t+(?=,)")
+"""Parts of a header that separate no columns: units, and tabs beside commas."""
 
 
 def read_csv(path: str, labels: Container[str] = ()) -> Any:
@@ -61,10 +62,7 @@ def _read(path: str, labels: Container[str]) -> Any:
     import pandas as pd
 
     encoding = _encoding(path)
-    skipped, first_line = _skipped_lines(path, encoding)
-    if "\0" in first_line:
-        raise UnicodeError("UTF-16 without a mark")
-    separator = _separator(first_line)
+    skipped, separator = _skipped_lines(path, encoding)
     options: dict[str, Any] = {"skipinitialspace": True, "skiprows": skipped}
     options |= {"sep": separator, "encoding": encoding}
     header = pd.read_csv(path, header=None, nrows=1, dtype=str, **options)
@@ -95,29 +93,43 @@ def _encoding(path: str) -> str:
 def _skipped_lines(path: str, encoding: str) -> tuple[list[int], str]:
     """Numbers of the lines that are left out, as pandas counts, to which a text of several is one.
 
-    The second is the first line of the header.
+    The second is the sign between columns, as the first line of the header has it.
     """
-    numbers, number, inside, header = [], 0, False, ""
+    numbers, number, inside, separator = [], 0, False, ""
     with open(path, encoding=encoding) as lines:
         for line in lines:
             if not inside and NO_ROW.match(line):
                 numbers.append(number)
             else:
-                header = header or line.rstrip("\n")
-                inside = _ends_inside(line, inside) if '"' in line else inside
+                separator = separator or _separator(line)
+                inside = _ends_inside(line, separator, inside) if '"' in line else inside
             number += not inside
-    return numbers, header
+    return numbers, separator or ","
 
 
-def _ends_inside(line: str, inside: bool) -> bool:
+@functools.cache
+def _quotes(separators: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Begin of a quoted text after one of these signs, and one that ends in its line.
+
+    A quote in a text is written twice; one elsewhere in a value begins nothing.
+    """
+    begin = rf'(^|[{separators}]) *"'
+    return re.compile(begin), re.compile(begin + r'(?:[^"]|"")*"(?!")')
+
+
+def _ends_inside(line: str, separator: str, inside: bool) -> bool:
     """Whether a line ends inside of a quoted text, in which it may have begun."""
-    closed = QUOTED.sub(r"\1", f'"{line}' if inside else line)
-    return QUOTE.search(closed) is not None
+    quote, quoted = _quotes(separator)
+    closed = quoted.sub(r"\1", f'"{line}' if inside else line)
+    return quote.search(closed) is not None
 
 
 def _separator(header: str) -> str:
     """The sign between the columns' names, texts in quotes left out; a comma for one column."""
-    bare = QUOTE.split(QUOTED.sub(r"\1", header))[0]
+    if "\0" in header:
+        raise UnicodeError("UTF-16 without a mark")
+    quote, quoted = _quotes("".join(SEPARATORS))
+    bare = NO_SEPARATOR.sub("", quote.split(quoted.sub(r"\1", header.rstrip("\n")))[0])
     found = [sign for sign in SEPARATORS if sign in bare]
     if len(found) > 1:
         listed = " and ".join(SEPARATORS[sign] for sign in found)
@@ -158,6 +170,8 @@ def _read_names(names: list[str | None]) -> tuple[list[str], dict[str, str]]:
         name if count[name] == 1 else f"{name} (column {number})"
         for number, name in enumerate(plain, 1)
     ]
+    if len({*single}) < len(single):
+        raise ValueError(f"several columns of one name: {', '.join(map(repr, plain))}")
     return single, {n: match[2] for n, match in zip(single, stated, strict=True) if match}
 
 

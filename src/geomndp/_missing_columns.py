@@ -7,6 +7,8 @@ from typing import Any
 MIN_WIDE = 4
 """Fewest columns without a name of their own that may be the points of a function."""
 LISTED = 10
+LEVELS = "levels"
+"""Entry of `frame.attrs`: columns that are levels of the index in the file."""
 
 
 def check_frame_columns(frame: Any, names: tuple[str, ...]) -> None:

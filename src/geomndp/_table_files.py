@@ -12,6 +12,7 @@ from typing import Any
 from geomndp import _arrays, _atomic_io
 from geomndp._csv_files import ASSUMED, read_csv
 from geomndp._guarded import find_fault
+from geomndp._missing_columns import LEVELS
 from geomndp._warnings import warn_at_request
 
 STORE = ".zarr"
@@ -50,9 +51,11 @@ def _read_parquet(path: str, _) -> Any:
 
     frame = pd.read_parquet(path)
     units = frame.attrs.get("units", {})
-    frame = frame.reset_index([name for name in frame.index.names if name is not None])
+    levels = [n for n in frame.index.names if n is not None and n not in frame.columns]
+    frame = frame.reset_index(levels)
     if not isinstance(units, dict):
         raise ValueError(f"units by column as a {type(units).__name__}")
+    frame.attrs[LEVELS] = tuple(levels)
     frame.attrs["units"] = {str(name): str(unit) for name, unit in units.items()}
     return frame
 

@@ -7,6 +7,7 @@ refused where its numbers are asked for.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container
 from typing import Any, NamedTuple
 
@@ -127,6 +128,8 @@ def _maybe_thousands(texts: Any, sign: str) -> bool:
 
 def _year_first(texts: Any) -> tuple[Any, str]:
     """Dates as ISO 8601 has them if one of them tells the order of day and month, and the order."""
+    if not re.match(DATE, texts.iloc[0]):
+        return texts, ""
     parts = texts.str.extract(DATE)
     first, second = (_as_numbers(parts[column]) > 12 for column in (0, 2))
     if parts[0].isna().any() or first.any() == second.any():

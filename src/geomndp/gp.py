@@ -146,7 +146,7 @@ class GP(AbstractGP):
     def __check_init__(self):
         _validation.not_negative(noise=self.noise)
         given = len(self.noise) if isinstance(self.noise, tuple) else np.shape(self.noise)
-        if given not in ((), self.dim):
+        if given not in ((), (1,), self.dim):
             raise ValueError(f"expected one noise variance or a tuple of {self.dim}, got {given}")
 
     @property

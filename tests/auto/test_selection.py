@@ -95,6 +95,15 @@ def test_a_plan_says_what_a_fit_will_do(table):
     assert "each fifth of the functions in turn" in " ".join(few.split())
 
 
+def test_a_run_with_other_validation_tasks_is_another_one(table, monkeypatch, tmp_path):
+    """That of a version which let fewer functions validate: its values belong to other tasks."""
+    plan = build(table, symmetry="none", ordered=True, **TINY)
+    _selection(plan, tmp_path)
+    monkeypatch.setattr("geomndp.auto.selection.MAX_FUNCTIONS", 64)
+    with pytest.raises(ValueError, match=r"expected the run of .* with data .* another folder"):
+        _selection(plan, tmp_path)
+
+
 def _selection(plan, folder):
     selection = importlib.import_module("geomndp.auto.selection")
     return selection.Selection(plan, 3.0, 0, folder, lambda line: None)

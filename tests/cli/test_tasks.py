@@ -126,6 +126,13 @@ def test_the_file_that_is_read_as_text_is_named(model, capsys, tmp_path):
     assert "task 'b': expected numbers in 'y', got text, '1,234'" in error
 
 
+def test_a_model_of_a_column_named_task_is_asked_without_tasks(model):
+    model.with_variables("task", "y").save("own")
+    pd.DataFrame({"task": [0.0, 1.0], "y": [0.5, 1.0]}).to_csv("new.csv", index=False)
+    line = ["condition", "own.safetensors", "new.csv", "--targets", "0:1:0.5"]
+    assert main([*line, "--num-samples", "2", "--out", "out.csv"]) == 0
+
+
 def test_the_column_of_functions_may_be_that_of_the_tasks(model, capsys):
     model.save("model", metadata={"function": "id"})
     table().rename(columns={"task": "id"}).to_csv("new.csv", index=False)

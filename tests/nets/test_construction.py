@@ -15,6 +15,13 @@ from geomndp.nets.layers import TimeEmbedding, clean
 from .helper import NETS, TINY, awake, draw
 
 
+@pytest.mark.parametrize("net", [nets.RelativeAttention, nets.SphericalAttention])
+def test_fields_stand_in_their_own_order(net):
+    """A base that declares one would move it, and what checkpoints hold by position with it."""
+    own = list(net.__annotations__)
+    assert [field.name for field in dataclasses.fields(net)][-len(own) :] == own
+
+
 @pytest.mark.parametrize("name", NETS)
 @pytest.mark.parametrize(
     ("options", "message"),

@@ -6,6 +6,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from geomndp._table_files import read_table
+from geomndp.tables import read_functions
 
 PLAIN = "x,y\n0.0,0.5\n1.0,-0.5\n"
 SAME = {
@@ -21,6 +22,9 @@ SAME = {
     "a text of two lines before a comment": (
         'station,x,y\n"mast ""1""\n# north",0.0,0.5\n# 5" more\nmast 2",1.0,-0.5\n# end\n'
     ),
+    "a quote within a value": 'x,note,y\n0.0,mast; "A,0.5\n# 0.5,b,7\n1.0,mast\t"B,-0.5\n',
+    "tabs beside commas": "x,\ty\n0.0,\t0.5\n1.0,\t-0.5\n",
+    "other signs in units": "x [km;deg],y [m\t]\n0.0,0.5\n1.0,-0.5\n",
     "a first column without a name": ",x,y\n1,0.0,0.5\n2,1.0,-0.5\n",
 }
 
@@ -46,6 +50,22 @@ def test_of_two_columns_of_one_name_none_is_taken(tmp_path, header):
     frame = table(tmp_path, f"{header}\n0.0,0.5,7\n1.0,-0.5,7\n")
     assert list(frame.columns) == ["x", "y (column 2)", "y (column 3)"]
     assert_array_equal(frame["y (column 3)"], [7, 7])
+
+
+def test_a_name_that_other_columns_would_get_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="several columns of one name: 'y', 'y'"):
+        table(tmp_path, "y,y,y (column 2)\n0.0,0.5,7\n")
+
+
+def test_named_levels_of_an_index_are_columns_but_no_outputs(tmp_path):
+    frame = pd.DataFrame({"function": ["a", "a"], "x": [0.0, 1.0], "y": [1.0, 2.0]})
+    frame.index = pd.Index([5, 7], name="number")
+    frame.to_parquet(tmp_path / "data.parquet")
+    read = read_table(str(tmp_path / "data.parquet"))
+    assert list(read["number"]) == [5, 7]
+    assert read_functions(read, inputs="x").variables.output_names == ("y",)
+    frame.set_index("x", drop=False).to_parquet(tmp_path / "data.parquet")
+    assert list(read_table(str(tmp_path / "data.parquet"))["x"]) == [0.0, 1.0]
 
 
 LABELS = {

@@ -107,6 +107,8 @@ def test_a_row_of_units_and_points_that_may_be_thousands_are_told_apart():
     table = pd.DataFrame({"id": ["a", "a"], "x": ["km", "1.5"], "y": ["1.234", "15.234"]})
     with pytest.raises(ValueError, match=r"'km' in row 0 alone; write a unit in the header, as"):
         read_functions(table, function="id", inputs="x", outputs="y")
+    with pytest.raises(ValueError, match="text, '' in row 0; leave it empty where a value is"):
+        read_functions(table.assign(x=["", "1.5"]), function="id", inputs="x", outputs="y")
     with pytest.raises(ValueError, match="'<0,1' in row 1; a limit is no value"):
         read_functions(table.assign(x=["1,5", "<0,1"]), function="id", inputs="x", outputs="y")
     with pytest.raises(ValueError, match=r"got text, '1.234' and its like; are decimals or"):

@@ -23,7 +23,7 @@ from geomndp.auto.report import SelectionReport
 from geomndp.auto.run_plan import RunPlan
 from geomndp.auto.split import ValidationSplit, split_functions
 from geomndp.auto.track_plan import plan_in_maps
-from geomndp.auto.validation import validation_tasks
+from geomndp.auto.validation import MAX_FUNCTIONS, validation_tasks
 from geomndp.model._compilation_cache import use_compilation_cache
 from geomndp.model._jit import free_programs
 from geomndp.model.base import AbstractModel
@@ -86,8 +86,9 @@ def _silent(line: str) -> None:
 
 
 def _digest(plan: TrainingPlan) -> str:
-    """Hash of the functions of a plan and of what was chosen for them."""
-    digest = hashlib.sha256(f"{plan.description} {plan.groups} {plan.ordered}".encode())
+    """Hash of the functions of a plan, of what was chosen for them and how many may validate."""
+    words = f"{plan.description} {plan.groups} {plan.ordered} {MAX_FUNCTIONS}"
+    digest = hashlib.sha256(words.encode())
     for values in (plan.functions or ())[:3]:
         digest.update(np.ascontiguousarray(values).tobytes())
     return digest.hexdigest()[:16]

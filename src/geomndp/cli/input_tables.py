@@ -56,7 +56,8 @@ def read_tables(command: Predict) -> Tables:
     names = model_names(command.name)
     renamed = parse_columns(command.columns, names)
     task = command.task_column if isinstance(command, Condition) else None
-    if task in (*names.inputs, *names.outputs):
+    meant = task != Condition.task_column or (isinstance(command, Condition) and command.tasks)
+    if meant and task in (*names.inputs, *names.outputs):
         raise ValueError(f"expected --task-column beside the model's columns, got its {task!r}")
     if conditioned:
         table = rename(table, renamed)

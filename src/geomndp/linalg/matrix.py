@@ -64,7 +64,7 @@ def variances(noise, x: Float[Array, "n d"]) -> PerPoint:
         ValueError: If there are others.
     """
     noise = jnp.asarray(noise, dtype=jnp.result_type(x.dtype, float))
-    if noise.shape[:1] not in ((), (len(x),)) or noise.ndim > 2:
+    if noise.shape != (1,) and (noise.shape[:1] not in ((), (len(x),)) or noise.ndim > 2):
         raise ValueError(f"expected one noise variance or {len(x)}, got shape {noise.shape}")
     return noise if noise.ndim == 2 else jnp.broadcast_to(noise, (len(x),))
 

@@ -135,7 +135,8 @@ class _Stored(NamedTuple):
 
 
 def _as_stored(leaf: Any) -> Any:
-    return _Stored(np.asarray(leaf)) if isinstance(leaf, jax.Array) else leaf
+    known = isinstance(leaf, jax.Array) and _validation.concrete(leaf)  # copies may be traced
+    return _Stored(np.asarray(leaf)) if known else leaf
 
 
 def _from_stored(leaf: Any) -> Any:

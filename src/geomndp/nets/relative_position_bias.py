@@ -8,7 +8,7 @@ of $x_i - x_j$ minus $s_h |x_i - x_j|$ with fixed slopes $s_h$, one per head (AL
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import equinox as eqx
 import jax
@@ -149,7 +149,8 @@ Config = TypeVar("Config", bound=TransformerConfig)
 class AbstractTransformer(AbstractNet[Config]):
     """A network whose attention has a `RelativeBias`, which is all that it prepares."""
 
-    bias: eqx.AbstractVar[RelativeBias]
+    if TYPE_CHECKING:  # a field here would stand first: checkpoints hold arrays in order of fields
+        bias: RelativeBias
 
     def prepare(self, x: Inputs, mask: Mask | None = None) -> list[Float[Array, "h n n"]]:
         """Biases of every layer."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from geomndp._missing_columns import check_frame_columns
+from geomndp._missing_columns import LEVELS, check_frame_columns
 from geomndp.tables.not_numbers import no_numbers
 from geomndp.tables.to_arrays import latlon_names
 from geomndp.tables.variables import as_names
@@ -101,12 +101,11 @@ def frame_columns(
     elif codomain == "sphere":
         outputs = ("lat", "lon")
     else:
-        _refuse_almost_numbers(frame, (*inputs, *taken, function))
+        others = (*inputs, *taken, function, *frame.attrs.get(LEVELS, ()))
+        _refuse_almost_numbers(frame, others)
         numbers = frame.select_dtypes(np.number).columns
         outputs = tuple(
-            str(n)
-            for n in numbers
-            if n not in (*inputs, *taken, function) and not _counts_rows(str(n), frame[n])
+            str(n) for n in numbers if n not in others and not _counts_rows(str(n), frame[n])
         )
     check_frame_columns(frame, (function, *inputs, *outputs, *taken))
     if not outputs or not len(frame):

@@ -78,7 +78,7 @@ def _text(values: np.ndarray, row: int) -> str:
     """Say what the text in a column of numbers is, and what to do where that is known."""
     cell, numbers = values.flat[row], [_is_number(str(cell)) for cell in values.flat]
     said = f"text, {cell[:40]!r} in row {row}"
-    if row == 0 and len(numbers) > 1 and all(numbers[1:]) and not cell[0].isdigit():
+    if row == 0 and len(numbers) > 1 and all(numbers[1:]) and not cell[:1].isdigit():
         if any(map(str.isalpha, cell)) or "%" in cell:
             return f"{said} alone; write a unit in the header, as in 'time [hours]'"
     for pattern, advice in ADVICE.items():
