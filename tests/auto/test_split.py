@@ -130,3 +130,8 @@ def test_splits_that_hold_out_no_tasks_are_left_out():
     assert 1 <= len(selection.splits) <= 2
     for split in selection.splits:
         assert np.isin(split.held_out, selection.tasks.function).any()
+
+
+def test_few_groups_of_many_functions_validate_in_turn():
+    groups = [f"site {i % 5}" for i in range(400)]
+    assert len(split_functions(400, seed=0, groups=groups)) == NUM_FOLDS

@@ -197,7 +197,8 @@ def _diffusion_plan(
     weights = sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(net, eqx.is_array)))
     words = choices(functions, model, net, data, symmetry, weights, peak)
     loss = default_loss(functions.variables.codomain)
-    line = estimate(net, data, len(functions.x), labels is not None, ordered)
+    count = len(functions.x) if labels is None else len(set(labels))
+    line = estimate(net, data, count, labels is not None, ordered)
     if functions.variables.domain == "sphere":
         line = "needs steps=...: there are no other models of fields on the sphere to try"
     if functions.noise is not None:

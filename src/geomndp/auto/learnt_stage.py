@@ -18,6 +18,7 @@ from geomndp.auto.network_stage import (
     train_network,
 )
 from geomndp.auto.network_timing import (
+    MANY_FUNCTIONS,
     MIN_SECONDS,
     SAMPLED_FUNCTIONS,
     NetworkBudget,
@@ -79,7 +80,7 @@ class LearntStage:
         clock, base = self._clock, gaussians.base()
         # Every fold takes a training: where it holds out enough, the first has to do.
         independent = num_functions(plan) if plan.groups is None else len(set(plan.groups))
-        few = independent < FEW_FUNCTIONS
+        few = independent < FEW_FUNCTIONS and num_functions(plan) < MANY_FUNCTIONS
         self._splits = gaussians.splits if few else gaussians.splits[:1]
         # Sizes follow from the time that was left when they were chosen first.
         seconds = self._run.decide("network_seconds", lambda: clock.left() - kept)

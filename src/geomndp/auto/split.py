@@ -60,7 +60,7 @@ def split_functions(
         # A stream of its own: functions shuffled with this seed would be put in order again.
         position = np.random.default_rng([seed, STREAM]).permutation(num_groups)
     fold = (position * pieces) // num_groups
-    if not cross_validates(count, ordered):
+    if not cross_validates(num_groups, ordered):
         return (_split(fold[labels] == pieces - 1),)
     return tuple(_split(fold[labels] == number) for number in reversed(range(pieces)))
 
@@ -69,7 +69,7 @@ def cross_validates(count: int, ordered: bool) -> bool:
     """Whether every function is held out once: the last ones in time are most like those to come.
 
     Args:
-        count: Number of functions.
+        count: Number of functions, or of groups that are not divided.
         ordered: Whether functions follow each other in time.
 
     Returns:

@@ -97,7 +97,7 @@ def process_choices(
 def estimate(
     net: AbstractNet, data: AbstractGenerator, count: int, grouped: bool, ordered: bool
 ) -> str:
-    """What a fit without steps does, and how long it takes."""
+    """What a fit without steps does to so many functions or groups, and how long it takes."""
     folds = cross_validates(count, ordered)
     held = "each fifth of the functions in turn" if folds else "a fifth"
     held += ", where time allows," if folds and count >= FEW_FUNCTIONS else ""
