@@ -135,8 +135,9 @@ def row_of(result: dict) -> list[str]:
 
 
 def merge(folder: Path) -> None:
-    """Write the results of all finished sets, with their table."""
+    """Write the results of all finished sets, means over the kinds of tasks, with their table."""
     results = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+    results = [{key: result[key] for key in result if key != "kinds"} for result in results]
     table = {"title": TITLE, "header": HEADER, "cells": [row_of(result) for result in results]}
     write(STORED, json.dumps({"sets": results, "table": table}, indent=1) + "\n")
 
