@@ -16,6 +16,7 @@ from scipy.special import log_softmax, logsumexp
 
 from geomndp.auto.held_out import HeldOut
 from geomndp.auto.validation import ValidationTasks
+from geomndp.evaluate.task_metrics import over_functions
 
 MAX_MEMBERS = 4
 MIN_GAIN = 0.002
@@ -149,11 +150,9 @@ def _mean(mixture: WeightedCandidates, tasks: ValidationTasks) -> float:
 def paired_difference(
     first: np.ndarray, second: np.ndarray, tasks: ValidationTasks
 ) -> tuple[float, float]:
-    r"""Mean of first - second over functions, and its standard error.
+    """Mean of first - second over functions, and its standard error.
 
-    With the sums $R_g$ of the deviations of the n functions by group the variance of the mean is
-    $\frac{G}{G - 1} \sum_g R_g^2 / n^2$ for G groups. Few groups may agree by chance: the error is
-    at least that of functions, each a group of its own.
+    The larger of the errors over functions and over groups of them: few groups may agree by chance.
 
     Args:
         first: Nats per target value of every task.
@@ -164,12 +163,7 @@ def paired_difference(
         Difference and standard error; infinite for a single function.
     """
     differences = tasks.by_function(first) - tasks.by_function(second)
-    mean, count = differences.mean(), len(differences)
-    groups = tasks.group[np.unique(tasks.function, return_index=True)[1]]
-    error = np.inf if count < 2 else 0.0
-    for labels in (np.arange(count), np.unique(groups, return_inverse=True)[1].reshape(-1)):
-        sums = np.bincount(labels, differences - mean)
-        if len(sums) > 1:
-            variance = len(sums) / (len(sums) - 1) * np.sum(sums**2) / count**2
-            error = max(error, float(np.sqrt(variance)))
-    return float(mean), float(error)
+    functions, row = np.unique(tasks.function, return_index=True)
+    errors = [over_functions(differences, units)[1] for units in (functions, tasks.group[row])]
+    known = [error for error in errors if error is not None]
+    return float(differences.mean()), max(known, default=np.inf)

@@ -11,7 +11,7 @@ from geomndp import _validation
 
 FEW_FUNCTIONS = 40
 """Fewer functions than this are cross-validated, those that follow each other in time too."""
-MANY_FUNCTIONS = 160
+ENOUGH_FUNCTIONS = 160
 """So many functions, or more, are not: a fifth of them tells as much as can be measured in time."""
 NUM_FOLDS = 5
 """One of so many parts of the functions validates."""
@@ -73,9 +73,9 @@ def cross_validates(count: int, ordered: bool) -> bool:
         ordered: Whether functions follow each other in time.
 
     Returns:
-        True for fewer than `FEW_FUNCTIONS` functions, or `MANY_FUNCTIONS` without an order.
+        True for fewer than `FEW_FUNCTIONS` functions, or `ENOUGH_FUNCTIONS` without an order.
     """
-    return count < (FEW_FUNCTIONS if ordered else MANY_FUNCTIONS)
+    return count < (FEW_FUNCTIONS if ordered else ENOUGH_FUNCTIONS)
 
 
 def _split(held_out: np.ndarray) -> ValidationSplit:
