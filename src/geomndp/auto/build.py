@@ -26,7 +26,7 @@ from geomndp.auto.defaults import (
     noising_and_score,
 )
 from geomndp.auto.degenerate import warn_of_own_dates, warn_of_values
-from geomndp.auto.function_order import in_order_of_points, order_of_contents
+from geomndp.auto.function_order import in_canonical_order
 from geomndp.auto.neural_process_plan import process_plan
 from geomndp.auto.plan import TrainingPlan
 from geomndp.auto.sphere_inputs import (
@@ -128,9 +128,7 @@ def build(
     reading |= {"covariates": covariates, "noise": noise, "numbers": tuple(periodic or ())}
     functions, labels = _functions_and_groups(dataset, groups, reading)
     warn_of_values(functions)
-    functions = in_order_of_points(functions)
-    order = np.arange(len(functions.x)) if ordered else order_of_contents(functions)
-    functions = functions.take(order)
+    functions, order = in_canonical_order(functions, ordered)
     labels = None if labels is None else tuple(labels[row] for row in order)
     warn_of_own_dates(functions, symmetry)
     rigid = _rigid_type(functions, symmetry, representations, inputs, outputs, globe)
@@ -140,10 +138,10 @@ def build(
     given = (symmetry, rigid, periods, options)
     if method != DIFFUSION:
         plan = process_plan(functions, method, *given, batch_size=batch_size, key=seed)
-        plan = dataclasses.replace(plan, groups=labels, ordered=ordered)
     else:
         plan = _diffusion_plan(functions, labels, ordered, *given, batch_size=batch_size, key=seed)
-    return dataclasses.replace(plan, order=tuple(order.tolist()))
+    of_table = {"groups": labels, "ordered": ordered, "order": tuple(order.tolist())}
+    return dataclasses.replace(plan, **of_table)
 
 
 def _rigid_type(
@@ -205,8 +203,8 @@ def _diffusion_plan(
         line = "needs steps=...: noisy values cannot compare models of the clean functions"
     words += (("fit", line),)
     vectors = rigid is not None and rigid.representations == ("vector",)
-    plan = TrainingPlan(model, data, loss, peak, words, functions, labels, ordered, not options)
-    return dataclasses.replace(plan, vectors=vectors)
+    chosen = {"resizable": not options, "vectors": vectors}
+    return TrainingPlan(model, data, loss, peak, words, functions, **chosen)
 
 
 def untrained_model(

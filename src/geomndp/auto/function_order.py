@@ -17,6 +17,21 @@ SEED = 20_260_000
 """Of the shuffle: in the order of their contents the first functions are unlike the others."""
 
 
+def in_canonical_order(functions: Functions, ordered: bool) -> tuple[Functions, np.ndarray]:
+    """Functions and their points in an order that depends on nothing but their values.
+
+    Args:
+        functions: The functions, in the order of their labels.
+        ordered: Whether that is their order in time, which stays.
+
+    Returns:
+        The functions, and the position of each in the order of the labels, shape (b,).
+    """
+    functions = in_order_of_points(functions)
+    order = np.arange(len(functions.x)) if ordered else order_of_contents(functions)
+    return functions.take(order), order
+
+
 def in_order_of_points(functions: Functions) -> Functions:
     """Functions whose points are sorted by their inputs, padding last; of equal ones none moves.
 
