@@ -203,8 +203,8 @@ def _diffusion_plan(
         line = "needs steps=...: noisy values cannot compare models of the clean functions"
     words += (("fit", line),)
     vectors = rigid is not None and rigid.representations == ("vector",)
-    chosen = {"resizable": not options, "vectors": vectors}
-    return TrainingPlan(model, data, loss, peak, words, functions, **chosen)
+    parts = (model, data, loss, peak, words, functions)
+    return TrainingPlan(*parts, resizable=not options, vectors=vectors)
 
 
 def untrained_model(
